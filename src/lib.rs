@@ -59,9 +59,13 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
+//! | `datapath-caladan-bridged` | no | the same beside tokio, which stays the runtime: [`datapath()`] alone is Caladan's |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
+//! | `shm` | no | memory that two processes of one machine share, in `shm` |
+//! | `local` | no | services of one machine find each other, and share memory: `MaybeLocal` in `local` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
+//! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`#[bertha::service]`](macro@service) |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |
@@ -85,14 +89,18 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
-#[cfg(feature = "datapath-caladan")]
+#[cfg(any(feature = "datapath-caladan", feature = "datapath-caladan-bridged"))]
 pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
 pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
 pub use bertha_datapath_kernel as kernel;
+#[cfg(feature = "shm")]
+pub use bertha_datapath_shm as shm;
 #[cfg(feature = "io")]
 pub use bertha_io as io;
+#[cfg(feature = "local")]
+pub use bertha_local as local;
 pub use bertha_negotiation as negotiation;
 pub use bertha_rendezvous as rendezvous;
 
@@ -117,12 +125,16 @@ pub mod queue;
 #[cfg(feature = "_datapath")]
 mod run;
 
+#[cfg(feature = "rpc")]
+pub use bertha_chunnels::rpc;
+#[cfg(feature = "rpc")]
+pub use bertha_macros::facade_service as service;
 #[cfg(feature = "_datapath")]
 pub use bertha_macros::main;
 #[cfg(feature = "_datapath")]
 pub use datapath::{DefaultDatapath, datapath};
 #[cfg(feature = "_datapath")]
-pub use run::{not_started, run, spawn};
+pub use run::{block_on, not_started, run, sleep, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
 /// imported by name.
@@ -138,6 +150,7 @@ pub mod prelude {
     feature = "datapath-kernel",
     not(feature = "datapath-dpdk"),
     not(feature = "datapath-caladan"),
+    not(feature = "datapath-caladan-bridged"),
     feature = "bincode",
     feature = "postcard"
 ))]

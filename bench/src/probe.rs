@@ -19,6 +19,8 @@ pub(crate) fn run(name: &str, iterations: u64) -> Result<(), Error> {
         "connect" => connect::probe(probe, iterations),
         "echo" => echo::probe(probe, iterations),
         "kv" => kv::probe(probe, iterations),
+        #[cfg(feature = "rpc")]
+        "rpc" => crate::rpc::probe(probe, iterations),
         "switch" => switch::probe(probe, iterations),
         "throughput" => throughput::probe(probe, iterations),
         _ => None,

@@ -1,11 +1,14 @@
 //! The programs, and a run of all of them.
 
 use crate::harness::Effort;
+#[cfg(feature = "queues")]
+use crate::pubsub;
 use crate::report::{Report, Section};
+#[cfg(feature = "rpc")]
+use crate::rpc;
 use crate::{Error, ErrorKind};
 use crate::{
-    connect, echo, flood, http, idle, instructions, kv, overhead, passes, resp, shard_raw, switch,
-    throughput, windows,
+    connect, echo, flood, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
 };
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
@@ -30,16 +33,18 @@ pub(crate) enum Program {
     /// Echoes over two DPDK ports that share memory, against a server by hand
     #[cfg(feature = "dpdk")]
     DpdkEcho,
+    /// Topics of messaging services: latency, calls and throughput against each service's own client, and the order that changes its place
+    #[cfg(feature = "queues")]
+    Pubsub,
     /// Stacks that optimisation passes rewrote, against the same written by hand
     Passes,
+    /// Calls and responses over UDP, TCP and TLS, against tonic, tarpc and a loop by hand
+    #[cfg(feature = "rpc")]
+    Rpc,
     /// Changing the stack of a connection under full load, and its cost to a connection that can
     Switch,
     /// Routing at the server, with and without decoding
     ShardRaw,
-    /// The key-value store under redis-benchmark, against redis-server
-    Resp,
-    /// A server by hyper over a stream of bytes, against the same over tokio's TcpStream
-    Http,
     /// Honest clients of a server that is flooded with replayed offers or silent streams
     Flood,
     /// Memory and processor time of 10,000 connections that are not used
@@ -60,10 +65,10 @@ const ALL: &[&str] = &[
     "datapaths",
     "dpdk-echo",
     "passes",
+    "pubsub",
+    "rpc",
     "switch",
     "shard-raw",
-    "resp",
-    "http",
     "flood",
     "idle",
     "windows",
@@ -86,10 +91,12 @@ impl Program {
             #[cfg(feature = "dpdk")]
             Self::DpdkEcho => dpdk_echo::run(effort),
             Self::Passes => passes::run(effort),
+            #[cfg(feature = "queues")]
+            Self::Pubsub => pubsub::run(effort),
+            #[cfg(feature = "rpc")]
+            Self::Rpc => rpc::run(effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
-            Self::Resp => resp::run(effort),
-            Self::Http => http::run(effort),
             Self::Flood => flood::run(effort),
             Self::Idle => idle::run(effort),
             Self::Windows => windows::run(effort),
@@ -122,7 +129,7 @@ pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Re
         let about = known.and_then(|program| program.get_about().map(ToString::to_string));
         let is_wanted = !only_write && (wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
         let failure = (is_wanted && known.is_some()).then(|| run_apart(name, effort).err()).flatten();
-        let without = "Built without it: `--features dpdk`.".to_owned();
+        let without = "Built without it (`--features all`): what follows is from before.".to_owned();
         Section { name, about: about.unwrap_or(without), failure: failure.map(|error| error.to_string()) }
     });
     Ok(sections.collect())

@@ -32,6 +32,7 @@
 extern crate self as bertha_core;
 
 mod addr;
+pub mod backoff;
 mod base;
 pub mod buf;
 mod by_key;

@@ -5,6 +5,7 @@
     feature = "checksum",
     feature = "compress",
     feature = "noise",
+    feature = "rpc",
     feature = "total_order"
 ))]
 use bertha_core::{Connection, Error};
@@ -14,6 +15,7 @@ use bertha_core::{Connection, Error};
     feature = "checksum",
     feature = "compress",
     feature = "noise",
+    feature = "rpc",
     feature = "total_order"
 ))]
 /// Sends a burst of encoded messages, up to the first that has no encoding. Its error is returned once those before it are sent.
@@ -39,7 +41,8 @@ pub(crate) async fn send_encoded<C: Connection, T>(
     feature = "checksum",
     feature = "compress",
     feature = "fragment",
-    feature = "noise"
+    feature = "noise",
+    feature = "rpc"
 ))]
 /// Decodes the messages of a burst, and drops those that `decode` refuses.
 pub(crate) struct Decoded<'a, Into, Decode> {
@@ -54,7 +57,8 @@ pub(crate) struct Decoded<'a, Into, Decode> {
     feature = "checksum",
     feature = "compress",
     feature = "fragment",
-    feature = "noise"
+    feature = "noise",
+    feature = "rpc"
 ))]
 impl<Into, Decode, T, M> Extend<T> for Decoded<'_, Into, Decode>
 where

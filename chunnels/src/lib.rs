@@ -20,6 +20,7 @@
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
+//! | `rpc` | [`Rpc`] | carries calls and their responses, for [`rpc::Client`] and [`rpc::serve`](rpc::serve()) |
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
 //! | `tls` | `Tls` | runs over TLS 1.3 above anything reliable and ordered: encrypted, authenticated by certificates or raw public keys |
 //! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
@@ -45,6 +46,7 @@ pub mod batch;
     feature = "compress",
     feature = "fragment",
     feature = "noise",
+    feature = "rpc",
     feature = "total_order"
 ))]
 mod burst;
@@ -84,11 +86,20 @@ pub mod quic;
 pub mod reliable;
 #[cfg(feature = "retry")]
 pub mod retry;
+#[cfg(feature = "rpc")]
+pub mod rpc;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
-#[cfg(any(feature = "batch", feature = "fault", feature = "nagle", feature = "quic", feature = "reliable"))]
+#[cfg(any(
+    feature = "batch",
+    feature = "fault",
+    feature = "nagle",
+    feature = "quic",
+    feature = "reliable",
+    feature = "rpc"
+))]
 mod task_end;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -133,6 +144,8 @@ pub use quic::Quic;
 pub use reliable::Reliable;
 #[cfg(feature = "retry")]
 pub use retry::Retry;
+#[cfg(feature = "rpc")]
+pub use rpc::Rpc;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]

@@ -7,6 +7,7 @@
 //! | [`IoConnection`] | whatever is `AsyncRead` and `AsyncWrite` | a connection of bytes: the base of a stack | |
 //! | `Messages` | any connection | `Stream` and `Sink` | `stream` |
 //! | `Requests`, `answer` | a connection whose replies come in the order of the requests | `tower::Service`, at both ends | `tower` |
+//! | `rpc` | calls of `bertha_chunnels::rpc` | `tower::Service`, at both ends, with any number under way; balancing and ejection | `rpc` |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -16,6 +17,8 @@ mod failure;
 mod io_connection;
 #[cfg(feature = "stream")]
 mod messages;
+#[cfg(feature = "rpc")]
+pub mod rpc;
 #[cfg(feature = "tower")]
 mod service;
 

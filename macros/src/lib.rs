@@ -11,6 +11,7 @@ mod entry;
 mod guarantee;
 mod identity;
 mod needs;
+mod service;
 mod standard;
 mod subst;
 
@@ -120,4 +121,32 @@ pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
     entry::expand(arguments.into(), function.into()).into()
+}
+
+/// Makes a typed client and a typed server of a trait, for calls over `bertha::rpc`.
+///
+/// ```text
+/// #[bertha::service]
+/// pub trait Greeter {
+///     /// A greeting, with one response.
+///     #[idempotent]
+///     async fn greet(&self, name: String) -> String;
+///
+///     /// A stream of responses.
+///     fn count(&self, to: u32) -> impl Stream<Item = u32>;
+/// }
+/// ```
+///
+/// * `GreeterClient::new(client)` has the same methods, which return `Result<_, Failure>`: a response, or `Responses`.
+/// * `GreeterServer::new(implementation)` is a `Service`, for `rpc::serve`. The implementation has the methods as they are written.
+/// * Arguments and responses have serde's `Serialize` and `Deserialize`, and own their data; responses are `Sync`. A method that can fail
+///   returns a `Result` of its own.
+/// * `#[idempotent]` says that a call does the same if it runs twice as if it runs once: only such a call is repeated if it may have run.
+///
+/// Methods are called by the names of trait and method, so both ends need the same ones; the order does not matter.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn facade_service(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let rpc = parse_quote!(::bertha::rpc);
+    service::expand(&arguments.into(), item.into(), &rpc).into()
 }

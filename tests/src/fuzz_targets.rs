@@ -3,12 +3,14 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+pub mod ccp;
 mod feed;
 mod frames;
 pub mod layers;
 #[cfg(feature = "quic")]
 pub mod quic;
 pub mod rendezvous;
+pub mod shm;
 #[cfg(feature = "tls")]
 pub mod tls;
 
@@ -43,6 +45,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
+    ("ccp", ccp::agent),
     ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
@@ -57,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     #[cfg(feature = "quic")]
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
+    ("shm", shm::ring),
     #[cfg(feature = "tls")]
     ("tls", tls::stream),
     ("wire", wire_format),

@@ -46,6 +46,13 @@ impl Recorder {
         self.0.saturating_record(round_trip.as_nanos() as u64);
     }
 
+    /// Adds the round trips of another recorder.
+    #[cfg(feature = "rpc")]
+    pub(crate) fn add(&mut self, other: &Self) {
+        // Both have the same bounds, so nothing is left out.
+        let _ = self.0.add(&other.0);
+    }
+
     /// The number of round trips recorded.
     pub(crate) fn count(&self) -> u64 {
         self.0.len()

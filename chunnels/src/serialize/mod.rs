@@ -48,3 +48,5 @@ pub use connection::SerializeConnection;
 pub use encoding::Encoding;
 pub use key::{Anywhere, At, KeyPlace};
 pub use postcard::Postcard;
+#[cfg(feature = "rpc")]
+pub(crate) use size::BufferSize;

@@ -12,25 +12,25 @@ const MIN_SIZE: usize = 256;
 /// twice; with one large message in a hundred few are, and the small ones return to small buffers. Tasks that send at the same
 /// time may overwrite each other's guess, which costs at most a second attempt.
 #[derive(Debug)]
-pub(super) struct BufferSize {
+pub(crate) struct BufferSize {
     guess: AtomicUsize,
 }
 
 impl BufferSize {
     /// The first guess, at most `max` bytes.
-    pub(super) fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self { guess: AtomicUsize::new(MIN_SIZE.min(max)) }
     }
 
     /// The size of the buffer for the next message.
     #[inline]
-    pub(super) fn guess(&self) -> usize {
+    pub(crate) fn guess(&self) -> usize {
         self.guess.load(Relaxed)
     }
 
     /// Takes in that a message used `written` bytes of a buffer of `size`.
     #[inline]
-    pub(super) fn on_fit(&self, written: usize, size: usize) {
+    pub(crate) fn on_fit(&self, written: usize, size: usize) {
         if size > MIN_SIZE {
             self.on_large_fit(written, size);
         }
@@ -44,13 +44,13 @@ impl BufferSize {
     }
 
     /// The next size to try for a message that did not fit in `size` bytes; `None` after `max`.
-    pub(super) fn beyond(size: usize, max: usize) -> Option<usize> {
+    pub(crate) fn beyond(size: usize, max: usize) -> Option<usize> {
         // In large steps, so that all attempts together cost little more than the last.
         (size < max).then(|| size.saturating_mul(8).clamp(MIN_SIZE, max.max(MIN_SIZE)).min(max))
     }
 
     /// Takes in that a message used `written` bytes after it had not fitted in the guess.
-    pub(super) fn on_retry(&self, written: usize, max: usize) {
+    pub(crate) fn on_retry(&self, written: usize, max: usize) {
         self.guess.store(written.saturating_mul(2).clamp(MIN_SIZE.min(max), max), Relaxed);
     }
 }

@@ -16,10 +16,11 @@ mod stream;
 mod tcp;
 mod udp;
 mod unix;
-mod waiting;
 mod window;
+mod within_tokio;
 
 pub use base::SocketBase;
+pub use bertha_polling::Waiting;
 pub use bertha_runtime_tokio::{Task, TokioRuntime};
 pub use datagram::{DatagramConnection, DatagramListener};
 pub use endpoint::Counters;
@@ -28,4 +29,3 @@ pub use stream::{StreamConnection, StreamListener};
 pub use tcp::{Tcp, TcpConnection, TcpListener};
 pub use udp::{Udp, UdpConnection, UdpListener};
 pub use unix::{Unix, UnixConnection, UnixListener, UnixStream, UnixStreamConnection, UnixStreamListener};
-pub use waiting::Waiting;

@@ -48,10 +48,14 @@
 mod demux;
 mod poll_guard;
 mod queue;
+mod spin;
 mod spin_history;
 mod waiters;
+mod waiting;
 
 pub use demux::{BATCH, Batched, Demux, Key, Limits, ReceiveBatch, Role};
 pub use poll_guard::{PollGuard, Received, Source, release};
+pub use spin::Spin;
 pub use spin_history::SpinHistory;
 pub use waiters::{Awaited, WaiterKey};
+pub use waiting::Waiting;

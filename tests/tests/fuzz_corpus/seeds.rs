@@ -1,5 +1,8 @@
 //! The inputs that fuzzers start from: messages as peers send them, and some that are nearly right.
 
+use bertha_ccp::message::{
+    Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
+};
 use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
@@ -7,6 +10,7 @@ use bertha_negotiation::wire::{
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_rendezvous::member::Description;
 use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
 
@@ -16,6 +20,7 @@ type Seed = (String, Vec<u8>);
 /// The seeds of a target.
 pub(crate) fn of(target: &str) -> Vec<Seed> {
     match target {
+        "ccp" => named(agent()),
         "compressed" => named(compressed()),
         "decide" | "matching" => offers(),
         "early" => named(first_flights()),
@@ -34,6 +39,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         "quic" => named(streams(64 * 1024)),
         "rendezvous" => named(records()),
         "noise" => named(noise()),
+        "shm" => numbered(ring_seeds()),
         "tls" => named(streams(1024 * 1024)),
         "wire" => [offers(), wire_bodies()].concat(),
         other => panic!("no seeds of {other}"),
@@ -47,6 +53,34 @@ fn named(seeds: Vec<(&str, Vec<u8>)>) -> Vec<Seed> {
 fn numbered<B: AsRef<[u8]>>(seeds: impl IntoIterator<Item = B>) -> Vec<Seed> {
     let seeds = seeds.into_iter().enumerate();
     seeds.map(|(number, bytes)| (number.to_string(), bytes.as_ref().to_vec())).collect()
+}
+
+/// A program that counts bytes, and its use.
+fn agent() -> Vec<(&'static str, Vec<u8>)> {
+    let count = Register::Report { index: 0, is_volatile: true };
+    let (condition, report) = (Register::Implicit(0), Register::Implicit(2));
+    let bind = |result, right| Instruction { operation: Operation::Bind, result, left: result, right };
+    let instructions = vec![
+        Instruction {
+            operation: Operation::Define,
+            result: count,
+            left: count,
+            right: Register::Immediate(0),
+        },
+        bind(condition, Register::Immediate(1)),
+        Instruction { operation: Operation::Add, result: count, left: count, right: Register::Signal(0) },
+        bind(report, Register::Immediate(1)),
+    ];
+    let clause = Clause { condition_start: 1, condition_count: 1, body_start: 2, body_count: 2 };
+    let fields = vec![Field { register: Register::Implicit(4), value: 20_000 }];
+    let messages = [
+        Message::Install(Install { flow: 0, program: 1, clauses: vec![clause], instructions }),
+        Message::Change(Change { flow: 1, program: 1, fields: fields.clone() }),
+        Message::Update(Update { flow: 1, fields }),
+    ];
+    let mut bytes = Vec::new();
+    messages.iter().for_each(|message| message.encode(&mut bytes).unwrap());
+    vec![("counting", bytes)]
 }
 
 /// The bodies of offers.

@@ -11,7 +11,7 @@ use crate::async_socket::AsyncSocket;
 use bertha_core::buf::Pieces;
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_polling::{
-    Awaited, Batched, Demux, Key, Limits, PollGuard, ReceiveBatch, Received as Polled, Role, Source,
+    Awaited, Batched, Demux, Key, Limits, PollGuard, ReceiveBatch, Received as Polled, Role, Source, Spin,
     SpinHistory, WaiterKey, release,
 };
 pub use counters::Counters;
@@ -25,7 +25,6 @@ use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
 /// The listener of a socket that listens: the only one.
@@ -293,48 +292,16 @@ struct SocketSource<'a, S: ReceivingSocket, M> {
     messages: PhantomData<M>,
 }
 
-/// The state of an adaptive wait.
-#[derive(Debug, Clone, Copy)]
-enum Spin {
-    /// It has not begun.
-    Before,
-    /// It spins until then.
-    Until(Instant),
-    /// It parks.
-    Not,
-}
-
 impl<'a, S: ReceivingSocket, M> SocketSource<'a, S, M> {
     #[inline]
     fn new(endpoint: &'a Endpoint<S>) -> Self {
-        Self { endpoint, spin: Spin::Before, messages: PhantomData }
+        Self { endpoint, spin: Spin::default(), messages: PhantomData }
     }
 
     /// Whether to ask again at once, should nothing be there.
     #[inline]
     fn spins(&mut self) -> bool {
-        match self.endpoint.waiting {
-            Waiting::Park => false,
-            Waiting::Spin => true,
-            Waiting::Adaptive { spin_for } => self.spins_for(spin_for),
-        }
-    }
-
-    fn spins_for(&mut self, spin_for: Duration) -> bool {
-        match self.spin {
-            Spin::Not => false,
-            Spin::Before => {
-                let should = self.endpoint.spin_history.should_spin();
-                self.spin = if should { Spin::Until(Instant::now() + spin_for) } else { Spin::Not };
-                should
-            }
-            Spin::Until(deadline) if Instant::now() < deadline => true,
-            Spin::Until(_) => {
-                self.endpoint.spin_history.on_miss();
-                self.spin = Spin::Not;
-                false
-            }
-        }
+        self.spin.goes_on(self.endpoint.waiting, &self.endpoint.spin_history)
     }
 }
 
@@ -409,8 +376,8 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
 
     #[inline]
     fn on_taken(&mut self, has_waited: bool) {
-        if has_waited && matches!(self.spin, Spin::Until(_)) {
-            self.endpoint.spin_history.on_hit();
+        if has_waited {
+            self.spin.on_hit(&self.endpoint.spin_history);
         }
     }
 

@@ -1,0 +1,138 @@
+//! The directory as a process, and services of several users that die.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use bertha_core::ErrorKind;
+use bertha_local::Directory;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+/// By these a process of this program is told to register a service, or to try.
+const NAME: &str = "BERTHA_TEST_NAME";
+const SOCKET: &str = "BERTHA_TEST_SOCKET";
+
+/// The user that has no rights, on all systems.
+const NOBODY: u32 = 65_534;
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+fn directory(folder: &TempDir, kept: &[&str]) -> Killed {
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
+    command.arg("--socket").arg(folder.path().join("directory.sock")).arg("serve");
+    for kept in kept {
+        command.args(["--keep", kept]);
+    }
+    Killed(command.spawn().unwrap())
+}
+
+async fn asked(path: &Path, name: &str) -> Result<bool, ErrorKind> {
+    // Anew each time, since answers count for a while.
+    Directory::at(path).lookup(name).await.map(|found| found.is_some()).map_err(|error| error.kind())
+}
+
+async fn until(path: &Path, name: &str, expected: Result<bool, ErrorKind>) {
+    for _ in 0..1000 {
+        if asked(path, name).await == expected {
+            return;
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    panic!("`{name}`: {:?} instead of {expected:?}", asked(path, name).await);
+}
+
+/// Not a test of its own: a service in a process, or its refusal.
+#[tokio::test(flavor = "current_thread")]
+async fn a_service() {
+    let (Ok(name), Ok(socket)) = (std::env::var(NAME), std::env::var(SOCKET)) else { return };
+    match Directory::at(socket).register(&name, &[]).await {
+        Ok(_registration) => sleep(Duration::from_secs(600)).await,
+        Err(error) => {
+            let code = match error.kind() {
+                ErrorKind::AddrInUse => 11,
+                ErrorKind::Unauthenticated => 12,
+                ErrorKind::Io => 13,
+                _ => 14,
+            };
+            std::process::exit(code);
+        }
+    }
+}
+
+fn service(path: &Path, name: &str) -> Killed {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, path).stdout(Stdio::null());
+    Killed(command.spawn().unwrap())
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_entry_vanishes_with_its_process() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("directory.sock");
+    let mut directory = directory(&folder, &[]);
+    until(&path, "cart", Ok(false)).await;
+    let mut cart = service(&path, "cart");
+    until(&path, "cart", Ok(true)).await;
+    let mut second = service(&path, "cart");
+    assert_eq!(second.0.wait().unwrap().code(), Some(11), "the name is taken");
+    cart.0.kill().unwrap();
+    until(&path, "cart", Ok(false)).await;
+    let _cart = service(&path, "cart");
+    until(&path, "cart", Ok(true)).await;
+    // A directory that dies leaves its socket; the next one takes the place, and services come again.
+    directory.0.kill().unwrap();
+    directory.0.wait().unwrap();
+    assert_eq!(asked(&path, "cart").await, Err(ErrorKind::Unreachable));
+    let _next = self::directory(&folder, &[]);
+    until(&path, "cart", Ok(false)).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_user_without_rights_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can be several users");
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("directory.sock");
+    let _directory = directory(&folder, &["store=4242", "pay.*=4242"]);
+    until(&path, "store", Ok(false)).await;
+    // The program has to be where nobody can run it.
+    let own = folder.path().join("service");
+    std::fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
+    let as_nobody = |name: &str| {
+        let mut command = Command::new(&own);
+        command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, &path).stdout(Stdio::null());
+        Killed(command.uid(NOBODY).gid(NOBODY).spawn().unwrap())
+    };
+    for name in ["store", "pay.card"] {
+        assert_eq!(as_nobody(name).0.wait().unwrap().code(), Some(12), "{name} is kept for another");
+    }
+    let _other = as_nobody("other");
+    until(&path, "other", Ok(true)).await;
+    let found = Directory::at(&path).lookup("other").await.unwrap().unwrap();
+    assert_eq!(found.user, NOBODY);
+    // Who may not enter the folder may not ask either.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+    let closed = folder.path().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
+    let inner = closed.join("directory.sock");
+    let _inner = Killed(command.arg("--socket").arg(&inner).arg("serve").spawn().unwrap());
+    until(&inner, "any", Ok(false)).await;
+    let mut command = Command::new(&own);
+    command.args(["--exact", "a_service"]).env(NAME, "any").env(SOCKET, &inner).stdout(Stdio::null());
+    let mut kept_out = Killed(command.uid(NOBODY).gid(NOBODY).spawn().unwrap());
+    assert_eq!(kept_out.0.wait().unwrap().code(), Some(13), "the folder's rights");
+}

@@ -1,0 +1,74 @@
+//! Calls in a closed loop.
+
+use crate::Error;
+use crate::harness::Recorder;
+use std::time::Instant;
+
+/// What a client does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    /// The bytes of a request, and of its response.
+    pub(super) bytes: usize,
+    /// Tasks, each of which makes its next call when it has the response to the one before.
+    pub(super) in_flight: usize,
+    /// The calls of all tasks together. A tenth as many go before them.
+    pub(super) calls: usize,
+}
+
+/// What a client has seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) per_second: f64,
+    pub(super) p50_us: f64,
+}
+
+impl Load {
+    /// Makes the calls. `call` sends so many bytes, and returns how many came back.
+    pub(super) async fn run<C, F>(self, call: C) -> Result<Sample, Error>
+    where
+        C: Fn(Vec<u8>) -> F + Clone + Send + 'static,
+        F: Future<Output = Result<usize, Error>> + Send,
+    {
+        self.round(self.calls / 10, &call).await?;
+        let started = Instant::now();
+        let recorders = self.round(self.calls, &call).await?;
+        let seconds = started.elapsed().as_secs_f64();
+        let mut all = Recorder::new()?;
+        for recorder in &recorders {
+            all.add(recorder);
+        }
+        Ok(Sample { per_second: all.count() as f64 / seconds, p50_us: all.summary().p50_us })
+    }
+
+    async fn round<C, F>(self, calls: usize, call: &C) -> Result<Vec<Recorder>, Error>
+    where
+        C: Fn(Vec<u8>) -> F + Clone + Send + 'static,
+        F: Future<Output = Result<usize, Error>> + Send,
+    {
+        let each = calls.div_ceil(self.in_flight);
+        let tasks: Vec<_> = (0..self.in_flight)
+            .map(|_| {
+                let call = call.clone();
+                tokio::spawn(async move {
+                    let mut recorder = Recorder::new()?;
+                    for _ in 0..each {
+                        let sent = Instant::now();
+                        let bytes = call(vec![7; self.bytes]).await?;
+                        recorder.record(sent.elapsed());
+                        if bytes != self.bytes {
+                            let what = format!("{bytes} bytes came back of {}", self.bytes);
+                            return Err(Error::new(crate::ErrorKind::Codec, what));
+                        }
+                    }
+                    Ok(recorder)
+                })
+            })
+            .collect();
+        let mut recorders = Vec::new();
+        for task in tasks {
+            let done = task.await;
+            recorders.push(done.map_err(Error::while_doing(crate::ErrorKind::Core, "ending a task"))??);
+        }
+        Ok(recorders)
+    }
+}

@@ -1,0 +1,75 @@
+//! Pauses between attempts.
+
+use std::time::Duration;
+
+/// Pauses that grow with each attempt that fails, and are drawn at random, so that clients which lost a server together do not come
+/// back together.
+///
+/// Each pause is drawn between zero and a bound, which doubles from [`first`](Self::new) up to [`longest`](Self::new).
+///
+/// ```
+/// use bertha_core::backoff::Backoff;
+/// use std::time::Duration;
+/// let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+/// assert!(backoff.pause(u64::MAX) <= Duration::from_millis(50));
+/// assert!(backoff.pause(u64::MAX) <= Duration::from_millis(100));
+/// backoff.reset();
+/// assert!(backoff.pause(u64::MAX) <= Duration::from_millis(50));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
+    bound: Duration,
+}
+
+impl Backoff {
+    /// With these bounds of the first pause, and of all.
+    pub fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, bound: first.min(longest) }
+    }
+
+    /// The pause after an attempt that has failed; `random` are random bits.
+    pub fn pause(&mut self, random: u64) -> Duration {
+        let bound = self.bound;
+        self.bound = bound.saturating_mul(2).min(self.longest);
+        // 32 bits of randomness are enough, and exact.
+        bound.mul_f64((random >> 32) as f64 / f64::from(u32::MAX))
+    }
+
+    /// An attempt has succeeded.
+    pub fn reset(&mut self) {
+        self.bound = self.first.min(self.longest);
+    }
+}
+
+impl Default for Backoff {
+    /// From 50 ms to 5 s.
+    fn default() -> Self {
+        Self::new(Duration::from_millis(50), Duration::from_secs(5))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn bounds_double_up_to_the_longest_and_start_again() {
+        let mut backoff = Backoff::new(10 * MS, 55 * MS);
+        let longest = [(); 5].map(|()| backoff.pause(u64::MAX));
+        assert_eq!(longest, [10, 20, 40, 55, 55].map(|bound| bound * MS));
+        backoff.reset();
+        assert_eq!((backoff.pause(0), backoff.pause(u64::MAX)), (Duration::ZERO, 20 * MS));
+        assert_eq!(Backoff::new(10 * MS, MS).pause(u64::MAX), MS);
+    }
+
+    #[test]
+    fn pauses_are_spread_over_the_bound() {
+        let mut backoff = Backoff::new(100 * MS, 100 * MS);
+        assert_eq!(backoff.pause(1 << 63).as_millis(), 50);
+        assert_eq!(backoff.pause(1 << 62).as_millis(), 25);
+    }
+}

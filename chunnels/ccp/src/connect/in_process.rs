@@ -1,0 +1,126 @@
+//! An agent in this process: a thread that runs portus.
+
+use crate::datapath::{Datapath, Link};
+use bertha_core::{Error, ErrorKind};
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The number of messages that wait for the agent at most.
+const MAX_WAITING: usize = 4_096;
+
+/// The time after which the agent looks whether it was told to stop.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The time for which a datapath in [`Pace::Lockstep`] waits for an agent that may have stopped.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The pace of a datapath and an agent in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Each goes on by itself: the datapath never waits.
+    Free,
+    /// The datapath waits until the agent has handled each message, so that a simulation gives the same result each time. Never for
+    /// real traffic.
+    Lockstep,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    messages: VecDeque<Vec<u8>>,
+    /// Whether the agent has handled all it took, and waits for more.
+    is_idle: bool,
+    is_closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Local {
+    shared: Arc<Shared>,
+    pace: Pace,
+}
+
+impl Link for Local {
+    fn send(&self, message: &[u8]) -> Result<(), Error> {
+        let mut queue = self.shared.queue.lock();
+        let refuse = |why| Err(Error::new(ErrorKind::Unavailable, why).at("CCP"));
+        if queue.is_closed {
+            return refuse("the agent in this process has ended");
+        }
+        if queue.messages.len() >= MAX_WAITING {
+            return refuse("the agent in this process is too slow");
+        }
+        queue.messages.push_back(message.to_vec());
+        self.shared.changed.notify_all();
+        if self.pace == Pace::Lockstep {
+            let is_busy =
+                |queue: &mut Queue| !queue.is_closed && (!queue.messages.is_empty() || !queue.is_idle);
+            self.shared.changed.wait_while_for(&mut queue, is_busy, PATIENCE);
+        }
+        Ok(())
+    }
+}
+
+/// The agent's end of a link in this process, for [`portus::ipc::BackendBuilder`].
+#[derive(Debug)]
+pub struct AgentEnd {
+    shared: Arc<Shared>,
+    datapath: Weak<Datapath>,
+}
+
+/// A datapath, and the agent's end of its link.
+pub(crate) fn in_process(pace: Pace) -> (Arc<Datapath>, AgentEnd) {
+    let shared = Arc::new(Shared::default());
+    let datapath = Datapath::new(Local { shared: shared.clone(), pace });
+    let agent = AgentEnd { shared, datapath: Arc::downgrade(&datapath) };
+    (datapath, agent)
+}
+
+impl portus::ipc::Ipc for AgentEnd {
+    type Addr = ();
+
+    fn name() -> String {
+        "process".to_owned()
+    }
+
+    fn send(&self, message: &[u8], (): &()) -> portus::Result<()> {
+        let datapath = self.datapath.upgrade();
+        let datapath = datapath.ok_or_else(|| portus::Error("the datapath is gone".to_owned()))?;
+        datapath.handle(message);
+        Ok(())
+    }
+
+    /// Waits for a message, for at most a tenth of a second. One that does not fit, as none of a datapath does, is dropped.
+    fn recv(&self, into: &mut [u8]) -> portus::Result<(usize, ())> {
+        let mut queue = self.shared.queue.lock();
+        queue.is_idle = true;
+        self.shared.changed.notify_all();
+        self.shared.changed.wait_while_for(&mut queue, |queue| queue.messages.is_empty(), TICK);
+        let nothing = || portus::Error("no message".to_owned());
+        let message = queue.messages.pop_front().ok_or_else(nothing)?;
+        queue.is_idle = false;
+        drop(queue);
+        let space = into.get_mut(..message.len()).ok_or_else(nothing)?;
+        space.copy_from_slice(&message);
+        Ok((message.len(), ()))
+    }
+
+    fn close(&mut self) -> portus::Result<()> {
+        self.shared.queue.lock().is_closed = true;
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+}
+
+impl Drop for AgentEnd {
+    fn drop(&mut self) {
+        self.shared.queue.lock().is_closed = true;
+        self.shared.changed.notify_all();
+    }
+}

@@ -1,0 +1,11 @@
+//! Ways to an agent.
+
+#[cfg(feature = "agent")]
+mod in_process;
+mod unix;
+
+#[cfg(feature = "agent")]
+pub(crate) use in_process::in_process;
+#[cfg(feature = "agent")]
+pub use in_process::{AgentEnd, Pace};
+pub(crate) use unix::connect;

@@ -1,0 +1,96 @@
+//! An agent behind a Unix datagram socket.
+
+use crate::datapath::{Datapath, Link};
+use crate::message::MAX_MESSAGE;
+use bertha_core::{Error, ErrorKind};
+use rustix::net::{SendFlags, SocketAddrUnix, sendto};
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The time after which the thread notices that its datapath is gone.
+const TICK: Duration = Duration::from_millis(200);
+
+#[derive(Debug)]
+struct Unix {
+    socket: UnixDatagram,
+    agent: SocketAddrUnix,
+    /// The socket's own path, which is removed with it.
+    own: PathBuf,
+}
+
+impl Link for Unix {
+    fn send(&self, message: &[u8]) -> Result<(), Error> {
+        match sendto(&self.socket, message, SendFlags::DONTWAIT, &self.agent) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let what = format!("the agent at {:?} takes no message: {error}", self.agent);
+                Err(Error::new(ErrorKind::Unavailable, what).at("CCP"))
+            }
+        }
+    }
+}
+
+impl Drop for Unix {
+    fn drop(&mut self) {
+        // Another process may have taken it since; then there is nothing left to remove that is ours.
+        let _ = std::fs::remove_file(&self.own);
+    }
+}
+
+/// Connects `own`, which is created, to the agent at `agent`, and receives on a thread of its own until the datapath is dropped.
+///
+/// # Errors
+/// If the socket can't be made.
+pub(crate) fn connect(own: &Path, agent: &Path) -> Result<Arc<Datapath>, Error> {
+    let failed = |what: &str, error: io::Error| {
+        let what = format!("{what} {}: {error}", own.display());
+        Error::new(ErrorKind::Io, what).because(error).at("CCP")
+    };
+    match std::fs::remove_file(own) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("can't replace the socket", error));
+        }
+        _ => {}
+    }
+    let socket = UnixDatagram::bind(own).map_err(|error| failed("can't bind", error))?;
+    socket.set_read_timeout(Some(TICK)).map_err(|error| failed("can't set the time-out of", error))?;
+    let reader = socket.try_clone().map_err(|error| failed("can't duplicate", error))?;
+    let address =
+        SocketAddrUnix::new(agent).map_err(|error| failed("no address of an agent for", error.into()))?;
+    let datapath = Datapath::new(Unix { socket, agent: address, own: own.to_owned() });
+    let (weak, agent) = (Arc::downgrade(&datapath), agent.to_owned());
+    std::thread::Builder::new()
+        .name("ccp".to_owned())
+        .spawn(move || receive(&reader, &agent, &weak))
+        .map_err(|error| failed("can't start a thread for", error))?;
+    Ok(datapath)
+}
+
+/// Hands messages of the agent, and of nobody else, to the datapath.
+fn receive(socket: &UnixDatagram, agent: &Path, datapath: &Weak<Datapath>) {
+    let mut bytes = vec![0; MAX_MESSAGE];
+    loop {
+        let received = socket.recv_from(&mut bytes);
+        let Some(datapath) = datapath.upgrade() else { return };
+        match received {
+            Ok((length, sender)) if sender.as_pathname() == Some(agent) => {
+                datapath.handle(&bytes[..length]);
+            }
+            Ok((_, sender)) => {
+                tracing::debug!(?sender, "CCP: a message that is not of the agent was dropped")
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                ) => {}
+            Err(error) => {
+                tracing::warn!(%error, "CCP: nothing can be received from the agent any more");
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The control of one flow: by its program, or by NewReno while there is no agent.
+
+use super::presence::Presence;
+use super::{Limits, Settings};
+use crate::Signals;
+use crate::datapath::{Datapath, Member};
+use crate::message::{Create, MAX_FIELDS, Measure};
+use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub(super) struct FlowControl {
+    datapath: Arc<Datapath>,
+    member: Arc<Member>,
+    create: Create,
+    settings: Settings,
+    packet: u64,
+    /// Bytes.
+    window: u64,
+    /// Bytes per second.
+    rate: Option<u64>,
+    rtt_us: u64,
+    presence: Presence,
+    /// While there is no agent.
+    fallback: Option<Box<dyn CongestionControl>>,
+    /// For reports, so that none allocates.
+    message: Vec<u8>,
+}
+
+impl FlowControl {
+    pub(super) fn new(datapath: Arc<Datapath>, settings: Settings, packet: u64) -> Self {
+        let member = Arc::new(Member::default());
+        let flow = datapath.join(member.clone());
+        let fallback = NewReno.start(packet);
+        let window = fallback.window();
+        let create = Create {
+            flow,
+            initial_window: u32::try_from(window).unwrap_or(u32::MAX),
+            packet: u32::try_from(packet).unwrap_or(u32::MAX),
+            // A congestion control does not learn of addresses.
+            source_address: 0,
+            source_port: 0,
+            destination_address: 0,
+            destination_port: 0,
+            algorithm: settings.algorithm,
+        };
+        datapath.announce(&create);
+        Self {
+            datapath,
+            member,
+            create,
+            settings,
+            packet,
+            window,
+            rate: None,
+            rtt_us: 0,
+            presence: Presence::new(),
+            fallback: Some(fallback),
+            message: Vec::with_capacity(16 + 8 * MAX_FIELDS),
+        }
+    }
+
+    /// Runs the program, and sends its report.
+    fn run(&mut self, signals: &Signals, ack: &Ack) {
+        let mut flow = self.member.flow.lock();
+        let decision = flow.on_ack(signals, self.window, self.rate.unwrap_or(0));
+        self.window = decision.window.unwrap_or(self.window);
+        self.rate = decision.rate.or(self.rate);
+        if let Some(fault) = decision.fault {
+            tracing::debug!(flow = self.create.flow, %fault, "CCP: a program ended early");
+        }
+        let Some(report) = decision.report else { return };
+        self.message.clear();
+        let encoded =
+            Measure::encode_fields(self.create.flow, report.program, report.fields, &mut self.message);
+        flow.on_reported();
+        // The answer may come before `send` returns, and locks the flow.
+        drop(flow);
+        if encoded.is_ok() && !self.message.is_empty() {
+            let is_sent = self.datapath.send(&self.message);
+            self.presence.on_sent(is_sent, ack.now);
+        }
+    }
+}
+
+impl CongestionControl for FlowControl {
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        self.rtt_us = flow.rtt_sample_us;
+        self.presence.on_heard(self.member.messages.load(Ordering::Acquire));
+        let is_present =
+            self.member.flow.lock().has_program() && !self.presence.is_silent(self.settings.timeout, ack.now);
+        if is_present {
+            if self.fallback.take().is_some() {
+                tracing::debug!(flow = self.create.flow, "CCP: the agent controls the flow");
+            }
+            self.run(&signals(ack, flow), ack);
+            return;
+        }
+        let fallback = self.fallback.get_or_insert_with(|| {
+            tracing::warn!(flow = self.create.flow, "CCP: the agent is silent; NewReno controls the flow");
+            NewReno.start(self.packet)
+        });
+        fallback.on_ack(ack, flow);
+        (self.window, self.rate) = (fallback.window(), fallback.rate());
+        if self.presence.is_repeat_due(ack.now) {
+            let is_sent = self.datapath.announce(&self.create);
+            self.presence.on_sent(is_sent, ack.now);
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.limits().window(self.window, self.packet)
+    }
+
+    fn rate(&self) -> Option<u64> {
+        self.limits().rate(self.rate, self.window(), self.rtt_us, self.packet)
+    }
+}
+
+impl FlowControl {
+    fn limits(&self) -> Limits {
+        self.settings.limits
+    }
+}
+
+impl Drop for FlowControl {
+    fn drop(&mut self) {
+        self.datapath.leave(self.create.flow);
+    }
+}
+
+impl fmt::Debug for FlowControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowControl")
+            .field("flow", &self.create.flow)
+            .field("window", &self.window)
+            .field("rate", &self.rate)
+            .field("is_fallback", &self.fallback.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+fn signals(ack: &Ack, flow: &Flow) -> Signals {
+    Signals {
+        bytes_acked: ack.bytes_acked,
+        bytes_misordered: ack.bytes_misordered,
+        ecn_bytes: ack.ecn_bytes,
+        ecn_packets: ack.ecn_packets,
+        lost_pkts_sample: ack.lost_pkts_sample,
+        now: ack.now.as_micros() as u64,
+        packets_acked: ack.packets_acked,
+        packets_misordered: ack.packets_misordered,
+        bytes_in_flight: flow.bytes_in_flight,
+        bytes_pending: 0,
+        packets_in_flight: flow.packets_in_flight,
+        rate_incoming: flow.rate_incoming,
+        rate_outgoing: flow.rate_outgoing,
+        rtt_sample_us: flow.rtt_sample_us,
+        was_timeout: u64::from(flow.was_timeout),
+    }
+}

@@ -1,0 +1,102 @@
+//! CCP as a congestion control of [`Reliable`](bertha_chunnels::Reliable).
+
+mod flow_control;
+mod limits;
+mod presence;
+
+pub use limits::Limits;
+
+use crate::connect;
+use crate::datapath::Datapath;
+use crate::message::{AlgorithmName, Malformed};
+use bertha_chunnels::congestion::{Algorithm, CongestionControl};
+use bertha_core::Error;
+use flow_control::FlowControl;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Congestion control by an agent, for [`Reliable::with`](bertha_chunnels::Reliable::with).
+///
+/// Until the agent has chosen a program for a flow, and whenever it is gone or silent for the
+/// [time-out](Self::agent_timeout), [`NewReno`](bertha_chunnels::congestion::NewReno) controls the flow. The agent is then told of the flow
+/// again from time to time, and takes over when it answers.
+///
+/// Clones share the agent. The agent is left when the last clone and the last flow are dropped.
+#[derive(Debug, Clone)]
+pub struct Ccp {
+    datapath: Arc<Datapath>,
+    settings: Settings,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Settings {
+    limits: Limits,
+    timeout: Duration,
+    algorithm: AlgorithmName,
+}
+
+/// The time-out that is used unless another is chosen.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Ccp {
+    /// The agent at the Unix datagram socket `agent`, for instance `/tmp/ccp/portus`, which is where portus listens under the name
+    /// `portus`. `own` is the path of this end, which is created, or replaced, and which the agent has to be able to write to. Whoever can
+    /// write to it still controls nothing: only messages from `agent` count.
+    ///
+    /// The agent need not be there yet. A thread receives from it.
+    ///
+    /// # Errors
+    /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made.
+    pub fn unix(own: impl AsRef<Path>, agent: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(Self::over(connect::connect(own.as_ref(), agent.as_ref())?))
+    }
+
+    /// An agent in this process, which gets the other end: `portus::RunBuilder` runs algorithms on it.
+    #[cfg(feature = "agent")]
+    pub fn in_process(pace: connect::Pace) -> (Self, connect::AgentEnd) {
+        let (datapath, agent) = connect::in_process(pace);
+        (Self::over(datapath), agent)
+    }
+
+    /// An agent behind any link.
+    pub fn over(datapath: Arc<Datapath>) -> Self {
+        let settings = Settings { limits: Limits::NONE, timeout: TIMEOUT, algorithm: AlgorithmName::DEFAULT };
+        Self { datapath, settings }
+    }
+
+    /// Asks the agent for the algorithm of this name. An agent that has none of this name uses its default.
+    ///
+    /// # Errors
+    /// [`Malformed::Name`] for a name of more than 63 bytes.
+    pub fn algorithm(mut self, name: &str) -> Result<Self, Malformed> {
+        self.settings.algorithm = AlgorithmName::new(name)?;
+        Ok(self)
+    }
+
+    /// Sets what no agent may exceed.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
+        self
+    }
+
+    /// Sets the time for which reports of a flow may stay without any message from the agent about that flow. Five seconds unless
+    /// chosen. Algorithms that rarely answer reports need more.
+    #[must_use]
+    pub fn agent_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
+    /// The programs and flows of all clones.
+    pub fn datapath(&self) -> &Datapath {
+        &self.datapath
+    }
+}
+
+impl Algorithm for Ccp {
+    fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
+        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet))
+    }
+}

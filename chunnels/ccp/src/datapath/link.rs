@@ -1,0 +1,18 @@
+//! The way to an agent.
+
+use bertha_core::Error;
+use std::fmt;
+
+/// The way from a datapath to an agent. Messages of the agent come to [`Datapath::handle`](super::Datapath::handle).
+///
+/// # For implementers
+///
+/// `send` is called while acknowledgements are handled, so it must not wait for the agent. It may call
+/// [`Datapath::handle`](super::Datapath::handle) before it returns.
+pub trait Link: fmt::Debug + Send + Sync + 'static {
+    /// Hands over one message. It may get lost without an error.
+    ///
+    /// # Errors
+    /// If there is no agent, or it takes no more at the moment.
+    fn send(&self, message: &[u8]) -> Result<(), Error>;
+}

@@ -1,0 +1,187 @@
+//! The programs and flows that one agent sees.
+
+mod link;
+
+pub use link::Link;
+
+use crate::message::{Create, Measure, Message, Ready};
+use crate::{Flow, Program, Refused, Signal, SignalSet};
+use bertha_core::Error;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of programs that are held at most.
+const MAX_PROGRAMS: usize = 64;
+
+/// The program that a new agent installs first: those before it are of an agent that is gone.
+const FIRST_PROGRAM: u32 = 1;
+
+/// The signals of [`Reliable`](bertha_chunnels::Reliable), which sees no marks of routers yet, and not how much waits to be sent.
+const SIGNALS: SignalSet =
+    SignalSet::ALL.without(Signal::EcnBytes).without(Signal::EcnPackets).without(Signal::BytesPending);
+
+/// The programs and flows that one agent sees, and the link to it.
+#[derive(Debug)]
+pub struct Datapath {
+    link: Box<dyn Link>,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    programs: HashMap<u32, Result<Arc<Program>, Refused>>,
+    flows: HashMap<u32, Arc<Member>>,
+    last_flow: u32,
+}
+
+/// What an agent reaches of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct Member {
+    /// Locked for each acknowledgement, and for each message of the agent; never while anything is sent.
+    pub(crate) flow: Mutex<Flow>,
+    /// The number of messages for this flow.
+    pub(crate) messages: AtomicU64,
+}
+
+/// A program that the agent installed and that is not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The agent's number for the program.
+    pub program: u32,
+    /// The reason.
+    pub reason: Refused,
+}
+
+impl Datapath {
+    /// A datapath whose agent is behind `link`.
+    pub fn new(link: impl Link) -> Arc<Self> {
+        let datapath = Self { link: Box::new(link), table: Mutex::default() };
+        let mut message = Vec::new();
+        Ready { id: std::process::id() }.encode(&mut message);
+        // An agent that comes later learns of the datapath by its first flow.
+        if let Err(error) = datapath.link.send(&message) {
+            tracing::debug!(%error, "CCP: no agent yet");
+        }
+        Arc::new(datapath)
+    }
+
+    /// Takes in one message of the agent, or several behind one another. Changes take effect at the next acknowledgement of a flow. What is
+    /// malformed, refused or for a flow that is over is logged and dropped with what follows it.
+    pub fn handle(&self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let handled = match Message::decode(bytes) {
+                Ok((message, length)) => {
+                    bytes = &bytes[length..];
+                    self.handle_message(message)
+                }
+                Err(malformed) => {
+                    bytes = &[];
+                    Err(malformed.into())
+                }
+            };
+            if let Err(error) = handled {
+                tracing::warn!(%error, "CCP: a message of the agent was dropped");
+            }
+        }
+    }
+
+    /// The programs that the agent installed and that are not run, with the reasons.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        let table = self.table.lock();
+        let refusals = table.programs.iter().filter_map(|(program, loaded)| {
+            loaded.as_ref().err().map(|reason| Refusal { program: *program, reason: *reason })
+        });
+        refusals.collect()
+    }
+
+    fn handle_message(&self, message: Message) -> Result<(), Error> {
+        match message {
+            Message::Install(install) => {
+                let loaded = load(&install);
+                let mut table = self.table.lock();
+                if install.program == FIRST_PROGRAM {
+                    table.programs.clear();
+                }
+                if table.programs.len() >= MAX_PROGRAMS && !table.programs.contains_key(&install.program) {
+                    return Err(Refused::TableFull { limit: MAX_PROGRAMS }.into());
+                }
+                table.programs.insert(install.program, loaded.clone());
+                loaded.map(drop).map_err(Error::from)
+            }
+            Message::Update(update) => {
+                self.member(update.flow, |member| member.flow.lock().update(&update.fields));
+                Ok(())
+            }
+            Message::Change(change) => {
+                let loaded = self.table.lock().programs.get(&change.program).cloned();
+                let program = loaded.ok_or_else(|| unknown(change.program))??;
+                self.member(change.flow, |member| member.flow.lock().change(program, &change.fields));
+                Ok(())
+            }
+            Message::Create(_) | Message::Measure(_) | Message::Ready(_) => {
+                let what = "an agent sent what only datapaths send";
+                Err(Error::new(bertha_core::ErrorKind::Malformed, what).at("CCP"))
+            }
+        }
+    }
+
+    fn member(&self, flow: u32, change: impl FnOnce(&Member)) {
+        // A flow may have ended in the meantime.
+        let Some(member) = self.table.lock().flows.get(&flow).cloned() else { return };
+        change(&member);
+        member.messages.fetch_add(1, Ordering::Release);
+    }
+
+    /// Adds a flow, and returns its number.
+    pub(crate) fn join(&self, member: Arc<Member>) -> u32 {
+        let mut table = self.table.lock();
+        loop {
+            table.last_flow = table.last_flow.wrapping_add(1);
+            let flow = table.last_flow;
+            if flow != 0 && !table.flows.contains_key(&flow) {
+                table.flows.insert(flow, member);
+                return flow;
+            }
+        }
+    }
+
+    /// Removes a flow, and tells the agent.
+    pub(crate) fn leave(&self, flow: u32) {
+        self.table.lock().flows.remove(&flow);
+        let mut message = Vec::new();
+        if Measure::encode_fields(flow, 0, &[], &mut message).is_ok() {
+            self.send(&message);
+        }
+    }
+
+    /// Tells the agent of a flow. Returns whether it could be told.
+    pub(crate) fn announce(&self, create: &Create) -> bool {
+        let mut message = Vec::new();
+        create.encode(&mut message);
+        self.send(&message)
+    }
+
+    /// Returns whether the message could be handed over.
+    pub(crate) fn send(&self, message: &[u8]) -> bool {
+        match self.link.send(message) {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::debug!(%error, "CCP: a message to the agent was dropped");
+                false
+            }
+        }
+    }
+}
+
+fn load(install: &crate::message::Install) -> Result<Arc<Program>, Refused> {
+    let program = Program::load(install)?;
+    let missing = program.reads().missing_in(SIGNALS);
+    if missing.is_empty() { Ok(Arc::new(program)) } else { Err(Refused::MissingSignals(missing)) }
+}
+
+fn unknown(program: u32) -> Error {
+    let what = format!("the agent chose program {program}, which it has not installed");
+    Error::new(bertha_core::ErrorKind::Invalid, what).at("CCP")
+}

@@ -1,0 +1,388 @@
+//! The calls under way at a client, without I/O.
+
+use super::parts::{Next, Parts, Violation};
+use crate::rpc::message::{CallId, Content, MAX_SLOT, Message};
+use crate::rpc::{Failure, FailureKind, Method};
+use bertha_core::Buf;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// The table of calls: their ids, deadlines and answers, and the messages that have to go out.
+///
+/// A call has a slot from [`begin`](Self::begin) until its answer was taken, or it was [cancelled](Self::cancel). The slot is free at
+/// once: its next call has another generation, so that an answer which comes late is none.
+#[derive(Debug)]
+pub(super) struct Calls {
+    slots: Vec<Slot>,
+    /// The slots without a call; the last is used first.
+    free: Vec<u32>,
+    limit: usize,
+    /// No deadline of a call under way is earlier. It may be that of a call which is over.
+    earliest: Option<Instant>,
+    /// Messages that wait to be sent: no call begins while there are twice as many as calls may be under way.
+    outgoing: Vec<Message>,
+    /// The failure of each further call, once the connection has ended.
+    ended: Option<Failure>,
+    unexpected: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    deadline: Option<Instant>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Free,
+    /// Has no response, and will have one.
+    Waiting(Option<Waker>),
+    Answered(Result<Buf, Failure>),
+    Streaming(Box<Stream>),
+}
+
+#[derive(Debug)]
+struct Stream {
+    parts: Parts,
+    failure: Option<Failure>,
+    waker: Option<Waker>,
+}
+
+/// A message of the server, as far as its call is concerned.
+enum Taken {
+    Expected,
+    /// The call has failed before, by its deadline.
+    Late,
+    /// No server of this protocol sends it.
+    Wrong,
+}
+
+impl Taken {
+    fn of(part: Result<(), Violation>) -> Self {
+        part.map_or(Self::Wrong, |()| Self::Expected)
+    }
+}
+
+/// The number of responses to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Responses {
+    One,
+    Several,
+}
+
+impl Calls {
+    /// For this many calls at a time.
+    pub(super) fn new(limit: usize) -> Self {
+        let limit = limit.clamp(1, MAX_SLOT as usize);
+        let (slots, free, outgoing) = Default::default();
+        Self { slots, free, limit, earliest: None, outgoing, ended: None, unexpected: 0 }
+    }
+
+    /// The number of calls under way, and of those whose answers were not taken.
+    pub(super) fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// The number of messages that belong to no call: late ones, mostly.
+    pub(super) fn unexpected(&self) -> u64 {
+        self.unexpected
+    }
+
+    /// Takes a slot for a call.
+    ///
+    /// # Errors
+    /// [`FailureKind::Overloaded`] if there is none, and that of the connection once it has ended.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        responses: Responses,
+        deadline: Option<Instant>,
+    ) -> Result<CallId, Failure> {
+        if let Some(failure) = &self.ended {
+            return Err(failure.clone());
+        }
+        // Calls that are begun and given up while nothing can be sent.
+        if self.outgoing.len() > 2 * self.limit {
+            return Err(overloaded(self.limit));
+        }
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None if self.slots.len() < self.limit => {
+                self.slots.push(Slot { generation: 0, deadline: None, state: State::Free });
+                (self.slots.len() - 1) as u32
+            }
+            None => return Err(overloaded(self.limit)),
+        };
+        let slot = &mut self.slots[number as usize];
+        slot.deadline = deadline;
+        slot.state = match responses {
+            Responses::One => State::Waiting(None),
+            Responses::Several => {
+                State::Streaming(Box::new(Stream { parts: Parts::new(), failure: None, waker: None }))
+            }
+        };
+        if let Some(deadline) = deadline {
+            self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+        }
+        Ok(CallId { slot: number, generation: slot.generation })
+    }
+
+    /// The message of a call, which tells the server how long the client still waits.
+    #[inline]
+    pub(super) fn message(id: CallId, method: Method, patience: Option<Duration>, request: Buf) -> Message {
+        // Up, so that the server does not give up first.
+        let milliseconds = patience.map_or(0, |patience| {
+            u32::try_from(patience.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX).max(1)
+        });
+        Message {
+            call: id,
+            content: Content::Call { method: method.id(), milliseconds },
+            body: Some(request),
+        }
+    }
+
+    /// Has a message sent with the next burst.
+    pub(super) fn enqueue(&mut self, message: Message) {
+        self.outgoing.push(message);
+    }
+
+    pub(super) fn has_outgoing(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// The messages to send, in exchange for an empty list.
+    pub(super) fn swap_outgoing(&mut self, with: &mut Vec<Message>) {
+        std::mem::swap(&mut self.outgoing, with);
+    }
+
+    /// The answer of a call, whose slot is free then; or `waker` is called once there is one.
+    #[inline]
+    pub(super) fn poll_answer(&mut self, id: CallId, waker: &Waker) -> Poll<Result<Buf, Failure>> {
+        let Some(slot) = self.live(id) else { return Poll::Ready(Err(no_such_call())) };
+        match &mut slot.state {
+            State::Waiting(waiting) => {
+                wait(waiting, waker);
+                Poll::Pending
+            }
+            state => {
+                let answered = std::mem::replace(state, State::Free);
+                self.free(id);
+                Poll::Ready(match answered {
+                    State::Answered(answer) => answer,
+                    _ => Err(no_such_call()),
+                })
+            }
+        }
+    }
+
+    /// The next part of a stream of responses. After the end and after a failure the slot is free.
+    pub(super) fn poll_part(&mut self, id: CallId, waker: &Waker) -> Poll<Option<Result<Buf, Failure>>> {
+        let Some(Slot { state: State::Streaming(stream), .. }) = self.live(id) else {
+            return Poll::Ready(None);
+        };
+        match stream.parts.take() {
+            Next::Part(part) => {
+                if let Some(parts) = stream.parts.due_credit().filter(|_| stream.failure.is_none()) {
+                    self.outgoing.push(Message::signal(id, Content::Credit { parts }));
+                }
+                Poll::Ready(Some(Ok(part)))
+            }
+            Next::Nothing => match stream.failure.take() {
+                Some(failure) => {
+                    self.free(id);
+                    Poll::Ready(Some(Err(failure)))
+                }
+                None => {
+                    wait(&mut stream.waker, waker);
+                    Poll::Pending
+                }
+            },
+            Next::End => {
+                self.free(id);
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    /// Gives a call up, and its slot. The server is told if it may still be at work.
+    pub(super) fn cancel(&mut self, id: CallId) {
+        let Some(slot) = self.live(id) else { return };
+        let is_at_work = match &slot.state {
+            State::Waiting(_) => true,
+            State::Streaming(stream) => stream.failure.is_none(),
+            State::Free | State::Answered(_) => false,
+        };
+        self.free(id);
+        if is_at_work && self.ended.is_none() {
+            self.outgoing.push(Message::signal(id, Content::Cancel));
+        }
+    }
+
+    /// Gives up a call that was never sent.
+    pub(super) fn forget(&mut self, id: CallId) {
+        if self.live(id).is_some() {
+            self.free(id);
+        }
+    }
+
+    /// Fails a call.
+    pub(super) fn fail(&mut self, id: CallId, failure: Failure, woken: &mut Vec<Waker>) {
+        if let Some(slot) = self.live(id) {
+            woken.extend(slot.fail(failure));
+        }
+    }
+
+    /// Takes a message of the server in. Whoever waits for it is added to `woken`.
+    #[inline]
+    pub(super) fn on_message(&mut self, message: Message, woken: &mut Vec<Waker>) {
+        let Message { call, content, body } = message;
+        let Some(slot) = self.live(call) else {
+            self.unexpected += 1;
+            return;
+        };
+        let taken = match (&mut slot.state, content, body) {
+            (State::Waiting(waker), Content::Response, Some(body)) => {
+                woken.extend(waker.take());
+                slot.state = State::Answered(Ok(body));
+                Taken::Expected
+            }
+            (State::Waiting(_) | State::Streaming(_), Content::Failure(kind), body) => {
+                woken.extend(slot.fail(reported(kind, body.as_deref())));
+                Taken::Expected
+            }
+            (State::Streaming(stream), Content::Part { index }, Some(body)) => {
+                woken.extend(stream.waker.take());
+                Taken::of(stream.parts.on_part(index, body))
+            }
+            (State::Streaming(stream), Content::End { parts }, _) => {
+                woken.extend(stream.waker.take());
+                Taken::of(stream.parts.on_end(parts))
+            }
+            (State::Answered(_), _, _) => Taken::Late,
+            _ => Taken::Wrong,
+        };
+        match taken {
+            Taken::Expected => {}
+            Taken::Late => self.unexpected += 1,
+            Taken::Wrong => {
+                self.unexpected += 1;
+                self.fail(call, malformed(), woken);
+                self.outgoing.push(Message::signal(call, Content::Cancel));
+            }
+        }
+    }
+
+    /// When [`expire`](Self::expire) is to be called, at the latest.
+    #[inline]
+    pub(super) fn earliest(&self) -> Option<Instant> {
+        self.earliest
+    }
+
+    /// Fails the calls whose deadline has come, and cancels them at the server.
+    pub(super) fn expire(&mut self, now: Instant, woken: &mut Vec<Waker>) {
+        if self.earliest.is_none_or(|earliest| now < earliest) {
+            return;
+        }
+        self.earliest = None;
+        // All slots: this happens about once for as long as callers wait, and not for each call.
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            let is_under_way = match &slot.state {
+                State::Waiting(_) => true,
+                State::Streaming(stream) => stream.failure.is_none(),
+                State::Free | State::Answered(_) => false,
+            };
+            match slot.deadline {
+                Some(deadline) if is_under_way && deadline <= now => {
+                    woken.extend(slot.fail(timed_out()));
+                    let id = CallId { slot: number as u32, generation: slot.generation };
+                    self.outgoing.push(Message::signal(id, Content::Cancel));
+                }
+                Some(deadline) if is_under_way => {
+                    self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Fails all calls, and each that begins from now on.
+    pub(super) fn end(&mut self, failure: &Failure, woken: &mut Vec<Waker>) {
+        self.ended.get_or_insert_with(|| failure.clone());
+        self.outgoing.clear();
+        for slot in &mut self.slots {
+            woken.extend(slot.fail(failure.clone().after_running()));
+        }
+    }
+
+    fn live(&mut self, id: CallId) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        (slot.generation == id.generation && !matches!(slot.state, State::Free)).then_some(slot)
+    }
+
+    fn free(&mut self, id: CallId) {
+        let slot = &mut self.slots[id.slot as usize];
+        slot.state = State::Free;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.slot);
+    }
+}
+
+impl Slot {
+    /// Answers with a failure, unless there is an answer already. Returns whoever waits.
+    fn fail(&mut self, failure: Failure) -> Option<Waker> {
+        match &mut self.state {
+            State::Waiting(waker) => {
+                let waker = waker.take();
+                self.state = State::Answered(Err(failure));
+                waker
+            }
+            State::Streaming(stream) => {
+                stream.failure.get_or_insert(failure);
+                stream.waker.take()
+            }
+            State::Free | State::Answered(_) => None,
+        }
+    }
+}
+
+#[inline]
+fn wait(place: &mut Option<Waker>, waker: &Waker) {
+    match place {
+        Some(waiting) => waiting.clone_from(waker),
+        None => *place = Some(waker.clone()),
+    }
+}
+
+#[cold]
+fn overloaded(limit: usize) -> Failure {
+    let what =
+        format!("{limit} calls of this client are under way, which is its limit; wait for some of them");
+    Failure::of(FailureKind::Overloaded, what)
+}
+
+#[cold]
+fn timed_out() -> Failure {
+    Failure::of(FailureKind::TimedOut, "no response before the deadline")
+}
+
+#[cold]
+fn malformed() -> Failure {
+    let what = "the server's answer is none to this call, one response or several; the two ends differ in their methods";
+    Failure::of(FailureKind::Malformed, what).after_running()
+}
+
+#[cold]
+fn no_such_call() -> Failure {
+    Failure::of(FailureKind::Failed, "the answer of this call was taken already")
+}
+
+/// A failure of which the server has told.
+#[cold]
+fn reported(kind: FailureKind, text: Option<&[u8]>) -> Failure {
+    Failure::of(kind, String::from_utf8_lossy(text.unwrap_or_default()).into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests;

@@ -1,0 +1,84 @@
+//! The end that calls.
+
+mod call;
+mod caller;
+mod calls;
+mod multiplexer;
+mod parts;
+mod reconnecting;
+mod responses;
+
+use super::{Message, Method};
+use crate::serialize::{Bincode, Codec};
+use bertha_core::Connection;
+pub use call::Call;
+pub use caller::{Caller, ResponseParts};
+pub use multiplexer::{MultiplexedParts, Multiplexer};
+pub(super) use parts::WINDOW;
+pub use reconnecting::Reconnecting;
+pub use responses::Responses;
+use std::time::Duration;
+
+/// Makes typed calls, each with a request and a response or a stream of them, encoded by the codec `K`.
+///
+/// Clones are cheap and share the connection.
+#[derive(Debug, Clone)]
+pub struct Client<T, K = Bincode> {
+    caller: T,
+    codec: K,
+    deadline: Option<Duration>,
+}
+
+impl<C: Connection<Data = Message>> Client<Multiplexer<C>> {
+    /// Calls over a connection of [`Rpc`](super::Rpc), within its runtime. At most 4,096 calls are under way at a time; see
+    /// [`Multiplexer::with_limit`].
+    pub fn new(connection: C) -> Self {
+        Self::over(Multiplexer::new(connection))
+    }
+}
+
+impl<T: Caller> Client<T> {
+    /// Calls by whatever carries encoded ones.
+    pub fn over(caller: T) -> Self {
+        Self { caller, codec: Bincode, deadline: None }
+    }
+}
+
+impl<T: Caller, K> Client<T, K> {
+    /// The same calls in the format of another codec, which has to be that of the service.
+    pub fn codec<L>(self, codec: L) -> Client<T, L> {
+        Client { caller: self.caller, codec, deadline: self.deadline }
+    }
+
+    /// Gives each call that has no deadline of its own this long.
+    #[must_use]
+    pub fn deadline(mut self, patience: Duration) -> Self {
+        self.deadline = Some(patience);
+        self
+    }
+
+    /// The carrier of encoded calls.
+    pub fn caller(&self) -> &T {
+        &self.caller
+    }
+
+    /// A call, to be awaited; or with [`Call::responses`] a stream of responses.
+    ///
+    /// ```
+    /// use bertha_chunnels::rpc::{Caller, Client, Failure, Method};
+    /// use std::time::Duration;
+    ///
+    /// const LENGTH: Method = Method::new("length").idempotent();
+    /// # async fn example(client: Client<impl Caller>) -> Result<(), Failure> {
+    /// let length: u64 = client.call(LENGTH, &"hello".to_owned()).deadline(Duration::from_secs(1)).await?;
+    /// # let _ = length;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call<'a, Q, R>(&'a self, method: Method, request: &'a Q) -> Call<'a, T, K, Q, R>
+    where
+        K: Codec<Q> + Codec<R>,
+    {
+        Call::new(self, method, request)
+    }
+}

@@ -1,0 +1,356 @@
+//! Calls of many tasks over one connection.
+
+use super::calls::{Calls, Responses};
+use super::{Caller, ResponseParts};
+use crate::rpc::encode::{Encode, Encoder};
+use crate::rpc::message::CallId;
+use crate::rpc::patience::Patience;
+use crate::rpc::{Failure, Message, Method};
+use crate::task_end::{self, runtime_ended};
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use parking_lot::{Mutex, MutexGuard};
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// The messages that are received, and calls that are answered, at a time.
+const BURST: usize = 64;
+
+/// The calls under way, unless another limit is set.
+const LIMIT: usize = 4096;
+
+type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
+
+/// Calls of many tasks over one connection of [`Rpc`](crate::rpc::Rpc). Clones share it.
+///
+/// Two tasks of the connection's runtime belong to it, until the last clone is dropped: one receives for all, the other sends
+/// cancellations, and calls that are made at the same time, in bursts. A single call is sent by its caller.
+pub struct Multiplexer<C: Connection> {
+    held: Arc<Held<C>>,
+}
+
+/// What clones have in common: the tasks end with it.
+struct Held<C: Connection> {
+    shared: Arc<Shared<C>>,
+    _tasks: [TaskOf<C>; 2],
+}
+
+pub(super) struct Shared<C: Connection> {
+    connection: C,
+    encoder: Encoder,
+    /// Locked for single steps, never while foreign code runs or anything waits.
+    state: Mutex<State<TaskOf<C>>>,
+}
+
+struct State<Task> {
+    calls: Calls,
+    /// The task that sends, while it waits for messages.
+    sender: Option<Waker>,
+    /// Fails calls at a time that is no later than the first deadline.
+    timer: Option<(Instant, Task)>,
+}
+
+impl<C: Connection<Data = Message>> Multiplexer<C> {
+    /// Calls over `connection`, at most 4,096 at a time.
+    pub fn new(connection: C) -> Self {
+        Self::with_limit(connection, LIMIT)
+    }
+
+    /// The same with at most `limit` calls at a time. A call beyond fails at once, with
+    /// [`Overloaded`](crate::rpc::FailureKind::Overloaded).
+    pub fn with_limit(connection: C, limit: usize) -> Self {
+        let state = State { calls: Calls::new(limit), sender: None, timer: None };
+        let encoder = Encoder::new(&connection);
+        let shared = Arc::new(Shared { connection, encoder, state: Mutex::new(state) });
+        let ended = shared.clone();
+        let runtime = shared.connection.base().runtime();
+        let receiver = task_end::spawn(runtime, receive(shared.clone()), move || ended.end(&runtime_ended()));
+        let sender = runtime.spawn(send(shared.clone()));
+        Self { held: Arc::new(Held { shared, _tasks: [receiver, sender] }) }
+    }
+
+    /// The number of calls under way.
+    pub fn in_flight(&self) -> usize {
+        self.held.shared.state.lock().calls.in_flight()
+    }
+
+    /// The number of messages that belonged to no call: answers to cancelled ones, mostly.
+    pub fn unexpected(&self) -> u64 {
+        self.held.shared.state.lock().calls.unexpected()
+    }
+
+    /// The connection. What it receives or sends on its own is missing in the calls.
+    pub fn connection(&self) -> &C {
+        &self.held.shared.connection
+    }
+
+    /// Closes the connection. Calls under way, and later ones, fail with [`Disconnected`](crate::rpc::FailureKind::Disconnected).
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn close(&self) -> Result<(), Error> {
+        self.held.shared.connection.close().await
+    }
+
+    /// Begins a call, and sends it.
+    async fn begin(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        request: &(impl Encode + ?Sized),
+        responses: Responses,
+    ) -> Result<Pending<C>, Failure> {
+        let shared = &self.held.shared;
+        let body = shared.encoder.encode(&shared.connection, request.limit(), |into| request.encode(into))?;
+        let until = deadline.and_then(|patience| shared.now().checked_add(patience));
+        let (message, pending) = {
+            let mut state = shared.state.lock();
+            let id = state.calls.begin(responses, until)?;
+            let pending = Pending { held: self.held.clone(), id, is_done: false };
+            let message = Calls::message(id, method, until.and(deadline), body);
+            shared.arm(&mut state);
+            if state.calls.in_flight() == 1 && !state.calls.has_outgoing() {
+                (message, pending)
+            } else {
+                // With those of other callers, in a burst.
+                state.calls.enqueue(message);
+                Shared::<C>::wake_sender(state);
+                return Ok(pending);
+            }
+        };
+        match shared.connection.send(message).await {
+            Ok(()) => Ok(pending),
+            Err(error) => Err(pending.not_sent(&error)),
+        }
+    }
+}
+
+impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
+    type Parts = MultiplexedParts<C>;
+
+    async fn ask<E: Encode + ?Sized>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        request: &E,
+    ) -> Result<Buf, Failure> {
+        let mut pending = self.begin(method, deadline, request, Responses::One).await?;
+        poll_fn(|cx| {
+            let answered = pending.held.shared.state.lock().calls.poll_answer(pending.id, cx.waker());
+            pending.is_done = answered.is_ready();
+            answered
+        })
+        .await
+    }
+
+    async fn open<E: Encode + ?Sized>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        request: &E,
+    ) -> Result<Self::Parts, Failure> {
+        let pending = self.begin(method, deadline, request, Responses::Several).await?;
+        Ok(MultiplexedParts { pending })
+    }
+}
+
+/// A call under way. Dropping it cancels the call.
+struct Pending<C: Connection> {
+    held: Arc<Held<C>>,
+    id: CallId,
+    is_done: bool,
+}
+
+impl<C: Connection> Pending<C> {
+    /// The failure of a call that was not sent.
+    #[cold]
+    fn not_sent(mut self, error: &Error) -> Failure {
+        self.is_done = true;
+        self.held.shared.state.lock().calls.forget(self.id);
+        Failure::of_connection(error, !error.kind().is_of_one_message())
+    }
+}
+
+impl<C: Connection> Drop for Pending<C> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let mut state = self.held.shared.state.lock();
+            state.calls.cancel(self.id);
+            Shared::<C>::wake_sender(state);
+        }
+    }
+}
+
+/// The stream of responses to a call. Dropping it cancels the call.
+pub struct MultiplexedParts<C: Connection> {
+    pending: Pending<C>,
+}
+
+impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
+    fn poll_part(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Buf, Failure>>> {
+        let Pending { held, id, is_done } = &mut self.pending;
+        if *is_done {
+            return Poll::Ready(None);
+        }
+        let mut state = held.shared.state.lock();
+        let part = state.calls.poll_part(*id, cx.waker());
+        *is_done = matches!(part, Poll::Ready(None | Some(Err(_))));
+        Shared::<C>::wake_sender(state);
+        part
+    }
+}
+
+impl<C: Connection> Shared<C> {
+    fn now(&self) -> Instant {
+        self.connection.base().runtime().now()
+    }
+
+    /// Wakes the task that sends, if there is something to send and it waits for that. Unlocks first.
+    #[inline]
+    fn wake_sender(mut state: MutexGuard<'_, State<TaskOf<C>>>) {
+        if !state.calls.has_outgoing() {
+            return;
+        }
+        let sender = state.sender.take();
+        drop(state);
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+    }
+
+    fn end(&self, error: &Error) {
+        let mut woken = Vec::new();
+        self.state.lock().calls.end(&Failure::of_connection(error, false), &mut woken);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl<C: Connection<Data = Message>> Shared<C> {
+    /// Sets the timer to the first deadline, unless it is due earlier already.
+    #[inline]
+    fn arm(self: &Arc<Self>, state: &mut State<TaskOf<C>>) {
+        if let Some(earliest) = state.calls.earliest()
+            && state.timer.as_ref().is_none_or(|(due, _)| earliest < *due)
+        {
+            let shared = Arc::downgrade(self);
+            let task = self.connection.base().runtime().spawn_at(earliest, expire(shared));
+            state.timer = Some((earliest, task));
+        }
+    }
+}
+
+/// Fails the calls whose deadlines have come.
+async fn expire<C: Connection<Data = Message>>(shared: Weak<Shared<C>>) {
+    let Some(shared) = shared.upgrade() else { return };
+    let mut woken = Vec::new();
+    let spent = {
+        let mut state = shared.state.lock();
+        let spent = state.timer.take();
+        state.calls.expire(shared.now(), &mut woken);
+        shared.arm(&mut state);
+        Shared::<C>::wake_sender(state);
+        spent
+    };
+    woken.into_iter().for_each(Waker::wake);
+    // This task, which is at its end.
+    drop(spent);
+}
+
+/// Receives for all callers.
+async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
+    let (mut arrived, mut woken) = (Vec::with_capacity(BURST), Vec::new());
+    let mut patience = Patience::default();
+    loop {
+        match shared.connection.recv_batch(&mut arrived, BURST).await {
+            Ok(_) => patience.renew(),
+            Err(error) => match patience.bear(&shared.connection, error).await {
+                Ok(()) => continue,
+                Err(error) => return shared.end(&error),
+            },
+        }
+        {
+            let mut state = shared.state.lock();
+            for message in arrived.drain(..) {
+                state.calls.on_message(message, &mut woken);
+            }
+            Shared::<C>::wake_sender(state);
+        }
+        woken.drain(..).for_each(Waker::wake);
+    }
+}
+
+/// Sends what callers leave to it.
+async fn send<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
+    let (mut burst, mut calls) = (Vec::new(), Vec::new());
+    loop {
+        poll_fn(|cx| {
+            let mut state = shared.state.lock();
+            if state.calls.has_outgoing() {
+                return Poll::Ready(());
+            }
+            state.sender = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+        // Callers that were woken together send together.
+        yield_once().await;
+        shared.state.lock().calls.swap_outgoing(&mut burst);
+        calls.clear();
+        calls.extend(burst.iter().map(|message: &Message| message.call));
+        match shared.connection.send_batch(burst.drain(..)).await {
+            Ok(()) => {}
+            Err(error) if error.kind().may_pass() => shared.fail(&calls, &error),
+            Err(error) => return shared.end(&error),
+        }
+    }
+}
+
+impl<C: Connection> Shared<C> {
+    /// Fails calls of a burst that was sent in part.
+    #[cold]
+    fn fail(&self, calls: &[CallId], error: &Error) {
+        let mut woken = Vec::new();
+        {
+            let mut state = self.state.lock();
+            for call in calls {
+                state.calls.fail(*call, Failure::of_connection(error, true), &mut woken);
+            }
+        }
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Lets the other tasks that can run do so first.
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+impl<C: Connection> Clone for Multiplexer<C> {
+    fn clone(&self) -> Self {
+        Self { held: self.held.clone() }
+    }
+}
+
+impl<C: Connection> fmt::Debug for Multiplexer<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let in_flight = self.held.shared.state.lock().calls.in_flight();
+        f.debug_struct("Multiplexer").field("in_flight", &in_flight).finish_non_exhaustive()
+    }
+}
+
+impl<C: Connection> fmt::Debug for MultiplexedParts<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MultiplexedParts").field("call", &self.pending.id).finish_non_exhaustive()
+    }
+}

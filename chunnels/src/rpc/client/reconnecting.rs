@@ -1,0 +1,241 @@
+//! Calls over a connection that is made again when it is lost.
+
+use super::{Caller, MultiplexedParts, Multiplexer};
+use crate::rpc::encode::Encode;
+use crate::rpc::{Failure, FailureKind, Message, Method};
+use bertha_core::backoff::Backoff;
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use futures_util::future::{Either, select};
+use parking_lot::Mutex;
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex as Turn;
+
+/// The attempts to connect again, for one call.
+const ATTEMPTS: u32 = 16;
+
+type RuntimeOf<C> = <<C as Connection>::Base as Base>::Runtime;
+
+/// Calls over a connection that is made again when it is lost, by the call that finds it lost. Clones share it.
+///
+/// A call that was under way when the connection was lost is made again if it did not run, or if its method is
+/// [idempotent](Method::idempotent). Any other fails with [`Disconnected`](FailureKind::Disconnected), and is
+/// [in doubt](Self::in_doubt). A call connects up to 16 times, with growing pauses drawn at random, and not beyond its deadline.
+///
+/// ```
+/// use bertha_chunnels::rpc::{Client, Message, Reconnecting};
+/// use bertha_core::{Connection, Error};
+/// # async fn connect() -> Result<impl Connection<Data = Message>, Error> {
+/// #     Err::<bertha_core::BoxConnection<Message, bertha_datapath_sim::PairBase<bertha_runtime_tokio::TokioRuntime>>, _>(Error::new(bertha_core::ErrorKind::Closed, ""))
+/// # }
+/// # async fn example() -> Result<(), Error> {
+/// let client = Client::over(Reconnecting::new(connect).await?);
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Reconnecting<C: Connection, F> {
+    shared: Arc<Shared<C, F>>,
+}
+
+struct Shared<C: Connection, F> {
+    connect: F,
+    runtime: RuntimeOf<C>,
+    current: Mutex<Current<C>>,
+    /// Held by the call that connects.
+    turn: Turn<()>,
+    in_doubt: AtomicU64,
+}
+
+struct Current<C: Connection> {
+    calls: Option<Multiplexer<C>>,
+    /// How often it was connected.
+    connections: u64,
+}
+
+/// A connection, and its number.
+struct Numbered<C: Connection> {
+    calls: Multiplexer<C>,
+    number: u64,
+}
+
+impl<C, F, A> Reconnecting<C, F>
+where
+    C: Connection<Data = Message>,
+    F: Fn() -> A + Send + Sync + 'static,
+    A: Future<Output = Result<C, Error>> + Send,
+{
+    /// Connects by `connect` now, and whenever the connection is lost.
+    ///
+    /// # Errors
+    /// Those of the first `connect`.
+    pub async fn new(connect: F) -> Result<Self, Error> {
+        let connection = connect().await?;
+        let runtime = connection.base().runtime().clone();
+        let current = Mutex::new(Current { calls: Some(Multiplexer::new(connection)), connections: 1 });
+        let (turn, in_doubt) = Default::default();
+        Ok(Self { shared: Arc::new(Shared { connect, runtime, current, turn, in_doubt }) })
+    }
+
+    /// How often it has connected.
+    pub fn connections(&self) -> u64 {
+        self.shared.current.lock().connections
+    }
+
+    /// The number of calls that failed because the connection was lost, and may have run.
+    pub fn in_doubt(&self) -> u64 {
+        self.shared.in_doubt.load(Relaxed)
+    }
+
+    /// The connection in use, or one that is made now.
+    async fn connected(&self, deadline: Option<Instant>) -> Result<Numbered<C>, Failure> {
+        let shared = &self.shared;
+        if let Some(current) = shared.current() {
+            return Ok(current);
+        }
+        let connecting = async {
+            let _turn = shared.turn.lock().await;
+            let mut backoff = Backoff::default();
+            let mut last = None;
+            for _ in 0..ATTEMPTS {
+                // Made by the call that had its turn before.
+                if let Some(current) = shared.current() {
+                    return Ok(current);
+                }
+                match (shared.connect)().await {
+                    Ok(connection) => return Ok(shared.replace(connection)),
+                    Err(error) => {
+                        tracing::debug!(%error, "no connection for calls yet");
+                        last = Some(error);
+                    }
+                }
+                let pause = backoff.pause(shared.runtime.random());
+                shared.runtime.sleep_until(shared.runtime.now() + pause).await;
+            }
+            Err(last.map_or_else(lost, |error| Failure::of_connection(&error, false)))
+        };
+        let Some(deadline) = deadline else { return connecting.await };
+        match select(pin!(connecting), pin!(shared.runtime.sleep_until(deadline))).await {
+            Either::Left((connected, _)) => connected,
+            Either::Right(_) => Err(late()),
+        }
+    }
+
+    /// Whether a call that has failed is to be made again.
+    fn retries(&self, method: Method, failure: &Failure, number: u64) -> bool {
+        if failure.kind() != FailureKind::Disconnected {
+            return false;
+        }
+        self.shared.lose(number);
+        let retries = method.is_idempotent() || !failure.may_have_run();
+        if !retries {
+            self.shared.in_doubt.fetch_add(1, Relaxed);
+        }
+        retries
+    }
+
+    /// The deadline as a time, and what is left of it.
+    fn until(&self, patience: Option<Duration>) -> Option<Instant> {
+        patience.and_then(|patience| self.shared.runtime.now().checked_add(patience))
+    }
+
+    fn left(&self, deadline: Option<Instant>) -> Result<Option<Duration>, Failure> {
+        let Some(deadline) = deadline else { return Ok(None) };
+        match deadline.checked_duration_since(self.shared.runtime.now()) {
+            Some(left) if !left.is_zero() => Ok(Some(left)),
+            _ => Err(late()),
+        }
+    }
+}
+
+impl<C: Connection<Data = Message>, F> Shared<C, F> {
+    fn current(&self) -> Option<Numbered<C>> {
+        let current = self.current.lock();
+        current.calls.clone().map(|calls| Numbered { calls, number: current.connections })
+    }
+
+    fn replace(&self, connection: C) -> Numbered<C> {
+        let calls = Multiplexer::new(connection);
+        let mut current = self.current.lock();
+        current.calls = Some(calls.clone());
+        current.connections += 1;
+        Numbered { calls, number: current.connections }
+    }
+
+    /// The connection of this number has ended.
+    fn lose(&self, number: u64) {
+        let mut current = self.current.lock();
+        let lost = if current.connections == number { current.calls.take() } else { None };
+        drop(current);
+        if lost.is_some() {
+            tracing::debug!(number, "the connection for calls was lost");
+        }
+    }
+}
+
+impl<C, F, A> Caller for Reconnecting<C, F>
+where
+    C: Connection<Data = Message>,
+    F: Fn() -> A + Send + Sync + 'static,
+    A: Future<Output = Result<C, Error>> + Send + 'static,
+{
+    type Parts = MultiplexedParts<C>;
+
+    async fn ask<E: Encode + ?Sized>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        request: &E,
+    ) -> Result<Buf, Failure> {
+        let deadline = self.until(deadline);
+        loop {
+            let Numbered { calls, number } = self.connected(deadline).await?;
+            match calls.ask(method, self.left(deadline)?, request).await {
+                Err(failure) if self.retries(method, &failure, number) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn open<E: Encode + ?Sized>(
+        &self,
+        method: Method,
+        deadline: Option<Duration>,
+        request: &E,
+    ) -> Result<Self::Parts, Failure> {
+        let deadline = self.until(deadline);
+        loop {
+            let Numbered { calls, number } = self.connected(deadline).await?;
+            match calls.open(method, self.left(deadline)?, request).await {
+                Err(failure) if self.retries(method, &failure, number) => {}
+                opened => return opened,
+            }
+        }
+    }
+}
+
+#[cold]
+fn late() -> Failure {
+    Failure::of(FailureKind::TimedOut, "no connection before the deadline").before_running()
+}
+
+#[cold]
+fn lost() -> Failure {
+    Failure::of(FailureKind::Disconnected, "each connection was lost at once")
+}
+
+impl<C: Connection, F> Clone for Reconnecting<C, F> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<C: Connection, F> fmt::Debug for Reconnecting<C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let connections = self.shared.current.lock().connections;
+        f.debug_struct("Reconnecting").field("connections", &connections).finish_non_exhaustive()
+    }
+}

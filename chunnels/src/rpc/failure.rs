@@ -1,0 +1,153 @@
+//! The reason why a call has no response.
+
+use bertha_core::{Error, ErrorKind};
+use std::borrow::Cow;
+use std::fmt;
+
+/// The kind of a [`Failure`], which decides what the caller can do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// As many calls as may be are under way, at the client or at the server. The call did not run; try again after a pause.
+    Overloaded,
+    /// No response came before the deadline.
+    TimedOut,
+    /// The server has no such method.
+    UnknownMethod,
+    /// A request, or a response, does not follow the format: the two ends differ in their types.
+    Malformed,
+    /// The request or the response is larger than a message may be.
+    TooLarge,
+    /// The service says that it has failed.
+    Failed,
+    /// The connection has ended.
+    Disconnected,
+}
+
+impl FailureKind {
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Failed => 0,
+            Self::Overloaded => 1,
+            Self::TimedOut => 2,
+            Self::UnknownMethod => 3,
+            Self::Malformed => 4,
+            Self::TooLarge => 5,
+            Self::Disconnected => 6,
+        }
+    }
+
+    /// A code that is not known, from a later version, is a failure like any other.
+    pub(super) fn of_code(code: u8) -> Self {
+        match code {
+            1 => Self::Overloaded,
+            2 => Self::TimedOut,
+            3 => Self::UnknownMethod,
+            4 => Self::Malformed,
+            5 => Self::TooLarge,
+            6 => Self::Disconnected,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Overloaded => "overloaded",
+            Self::TimedOut => "timed out",
+            Self::UnknownMethod => "unknown method",
+            Self::Malformed => "malformed",
+            Self::TooLarge => "too large",
+            Self::Failed => "failed",
+            Self::Disconnected => "disconnected",
+        })
+    }
+}
+
+/// The reason why a call has no response: a kind, a text, and whether the call may have run nevertheless.
+///
+/// One pointer wide.
+#[derive(Clone)]
+pub struct Failure(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: FailureKind,
+    text: Cow<'static, str>,
+    may_have_run: bool,
+    connection: Option<ErrorKind>,
+}
+
+impl Failure {
+    /// A failure that a service answers with. `text` is for people, and reaches the client.
+    #[cold]
+    pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::of(FailureKind::Failed, text)
+    }
+
+    /// A failure of another kind, for layers around calls. It may have run if it [`Failed`](FailureKind::Failed) or
+    /// [`TimedOut`](FailureKind::TimedOut).
+    #[cold]
+    pub fn of(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
+        let may_have_run = matches!(kind, FailureKind::Failed | FailureKind::TimedOut);
+        Self(Box::new(Inner { kind, text: text.into(), may_have_run, connection: None }))
+    }
+
+    /// A connection that has ended, under a call that was sent or not.
+    #[cold]
+    pub(super) fn of_connection(error: &Error, was_sent: bool) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::TooLarge => FailureKind::TooLarge,
+            ErrorKind::Exhausted => FailureKind::Overloaded,
+            _ => FailureKind::Disconnected,
+        };
+        let connection = (kind == FailureKind::Disconnected).then_some(error.kind());
+        Self(Box::new(Inner { kind, text: error.to_string().into(), may_have_run: was_sent, connection }))
+    }
+
+    pub(super) fn after_running(mut self) -> Self {
+        self.0.may_have_run = true;
+        self
+    }
+
+    pub(super) fn before_running(mut self) -> Self {
+        self.0.may_have_run = false;
+        self
+    }
+
+    /// The kind, for deciding what to do.
+    pub fn kind(&self) -> FailureKind {
+        self.0.kind
+    }
+
+    /// The text without the kind.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Whether the server may have run the call, or part of it. A call that is repeated though it may have run, may run twice.
+    pub fn may_have_run(&self) -> bool {
+        self.0.may_have_run
+    }
+
+    /// The kind of the error that has ended the connection, if that is the reason.
+    pub fn connection_error(&self) -> Option<ErrorKind> {
+        self.0.connection
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.kind, self.0.text)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)?;
+        f.write_str(if self.0.may_have_run { " (may have run)" } else { " (did not run)" })
+    }
+}
+
+impl std::error::Error for Failure {}

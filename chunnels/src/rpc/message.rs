@@ -1,0 +1,59 @@
+//! The messages that a connection of [`Rpc`](super::Rpc) carries.
+
+use super::FailureKind;
+use bertha_core::Buf;
+use std::fmt;
+
+/// The name of a call on its connection: a slot of the client's table, and how often that was used before. So an answer that comes
+/// late is not taken for that of the next call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct CallId {
+    /// At most 24 bits.
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+}
+
+/// The largest number of a slot.
+pub(super) const MAX_SLOT: u32 = (1 << 24) - 1;
+
+impl fmt::Debug for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.slot, self.generation)
+    }
+}
+
+/// A message between a client and a server of calls: a call, its response, a part of a stream of responses, its end, the number of parts
+/// that the client takes, a cancellation, or a failure.
+///
+/// Made by [`Client`](super::Client) and [`serve`](super::serve()).
+#[derive(Debug)]
+pub struct Message {
+    pub(super) call: CallId,
+    pub(super) content: Content,
+    /// None where the content says all.
+    pub(super) body: Option<Buf>,
+}
+
+impl Message {
+    pub(super) fn signal(call: CallId, content: Content) -> Self {
+        Self { call, content, body: None }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// The client asks. The time that it still waits is in milliseconds; zero is for ever.
+    Call { method: u32, milliseconds: u32 },
+    /// The server answers.
+    Response,
+    /// One of several answers, counted from zero.
+    Part { index: u32 },
+    /// The server has sent this many parts, and no more come.
+    End { parts: u32 },
+    /// The client takes this many parts, from the first.
+    Credit { parts: u32 },
+    /// The client no longer waits.
+    Cancel,
+    /// The server has no answer, and says why in the body.
+    Failure(FailureKind),
+}

@@ -1,0 +1,74 @@
+//! The name of a function that a server offers.
+
+use std::fmt;
+
+/// A method of a service: its name, and whether a call may be repeated.
+///
+/// ```
+/// use bertha_chunnels::rpc::Method;
+/// const GREET: Method = Method::new("Greeter.greet").idempotent();
+/// ```
+///
+/// A hash of the name, of 32 bits, stands in front of each call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Method {
+    id: u32,
+    name: &'static str,
+    is_idempotent: bool,
+}
+
+impl Method {
+    /// A method of this name, which may not be repeated.
+    pub const fn new(name: &'static str) -> Self {
+        Self { id: fnv(name.as_bytes()), name, is_idempotent: false }
+    }
+
+    /// The same method, which does the same if it runs twice as if it runs once. Only such a call is repeated if it may have run.
+    #[must_use]
+    pub const fn idempotent(self) -> Self {
+        Self { is_idempotent: true, ..self }
+    }
+
+    /// The number that stands for the name.
+    pub const fn id(self) -> u32 {
+        self.id
+    }
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Whether a call may be repeated although it may have run.
+    pub const fn is_idempotent(self) -> bool {
+        self.is_idempotent
+    }
+}
+
+/// FNV-1a, which a constant can be made of. Names come from programs and not from peers.
+const fn fnv(bytes: &[u8]) -> u32 {
+    let (mut hash, mut at) = (0x811c_9dc5_u32, 0);
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    hash
+}
+
+impl fmt::Debug for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_hashes_of_fnv() {
+        assert_eq!(fnv(b""), 0x811c_9dc5);
+        assert_eq!(Method::new("foobar").id(), 0xbf9c_f968);
+        assert!(Method::new("a").idempotent().is_idempotent() && !Method::new("a").is_idempotent());
+    }
+}

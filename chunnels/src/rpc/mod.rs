@@ -1,0 +1,75 @@
+//! Requests and responses: calls of the functions of another process.
+//!
+//! [`Rpc`] is the Chunnel, over any connection that is reliable and delivers at most once; order is not needed. A [`Client`] makes
+//! calls over its connection, thousands at a time, and [`serve`](serve()) answers them with a [`Service`]:
+//!
+//! ```
+//! use bertha_chunnels::rpc::{Client, Method, handler, serve};
+//! use bertha_chunnels::{Reliable, Rpc};
+//! use bertha_core::{Connection, Error, Wrap, make_stack};
+//! use std::time::Duration;
+//!
+//! const LENGTH: Method = Method::new("length").idempotent();
+//!
+//! async fn client(udp: impl Connection<Data = bertha_core::Buf>) -> Result<(), Box<dyn std::error::Error>> {
+//!     let client = Client::new(make_stack!(Rpc::new(), Reliable::new()).wrap(udp).await?);
+//!     let length: u64 = client.call(LENGTH, &"hello".to_owned()).deadline(Duration::from_secs(1)).await?;
+//!     assert_eq!(length, 5);
+//!     Ok(())
+//! }
+//!
+//! async fn server(udp: impl Connection<Data = bertha_core::Buf>) -> Result<(), Error> {
+//!     let connection = make_stack!(Rpc::new(), Reliable::new()).wrap(udp).await?;
+//!     serve(connection, handler(LENGTH, async |text: String| Ok(text.len() as u64))).await
+//! }
+//! ```
+//!
+//! `#[bertha::service]` makes typed clients and servers of a trait.
+//!
+//! # Outcomes
+//!
+//! A call has one outcome: its response, or a [`Failure`], which says whether the server [may have run](Failure::may_have_run) it. Calls
+//! are repeated by [`Reconnecting`] alone: those that did not run, and those of [idempotent](Method::idempotent) methods.
+//!
+//! # Deadlines and cancellation
+//!
+//! A call with a deadline fails once that has passed by the clock of the connection's runtime. The server learns how long the client
+//! waits, and drops the handler of a call whose deadline has passed. So it does if the client drops the future of a call, and with it
+//! its slot: cancellations are sent at once.
+//!
+//! # Bounds
+//!
+//! | bound | default | beyond |
+//! |---|---|---|
+//! | calls of a client under way ([`Multiplexer::with_limit`]) | 4,096 | [`Overloaded`](FailureKind::Overloaded) at once |
+//! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the same, by the server |
+//! | responses of a stream that were not taken | 64 | the server makes no more |
+//! | a request or response | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
+//!
+//! # On the wire
+//!
+//! A header of 8 to 16 bytes in front of each message, in its headroom: the kind, the number of the call, and for a call its method
+//! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`](crate::Codec).
+
+mod chunnel;
+mod client;
+mod connection;
+mod encode;
+mod failure;
+mod message;
+mod method;
+mod patience;
+mod server;
+mod wire;
+
+pub use crate::serialize::{Bincode, Codec};
+pub use chunnel::Rpc;
+pub use client::{
+    Call, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts, Responses,
+};
+pub use connection::RpcConnection;
+pub use encode::{Encode, Encoded, decode, encode};
+pub use failure::{Failure, FailureKind};
+pub use message::Message;
+pub use method::Method;
+pub use server::{Handler, Reply, Request, Serve, Service, handler, serve};

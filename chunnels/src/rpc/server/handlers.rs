@@ -1,0 +1,219 @@
+//! The calls under way at a server, and the futures that answer them.
+
+use super::Reply;
+use super::woken::{SlotWaker, Woken};
+use crate::rpc::message::CallId;
+use crate::rpc::{Failure, client::WINDOW};
+use futures_util::stream::BoxStream;
+use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+/// How many cancellations are remembered whose calls are not there: a cancellation may overtake its call.
+const EARLY_CANCELLATIONS: usize = 64;
+
+/// Futures of type `F` that answer calls by responses of type `R`, each in a slot. The memory of a slot is used again.
+pub(super) struct Handlers<'a, F, R> {
+    slots: Vec<Slot<'a, F, R>>,
+    free: Vec<usize>,
+    /// The calls whose futures wait. One that is answered at once never comes here.
+    waiting: HashMap<CallId, usize>,
+    limit: usize,
+    /// No deadline of a waiting call is earlier.
+    earliest: Option<Instant>,
+    early: VecDeque<CallId>,
+    woken: Arc<Woken>,
+}
+
+struct Slot<'a, F, R> {
+    call: Option<CallId>,
+    deadline: Option<Instant>,
+    answering: Pin<Box<Option<F>>>,
+    streaming: Option<Streaming<'a, R>>,
+    waker: Waker,
+}
+
+struct Streaming<'a, R> {
+    responses: BoxStream<'a, Result<R, Failure>>,
+    sent: u32,
+    granted: u32,
+}
+
+/// What a future has come to.
+pub(super) enum Progress<R> {
+    Response(R),
+    Part { index: u32, response: R },
+    End { parts: u32 },
+    Failure(Failure),
+}
+
+impl<'a, F, R> Handlers<'a, F, R>
+where
+    F: Future<Output = Result<Reply<'a, R>, Failure>>,
+{
+    pub(super) fn new(limit: usize) -> Self {
+        let (slots, free, waiting, early, woken) = Default::default();
+        Self { slots, free, waiting, limit: limit.max(1), earliest: None, early, woken }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.free.is_empty() && self.slots.len() >= self.limit
+    }
+
+    /// The number of calls that have no answer yet.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether the call was cancelled before it arrived, or is under way already.
+    pub(super) fn is_void(&mut self, call: CallId) -> bool {
+        if !self.early.is_empty()
+            && let Some(at) = self.early.iter().position(|early| *early == call)
+        {
+            self.early.remove(at);
+            return true;
+        }
+        !self.waiting.is_empty() && self.waiting.contains_key(&call)
+    }
+
+    /// Takes in the future that answers a call, unless it is [full](Self::is_full), and returns its slot.
+    pub(super) fn start(&mut self, call: CallId, deadline: Option<Instant>, answering: F) -> usize {
+        let number = self.free.pop().unwrap_or_else(|| {
+            let waker = SlotWaker::waker(self.slots.len(), self.woken.clone());
+            let (answering, streaming) = (Box::pin(None), None);
+            self.slots.push(Slot { call: None, deadline: None, answering, streaming, waker });
+            self.slots.len() - 1
+        });
+        let slot = &mut self.slots[number];
+        (slot.call, slot.deadline) = (Some(call), deadline);
+        slot.answering.set(Some(answering));
+        number
+    }
+
+    /// Polls the future of a slot once. Ready with `None` if it is over, or has to wait for the client.
+    pub(super) fn poll(&mut self, number: usize) -> Poll<Option<(CallId, Progress<R>)>> {
+        let Some(slot) = self.slots.get_mut(number) else { return Poll::Ready(None) };
+        let Some(call) = slot.call else { return Poll::Ready(None) };
+        let mut cx = Context::from_waker(&slot.waker);
+        if slot.streaming.is_none() {
+            let Some(answering) = slot.answering.as_mut().as_pin_mut() else { return Poll::Ready(None) };
+            let Poll::Ready(reply) = answering.poll(&mut cx) else {
+                self.wait(number, call);
+                return Poll::Pending;
+            };
+            slot.answering.set(None);
+            let progress = match reply {
+                Ok(Reply::One(response)) => Progress::Response(response),
+                Err(failure) => Progress::Failure(failure),
+                Ok(Reply::Several(responses)) => {
+                    slot.streaming = Some(Streaming { responses, sent: 0, granted: WINDOW });
+                    self.wait(number, call);
+                    return self.poll(number);
+                }
+            };
+            self.free(number);
+            return Poll::Ready(Some((call, progress)));
+        }
+        let Some(streaming) = &mut slot.streaming else { return Poll::Ready(None) };
+        if streaming.sent == streaming.granted {
+            return Poll::Ready(None);
+        }
+        match streaming.responses.as_mut().poll_next(&mut cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(Ok(response))) => {
+                let index = streaming.sent;
+                streaming.sent += 1;
+                Poll::Ready(Some((call, Progress::Part { index, response })))
+            }
+            Poll::Ready(ended) => {
+                let parts = streaming.sent;
+                self.free(number);
+                let progress = match ended {
+                    Some(Err(failure)) => Progress::Failure(failure),
+                    _ => Progress::End { parts },
+                };
+                Poll::Ready(Some((call, progress)))
+            }
+        }
+    }
+
+    /// The client no longer waits: the future is dropped.
+    pub(super) fn cancel(&mut self, call: CallId) {
+        if let Some(number) = self.waiting.get(&call).copied() {
+            self.free(number);
+            return;
+        }
+        if self.early.len() == EARLY_CANCELLATIONS {
+            self.early.pop_front();
+        }
+        self.early.push_back(call);
+    }
+
+    /// The client takes parts up to this number. Returns the slot if it can go on now.
+    pub(super) fn credit(&mut self, call: CallId, parts: u32) -> Option<usize> {
+        let number = *self.waiting.get(&call)?;
+        let streaming = self.slots[number].streaming.as_mut()?;
+        let was_out = streaming.sent == streaming.granted;
+        streaming.granted = streaming.granted.max(parts);
+        (was_out && streaming.sent < streaming.granted).then_some(number)
+    }
+
+    /// When [`expire`](Self::expire) is to be called, at the latest.
+    pub(super) fn earliest(&self) -> Option<Instant> {
+        self.earliest
+    }
+
+    /// Drops the futures of the calls whose deadline has come, and returns the calls.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<CallId> {
+        self.earliest = None;
+        let mut expired = Vec::new();
+        for number in 0..self.slots.len() {
+            let Slot { call: Some(call), deadline: Some(deadline), .. } = self.slots[number] else {
+                continue;
+            };
+            if deadline <= now {
+                self.free(number);
+                expired.push(call);
+            } else {
+                self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+            }
+        }
+        expired
+    }
+
+    /// Moves the numbers of the slots whose futures can go on to `into`; or `cx` is woken once there are some.
+    pub(super) fn poll_woken(&mut self, cx: &Context<'_>, into: &mut Vec<usize>) -> Poll<()> {
+        if self.len() == 0 {
+            return Poll::Pending;
+        }
+        self.woken.poll(cx, into)
+    }
+
+    /// Moves those that are there to `into`.
+    pub(super) fn take_woken(&mut self, into: &mut Vec<usize>) {
+        if self.len() > 0 {
+            self.woken.take(into);
+        }
+    }
+
+    fn wait(&mut self, number: usize, call: CallId) {
+        self.waiting.insert(call, number);
+        if let Some(deadline) = self.slots[number].deadline {
+            self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+        }
+    }
+
+    fn free(&mut self, number: usize) {
+        let slot = &mut self.slots[number];
+        slot.answering.set(None);
+        slot.streaming = None;
+        if let Some(call) = slot.call.take() {
+            if !self.waiting.is_empty() {
+                self.waiting.remove(&call);
+            }
+            self.free.push(number);
+        }
+    }
+}

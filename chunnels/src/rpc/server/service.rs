@@ -1,0 +1,140 @@
+//! What a server does with calls.
+
+use crate::rpc::encode::decode;
+use crate::rpc::{Failure, FailureKind, Method};
+use crate::serialize::Codec;
+use bertha_core::Buf;
+use futures_util::stream::{BoxStream, Stream, StreamExt};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A call that has arrived.
+#[derive(Debug)]
+pub struct Request {
+    method: u32,
+    body: Buf,
+    deadline: Option<Instant>,
+}
+
+impl Request {
+    pub(super) fn new(method: u32, body: Buf, deadline: Option<Instant>) -> Self {
+        Self { method, body, deadline }
+    }
+
+    /// The number of the method, [`Method::id`].
+    pub fn method(&self) -> u32 {
+        self.method
+    }
+
+    /// Whether it is a call of this method.
+    pub fn is(&self, method: Method) -> bool {
+        self.method == method.id()
+    }
+
+    /// The time, by the clock of the connection's runtime, at which the client gives up. The call is then cancelled here, too.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The encoded request.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The encoded request, in the buffer in which it has arrived.
+    pub fn into_body(self) -> Buf {
+        self.body
+    }
+
+    /// The request.
+    ///
+    /// # Errors
+    /// [`FailureKind::Malformed`] if it is no encoding of a `Q`.
+    pub fn decode<Q, K: Codec<Q>>(&self, codec: &K) -> Result<Q, Failure> {
+        decode(codec, &self.body)
+    }
+
+    /// The failure of a service that has no such method.
+    #[cold]
+    pub fn unknown(&self) -> Failure {
+        let what = format!("the service has no method with the number {:#010x}", self.method);
+        Failure::of(FailureKind::UnknownMethod, what)
+    }
+}
+
+/// The reply of a service: one response, or a stream of them.
+pub enum Reply<'a, R> {
+    /// The response.
+    One(R),
+    /// Several, up to the end or the first failure. The stream is polled only while the client takes more.
+    Several(BoxStream<'a, Result<R, Failure>>),
+}
+
+impl<'a, R: 'a> Reply<'a, R> {
+    /// A response for each item of a stream.
+    pub fn each<T: 'a>(items: impl Stream<Item = T> + Send + 'a, response: fn(T) -> R) -> Self {
+        Self::Several(Box::pin(items.map(move |item| Ok(response(item)))))
+    }
+}
+
+impl<R> fmt::Debug for Reply<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::One(_) => "One",
+            Self::Several(_) => "Several",
+        })
+    }
+}
+
+/// Answers calls. `#[bertha::service]` implements it for a trait of typed methods.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not answer calls",
+    label = "not a service of `rpc`",
+    note = "`#[bertha::service]` on a trait `Greeter` makes `GreeterServer`, which takes what implements `Greeter`"
+)]
+pub trait Service: Send + Sync + 'static {
+    /// A response, to be encoded.
+    type Response: Send + Sync + 'static;
+
+    /// Answers a call. The future is dropped if the client cancels, or once its deadline has passed.
+    ///
+    /// The futures of one connection run in turn, in one task; one that computes for long should do so in a task of its own.
+    ///
+    /// # Errors
+    /// Whatever the client is to learn.
+    fn call(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Reply<'_, Self::Response>, Failure>> + Send;
+
+    /// Writes a response at the start of `into`, and returns how many bytes it takes; `None` if `into` is too small.
+    ///
+    /// # Errors
+    /// [`FailureKind::Malformed`] if there is no encoding of it.
+    fn encode(&self, response: &Self::Response, into: &mut [u8]) -> Result<Option<usize>, Failure>;
+
+    /// The most bytes of a response that the client decodes.
+    fn limit(&self) -> usize {
+        usize::MAX
+    }
+}
+
+impl<S: Service> Service for Arc<S> {
+    type Response = S::Response;
+
+    fn call(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Reply<'_, Self::Response>, Failure>> + Send {
+        (**self).call(request)
+    }
+
+    fn encode(&self, response: &Self::Response, into: &mut [u8]) -> Result<Option<usize>, Failure> {
+        (**self).encode(response, into)
+    }
+
+    fn limit(&self) -> usize {
+        (**self).limit()
+    }
+}

@@ -1,0 +1,138 @@
+//! The header in front of each message.
+//!
+//! ```text
+//! kind: 1 byte | slot: 3 | generation: 4 | Call: method 4, milliseconds 4
+//!                                        | Part, End, Credit: number 4
+//!                                        | Failure: kind 1
+//! ```
+//!
+//! All numbers are little-endian.
+
+use super::message::{CallId, Content, MAX_SLOT};
+use super::{FailureKind, Message};
+use bertha_core::{Buf, Error};
+
+/// The longest header, in bytes.
+pub(super) const LONGEST: usize = 16;
+
+const SHORTEST: usize = 8;
+
+const CALL: u8 = 1;
+const RESPONSE: u8 = 2;
+const PART: u8 = 3;
+const END: u8 = 4;
+const CREDIT: u8 = 5;
+const CANCEL: u8 = 6;
+const FAILURE: u8 = 7;
+
+/// Writes the header in front of `body`, which has the room for it.
+///
+/// # Errors
+/// `TooLarge` without the room.
+#[inline]
+pub(super) fn write(call: CallId, content: Content, body: &mut Buf) -> Result<(), Error> {
+    let first =
+        |kind: u8| u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32;
+    let numbered = |body: &mut Buf, kind, number: u32| -> Result<(), Error> {
+        let header = body.prepend(SHORTEST + 4)?;
+        header[..SHORTEST].copy_from_slice(&first(kind).to_le_bytes());
+        header[SHORTEST..].copy_from_slice(&number.to_le_bytes());
+        Ok(())
+    };
+    match content {
+        Content::Call { method, milliseconds } => {
+            let header = body.prepend(SHORTEST + 8)?;
+            let second = u64::from(method) | u64::from(milliseconds) << 32;
+            header[..SHORTEST].copy_from_slice(&first(CALL).to_le_bytes());
+            header[SHORTEST..].copy_from_slice(&second.to_le_bytes());
+        }
+        Content::Response => body.prepend(SHORTEST)?.copy_from_slice(&first(RESPONSE).to_le_bytes()),
+        Content::Cancel => body.prepend(SHORTEST)?.copy_from_slice(&first(CANCEL).to_le_bytes()),
+        Content::Part { index } => numbered(body, PART, index)?,
+        Content::End { parts } => numbered(body, END, parts)?,
+        Content::Credit { parts } => numbered(body, CREDIT, parts)?,
+        Content::Failure(kind) => {
+            let header = body.prepend(SHORTEST + 1)?;
+            header[..SHORTEST].copy_from_slice(&first(FAILURE).to_le_bytes());
+            header[SHORTEST] = kind.code();
+        }
+    }
+    Ok(())
+}
+
+/// Takes the header off. None if there is none.
+#[inline]
+pub(super) fn read(mut bytes: Buf) -> Option<Message> {
+    let first = u64::from_le_bytes(*bytes.first_chunk()?);
+    let call = CallId { slot: (first >> 8) as u32 & MAX_SLOT, generation: (first >> 32) as u32 };
+    let number = |bytes: &Buf| bytes.get(SHORTEST..)?.first_chunk().copied().map(u32::from_le_bytes);
+    let (content, length) = match first as u8 {
+        CALL => {
+            let method = number(&bytes)?;
+            let milliseconds = u32::from_le_bytes(*bytes.get(SHORTEST + 4..)?.first_chunk()?);
+            (Content::Call { method, milliseconds }, SHORTEST + 8)
+        }
+        RESPONSE => (Content::Response, SHORTEST),
+        PART => (Content::Part { index: number(&bytes)? }, SHORTEST + 4),
+        END => (Content::End { parts: number(&bytes)? }, SHORTEST + 4),
+        CREDIT => (Content::Credit { parts: number(&bytes)? }, SHORTEST + 4),
+        CANCEL => (Content::Cancel, SHORTEST),
+        FAILURE => (Content::Failure(FailureKind::of_code(*bytes.get(SHORTEST)?)), SHORTEST + 1),
+        _ => return None,
+    };
+    bytes.advance(length).ok()?;
+    Some(Message { call, content, body: Some(bytes) })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn content() -> impl Strategy<Value = Content> {
+        prop_oneof![
+            (any::<u32>(), any::<u32>())
+                .prop_map(|(method, milliseconds)| Content::Call { method, milliseconds }),
+            Just(Content::Response),
+            any::<u32>().prop_map(|index| Content::Part { index }),
+            any::<u32>().prop_map(|parts| Content::End { parts }),
+            any::<u32>().prop_map(|parts| Content::Credit { parts }),
+            Just(Content::Cancel),
+            (0..8_u8).prop_map(|code| Content::Failure(FailureKind::of_code(code))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            slot in 0..=MAX_SLOT,
+            generation in any::<u32>(),
+            content in content(),
+            body in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let call = CallId { slot, generation };
+            let mut bytes = Buf::copy_of(&body, LONGEST).unwrap();
+            write(call, content, &mut bytes).unwrap();
+            let read = read(bytes).unwrap();
+            prop_assert_eq!((read.call, read.content), (call, content));
+            prop_assert_eq!(&**read.body.as_ref().unwrap(), &*body);
+        }
+
+        #[test]
+        fn any_bytes_are_a_message_or_none(bytes in prop::collection::vec(any::<u8>(), 0..24)) {
+            let header = bytes.len();
+            if let Some(message) = read(Buf::copy_of(&bytes, 0).unwrap()) {
+                prop_assert!(message.body.unwrap().len() <= header - SHORTEST);
+            }
+        }
+    }
+
+    #[test]
+    fn the_format_is_as_described() {
+        let mut bytes = Buf::copy_of(b"x", LONGEST).unwrap();
+        let content = Content::Call { method: 0x0403_0201, milliseconds: 5 };
+        write(CallId { slot: 7, generation: 9 }, content, &mut bytes).unwrap();
+        assert_eq!(&*bytes, [1, 7, 0, 0, 9, 0, 0, 0, 1, 2, 3, 4, 5, 0, 0, 0, b'x']);
+    }
+}

@@ -1,0 +1,79 @@
+//! The bottom of a connection through shared memory.
+
+use crate::address::NAME;
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_runtime_tokio::TokioRuntime;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The [`Base`] of connections through shared memory. Buffers come from the pool of the process.
+#[derive(Debug)]
+pub struct ShmBase {
+    runtime: TokioRuntime,
+    reserved: AtomicUsize,
+    mtu: usize,
+    local: Addr,
+    peer: Addr,
+}
+
+impl ShmBase {
+    pub(crate) fn new(mtu: usize, local: Addr, peer: Addr) -> Self {
+        Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0), mtu, local, peer }
+    }
+
+    #[cold]
+    pub(crate) fn too_large(&self, len: usize) -> Error {
+        let what = format!(
+            "message of {len} bytes to {}, at most {} fit: an eighth of the ring, which `ring` sets",
+            self.peer, self.mtu
+        );
+        Error::new(ErrorKind::TooLarge, what).at(NAME)
+    }
+
+    #[cold]
+    pub(crate) fn ended(&self, kind: ErrorKind, reason: &str) -> Error {
+        Error::new(kind, format!("{reason}, on the connection to {}", self.peer)).at(NAME)
+    }
+}
+
+impl Base for ShmBase {
+    type Runtime = TokioRuntime;
+
+    fn runtime(&self) -> &TokioRuntime {
+        &self.runtime
+    }
+
+    #[inline]
+    fn buffer(&self, len: usize) -> Result<Buf, Error> {
+        Buf::new(len, self.reserved())
+    }
+
+    fn reserve(&self, bytes: usize) {
+        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        self.reserved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn release(&self, bytes: usize) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.local.clone()
+    }
+
+    fn peer_addr(&self) -> Addr {
+        self.peer.clone()
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::STREAM
+    }
+}

@@ -1,0 +1,73 @@
+//! The Unix socket between the ends, once it has handed the memory over.
+
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+/// Wakes the other end by a byte, and hears its bytes and its death.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    socket: UnixStream,
+    /// Whether the other end is gone, or this one has hung up.
+    is_over: AtomicBool,
+}
+
+impl Bell {
+    pub(crate) fn new(socket: UnixStream) -> Self {
+        Self { socket, is_over: AtomicBool::new(false) }
+    }
+
+    /// Wakes the other end. Never waits: where the socket is full, a byte is on its way.
+    #[cold]
+    pub(crate) fn ring(&self) {
+        if let Err(error) = send(&self.socket, &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            tracing::trace!(%error, "the other end is not woken");
+        }
+    }
+
+    /// Takes the bytes that have come, as far as the reactor knows of them, and says whether the connection is over. A load of an
+    /// atomic if there are none.
+    #[inline]
+    pub(crate) fn listen(&self) -> bool {
+        // A short read empties the socket, and the reactor is re-armed at once; a byte that comes in between is reported anew.
+        let heard = self.socket.try_io(Interest::READABLE, || {
+            let mut bytes = [0; 64];
+            let room = bytes.len();
+            match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT)? {
+                (_, 0) => Err(io::ErrorKind::UnexpectedEof.into()),
+                (_, read) if read < room => Err(io::ErrorKind::WouldBlock.into()),
+                _ => Ok(()),
+            }
+        });
+        match heard {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // Reset, too: the other end died with a byte unread.
+            Err(_) => self.is_over.store(true, Ordering::Relaxed),
+        }
+        self.is_over()
+    }
+
+    /// Whether the end was heard already.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there is something to [`listen`](Self::listen) to. Once it was polled, any byte completes it, whoever takes that.
+    pub(crate) async fn heard(&self) {
+        // An error is the end of the runtime.
+        if self.socket.readable().await.is_err() {
+            self.is_over.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the socket in both directions, which wakes all who wait at either end.
+    pub(crate) fn hang_up(&self) {
+        if let Err(error) = shutdown(&self.socket, Shutdown::Both) {
+            tracing::trace!(%error, "the other end was faster");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The datapath.
+
+use crate::address::{self, NAME, SocketFile};
+use crate::connection::ShmConnection;
+use crate::listener::ShmListener;
+use crate::sharing::Settings;
+use crate::{Users, Waiting};
+use bertha_core::{Addr, Datapath, Error};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener as StdListener;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::Path;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+
+/// The pause until a server whose backlog is full is asked again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How often it is asked.
+const ATTEMPTS: u32 = 1_000;
+
+/// Connections of a listener that wait to be accepted, in the kernel.
+const BACKLOG: i32 = 1024;
+
+/// Memory that two processes of one machine share, as a datapath.
+///
+/// An address is the path of a Unix socket, which the listener makes, and removes when it is dropped; or `@` and a name, as in
+/// `unix:@store`, for a name in the abstract namespace, which leaves no file. The rights of the socket's folder say who may connect,
+/// and [`users`](Self::users) with whom memory is shared. Paths work across network namespaces, abstract names do not.
+///
+/// Connections are reliable and ordered. A message may have an eighth of a ring, so 64 KiB with the default size.
+///
+/// ```no_run
+/// # use bertha_core::{Connection, Datapath};
+/// # use bertha_datapath_shm::Shm;
+/// # async fn ask() -> Result<(), bertha_core::Error> {
+/// let connection = Shm::new().connect("unix:/run/store/shm.sock".parse()?).await?;
+/// connection.send(bertha_core::Buf::copy_of(b"hello", 0)?).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Shm {
+    settings: Settings,
+}
+
+impl Default for Shm {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Shm {
+    /// With the default settings of the methods below.
+    pub fn new() -> Self {
+        Self { settings: Settings { waiting: Waiting::Park, users: Users::Same, ring: 512 << 10 } }
+    }
+
+    /// How a receiver waits, and a sender for room. [`Park`](Waiting::Park) by default.
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.settings.waiting = waiting;
+        self
+    }
+
+    /// The users whose processes may be at the other end. [`Users::Same`] by default.
+    #[must_use]
+    pub fn users(mut self, users: Users) -> Self {
+        self.settings.users = users;
+        self
+    }
+
+    /// Whether memory is shared with this user.
+    pub fn shares_with(&self, user: u32) -> bool {
+        self.settings.users.contain(user)
+    }
+
+    /// The bytes of the ring for each direction of a connection that this end opens: a power of two from 4 KiB to 64 MiB,
+    /// 512 KiB by default. A message may have an eighth of it, less eight bytes.
+    #[must_use]
+    pub fn ring(mut self, bytes: usize) -> Self {
+        self.settings.ring = bytes;
+        self
+    }
+
+    /// Opens a connection to the process at the other end of a connected Unix socket, which [takes](Self::take) it: for processes that
+    /// have found each other in another way, for example by a directory.
+    ///
+    /// # Errors
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one of the two ends doesn't share memory with the other's user,
+    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end says nothing, and [`Refused`](bertha_core::ErrorKind::Refused) if it takes no such memory.
+    pub async fn offer(&self, socket: StdStream) -> Result<ShmConnection, Error> {
+        self.settings.offer(registered(socket)?, Addr::Unnamed).await
+    }
+
+    /// Takes the connection that the process at the other end of a connected Unix socket [offers](Self::offer).
+    ///
+    /// # Errors
+    /// As for [`offer`](Self::offer).
+    pub async fn take(&self, socket: StdStream) -> Result<ShmConnection, Error> {
+        self.settings.take(registered(socket)?).await
+    }
+}
+
+fn registered(socket: StdStream) -> io::Result<UnixStream> {
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
+
+fn new_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+}
+
+async fn connected(path: &Path) -> io::Result<UnixStream> {
+    let peer = address::from_path(path)?;
+    let socket = new_socket()?;
+    // A name from the kernel, so that the server can tell its clients apart.
+    rustix::net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
+    let mut attempts = 0;
+    loop {
+        match rustix::net::connect(&socket, &peer) {
+            Err(rustix::io::Errno::AGAIN) if attempts < ATTEMPTS => {
+                attempts += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            done => break done?,
+        }
+    }
+    UnixStream::from_std(StdStream::from(socket))
+}
+
+fn bound(path: &Path) -> io::Result<(UnixListener, Option<SocketFile>)> {
+    let socket = new_socket()?;
+    rustix::net::bind(&socket, &address::from_path(path)?)?;
+    let file = SocketFile::of(path);
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok((UnixListener::from_std(StdListener::from(socket))?, file))
+}
+
+impl Datapath for Shm {
+    type Connection = ShmConnection;
+    type Listener = ShmListener;
+
+    async fn connect(&self, to: Addr) -> Result<ShmConnection, Error> {
+        let path = to.unix(NAME)?;
+        let socket = connected(path).await.map_err(|error| address::failed(error, "connect to", path))?;
+        self.settings.offer(socket, to).await
+    }
+
+    async fn listen(&self, on: Addr) -> Result<ShmListener, Error> {
+        let path = on.unix(NAME)?;
+        let (socket, file) = bound(path).map_err(|error| address::failed(error, "listen on", path))?;
+        Ok(ShmListener::new(socket, file, self.settings.clone())?)
+    }
+}

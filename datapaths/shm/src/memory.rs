@@ -1,0 +1,117 @@
+//! The file in memory that two processes map.
+
+use bertha_core::{Error, ErrorKind};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create,
+};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The file system that memfds lie on, but for those of huge pages.
+const TMPFS: u32 = 0x0102_1994;
+
+/// The seals without which the other end could take pages away under this one, which would be killed by `SIGBUS`.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// A file in memory whose size nobody can change any more.
+#[derive(Debug)]
+pub(crate) struct SealedMemory {
+    file: OwnedFd,
+    bytes: usize,
+}
+
+impl SealedMemory {
+    /// New memory, all zeros.
+    pub(crate) fn create(bytes: usize) -> io::Result<Self> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        // A system may forget to allow memory that could be executed; an old one does not know the flag.
+        let file = match memfd_create("bertha-shm", flags | MemfdFlags::NOEXEC_SEAL) {
+            Err(Errno::INVAL) => memfd_create("bertha-shm", flags)?,
+            created => created?,
+        };
+        ftruncate(&file, bytes as u64)?;
+        fcntl_add_seals(&file, SEALS)?;
+        Ok(Self { file, bytes })
+    }
+
+    /// Memory that the other end made.
+    ///
+    /// # Errors
+    /// [`Refused`](ErrorKind::Refused) if its size is not `bytes`, or not sealed, or if it is no ordinary memory: huge pages may be
+    /// missing when they are touched.
+    pub(crate) fn received(file: OwnedFd, bytes: usize) -> Result<Self, Error> {
+        let reason = match inspect(&file) {
+            Ok(found) if !found.seals.contains(SEALS) => "its size is not sealed".into(),
+            Ok(found) if found.file_system != TMPFS => "it is no ordinary memory".into(),
+            Ok(found) if u64::try_from(bytes) != Ok(found.bytes) => {
+                format!("it has {} bytes instead of {bytes}", found.bytes)
+            }
+            Ok(_) => return Ok(Self { file, bytes }),
+            Err(error) => error.to_string(),
+        };
+        let what = format!("the memory that the other end offers is not taken: {reason}");
+        Err(Error::new(ErrorKind::Refused, what))
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+struct Found {
+    seals: SealFlags,
+    file_system: u32,
+    bytes: u64,
+}
+
+fn inspect(file: &OwnedFd) -> io::Result<Found> {
+    // The seals first: with them the size can't change any more.
+    let seals = fcntl_get_seals(file)?;
+    let file_system = u32::try_from(fstatfs(file)?.f_type).unwrap_or_default();
+    let bytes = u64::try_from(fstat(file)?.st_size).unwrap_or_default();
+    Ok(Found { seals, file_system, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(file: OwnedFd, bytes: usize) -> String {
+        let error = SealedMemory::received(file, bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        error.to_string()
+    }
+
+    fn memfd(bytes: u64, seals: SealFlags) -> OwnedFd {
+        let file = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, bytes).unwrap();
+        fcntl_add_seals(&file, seals).unwrap();
+        file
+    }
+
+    #[test]
+    fn memory_is_taken_with_its_seals_and_its_size_alone() {
+        assert!(SealedMemory::received(memfd(8192, SEALS), 8192).is_ok());
+        let made = SealedMemory::create(8192).unwrap();
+        assert!(SealedMemory::received(made.file, 8192).is_ok());
+        for missing in [SealFlags::SHRINK, SealFlags::GROW, SealFlags::SEAL] {
+            let file = memfd(8192, SEALS.difference(missing));
+            assert!(refusal(file, 8192).contains("sealed"), "without {missing:?}");
+        }
+        assert!(refusal(memfd(4096, SEALS), 8192).contains("4096 bytes instead of 8192"));
+        refusal(std::fs::File::open("/proc/self/exe").unwrap().into(), 8192);
+        refusal(std::os::unix::net::UnixStream::pair().unwrap().0.into(), 8192);
+    }
+
+    #[test]
+    fn sealed_memory_keeps_its_size() {
+        let made = SealedMemory::create(8192).unwrap();
+        assert_eq!(ftruncate(made.file(), 4096), Err(Errno::PERM));
+        assert_eq!(ftruncate(made.file(), 16384), Err(Errno::PERM));
+    }
+}

@@ -1,0 +1,100 @@
+//! The end that reads messages.
+
+use super::producer::is_raised;
+use super::{Broken, Ring, Word};
+use bertha_core::Buf;
+use std::sync::atomic::Ordering;
+
+/// The receiving end of a ring. All of its methods have to be given the same ring.
+#[derive(Debug)]
+pub struct Consumer {
+    /// How many words were read.
+    position: u64,
+    /// How many of them the producer was told of.
+    released: u64,
+    /// The longest message in bytes.
+    longest: u64,
+}
+
+impl Consumer {
+    /// At the beginning of an empty ring, for messages of at most `longest` bytes.
+    pub fn new(longest: usize) -> Self {
+        Self { position: 0, released: 0, longest: longest as u64 }
+    }
+
+    /// Copies the next message out, if there is one.
+    ///
+    /// # Errors
+    /// If the producer announces a message that is too long. Nothing can be read behind it.
+    #[inline]
+    pub fn pop<W: Word>(&mut self, ring: Ring<'_, W>) -> Result<Option<Buf>, Broken> {
+        // Read once. Acquire: what was written before it is seen.
+        let header = ring.at(self.position).load(Ordering::Acquire);
+        let Some(len) = header.checked_sub(1) else { return Ok(None) };
+        // A buffer of the length exists, as rings are smaller than the largest one.
+        let buffer = if len <= self.longest { Buf::new(len as usize, 0).ok() } else { None };
+        let Some(mut message) = buffer else { return Err(Broken::Length(header)) };
+        read(ring, self.position + 1, &mut message);
+        self.position += 1 + len.div_ceil(8);
+        Ok(Some(message))
+    }
+
+    /// Whether there is a message.
+    #[inline]
+    pub fn has_message<W: Word>(&self, ring: Ring<'_, W>) -> bool {
+        ring.at(self.position).load(Ordering::Relaxed) != 0
+    }
+
+    /// Gives back what was read, once that is an eighth of the ring, or anything `at_once`. Whether the producer has to be woken.
+    ///
+    /// An end that reads without a pause would otherwise take a cache line away from the other with each message. Since a message is
+    /// at most an eighth of the ring, a producer finds room for one wherever at least a quarter is free.
+    #[inline]
+    #[must_use = "a producer that waits for room does not go on"]
+    pub fn release<W: Word>(&mut self, ring: Ring<'_, W>, at_once: bool) -> bool {
+        let due = self.position - self.released;
+        if due == 0 || !at_once && due < ring.capacity() / 8 {
+            return false;
+        }
+        self.released = self.position;
+        // Release: the words were read before the producer writes them again.
+        ring.released.store(self.position, Ordering::Release);
+        W::fence();
+        is_raised(ring.wants_room)
+    }
+
+    /// Says that the consumer sleeps. It then has to look for a message once more before it does.
+    ///
+    /// The flag is the producer's to take back, even if there is a message: another task of this end may sleep by it.
+    pub fn fall_asleep<W: Word>(ring: Ring<'_, W>) {
+        ring.asleep.store(1, Ordering::Relaxed);
+        W::fence();
+    }
+
+    /// Whether the producer has said that nothing more comes.
+    #[inline]
+    pub fn is_ended<W: Word>(ring: Ring<'_, W>) -> bool {
+        ring.ended.load(Ordering::Acquire) != 0
+    }
+}
+
+#[inline]
+fn read<W: Word>(ring: Ring<'_, W>, position: u64, bytes: &mut [u8]) {
+    let (wrapped, words) = ring.from(position);
+    let (first, rest) = bytes.split_at_mut(bytes.len().min(8 * words.len()));
+    read_words(words, first);
+    read_words(wrapped, rest);
+}
+
+#[inline]
+fn read_words<W: Word>(words: &[W], bytes: &mut [u8]) {
+    let (whole, rest) = bytes.as_chunks_mut::<8>();
+    for (bytes, word) in whole.iter_mut().zip(words) {
+        *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+    }
+    if let (false, Some(word)) = (rest.is_empty(), words.get(whole.len())) {
+        let last = word.load(Ordering::Relaxed).to_ne_bytes();
+        let len = rest.len();
+        rest.copy_from_slice(&last[..len]);
+    }
+}

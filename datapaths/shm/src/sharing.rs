@@ -1,0 +1,40 @@
+//! How a connected socket becomes a connection through shared memory.
+
+use crate::address::{self, NAME};
+use crate::connection::{At, ShmConnection};
+use crate::handshake;
+use crate::ring::{Direction, Layout};
+use crate::{Users, Waiting};
+use bertha_core::{Addr, Error, ErrorKind};
+use tokio::net::UnixStream;
+
+/// The settings of the datapath.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) waiting: Waiting,
+    pub(crate) users: Users,
+    /// The bytes of a ring.
+    pub(crate) ring: usize,
+}
+
+impl Settings {
+    /// The client's half of the handshake.
+    pub(crate) async fn offer(&self, socket: UnixStream, peer: Addr) -> Result<ShmConnection, Error> {
+        let layout = Layout::new(self.ring).ok_or_else(|| {
+            let what =
+                format!("a ring of {} bytes: the size is a power of two from 4 KiB to 64 MiB", self.ring);
+            Error::new(ErrorKind::Invalid, what).at(NAME)
+        })?;
+        let shared = handshake::offer(&socket, layout, &self.users).await.map_err(|error| error.at(NAME))?;
+        let at = At { waiting: self.waiting, local: address::of(&socket)?, peer };
+        Ok(ShmConnection::new(socket, shared, Direction::FromClient, at))
+    }
+
+    /// The server's half of it.
+    pub(crate) async fn take(&self, socket: UnixStream) -> Result<ShmConnection, Error> {
+        let shared = handshake::take(&socket, &self.users).await.map_err(|error| error.at(NAME))?;
+        let (local, peer) = (address::of(&socket)?, address::of_peer(&socket)?);
+        let at = At { waiting: self.waiting, local, peer };
+        Ok(ShmConnection::new(socket, shared, Direction::FromServer, at))
+    }
+}

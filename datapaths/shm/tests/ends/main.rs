@@ -1,0 +1,7 @@
+//! Ends that misbehave: one that writes what it likes into the shared memory, and one that dies.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod hostile;
+mod kills;
+mod offers;
+mod traces;

@@ -1,0 +1,79 @@
+//! An address that is not used for a while after it has failed.
+
+use super::EncodedCall;
+use super::ejection::Ejection;
+use bertha_chunnels::rpc::{Failure, FailureKind};
+use bertha_core::{BoxFuture, Buf, Runtime};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use tower_service::Service;
+
+/// A service that is not ready for a while after five failures in a row: calls that were disconnected, that timed out, or for which the
+/// server had no room. `Balance` passes it over meanwhile.
+///
+/// The first time it is out for half a second to one and a half, later for up to half a minute; a call that succeeds begins anew.
+pub struct Ejecting<S, R> {
+    service: S,
+    runtime: R,
+    ejection: Arc<Mutex<Ejection>>,
+    /// Until it is back.
+    waiting: Option<BoxFuture<'static, ()>>,
+}
+
+impl<S, R: Runtime> Ejecting<S, R> {
+    /// Around this service; `runtime` is that of its connection.
+    pub fn new(service: S, runtime: R) -> Self {
+        Self { service, runtime, ejection: Arc::new(Mutex::new(Ejection::new())), waiting: None }
+    }
+}
+
+impl<S, R> Service<EncodedCall> for Ejecting<S, R>
+where
+    S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>,
+    R: Runtime,
+{
+    type Response = Buf;
+    type Error = Failure;
+    type Future = BoxFuture<'static, Result<Buf, Failure>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        loop {
+            if let Some(waiting) = &mut self.waiting {
+                ready!(waiting.as_mut().poll(cx));
+                self.waiting = None;
+            }
+            match locked(&self.ejection).out_until(self.runtime.now()) {
+                Some(until) => self.waiting = Some(Box::pin(self.runtime.sleep_until(until))),
+                None => return self.service.poll_ready(cx),
+            }
+        }
+    }
+
+    fn call(&mut self, call: EncodedCall) -> Self::Future {
+        let calling = self.service.call(call);
+        let (runtime, ejection) = (self.runtime.clone(), self.ejection.clone());
+        Box::pin(async move {
+            let outcome = calling.await;
+            match outcome.as_ref().map_err(Failure::kind) {
+                Err(FailureKind::Disconnected | FailureKind::TimedOut | FailureKind::Overloaded) => {
+                    locked(&ejection).on_failure(runtime.now(), runtime.random());
+                }
+                // Whatever the service says, it has answered.
+                _ => locked(&ejection).on_success(),
+            }
+            outcome
+        })
+    }
+}
+
+/// A panic elsewhere leaves a number that is as good as any.
+fn locked(ejection: &Mutex<Ejection>) -> std::sync::MutexGuard<'_, Ejection> {
+    ejection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<S: fmt::Debug, R> fmt::Debug for Ejecting<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ejecting").field("service", &self.service).finish_non_exhaustive()
+    }
+}

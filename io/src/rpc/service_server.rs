@@ -1,0 +1,62 @@
+//! A service of tower's that answers calls.
+
+use bertha_chunnels::rpc::{Encode, Failure, Reply, Request, Service as Answers};
+use bertha_core::Buf;
+use std::future::poll_fn;
+use std::time::Instant;
+use tower_service::Service;
+
+/// A call that has arrived, as layers of tower's see it.
+#[derive(Debug)]
+pub struct EncodedRequest {
+    /// The number of the method, `Method::id`.
+    pub method: u32,
+    /// The time at which the client gives up, by the clock of the connection's runtime.
+    pub deadline: Option<Instant>,
+    /// The encoded request.
+    pub body: Buf,
+}
+
+/// Answers calls by a service of tower's, for `rpc::serve`. Each call takes a clone of it. The call waits until that is ready, and is
+/// then under way: layers such as `tower::limit` and `tower::load_shed` bound that further.
+#[derive(Debug, Clone)]
+pub struct ServiceServer<S> {
+    service: S,
+}
+
+impl<S> ServiceServer<S> {
+    /// By this service.
+    pub fn new(service: S) -> Self {
+        Self { service }
+    }
+}
+
+impl<S> Answers for ServiceServer<S>
+where
+    S: Service<EncodedRequest, Response = Buf> + Clone + Send + Sync + 'static,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
+    S::Future: Send,
+{
+    type Response = Buf;
+
+    async fn call(&self, request: Request) -> Result<Reply<'_, Buf>, Failure> {
+        let mut service = self.service.clone();
+        poll_fn(|cx| service.poll_ready(cx)).await.map_err(failed)?;
+        let (method, deadline) = (request.method(), request.deadline());
+        let request = EncodedRequest { method, deadline, body: request.into_body() };
+        service.call(request).await.map(Reply::One).map_err(failed)
+    }
+
+    fn encode(&self, response: &Buf, into: &mut [u8]) -> Result<Option<usize>, Failure> {
+        (**response).encode(into)
+    }
+}
+
+#[cold]
+fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Failure {
+    let error = error.into();
+    match error.downcast::<Failure>() {
+        Ok(failure) => *failure,
+        Err(error) => Failure::new(error.to_string()),
+    }
+}

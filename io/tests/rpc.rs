@@ -1,0 +1,147 @@
+//! Calls through layers of tower's.
+#![cfg(feature = "rpc")]
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use bertha_chunnels::Rpc;
+use bertha_chunnels::rpc::{
+    Bincode, Client, Failure, FailureKind, Method, Multiplexer, decode, encode, serve,
+};
+use bertha_core::{Buf, Wrap, make_stack};
+use bertha_datapath_sim::pair;
+use bertha_io::rpc::{CallService, Ejecting, EncodedCall, EncodedRequest, ServiceCaller, ServiceServer};
+use bertha_runtime_tokio::TokioRuntime;
+use futures_util::future::{Ready, join_all, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
+use tower::balance::p2c::Balance;
+use tower::buffer::Buffer;
+use tower::discover::ServiceList;
+use tower::load::{CompleteOnResponse, PendingRequests};
+use tower::retry::{Policy, RetryLayer};
+use tower::{Service, ServiceBuilder, service_fn};
+
+const DOUBLE: Method = Method::new("double").idempotent();
+const SEND: Method = Method::new("send");
+const CODEC: Bincode = Bincode;
+
+/// Answers by a service of tower's, and counts calls. `broken` ones fail.
+async fn address(
+    calls: Arc<AtomicUsize>,
+    broken: bool,
+) -> Multiplexer<impl bertha_core::Connection<Data = bertha_chunnels::rpc::Message>> {
+    let (here, there) = pair(TokioRuntime);
+    let there = make_stack!(Rpc::new()).wrap(there).await.unwrap();
+    let service = service_fn(move |request: EncodedRequest| {
+        calls.fetch_add(1, SeqCst);
+        ready(answer(&request, broken))
+    });
+    tokio::spawn(serve(there, ServiceServer::new(service)).into_future());
+    Multiplexer::new(make_stack!(Rpc::new()).wrap(here).await.unwrap())
+}
+
+fn answer(request: &EncodedRequest, broken: bool) -> Result<Buf, Failure> {
+    if broken {
+        return Err(Failure::of(FailureKind::Overloaded, "broken"));
+    }
+    let number: u64 = decode(&CODEC, &request.body)?;
+    let mut bytes = [0; 8];
+    encode(&CODEC, &(2 * number), &mut bytes)?;
+    Buf::copy_of(&bytes, 0).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// Repeats what may be repeated, three times.
+#[derive(Clone)]
+struct Repeat(usize);
+
+impl Policy<EncodedCall, Buf, Failure> for Repeat {
+    type Future = Ready<()>;
+
+    fn retry(&mut self, call: &mut EncodedCall, outcome: &mut Result<Buf, Failure>) -> Option<Ready<()>> {
+        let failure = outcome.as_ref().err()?;
+        self.0 = self.0.checked_sub(1)?;
+        call.may_be_repeated(failure).then(|| ready(()))
+    }
+
+    fn clone_request(&mut self, call: &EncodedCall) -> Option<EncodedCall> {
+        Some(call.clone())
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_fails_is_passed_over() {
+    let counts = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
+    let mut services = Vec::new();
+    for (number, count) in counts.iter().enumerate() {
+        let calls = CallService::new(address(count.clone(), number == 0).await);
+        let ejecting = Ejecting::new(calls, TokioRuntime);
+        services.push(PendingRequests::new(ejecting, CompleteOnResponse::default()));
+    }
+    let balance = Balance::<_, EncodedCall>::new(ServiceList::new(services));
+    let client = Client::over(ServiceCaller::new(Buffer::new(balance, 1024)));
+    let outcomes = join_all((0..100_u64).map(|number| {
+        let client = client.clone();
+        async move {
+            client.call::<u64, u64>(DOUBLE, &number).await.map(|doubled| assert_eq!(doubled, 2 * number))
+        }
+    }))
+    .await;
+    let before = counts[0].load(SeqCst);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), before);
+    for number in 0..200_u64 {
+        assert_eq!(client.call::<u64, u64>(DOUBLE, &number).await.ok().unwrap_or(2 * number), 2 * number);
+    }
+    // At least five failures, and none while it is out: it is for half a second.
+    assert!(before >= 5 || counts[0].load(SeqCst) >= 5, "{counts:?}");
+    let before = counts[0].load(SeqCst);
+    for number in 0..100_u64 {
+        assert_eq!(client.call::<u64, u64>(DOUBLE, &number).await.unwrap(), 2 * number);
+    }
+    assert_eq!(counts[0].load(SeqCst), before);
+    assert!(counts[1].load(SeqCst) > 50 && counts[2].load(SeqCst) > 50, "{counts:?}");
+}
+
+/// Fails some calls as a lost connection does, after they have run.
+#[derive(Clone)]
+struct Losing<S> {
+    service: S,
+    left: Arc<AtomicUsize>,
+}
+
+impl<S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
+    for Losing<S>
+{
+    type Response = Buf;
+    type Error = Failure;
+    type Future = bertha_core::BoxFuture<'static, Result<Buf, Failure>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        self.service.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: EncodedCall) -> Self::Future {
+        let (calling, left) = (self.service.call(call), self.left.clone());
+        Box::pin(async move {
+            let answer = calling.await?;
+            match left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
+                Ok(_) => Err(Failure::of(FailureKind::TimedOut, "lost")),
+                Err(_) => Ok(answer),
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn only_an_idempotent_call_is_repeated_if_it_may_have_run() {
+    for (method, lost, expected, runs) in
+        [(DOUBLE, 2, Ok(10), 3), (SEND, 2, Err(FailureKind::TimedOut), 1), (SEND, 0, Ok(10), 1)]
+    {
+        let count = Arc::new(AtomicUsize::new(0));
+        let service = CallService::new(address(count.clone(), false).await);
+        let service = Losing { service, left: Arc::new(AtomicUsize::new(lost)) };
+        let service = ServiceBuilder::new().layer(RetryLayer::new(Repeat(3))).service(service);
+        let client = Client::over(ServiceCaller::new(service));
+        let outcome = client.call::<u64, u64>(method, &5).await;
+        assert_eq!((outcome.map_err(|failure| failure.kind()), count.load(SeqCst)), (expected, runs));
+    }
+}

@@ -1,0 +1,66 @@
+//! The Chunnel itself.
+
+use super::MaybeLocalConnection;
+use super::meeting::{Meeting, meet};
+use crate::directory::{Directory, Key};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha_datapath_shm::Shm;
+
+/// Carries messages through shared memory if the peer is on this machine, and over the connection below if not.
+///
+/// The client asks the [`Directory`] of its machine for the address to which it has connected. A service that is not registered there,
+/// belongs to a user with whom no memory is shared, or does not answer, is reached over the connection below; so is every
+/// service while no directory runs. The connection below stays, and carries what is said about the connection.
+///
+/// It promises nothing of its own: messages of local peers are not encrypted, and no more so are those of others. The longest message
+/// is that of the shared memory for local peers, 64 KiB by default, and that of the connection below for others.
+///
+/// A connection stays with its way. Where a peer has moved here or away, or has registered meanwhile, an
+/// [upgradable](https://docs.rs/bertha-negotiation) stack `select!(MaybeLocal::new(directory), Nothing)` goes from one alternative to
+/// the other and back, and loses nothing.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(needs(Reliable, Ordered), no_early_data)]
+pub struct MaybeLocal {
+    directory: Directory,
+    shm: Shm,
+    service: Option<Key>,
+}
+
+impl MaybeLocal {
+    /// Local are those that this directory knows.
+    pub fn new(directory: Directory) -> Self {
+        Self { directory, shm: Shm::new(), service: None }
+    }
+
+    /// Shares memory with these settings: users, ring, waiting.
+    #[must_use]
+    pub fn through(self, shm: Shm) -> Self {
+        Self { shm, ..self }
+    }
+
+    /// Looks for the service of this name, and not for the address to which the client has connected: where that is not one under
+    /// which the service registers, as behind a port that is forwarded to a container.
+    #[must_use]
+    pub fn service(self, name: &str) -> Self {
+        Self { service: Some(name.into()), ..self }
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for MaybeLocal {
+    type Connection = MaybeLocalConnection<Inner>;
+
+    /// Takes a message from the client to the server, and for local peers one back.
+    ///
+    /// # Errors
+    /// Those of the connection below; [`Malformed`](bertha_core::ErrorKind::Malformed) if the other end says something else,
+    /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) among participants.
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        let meeting = Meeting { directory: &self.directory, shm: &self.shm, service: self.service.as_ref() };
+        let near = meet(meeting, &inner, context.role()).await.map_err(|error| error.at("MaybeLocal"))?;
+        Ok(MaybeLocalConnection::new(inner, near))
+    }
+}

@@ -1,0 +1,167 @@
+//! Stacks with `MaybeLocal` between two ends.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use bertha_chunnels::{Nothing, Serialize};
+use bertha_core::{Addr, Connection, Error, ErrorKind, make_stack, select};
+use bertha_datapath_kernel::Tcp;
+use bertha_datapath_shm::{Shm, Users};
+use bertha_local::directory::Rules;
+use bertha_local::directory::server::DirectoryServer;
+use bertha_local::{Directory, MaybeLocal};
+use bertha_negotiation::{Negotiate, Pick};
+use std::fs;
+use std::path::PathBuf;
+use std::slice::from_ref;
+use std::sync::{Mutex, PoisonError};
+use tempfile::TempDir;
+
+fn started() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("directory.sock");
+    let server = DirectoryServer::listen(&path, Rules::new()).unwrap();
+    tokio::spawn(async move { server.serve().await });
+    (folder, path)
+}
+
+fn anywhere() -> Addr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// Mappings of shared memory in this process: two for each connection between two ends in it.
+fn mappings() -> usize {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains("memfd:bertha-shm")).count()
+}
+
+/// Runs a test alone, since each counts what the process has; its runtime has ended before the next one begins.
+fn alone(test: impl Future<Output = ()>) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(test);
+}
+
+async fn echo(connection: impl Connection<Data = u64>) -> Error {
+    loop {
+        match connection.recv().await {
+            Ok(message) => drop(connection.send(message).await),
+            Err(error) => return error,
+        }
+    }
+}
+
+async fn answered(connection: &impl Connection<Data = u64>, numbers: std::ops::Range<u64>) {
+    for number in numbers.clone() {
+        connection.send(number).await.unwrap();
+    }
+    for number in numbers {
+        assert_eq!(connection.recv().await.unwrap(), number);
+    }
+}
+
+/// The mappings while a client of this stack talks to a server of that, which has registered if it is to.
+async fn mappings_of(
+    client: MaybeLocal,
+    server: MaybeLocal,
+    directory: &Directory,
+    registers: bool,
+) -> usize {
+    let stack = |maybe| make_stack!(Serialize::<u64>::new(), maybe);
+    let mut incoming = stack(server).listen(Tcp::new(), anywhere()).await.unwrap();
+    let addr = incoming.local_addr();
+    let registration = match registers {
+        true => Some(directory.register("echo", from_ref(&addr)).await.unwrap()),
+        false => None,
+    };
+    let serve = tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+    let connection = stack(client).connect(Tcp::new(), addr).await.unwrap();
+    answered(&connection, 0..100).await;
+    let mapped = mappings();
+    connection.close().await.unwrap();
+    let ended = serve.await.unwrap();
+    assert_eq!(ended.kind(), ErrorKind::Closed, "{ended}");
+    drop((connection, registration));
+    assert_eq!(mappings(), 0, "memory is left");
+    mapped
+}
+
+#[test]
+fn memory_is_shared_with_who_is_registered() {
+    alone(async {
+        let (_folder, path) = started();
+        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let mapped =
+            mappings_of(MaybeLocal::new(client), MaybeLocal::new(server.clone()), &server, true).await;
+        assert_eq!(mapped, 2);
+        let client = MaybeLocal::new(Directory::at(&path));
+        let mapped = mappings_of(client, MaybeLocal::new(server.clone()), &server, false).await;
+        assert_eq!(mapped, 0, "nobody is registered");
+    });
+}
+
+#[test]
+fn memory_is_shared_with_who_may_have_it() {
+    alone(async {
+        let (_folder, path) = started();
+        let others = || Shm::new().users(Users::Only(vec![u32::MAX - 1]));
+        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let picky = MaybeLocal::new(client.clone()).through(others());
+        assert_eq!(mappings_of(picky, MaybeLocal::new(server.clone()), &server, true).await, 0);
+        let picky = MaybeLocal::new(server.clone()).through(others());
+        let client = MaybeLocal::new(Directory::at(&path));
+        assert_eq!(mappings_of(client, picky, &server, true).await, 0);
+    });
+}
+
+#[test]
+fn without_a_directory_the_network_is_used() {
+    alone(async {
+        let directory = Directory::at("/nowhere/directory.sock");
+        let maybe = || MaybeLocal::new(directory.clone());
+        assert_eq!(mappings_of(maybe(), maybe(), &directory, false).await, 0);
+    });
+}
+
+#[test]
+fn a_service_is_found_by_its_name() {
+    alone(async {
+        let (_folder, path) = started();
+        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let stack = |maybe| make_stack!(Serialize::<u64>::new(), maybe);
+        let mut incoming =
+            stack(MaybeLocal::new(server.clone())).listen(Tcp::new(), anywhere()).await.unwrap();
+        let addr = incoming.local_addr();
+        let _registration = server.register("echo", &[]).await.unwrap();
+        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        let connection =
+            stack(MaybeLocal::new(client).service("echo")).connect(Tcp::new(), addr).await.unwrap();
+        answered(&connection, 0..10).await;
+        assert_eq!(mappings(), 2);
+    });
+}
+
+/// A service that has moved here registers, and the connection goes over to shared memory; and back.
+#[test]
+fn a_connection_changes_its_way_and_loses_nothing() {
+    alone(async {
+        let (_folder, path) = started();
+        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let stack = |directory| {
+            let either = select!(Nothing, MaybeLocal::new(directory));
+            make_stack!(Serialize::<u64>::new(), either).upgradable()
+        };
+        let mut incoming = stack(server.clone()).listen(Tcp::new(), anywhere()).await.unwrap();
+        let addr = incoming.local_addr();
+        let _registration = server.register("echo", from_ref(&addr)).await.unwrap();
+        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        let connection = stack(client).connect(Tcp::new(), addr).await.unwrap();
+        answered(&connection, 0..100).await;
+        for round in 1..6 {
+            assert_eq!(mappings() > 0, round % 2 == 0, "in round {round}");
+            let (to, first) = (Pick::alternative(round % 2), round as u64 * 10_000);
+            let change = async { connection.upgrade(to).await.unwrap() };
+            tokio::join!(answered(&connection, first..first + 2_000), change);
+            answered(&connection, first + 5_000..first + 5_100).await;
+        }
+    });
+}

@@ -1,0 +1,6 @@
+//! Calls over whole stacks: over networks that fail, with callers that give up and servers that are slow.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod faults;
+mod outcomes;
+mod service;
