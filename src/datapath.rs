@@ -4,19 +4,29 @@
 #[cfg(feature = "datapath-caladan")]
 pub type DefaultDatapath = bertha_datapath_caladan::Caladan;
 
+/// The type of [`datapath()`]: [`Bridged`](crate::caladan::Bridged) with the feature `datapath-caladan-bridged`.
+#[cfg(all(feature = "datapath-caladan-bridged", not(feature = "datapath-caladan")))]
+pub type DefaultDatapath = bertha_datapath_caladan::Bridged;
+
 /// The type of [`datapath()`]: [`Dpdk`](crate::dpdk::Dpdk) with the feature `datapath-dpdk`.
-#[cfg(all(feature = "datapath-dpdk", not(feature = "datapath-caladan")))]
+#[cfg(all(
+    feature = "datapath-dpdk",
+    not(any(feature = "datapath-caladan", feature = "datapath-caladan-bridged"))
+))]
 pub type DefaultDatapath = bertha_datapath_dpdk::Dpdk;
 
 /// The type of [`datapath()`]: kernel UDP, unless a faster datapath is switched on.
-#[cfg(all(feature = "datapath-kernel", not(any(feature = "datapath-dpdk", feature = "datapath-caladan"))))]
+#[cfg(all(
+    feature = "datapath-kernel",
+    not(any(feature = "datapath-dpdk", feature = "datapath-caladan", feature = "datapath-caladan-bridged"))
+))]
 pub type DefaultDatapath = bertha_datapath_kernel::Udp;
 
-/// The datapath of this build: Caladan if it is switched on, else DPDK, else kernel UDP.
+/// The datapath of this build: Caladan if it is switched on, in place of tokio or else beside it, else DPDK, else kernel UDP.
 ///
 /// Which one it is, is decided in one line of the application's `Cargo.toml`, by the features of `bertha`; a faster
 /// datapath takes precedence over `datapath-kernel` where both are on. DPDK takes its settings from the
-/// environment when it is first used, Caladan when [`run`](crate::run()) starts it.
+/// environment when it is first used, as Caladan does beside tokio; in its place when [`run`](crate::run()) starts it.
 pub fn datapath() -> DefaultDatapath {
     DefaultDatapath::new()
 }

@@ -59,6 +59,7 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
+//! | `datapath-caladan-bridged` | no | the same beside tokio, which stays the runtime: [`datapath()`] alone is Caladan's |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `shm` | no | memory that two processes of one machine share, in `shm` |
 //! | `local` | no | services of one machine find each other, and share memory: `MaybeLocal` in `local` |
@@ -88,7 +89,7 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
-#[cfg(feature = "datapath-caladan")]
+#[cfg(any(feature = "datapath-caladan", feature = "datapath-caladan-bridged"))]
 pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
 pub use bertha_datapath_dpdk as dpdk;
@@ -133,7 +134,7 @@ pub use bertha_macros::main;
 #[cfg(feature = "_datapath")]
 pub use datapath::{DefaultDatapath, datapath};
 #[cfg(feature = "_datapath")]
-pub use run::{not_started, run, spawn};
+pub use run::{block_on, not_started, run, sleep, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
 /// imported by name.
@@ -149,6 +150,7 @@ pub mod prelude {
     feature = "datapath-kernel",
     not(feature = "datapath-dpdk"),
     not(feature = "datapath-caladan"),
+    not(feature = "datapath-caladan-bridged"),
     feature = "bincode",
     feature = "postcard"
 ))]

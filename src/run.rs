@@ -1,14 +1,30 @@
 //! The runtime that this build's datapath calls for.
 
-use crate::Error;
+use crate::{Error, Runtime};
+use std::time::Duration;
+
+/// The runtime itself.
+#[cfg(feature = "datapath-caladan")]
+const RUNTIME: bertha_datapath_caladan::CaladanRuntime = bertha_datapath_caladan::CaladanRuntime;
+#[cfg(not(feature = "datapath-caladan"))]
+const RUNTIME: bertha_runtime_tokio::TokioRuntime = bertha_runtime_tokio::TokioRuntime;
 
 #[cfg(all(
     feature = "datapath-caladan",
-    any(feature = "redis", feature = "etcd", feature = "nats", feature = "kafka", feature = "redis-streams")
+    any(
+        feature = "redis",
+        feature = "etcd",
+        feature = "nats",
+        feature = "kafka",
+        feature = "redis-streams",
+        feature = "sqs",
+        feature = "azure-queue",
+        feature = "pubsub"
+    )
 ))]
 compile_error!(
-    "the stores `redis` and `etcd` and the services `nats`, `kafka` and `redis-streams` talk to their servers over tokio, and \
-     `datapath-caladan` puts another runtime in its place: switch either it or them off"
+    "the stores `redis` and `etcd` and all messaging services talk to their servers over tokio, and `datapath-caladan` puts another runtime \
+     in its place: take `datapath-caladan-bridged`, which leaves tokio there, or switch either it or them off"
 );
 
 /// Runs `main` on the runtime that [`datapath()`](crate::datapath()) calls for, and returns its output: Caladan's with the feature
@@ -27,6 +43,26 @@ where
     return bertha_datapath_caladan::Caladan::run(main);
     #[cfg(not(feature = "datapath-caladan"))]
     bertha_runtime_tokio::run(main)
+}
+
+/// Runs `main` as [`run`](crate::run()) does, but on tokio with the calling thread alone: for programs that give each of their threads a part
+/// of the work. Caladan has one runtime for the whole process, which spreads tasks over its own threads; there the two functions are the same.
+///
+/// # Errors
+/// As for [`run`](crate::run()).
+pub fn block_on<F>(main: F) -> Result<F::Output, Error>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    #[cfg(feature = "datapath-caladan")]
+    return bertha_datapath_caladan::Caladan::run(main);
+    #[cfg(not(feature = "datapath-caladan"))]
+    bertha_runtime_tokio::block_on(main)
+}
+
+/// Waits on that runtime for at least `duration`. Cancellation-safe. Code that has a connection uses its [`Runtime`](crate::Runtime).
+pub async fn sleep(duration: Duration) {
+    RUNTIME.sleep_until(RUNTIME.now() + duration).await;
 }
 
 /// Starts a task on that runtime, from within one. It runs until it ends. Chunnels, and other code whose tasks end with a connection,

@@ -73,6 +73,8 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         }
         lines.push(line);
     }
+    #[cfg(feature = "caladan")]
+    crate::caladan::add(crate::caladan::Rows::Datapaths, effort, &mut report)?;
     report.draw("datapaths.svg", latency_by_load(&lines, Scale::Logarithmic))?;
     Ok(report)
 }

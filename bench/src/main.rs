@@ -14,6 +14,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(feature = "caladan")]
+mod caladan;
 mod compile_time;
 mod connect;
 #[cfg(feature = "dpdk")]
@@ -31,6 +33,8 @@ mod overhead;
 mod passes;
 mod probe;
 mod program;
+#[cfg(feature = "queues")]
+mod pubsub;
 mod report;
 #[cfg(feature = "rpc")]
 mod rpc;
@@ -81,6 +85,18 @@ enum Command {
     /// Prints the instructions of one iteration of a probe
     #[command(hide = true)]
     Count { probe: String, iterations: u64 },
+    /// Prints rows over Caladan, beside whose scheduler this runs
+    #[cfg(feature = "caladan")]
+    #[command(hide = true)]
+    CaladanRows { rows: caladan::Rows },
+    /// Prints the messages per second of an echo over Caladan
+    #[cfg(feature = "caladan")]
+    #[command(hide = true)]
+    CaladanEcho(caladan::EchoOptions),
+    /// Prints the bytes per second of a file over Caladan
+    #[cfg(feature = "caladan")]
+    #[command(hide = true)]
+    CaladanFiles(throughput::CaladanOptions),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe { name: String, iterations: u64 },
@@ -100,6 +116,12 @@ fn main() -> ExitCode {
                 report::write_page(Path::new(env!("CARGO_MANIFEST_DIR")), &sections).map(|()| true)
             })
         }
+        #[cfg(feature = "caladan")]
+        Command::CaladanRows { rows } => caladan::print(rows, effort).map(|()| true),
+        #[cfg(feature = "caladan")]
+        Command::CaladanEcho(options) => caladan::echo(options).map(caladan::tell).map(|()| true),
+        #[cfg(feature = "caladan")]
+        Command::CaladanFiles(options) => throughput::over_caladan(options).map(caladan::tell).map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
         Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };

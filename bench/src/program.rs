@@ -1,6 +1,8 @@
 //! The programs, and a run of all of them.
 
 use crate::harness::Effort;
+#[cfg(feature = "queues")]
+use crate::pubsub;
 use crate::report::{Report, Section};
 #[cfg(feature = "rpc")]
 use crate::rpc;
@@ -31,6 +33,9 @@ pub(crate) enum Program {
     /// Echoes over two DPDK ports that share memory, against a server by hand
     #[cfg(feature = "dpdk")]
     DpdkEcho,
+    /// Topics of messaging services: latency, calls and throughput against each service's own client, and the order that changes its place
+    #[cfg(feature = "queues")]
+    Pubsub,
     /// Stacks that optimisation passes rewrote, against the same written by hand
     Passes,
     /// Calls and responses over UDP, TCP and TLS, against tonic, tarpc and a loop by hand
@@ -60,6 +65,7 @@ const ALL: &[&str] = &[
     "datapaths",
     "dpdk-echo",
     "passes",
+    "pubsub",
     "rpc",
     "switch",
     "shard-raw",
@@ -85,6 +91,8 @@ impl Program {
             #[cfg(feature = "dpdk")]
             Self::DpdkEcho => dpdk_echo::run(effort),
             Self::Passes => passes::run(effort),
+            #[cfg(feature = "queues")]
+            Self::Pubsub => pubsub::run(effort),
             #[cfg(feature = "rpc")]
             Self::Rpc => rpc::run(effort),
             Self::Switch => switch::run(effort),
@@ -121,7 +129,7 @@ pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Re
         let about = known.and_then(|program| program.get_about().map(ToString::to_string));
         let is_wanted = !only_write && (wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
         let failure = (is_wanted && known.is_some()).then(|| run_apart(name, effort).err()).flatten();
-        let without = "Built without it: `--features all`.".to_owned();
+        let without = "Built without it (`--features all`): what follows is from before.".to_owned();
         Section { name, about: about.unwrap_or(without), failure: failure.map(|error| error.to_string()) }
     });
     Ok(sections.collect())

@@ -6,8 +6,7 @@ use clap::Parser;
 use command::Arguments;
 use std::process::ExitCode;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_env_filter(
@@ -16,7 +15,7 @@ async fn main() -> ExitCode {
                 .from_env_lossy(),
         )
         .init();
-    match Arguments::parse().execute().await {
+    match Arguments::parse().execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");

@@ -1,7 +1,6 @@
 //! For how long to go on connecting.
 
-use std::time::Duration;
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The first pause before connecting again.
 const MIN_PAUSE: Duration = Duration::from_millis(100);

@@ -1,18 +1,18 @@
 //! The sender.
 
+use crate::blocking::blocking;
 use crate::digest::Digesting;
 use crate::message::CHUNK;
 use crate::persistence::{Failure, Persistence};
 use crate::{Digest, Error, Message, Name};
 use bertha::prelude::*;
 use bertha::{Addr, Base, Datapath, Runtime, Settings};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
-use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
-use tokio::time::{Instant, sleep};
+use std::time::{Duration, Instant};
 
 /// A file that is to be sent.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ where
             true => tracing::warn!(%error, "offering the file again in {pause:?}"),
             false => tracing::warn!(%error, "no connection; connecting again in {pause:?}"),
         }
-        sleep(pause).await;
+        bertha::sleep(pause).await;
     }
 }
 
@@ -168,7 +168,8 @@ fn declined(said: Message) -> Error {
 /// The file, hashed as it is read.
 #[derive(Debug)]
 struct Source {
-    file: File,
+    /// Shared with reading calls under way.
+    file: Arc<File>,
     path: PathBuf,
     name: Name,
     length: u64,
@@ -182,8 +183,10 @@ struct Source {
 impl Source {
     async fn open(path: &Path) -> Result<Self, Error> {
         let name = Name::of(path).ok_or_else(|| Error::Name(path.to_owned()))?;
-        let file = File::open(path).await.map_err(Error::file("opening", path))?;
-        let metadata = file.metadata().await.map_err(Error::file("reading", path))?;
+        let from = path.to_owned();
+        let opened = blocking(move || File::open(from)).await.map_err(Error::file("opening", path))?;
+        let file = Arc::new(opened);
+        let metadata = file.metadata().map_err(Error::file("reading", path))?;
         if !metadata.is_file() {
             return Err(Error::Name(path.to_owned()));
         }
@@ -192,7 +195,7 @@ impl Source {
     }
 
     async fn rewind(&mut self) -> Result<(), Error> {
-        self.file.seek(SeekFrom::Start(0)).await.map_err(Error::file("reading", &self.path))?;
+        (&*self.file).rewind().map_err(Error::file("reading", &self.path))?;
         (self.at, self.digesting) = (0, Digesting::default());
         Ok(())
     }
@@ -215,10 +218,13 @@ impl Source {
     /// Reads up to `max` bytes, a chunk at most.
     async fn read(&mut self, max: u64) -> Result<Vec<u8>, Error> {
         let len = max.min(CHUNK as u64) as usize;
-        let mut chunk = vec![0; len];
-        let read = self.file.read_exact(&mut chunk).await;
-        read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => Error::Changed(self.path.clone()),
+        let file = self.file.clone();
+        let read = blocking(move || {
+            let mut chunk = vec![0; len];
+            (&*file).read_exact(&mut chunk).map(|()| chunk)
+        });
+        let chunk = read.await.map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => Error::Changed(self.path.clone()),
             _ => Error::file("reading", &self.path)(error),
         })?;
         self.digesting.update(&chunk);

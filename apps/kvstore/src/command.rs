@@ -3,10 +3,10 @@
 use bertha::{Addr, Error};
 use bertha_kvstore::resp::RespAddr;
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
+use bertha_termination::Termination;
 use bertha_tls_options::ServerOptions;
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// A sharded key-value store. Ends on SIGINT and SIGTERM, after it has closed its connections.
 #[derive(Debug, Parser)]
@@ -75,24 +75,16 @@ struct CapacityPerShard {
 
 impl Arguments {
     pub(crate) fn execute(self) -> Result<(), Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            // Installed before the store is ready: a process that waits for it may then send a signal at once.
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            let mut terminate = signal(SignalKind::terminate())?;
-            let server = match self.command {
-                Some(Command::Shard(shard)) => {
-                    Server::start_shard(shard.addr, shard.capacity.get(), shard.encryption.encryption()?)?
-                }
-                None => Server::start(self.serve.options()?)?,
-            };
-            announce(&server);
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+        let termination = Termination::expect()?;
+        let server = match self.command {
+            Some(Command::Shard(shard)) => {
+                Server::start_shard(shard.addr, shard.capacity.get(), shard.encryption.encryption()?)?
             }
-            server.stop()
-        })
+            None => Server::start(self.serve.options()?)?,
+        };
+        announce(&server);
+        termination.wait()?;
+        server.stop()
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! [`Message`] travels in both directions, and [`Store`] holds the records of one shard and turns each
 //! request into its reply. Neither knows how messages reach it. [`Server`] runs a router and its shards, each on a
-//! thread of its own, over the datapath of this build.
+//! thread of its own, over the datapath of this build. On tokio each of them has a thread and a runtime of
+//! its own; over Caladan they are tasks of the one runtime that a process has.
 //!
 //! Clients that are not Bertha reach the same records by the protocol of Redis, in [`resp`].
 //!
@@ -20,18 +21,18 @@
 //!
 //! let server = Server::start(Options { shards: Shards::Local(2), ..Options::default() })?;
 //!
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! let map = server.map().clone();
-//! let stack = make_stack!(
-//!     select!(ClientShard::new(map.clone()), ServerShard::new(map)),
-//!     Serialize::<Message>::new(),
-//!     Checksum::new(),
-//! );
-//! let store = stack.connect(bertha::datapath(), server.addr()).await?;
-//! store.send(Message::get(1, "user1000")).await?;
-//! assert_eq!(store.recv().await?.key, "user1000");
-//! store.close().await?;
-//! # Ok::<(), Error>(()) })?;
+//! let (map, addr) = (server.map().clone(), server.addr());
+//! bertha::run(async move {
+//!     let stack = make_stack!(
+//!         select!(ClientShard::new(map.clone()), ServerShard::new(map)),
+//!         Serialize::<Message>::new(),
+//!         Checksum::new(),
+//!     );
+//!     let store = stack.connect(bertha::datapath(), addr).await?;
+//!     store.send(Message::get(1, "user1000")).await?;
+//!     assert_eq!(store.recv().await?.key, "user1000");
+//!     store.close().await
+//! })??;
 //! server.stop()?;
 //! # Ok::<(), Error>(())
 //! ```

@@ -1,4 +1,4 @@
-//! Checks of histories.
+//! Checks of histories where each message reaches all participants.
 
 use crate::history::{Line, What};
 use bertha_core::{Error, ErrorKind};
@@ -7,26 +7,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Publisher and number.
-type Id = (u32, u32);
+pub(crate) type Id = (u32, u32);
 
 /// The summary of a history.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Summary {
-    participants: usize,
-    sent: usize,
-    received: usize,
+    pub(crate) participants: usize,
+    pub(crate) sent: usize,
+    pub(crate) received: usize,
     /// Stacks in force, from the first round to the last.
-    rounds: Vec<(u64, String)>,
+    pub(crate) rounds: Vec<(u64, String)>,
     /// Messages between others that a participant did not receive; 0 unless that is allowed.
-    missing: usize,
+    pub(crate) missing: usize,
+    /// Messages that arrived again; 0 but over a messaging service.
+    pub(crate) repeated: usize,
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { participants, sent, received, rounds, missing } = self;
+        let Self { participants, sent, received, rounds, missing, repeated } = self;
         writeln!(
             f,
-            "{participants} participants; messages: {sent} sent, {received} received, {missing} missing"
+            "{participants} participants; messages: {sent} sent, {received} received, {missing} missing, {repeated} repeated"
         )?;
         let rounds: Vec<String> =
             rounds.iter().map(|(round, stack)| format!("round {round}: {stack}")).collect();
@@ -68,7 +70,7 @@ pub(crate) fn check(lines: &[Line], is_lossy: bool) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-fn wrong(what: String) -> Error {
+pub(crate) fn wrong(what: String) -> Error {
     Error::new(ErrorKind::Malformed, what).at("history")
 }
 
@@ -131,7 +133,7 @@ mod tests {
         let sent = sent.map(|(publisher, number)| line(publisher, What::Sending { number }));
         let got = received.iter().flat_map(|(receiver, ids)| ids.iter().map(|id| (*receiver, *id)));
         let got = got.map(|(receiver, (publisher, number))| {
-            line(receiver, What::Received { publisher, number, sent: 0 })
+            line(receiver, What::Received { publisher, number, group: 0, sent: 0 })
         });
         sent.chain(got).collect()
     }

@@ -1,14 +1,18 @@
 //! The command line.
 
-use crate::participant::{Part, take_part};
+use crate::history::Journal;
+use crate::joining::take_part;
+use crate::participant::Part;
 use crate::scenario::{Scenario, play};
-use crate::{check, figure, history};
+use crate::store::Store;
+use crate::{check, figure, history, sharing};
 use bertha_core::{Error, ErrorKind};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Processes on one host that publish to each other, all in one order, and change how they make it while they run.
+/// Processes that publish to each other, over UDP multicast on one host or over a messaging service, and change how they keep messages in
+/// order while they run.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
@@ -53,6 +57,12 @@ enum Command {
         /// Messages may be missing: some of the participants were killed.
         #[arg(long)]
         lossy: bool,
+        /// Each message reaches one of the receivers, as over a messaging service.
+        #[arg(long, conflicts_with = "lossy")]
+        shared: bool,
+        /// Nothing kept the shared messages in order.
+        #[arg(long, requires = "shared")]
+        unordered: bool,
     },
 }
 
@@ -82,7 +92,8 @@ impl Arguments {
         match self.command {
             Command::Join { store, part, demands } => {
                 demands.check()?;
-                join(&store, part).await
+                let commands = tokio::io::BufReader::new(tokio::io::stdin());
+                take_part(part, Store::at(&store)?, commands, Journal::Printed).await
             }
             Command::Run { scenario, demands, figure, history, json } => {
                 demands.check()?;
@@ -95,14 +106,20 @@ impl Arguments {
                 if let Some(path) = figure {
                     std::fs::write(path, figure::draw(&lines))?;
                 }
-                report(&check::check(&lines, false)?, json)
+                let summary = match scenario.is_shared() {
+                    true => sharing::check(&lines, scenario.is_ordered()),
+                    false => check::check(&lines, false),
+                };
+                report(&summary?, json)
             }
-            Command::Check { histories, lossy } => {
+            Command::Check { histories, lossy, shared, unordered } => {
                 let mut lines = Vec::new();
                 for path in histories {
                     lines.extend(history::parse(&std::fs::read_to_string(path)?)?);
                 }
-                report(&check::check(&lines, lossy)?, false)
+                let summary =
+                    if shared { sharing::check(&lines, !unordered) } else { check::check(&lines, lossy) };
+                report(&summary?, false)
             }
         }
     }
@@ -115,27 +132,4 @@ fn report(summary: &check::Summary, json: bool) -> Result<(), Error> {
         false => summary.to_string(),
     };
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)
-}
-
-async fn join(store: &str, part: Part) -> Result<(), Error> {
-    match store.split_once("://").map(|(scheme, _)| scheme) {
-        #[cfg(feature = "redis")]
-        Some("redis" | "rediss") => take_part(part, bertha_rendezvous::RedisStore::new(store)?).await,
-        #[cfg(feature = "etcd")]
-        Some("etcd" | "etcds") => take_part(part, bertha_rendezvous::EtcdStore::new(store)?).await,
-        #[cfg(not(feature = "redis"))]
-        Some("redis" | "rediss") => Err(built_without("redis", &part)),
-        #[cfg(not(feature = "etcd"))]
-        Some("etcd" | "etcds") => Err(built_without("etcd", &part)),
-        _ => {
-            let what = "the store has to be redis[s]://host:port or etcd[s]://host:port";
-            Err(Error::new(ErrorKind::Invalid, what))
-        }
-    }
-}
-
-#[cfg(not(all(feature = "redis", feature = "etcd")))]
-fn built_without(feature: &str, _: &Part) -> Error {
-    let what = format!("built without support for {feature}; build it with --features {feature}");
-    Error::new(ErrorKind::Unavailable, what)
 }

@@ -4,6 +4,7 @@ use bertha_core::{Error, ErrorKind};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
+use tokio::sync::mpsc;
 
 /// One line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,7 +33,14 @@ pub(crate) enum What {
     /// It has sent this message, or failed to.
     Sent { number: u32, error: Option<String> },
     /// It has received a message, which was sent at this time.
-    Received { publisher: u32, number: u32, sent: u64 },
+    Received {
+        publisher: u32,
+        number: u32,
+        /// Messages of one publisher and group stay in order.
+        #[serde(default)]
+        group: u8,
+        sent: u64,
+    },
     /// Its upgrade was refused.
     Refused { reason: String },
     /// It has left.
@@ -47,21 +55,43 @@ pub(crate) fn now() -> u64 {
 
 impl Line {
     /// Something that happens now.
-    pub(crate) fn new(participant: u32, what: What) -> Self {
+    fn new(participant: u32, what: What) -> Self {
         Self { at: now(), participant, what }
     }
 
     /// Writes it to the standard output at once, so that a kill cuts no more than a line.
-    ///
-    /// # Errors
-    /// If standard output is closed.
-    pub(crate) fn print(&self) -> Result<(), Error> {
+    fn print(&self) -> Result<(), Error> {
         let mut text =
             serde_json::to_string(self).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
         text.push('\n');
         let mut out = std::io::stdout().lock();
         out.write_all(text.as_bytes())?;
         Ok(out.flush()?)
+    }
+}
+
+/// Where a participant's history goes.
+#[derive(Debug, Clone)]
+pub(crate) enum Journal {
+    /// To the standard output, one JSON object a line.
+    Printed,
+    /// To the scenario that runs in the same process.
+    Kept(mpsc::Sender<Line>),
+}
+
+impl Journal {
+    /// Takes note of something that happens now.
+    ///
+    /// # Errors
+    /// If standard output is closed, or the scenario is far behind.
+    pub(crate) fn note(&self, participant: u32, what: What) -> Result<(), Error> {
+        let line = Line::new(participant, what);
+        match self {
+            Self::Printed => line.print(),
+            Self::Kept(lines) => lines.try_send(line).map_err(|_| {
+                Error::new(ErrorKind::Exhausted, "the scenario does not read the history of its participants")
+            }),
+        }
     }
 }
 

@@ -1,15 +1,21 @@
-//! `pubsub`: processes on one host that publish to each other over UDP multicast, and all receive in one order.
+//! `pubsub`: processes on one host that publish to each other over UDP multicast, and all receive in one order; or over a topic of a
+//! messaging service, where receivers share the messages.
 //!
 //! While there are two of them at most, receivers put each publisher's messages in order; as the third joins, all change to an order
-//! that one of them makes (thesis, section 3.6.1), and messages flow on.
+//! that one of them or the service makes (thesis, section 3.6.1 and Listing 3.5), and messages flow on.
 
 mod check;
 mod command;
 mod figure;
 mod history;
+mod joining;
 mod order;
 mod participant;
+mod process;
 mod scenario;
+mod sharing;
+mod store;
+mod topic;
 
 use clap::Parser;
 use command::Arguments;

@@ -1,26 +1,46 @@
-//! One participant: publishes on command, and prints its history.
+//! One participant: publishes on command, and reports its history.
 
-use crate::history::{Line, What, now};
+use crate::history::{Journal, What, now};
 use crate::order::Order;
-use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
-use bertha_core::{Connection, Error, NumParticipantsAtMost, Role, make_stack, select};
-use bertha_datapath_kernel::UdpMulticast;
+use crate::store::Store;
+use bertha_core::{Connection, Error, Role};
 use bertha_negotiation::{Agreement, Pick};
-use bertha_rendezvous::{MultiEndpoint, Name, Rendezvous, RendezvousSettings, RendezvousStore};
+use bertha_rendezvous::{MultiEndpoint, Name, Rendezvous, RendezvousSettings, RunsAmong};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// A published message.
 #[derive(Debug, Clone, serde::Serialize, Deserialize)]
 pub(crate) struct Message {
+    /// Messages of one publisher and group stay in order. The first byte of the encoding.
+    group: u8,
+    /// The publisher. The next byte of the encoding, or several.
     publisher: u32,
     number: u32,
     /// When it was sent, on the host's monotonic clock.
     sent: u64,
+}
+
+impl Message {
+    /// The part of an encoded message by which it is kept in order: the group, and the publisher, of which numbers above 127 share their keys.
+    pub(crate) fn key(encoded: &[u8]) -> &[u8] {
+        &encoded[..encoded.len().min(2)]
+    }
+}
+
+/// The use that a participant makes of a service's topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Use {
+    /// It publishes.
+    Publish,
+    /// It receives, and shares the messages with the other receivers.
+    Receive,
+    /// Both.
+    Both,
 }
 
 /// A participant and its topic.
@@ -32,13 +52,27 @@ pub(crate) struct Part {
     /// The topic.
     #[arg(long, default_value = "topic")]
     pub(crate) topic: Name,
+    /// The messaging service whose topic it is, instead of UDP multicast: nats://host:port, kafka://host:port[,host:port...],
+    /// redis://host:port, sqs://, pubsub://, azure://, or memory: in `run`. Those without an address, and credentials, are found as by
+    /// every program with the service's SDK, by the environment.
+    #[arg(long)]
+    pub(crate) service: Option<String>,
+    /// The use of the service's topic.
+    #[arg(long = "use", value_enum, default_value = "both")]
+    pub(crate) purpose: Use,
+    /// The messages of each publisher belong to so many groups in turn, each of which stays in order.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) groups: u8,
+    /// Over a service: without any order, which redis:// and azure:// ask for where several receive.
+    #[arg(long)]
+    pub(crate) unordered: bool,
     /// The multicast group and port.
     #[arg(long, default_value = "239.255.77.1:7701")]
     pub(crate) group: SocketAddrV4,
     /// The address of the network interface.
     #[arg(long, default_value_t = Ipv4Addr::LOCALHOST)]
     pub(crate) interface: Ipv4Addr,
-    /// Up to how many participants receivers put messages in order; beyond, one participant does it for all.
+    /// Up to how many participants receivers put messages in order; beyond, one participant or the service does it for all.
     #[arg(long, default_value_t = 2)]
     pub(crate) at_most: usize,
     /// How long a participant counts as there after the store last heard of it, in milliseconds.
@@ -46,35 +80,51 @@ pub(crate) struct Part {
     pub(crate) lease: u64,
 }
 
-/// Takes part until the standard input ends, and carries out the commands there.
-pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result<(), Error> {
-    let mut settings = RendezvousSettings::default();
-    settings.lease = Duration::from_millis(part.lease);
-    settings.staging_timeout = 3 * settings.lease;
-    let stack = make_stack!(
-        Serialize::<Message, Postcard>::new(),
-        select!(
-            ReceiverOrdered::new(),
-            SequencerOrdered::new();
-            prefer 0 if NumParticipantsAtMost(part.at_most)
-        )
-    );
-    let group = UdpMulticast::new(part.group).interface(part.interface);
-    let connection = stack.rendezvous(group, store, part.topic).settings(settings).await?;
+impl Part {
+    fn settings(&self) -> RendezvousSettings {
+        let mut settings = RendezvousSettings::default();
+        settings.lease = Duration::from_millis(self.lease);
+        settings.staging_timeout = 3 * settings.lease;
+        settings.join_timeout = 10 * settings.lease;
+        settings
+    }
+
+    fn sends(&self) -> bool {
+        self.purpose != Use::Receive
+    }
+
+    fn receives(&self) -> bool {
+        self.purpose != Use::Publish
+    }
+}
+
+/// Takes part over a group, by a stack, until the commands end, and carries them out.
+pub(crate) async fn over<S, G>(
+    stack: S,
+    group: G,
+    part: Part,
+    store: Store,
+    commands: impl AsyncBufRead + Send + Unpin,
+    journal: Journal,
+) -> Result<(), Error>
+where
+    S: Rendezvous + 'static,
+    G: RunsAmong<S, Out: Connection<Data = Message>>,
+{
+    let connection = stack.rendezvous(group, store, &part.topic).settings(part.settings()).await?;
     let agreement = connection.explain();
     let (stack, leads) = (names(&agreement), leads(&agreement));
-    let joined = What::Joined { round: agreement.round(), stack, leads };
-    Line::new(part.id, joined).print()?;
-    let mut commands = BufReader::new(tokio::io::stdin()).lines();
+    journal.note(part.id, What::Joined { round: agreement.round(), stack, leads })?;
+    let mut commands = commands.lines();
     let ended = tokio::select! {
-        ended = obey(part.id, &connection, &mut commands) => ended,
-        ended = receive(part.id, &connection) => ended,
-        ended = follow(part.id, &connection, agreement) => ended,
-        ended = count(part.id, &connection) => ended,
+        ended = obey(&part, &connection, &mut commands, &journal) => ended,
+        ended = receive(part.id, &connection, &journal), if part.receives() => ended,
+        ended = follow(part.id, &connection, agreement, &journal) => ended,
+        ended = count(part.id, &connection, &journal) => ended,
     };
     ended?;
     connection.close().await?;
-    Line::new(part.id, What::Left).print()
+    journal.note(part.id, What::Left)
 }
 
 /// The Chunnels in use.
@@ -88,29 +138,35 @@ fn leads(agreement: &Agreement) -> bool {
     agreement.role() == Role::Participant { leads: true }
 }
 
-/// Carries out the commands of the standard input, until there are no more. A mistyped one is refused.
+/// Carries out the commands, until there are no more. A mistyped one is refused.
 async fn obey<C>(
-    id: u32,
+    part: &Part,
     connection: &MultiEndpoint<C>,
-    lines: &mut Lines<BufReader<Stdin>>,
+    lines: &mut Lines<impl AsyncBufRead + Unpin>,
+    journal: &Journal,
 ) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
 {
+    let id = part.id;
     let mut next = 0;
     while let Some(line) = lines.next_line().await? {
         match Order::parse(&line) {
+            Ok(Some(Order::Publish { .. })) if !part.sends() => {
+                let reason = "this participant only receives; start it with --use publish or both";
+                journal.note(id, What::Refused { reason: reason.into() })?;
+            }
             Ok(Some(Order::Publish { count, pause })) => {
-                publish(id, connection, &mut next, count, pause).await?;
+                publish(part, connection, &mut next, (count, pause), journal).await?;
             }
             Ok(Some(Order::Upgrade { alternative })) => {
                 if let Err(error) = connection.upgrade(Pick::alternative(alternative)).await {
-                    Line::new(id, What::Refused { reason: error.to_string() }).print()?;
+                    journal.note(id, What::Refused { reason: error.to_string() })?;
                 }
             }
             Ok(Some(Order::Leave)) => return Ok(()),
             Ok(None) => {}
-            Err(mistyped) => Line::new(id, What::Refused { reason: mistyped.to_string() }).print()?,
+            Err(mistyped) => journal.note(id, What::Refused { reason: mistyped.to_string() })?,
         }
     }
     Ok(())
@@ -118,11 +174,11 @@ where
 
 /// Publishes `count` messages with a pause before each.
 async fn publish<C>(
-    id: u32,
+    part: &Part,
     connection: &MultiEndpoint<C>,
     next: &mut u32,
-    count: u64,
-    pause: Duration,
+    (count, pause): (u64, Duration),
+    journal: &Journal,
 ) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
@@ -135,21 +191,23 @@ where
         }
         let number = *next;
         *next += 1;
-        Line::new(id, What::Sending { number }).print()?;
-        let sent = connection.send(Message { publisher: id, number, sent: now() }).await;
+        journal.note(part.id, What::Sending { number })?;
+        // The remainder is less than a number of eight bits.
+        let group = (number % u32::from(part.groups)) as u8;
+        let sent = connection.send(Message { group, publisher: part.id, number, sent: now() }).await;
         let error = sent.err().map(|error| error.to_string());
-        Line::new(id, What::Sent { number, error }).print()?;
+        journal.note(part.id, What::Sent { number, error })?;
     }
     Ok(())
 }
 
-async fn receive<C>(id: u32, connection: &MultiEndpoint<C>) -> Result<(), Error>
+async fn receive<C>(id: u32, connection: &MultiEndpoint<C>, journal: &Journal) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
 {
     loop {
-        let Message { publisher, number, sent } = connection.recv().await?;
-        Line::new(id, What::Received { publisher, number, sent }).print()?;
+        let Message { group, publisher, number, sent } = connection.recv().await?;
+        journal.note(id, What::Received { publisher, number, group, sent })?;
     }
 }
 
@@ -157,19 +215,23 @@ async fn follow<C: Connection>(
     id: u32,
     connection: &MultiEndpoint<C>,
     mut agreement: Arc<Agreement>,
+    journal: &Journal,
 ) -> Result<(), Error> {
     loop {
         agreement = connection.changed(&agreement).await?;
         let (stack, leads) = (names(&agreement), leads(&agreement));
-        let changed = What::Changed { round: agreement.round(), stack, leads };
-        Line::new(id, changed).print()?;
+        journal.note(id, What::Changed { round: agreement.round(), stack, leads })?;
     }
 }
 
-async fn count<C: Connection>(id: u32, connection: &MultiEndpoint<C>) -> Result<(), Error> {
+async fn count<C: Connection>(
+    id: u32,
+    connection: &MultiEndpoint<C>,
+    journal: &Journal,
+) -> Result<(), Error> {
     let mut count = 0;
     loop {
         count = connection.participants_other_than(count).await?;
-        Line::new(id, What::Participants { count }).print()?;
+        journal.note(id, What::Participants { count })?;
     }
 }

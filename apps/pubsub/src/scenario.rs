@@ -1,12 +1,13 @@
 //! Two participants, and a third that joins while messages flow.
 
-use crate::history::{Line, What, parse};
+use crate::history::{Line, What};
+use crate::participant::{Part, Use};
+use crate::process::{Process, failed};
 use bertha_core::{Error, ErrorKind};
-use std::process::Stdio;
-use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::time::timeout;
+use bertha_rendezvous::Name;
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::{Duration, Instant};
 
 /// How long to wait for something to happen.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -15,17 +16,27 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Scenario {
     /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
-    /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
-    #[arg(long)]
-    store: String,
+    /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE. Not with --service memory:.
+    #[arg(long, required_unless_present = "service")]
+    store: Option<String>,
     /// The topic, an unused one.
     #[arg(long, default_value_t = format!("pubsub-{}", std::process::id()))]
     topic: String,
+    /// The messaging service whose topic it is, instead of UDP multicast; see `join`. One participant publishes, and the others share
+    /// the messages. With memory: all are in this process.
+    #[arg(long)]
+    service: Option<String>,
+    /// Over a service: without any order, which redis:// and azure:// ask for.
+    #[arg(long)]
+    unordered: bool,
+    /// Over a service: the groups of messages, each of which stays in order.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    groups: u8,
     /// The multicast group and port.
     #[arg(long, default_value = "239.255.77.1:7701")]
-    group: String,
+    group: SocketAddrV4,
     /// How many participants there are in the end.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
     participants: u32,
     /// How many messages each publishes before the last one joins, and as many after that.
     #[arg(long, default_value_t = 100)]
@@ -35,44 +46,56 @@ pub(crate) struct Scenario {
     interval: u64,
 }
 
-/// A participant in a process of its own.
-struct Process {
-    id: u32,
-    child: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
-    lines: Vec<Line>,
-}
-
-fn failed(what: String) -> Error {
-    Error::new(ErrorKind::TimedOut, what)
-}
-
-impl Process {
-    fn start(scenario: &Scenario, id: u32) -> Result<Self, Error> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["join", "--store", &scenario.store, "--topic", &scenario.topic]);
-        command.args(["--group", &scenario.group, "--id", &id.to_string()]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.ok_or_else(|| failed("a process without pipes".into()))?;
-        Ok(Self { id, child, input, output: BufReader::new(output).lines(), lines: Vec::new() })
+impl Scenario {
+    /// Whether each message reaches one of the receivers.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.service.is_some()
     }
 
-    async fn tell(&mut self, command: &str) -> Result<(), Error> {
-        Ok(self.input.write_all(format!("{command}\n").as_bytes()).await?)
+    /// Whether the messages of a publisher and group stay in order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        !self.unordered
     }
 
-    /// Reads on until something happened.
-    async fn until(&mut self, name: &str, wanted: impl Fn(&What) -> bool) -> Result<(), Error> {
-        while !self.lines.iter().any(|line| wanted(&line.what)) {
-            let next = timeout(TIMEOUT, self.output.next_line()).await;
-            let line = next.map_err(|_| failed(format!("participant {} has not {name}", self.id)))??;
-            let line =
-                line.ok_or_else(|| failed(format!("participant {} ended and has not {name}", self.id)))?;
-            self.lines.extend(parse(&format!("{line}\n"))?);
-        }
-        Ok(())
+    fn part(&self, id: u32) -> Result<Part, Error> {
+        let purpose = match self.is_shared() {
+            true if id == 1 => Use::Publish,
+            true => Use::Receive,
+            false => Use::Both,
+        };
+        let topic = Name::new(self.topic.clone())?;
+        let Self { service, unordered, groups, group, .. } = self.clone();
+        Ok(Part {
+            id,
+            topic,
+            service,
+            purpose,
+            groups,
+            unordered,
+            group,
+            interface: Ipv4Addr::LOCALHOST,
+            at_most: 2,
+            lease: 2000,
+        })
+    }
+
+    async fn start(&self, id: u32) -> Result<Process, Error> {
+        let part = self.part(id)?;
+        let mut process = match (&self.service, &self.store) {
+            (Some(service), _) if service.starts_with("memory") => Process::within(part),
+            (_, Some(store)) => Process::start(&part, store)?,
+            (_, None) => {
+                let what = "participants agree through a store: add --store redis://host:port";
+                return Err(Error::new(ErrorKind::Invalid, what));
+            }
+        };
+        process.until("joined", TIMEOUT, |what| matches!(what, What::Joined { .. })).await?;
+        Ok(process)
+    }
+
+    /// Those that publish.
+    fn publishers<'a>(&self, processes: &'a mut [Process]) -> &'a mut [Process] {
+        if self.is_shared() { &mut processes[..1] } else { processes }
     }
 }
 
@@ -85,47 +108,65 @@ pub(crate) async fn play(scenario: &Scenario) -> Result<Vec<Line>, Error> {
     let publish = format!("publish {first} {}", scenario.interval);
     let mut processes = Vec::new();
     for id in 1..all {
-        let mut process = Process::start(scenario, id)?;
-        process.until("joined", |what| matches!(what, What::Joined { .. })).await?;
-        processes.push(process);
+        processes.push(scenario.start(id).await?);
     }
     let there = all as usize - 1;
     for process in &mut processes {
-        process
-            .until("seen all", |what| matches!(what, What::Participants { count } if *count == there))
-            .await?;
+        let has_seen_all = |what: &What| matches!(what, What::Participants { count } if *count == there);
+        process.until("seen all", TIMEOUT, has_seen_all).await?;
     }
-    for process in &mut processes {
+    let patience = TIMEOUT + Duration::from_millis(scenario.interval) * first;
+    for process in scenario.publishers(&mut processes) {
         process.tell(&publish).await?;
     }
-    for process in &mut processes {
-        process
-            .until("published", |what| matches!(what, What::Sent { number, .. } if *number + 1 == first))
-            .await?;
+    for process in scenario.publishers(&mut processes) {
+        process.until("published", patience, |what| is_sent(what, first)).await?;
         // Before the last one is there, so that messages flow while it joins.
         process.tell(&publish).await?;
     }
-    let mut last = Process::start(scenario, all)?;
-    last.until("joined", |what| matches!(what, What::Joined { .. })).await?;
-    for process in &mut processes {
-        process
-            .until("published", |what| matches!(what, What::Sent { number, .. } if *number + 1 == 2 * first))
-            .await?;
+    let last = scenario.start(all).await?;
+    for process in scenario.publishers(&mut processes) {
+        process.until("published", patience, |what| is_sent(what, 2 * first)).await?;
     }
     processes.push(last);
-    // Messages on their way arrive meanwhile.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    match scenario.is_shared() {
+        true => wait_for_all(&mut processes).await?,
+        // Messages on their way arrive meanwhile.
+        false => tokio::time::sleep(Duration::from_secs(1)).await,
+    }
     let mut lines = Vec::new();
-    for mut process in processes {
-        process.tell("leave").await?;
-        process.until("left", |what| matches!(what, What::Left)).await?;
-        let ended = timeout(TIMEOUT, process.child.wait()).await;
-        let status = ended.map_err(|_| failed(format!("participant {} does not end", process.id)))??;
-        if !status.success() {
-            return Err(failed(format!("participant {} ended with {status}", process.id)));
-        }
-        lines.extend(process.lines);
+    for process in processes {
+        lines.extend(process.leave(TIMEOUT).await?);
     }
     lines.sort_by_key(|line| line.at);
     Ok(lines)
+}
+
+fn is_sent(what: &What, messages: u32) -> bool {
+    matches!(what, What::Sent { number, .. } if *number + 1 == messages)
+}
+
+/// Waits until all that was sent has reached some participant.
+async fn wait_for_all(processes: &mut [Process]) -> Result<(), Error> {
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        let (mut sent, mut received) = (BTreeSet::new(), BTreeSet::new());
+        for process in &mut *processes {
+            process.read_for(Duration::from_millis(50)).await;
+            for line in process.lines() {
+                match line.what {
+                    What::Sent { number, error: None } => drop(sent.insert((line.participant, number))),
+                    What::Received { publisher, number, .. } => drop(received.insert((publisher, number))),
+                    _ => {}
+                }
+            }
+        }
+        let missing = sent.difference(&received).count();
+        if missing == 0 {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(failed(format!("{missing} of {} messages have reached nobody in time", sent.len())));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Reaching the store.
 
 use bertha::prelude::*;
-use bertha::{Addr, DefaultDatapath, Error, ErrorKind, Negotiated, Settings};
+use bertha::{Addr, Base, DefaultDatapath, Error, ErrorKind, Negotiated, Settings};
 use bertha_kvstore::Message;
 
 use crate::driver::{Port, PortError};
@@ -43,6 +43,12 @@ impl<C: Connection> ToStore<C> {
 }
 
 impl<C: Connection<Data = Message>> Port for ToStore<C> {
+    type Runtime = <C::Base as Base>::Runtime;
+
+    fn runtime(&self) -> &Self::Runtime {
+        self.0.base().runtime()
+    }
+
     async fn send_batch(&self, messages: &mut Vec<Message>) -> Result<(), PortError> {
         let mut messages = messages.drain(..);
         loop {

@@ -1,6 +1,9 @@
 //! Shows how far a phase has come.
 
+use std::convert::Infallible;
 use std::future::Future;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -29,16 +32,18 @@ pub async fn watch<T>(
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
-    let before = counter.get();
-    let mut phase = std::pin::pin!(phase);
-    let mut refresh = tokio::time::interval(REFRESH);
-    loop {
-        tokio::select! {
-            output = &mut phase => {
-                bar.finish_and_clear();
-                return output;
-            }
-            _ = refresh.tick() => bar.set_position(counter.get() - before),
+    let (working, is_done) = mpsc::channel::<Infallible>();
+    let (counter, before) = (counter.clone(), counter.get());
+    // A thread of its own, since terminals block.
+    let showing = thread::spawn(move || {
+        while is_done.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
+            bar.set_position(counter.get() - before);
         }
-    }
+        bar.finish_and_clear();
+    });
+    let output = phase.await;
+    drop(working);
+    // It ends at once; the caller then has the terminal for itself.
+    let _ = showing.join();
+    output
 }

@@ -173,6 +173,12 @@ impl Report {
         Ok(())
     }
 
+    /// Adds rows that another process has made.
+    #[cfg(feature = "caladan")]
+    pub(crate) fn extend(&mut self, rows: Vec<Row>) {
+        self.rows.extend(rows);
+    }
+
     /// The rows so far.
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows

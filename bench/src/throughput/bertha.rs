@@ -4,14 +4,14 @@ use super::{CHUNK, REQUEST, Setup, file};
 use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Fragment, Noise, Nothing, Ordered, Reliable};
-use bertha_core::{Addr, Base, Bottom, Buf, Connection, Datapath, Stack, make_stack};
+use bertha_core::{Addr, Base, Bottom, Buf, Connection, Datapath, Runtime, Stack, make_stack};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Incoming, Negotiate, Runs};
 use futures_util::future::try_join_all;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::task::JoinSet;
+use tokio::sync::oneshot;
 
 /// The eight bytes that a negotiated connection puts in front of each message.
 const LINK: usize = 8;
@@ -75,6 +75,22 @@ pub(super) fn encrypted(setup: &Setup) -> Result<f64, Error> {
     run(&Ends::loopback(), setup, header, transport(setup, header, make_stack!(Noise::shared(&[7; 32]))))
 }
 
+/// Moves the files once on the runtime of the calling task, from end to end of one process.
+#[cfg(feature = "caladan")]
+pub(super) async fn within_one_runtime<D>(ends: Ends<D>, setup: Setup) -> Result<f64, Error>
+where
+    D: Datapath + Clone + Runs<Transport, Out: Connection<Data = Buf>>,
+{
+    let stack = || transport(&setup, 0, make_stack!());
+    let incoming = listen(stack(), &ends).await?;
+    let server = incoming.local_addr();
+    let serving = serve(incoming, 1, file(&setup), message(&setup, 0));
+    let (stack, client) = (stack(), ends.client.clone());
+    let measuring = measure(&stack, &client, server, &setup);
+    let (served, measured) = futures_util::join!(serving, measuring);
+    served.and(measured)
+}
+
 fn run<S, D>(ends: &Ends<D>, setup: &Setup, below: usize, stack: S) -> Result<f64, Error>
 where
     S: Negotiate + Clone + Send + Sync + 'static,
@@ -131,11 +147,14 @@ where
     S: Negotiate + 'static,
     D: Datapath + Runs<S, Out: Connection<Data = Buf>>,
 {
-    let mut clients = JoinSet::new();
+    // Dropping a task ends it.
+    let mut clients = Vec::new();
     for _ in 0..connections {
         let Some(accepted) = incoming.next().await else { break };
         let (connection, file) = (accepted.map_err(failed)?, file.clone());
-        clients.spawn(async move {
+        let runtime = connection.base().runtime().clone();
+        let (tell, told) = oneshot::channel();
+        let serving = async move {
             connection.recv().await?;
             let mut made = Ok(());
             let messages = file.chunks(message).map_while(|bytes| {
@@ -149,11 +168,12 @@ where
                 bertha_core::ErrorKind::Closed => Ok(()),
                 _ => Err(error),
             })
-        });
+        };
+        // It is told for as long as the tasks live.
+        clients.push((runtime.spawn(async move { drop(tell.send(serving.await)) }), told));
     }
-    // The first failure is the first to be reported.
-    while let Some(served) = clients.join_next().await {
-        served.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?.map_err(failed)?;
+    for (_task, served) in clients {
+        served.await.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?.map_err(failed)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The same stack over two DPDK ports that share memory, with the frames of Ethernet and with larger ones.
 
-use super::{Contender, ETHERNET, Ends, Setup, over};
+use super::bertha::{Ends, over};
+use super::{Contender, ETHERNET, Setup};
 use crate::dpdk_echo::config;
 use crate::harness::{Effort, median, ratio_of_medians};
 use crate::report::Report;

@@ -8,6 +8,8 @@
 
 mod bertha;
 mod blast;
+#[cfg(feature = "caladan")]
+mod caladan;
 #[cfg(feature = "dpdk")]
 mod memif;
 mod memory;
@@ -19,8 +21,8 @@ mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
 
-#[cfg(feature = "dpdk")]
-use bertha::{Ends, over};
+#[cfg(feature = "caladan")]
+pub(crate) use caladan::{Options as CaladanOptions, run as over_caladan};
 pub(crate) use probe::probe;
 pub(crate) use rows::{Options, run};
 

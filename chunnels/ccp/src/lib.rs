@@ -11,6 +11,7 @@
 //! | [`Flow`] | the registers and the program of one flow; runs once per acknowledgement, without I/O |
 //! | [`Datapath`] | the programs and flows of one agent, behind a [`Link`] |
 //! | [`Ccp`] | a congestion control for [`Reliable`](bertha_chunnels::Reliable) that an agent decides |
+//! | `algorithms` | algorithms for agents, with the feature `agent` |
 //!
 //! ```no_run
 //! use bertha_ccp::{Ccp, Limits};
@@ -55,6 +56,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(feature = "agent")]
+pub mod algorithms;
 mod connect;
 mod control;
 mod datapath;

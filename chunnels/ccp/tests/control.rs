@@ -1,17 +1,19 @@
 //! Agents, good and bad, in control of flows.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
 mod agent;
 mod compiled;
 
 use agent::{Aimd, UnixAgent};
 use bertha_ccp::message::{Change, Field, Message, Register};
-use bertha_ccp::{Ccp, Limits, Pace, Refused, Signal, SignalSet};
+use bertha_ccp::{AgentEnd, Ccp, Limits, Pace, Refused, Signal, SignalSet, algorithms};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
 use bertha_core::{Addr, Buf, Connection, Datapath as _, Listener, Wrap};
 use bertha_datapath_sim::{Bottleneck, Link, Sim};
 use compiled::compile;
+use portus::RunBuilder;
+use portus::ipc::BackendBuilder;
 use std::time::Duration;
 
 const PACKET: u64 = 1_352;
@@ -78,6 +80,32 @@ fn an_unchanged_algorithm_of_portus_drives_reliable() {
     assert_eq!(shares[0].to_bits(), shares[1].to_bits());
     // Deaf to losses, it would use more or collapse; asleep, it would use what NewReno does.
     assert_ne!(shares[0].to_bits(), utilisation(NewReno, 7).to_bits());
+}
+
+/// The share of the link that an algorithm of an agent uses.
+fn by_agent<A: portus::CongAlg<AgentEnd> + Send + 'static>(algorithm: A) -> f64 {
+    let (ccp, end) = Ccp::in_process(Pace::Lockstep);
+    let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithm);
+    let agent = agent.spawn_thread().run().unwrap();
+    let share = utilisation(ccp, 7);
+    agent.kill();
+    agent.wait().unwrap_or_default();
+    share
+}
+
+#[test]
+fn every_algorithm_uses_the_link() {
+    let shares = [
+        ("NewReno", by_agent(algorithms::NewReno)),
+        ("Cubic", by_agent(algorithms::Cubic)),
+        ("Vegas", by_agent(algorithms::Vegas)),
+        ("Copa", by_agent(algorithms::Copa)),
+        ("BBR", by_agent(algorithms::Bbr)),
+    ];
+    println!("{shares:?}");
+    for (name, share) in shares {
+        assert!(share > 0.8, "{name} uses {share:.3} of the link");
+    }
 }
 
 #[test]

@@ -17,7 +17,8 @@ use tokio::sync::Notify;
 /// The connection of [`Batch`](super::Batch) over one that carries bytes.
 ///
 /// `send` is ready once the message is in a batch; it waits while sixteen batches wait to be sent. `close` first sends the
-/// messages that wait; dropping the connection drops them. Dropping the future of `recv` loses nothing.
+/// messages that wait; dropping the connection drops them. Dropping the future of `recv` loses nothing. Batches of which nobody received all
+/// messages are dropped after the connection below, so that a queue delivers them again.
 ///
 /// # Errors
 /// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit below. An error that a batch meets below
@@ -151,11 +152,19 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
 
     async fn close(&self) -> Result<(), Error> {
         self.shared.close();
-        self.received.lock().clear();
         self.shared.flush().await;
         // Wakes senders that wait for capacity.
         self.shared.notify_sent();
-        self.shared.inner.close().await
+        let closed = self.shared.inner.close().await;
+        self.received.lock().clear();
+        closed
+    }
+}
+
+impl<Inner: Connection> Drop for BatchConnection<Inner> {
+    fn drop(&mut self) {
+        let unreceived = std::mem::take(self.received.get_mut());
+        self.shared.keep(unreceived);
     }
 }
 

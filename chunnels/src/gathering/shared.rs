@@ -2,6 +2,7 @@
 
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -27,9 +28,8 @@ pub(crate) trait Gather: Send + 'static {
 }
 
 /// The connection below, and the messages for it. The lock is held for one message at a time, never across an await.
-pub(crate) struct Shared<Inner, G> {
-    /// Comes first: it is gone before messages that were received from it are dropped, which a queue would take for the work on them
-    /// being done.
+pub(crate) struct Shared<Inner, G: Gather> {
+    /// Comes first: it is gone before messages that were received from it are dropped.
     pub(crate) inner: Inner,
     pub(crate) state: Mutex<State<G>>,
     /// The Chunnel, for errors.
@@ -41,7 +41,7 @@ pub(crate) struct Shared<Inner, G> {
     sent: Notify,
 }
 
-pub(crate) struct State<G> {
+pub(crate) struct State<G: Gather> {
     pub(crate) gathered: G,
     is_closed: bool,
     /// The error that ended the connection.
@@ -52,9 +52,12 @@ pub(crate) struct State<G> {
     pub(crate) refusals: u64,
     /// The last such error, until somebody reports it.
     refusal: Option<Error>,
+    /// What was received from the connection below and nobody took, kept until that connection is gone: a queue would take an earlier
+    /// drop for the work on it being done.
+    unreceived: VecDeque<G::Item>,
 }
 
-impl<G> State<G> {
+impl<G: Gather> State<G> {
     pub(super) fn on_error(&mut self, error: Error) {
         if error.kind().may_pass() {
             self.refusals += 1;
@@ -66,11 +69,20 @@ impl<G> State<G> {
     }
 }
 
+impl<Inner, G: Gather> Shared<Inner, G> {
+    /// Keeps what nobody took for as long as the connection below lives.
+    pub(crate) fn keep(&self, unreceived: VecDeque<G::Item>) {
+        self.state.lock().unreceived = unreceived;
+    }
+}
+
 impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
     pub(crate) fn new(name: &'static str, inner: Inner, gathered: G) -> Self {
         let start = inner.base().runtime().now();
         let (refusals, refusal) = (0, None);
-        let state = State { gathered, is_closed: false, failure: None, is_sending: false, refusals, refusal };
+        let (failure, unreceived) = (None, VecDeque::new());
+        let (is_closed, is_sending) = (false, false);
+        let state = State { gathered, is_closed, failure, is_sending, refusals, refusal, unreceived };
         Self { inner, state: Mutex::new(state), name, start, to_send: Notify::new(), sent: Notify::new() }
     }
 

@@ -126,7 +126,7 @@ impl<Inner: Connection> Connection for NagleConnection<Inner> {
 impl<Inner: Connection> Drop for NagleConnection<Inner> {
     fn drop(&mut self) {
         let unreceived = std::mem::take(self.received.get_mut());
-        self.shared.state.lock().gathered.keep(unreceived);
+        self.shared.keep(unreceived);
     }
 }
 

@@ -15,8 +15,6 @@ pub(super) struct Gathered<T> {
     going: usize,
     burst: usize,
     wait: Duration,
-    /// Messages that were received and not handed out, kept until the connection below is gone.
-    unreceived: VecDeque<T>,
 }
 
 #[derive(Debug)]
@@ -29,8 +27,7 @@ struct Waiting<T> {
 impl<T> Gathered<T> {
     /// Bursts of `burst` messages, of which the first waits for at most `wait`.
     pub(super) fn new(burst: usize, wait: Duration) -> Self {
-        let (messages, unreceived) = (VecDeque::new(), VecDeque::new());
-        Self { messages, going: 0, burst, wait, unreceived }
+        Self { messages: VecDeque::new(), going: 0, burst, wait }
     }
 
     pub(super) fn push(&mut self, message: T, now: Duration) {
@@ -38,11 +35,6 @@ impl<T> Gathered<T> {
         if self.messages.len() - self.going >= self.burst {
             self.going = self.messages.len();
         }
-    }
-
-    /// Keeps messages that nobody received for as long as the connection below lives.
-    pub(super) fn keep(&mut self, unreceived: VecDeque<T>) {
-        self.unreceived = unreceived;
     }
 }
 

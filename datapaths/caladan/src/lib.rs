@@ -5,7 +5,7 @@
 //! on any executor. What needs tokio's I/O or timers panics or waits for ever there, as it says itself.
 //!
 //! With the feature `tokio` there is `Bridged` beside it, for programs that stay on tokio: Caladan's runtime runs on threads of its own then, and
-//! messages go over rings between the two. It is an experiment: on a busy machine its connections can stall, and the facade does not offer it.
+//! messages go over rings between the two.
 //!
 //! # Where Caladan is missing
 //!
@@ -30,6 +30,7 @@ mod runtime;
 mod task;
 mod tcp;
 mod udp;
+mod usage;
 
 pub use base::CaladanBase;
 /// Whether the build found a Caladan to link.
@@ -42,3 +43,4 @@ pub use runtime::CaladanRuntime;
 pub use task::{Task, spawn};
 pub use tcp::{Tcp, TcpConnection, TcpListener};
 pub use udp::{Caladan, CaladanConnection, CaladanListener};
+pub use usage::{Usage, usage};

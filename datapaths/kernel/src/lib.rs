@@ -17,6 +17,7 @@ mod tcp;
 mod udp;
 mod unix;
 mod window;
+mod within_tokio;
 
 pub use base::SocketBase;
 pub use bertha_polling::Waiting;

@@ -1,6 +1,7 @@
 //! UDP multicast.
 
 use crate::SocketBase;
+use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, Group, Properties};
 use socket2::{Domain, Protocol, SockAddr, Type};
 use std::fmt;
@@ -78,6 +79,7 @@ impl UdpMulticast {
     }
 
     fn open(&self) -> io::Result<(UdpSocket, UdpSocket)> {
+        within_tokio()?;
         let incoming = self.socket()?;
         // Members on one host share the group's port.
         incoming.set_reuse_address(true)?;

@@ -8,7 +8,7 @@ mod timer;
 
 use bertha_core::Runtime;
 use delay_queue::DelayKey;
-pub use run::{run, spawn};
+pub use run::{block_on, run, spawn};
 use std::fmt;
 use std::time::{Duration, Instant};
 use timer::{DistantSleep, TIMER};

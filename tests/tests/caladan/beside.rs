@@ -1,7 +1,6 @@
 //! Processes beside a scheduler.
 
-use bertha_core::Error;
-use bertha_datapath_caladan::{AVAILABLE, Config};
+use bertha_datapath_caladan::AVAILABLE;
 use bertha_tests::{skip, skip_anywhere};
 use std::path::Path;
 use std::process::Command;
@@ -11,8 +10,8 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
 /// Set for processes that a test runs beside the scheduler.
 const BESIDE: &str = "BERTHA_TEST_BESIDE_CALADAN";
 
-/// Runs the ignored test `name` beside a scheduler with this policy.
-pub(crate) fn run_beside(name: &str, policy: &str) {
+/// Runs the ignored test `name` beside a scheduler with this policy, with some variables that are paths.
+pub(crate) fn run_beside(name: &str, policy: &str, paths: &[(&str, &Path)]) {
     if !AVAILABLE {
         // `scripts/test` fails in CI if there is a source of Caladan and no build.
         return skip_anywhere(&format!(
@@ -28,7 +27,8 @@ pub(crate) fn run_beside(name: &str, policy: &str) {
     command
         .args(["--exact", name, "--ignored", "--nocapture"])
         .env(BESIDE, "1")
-        .env("CALADAN_POLICY", policy);
+        .env("CALADAN_POLICY", policy)
+        .envs(paths.iter().copied());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     println!("{said}");
@@ -38,17 +38,4 @@ pub(crate) fn run_beside(name: &str, policy: &str) {
 /// Whether this is such a process: by hand, `--ignored` runs what is not a test.
 pub(crate) fn is_beside() -> bool {
     std::env::var_os(BESIDE).is_some()
-}
-
-/// The settings of the process beside the scheduler, with so many threads.
-pub(crate) fn config(threads: u16) -> Config {
-    Config { threads, ..Config::new("10.77.0.2/24") }
-}
-
-/// Runs `main` over Caladan.
-pub(crate) fn run<F>(config: &Config, main: F) -> F::Output
-where
-    F: Future<Output: Send + 'static> + Send + 'static,
-{
-    bertha_datapath_caladan::run(config, main).unwrap_or_else(|error: Error| panic!("{error:?}"))
 }

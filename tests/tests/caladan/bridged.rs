@@ -1,6 +1,7 @@
 //! Caladan beside tokio.
 
-use crate::beside::{config, is_beside, run_beside};
+use crate::beside::{is_beside, run_beside};
+use crate::running::config;
 use bertha_chunnels::{Reliable, Serialize};
 use bertha_core::{Addr, Connection, make_stack};
 use bertha_datapath_caladan::{Bridged, Caladan};
@@ -13,9 +14,8 @@ fn on() -> Addr {
 }
 
 #[test]
-#[ignore = "stalls on a busy machine"]
 fn programs_on_tokio() {
-    run_beside("bridged::inside", "simple");
+    run_beside("bridged::inside", "simple", &[]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,8 @@
 //! The conformance suites over UDP and TCP.
 
 use crate::assume_send::assume_send;
-use crate::beside::{config, is_beside, run, run_beside};
+use crate::beside::{is_beside, run_beside};
+use crate::running::{config, run};
 use bertha_core::{Addr, Datapath, ErrorKind};
 use bertha_datapath_caladan::{Caladan, Tcp};
 use bertha_tests::conformance::{self, Bufs, Site};
@@ -52,7 +53,7 @@ async fn addresses() {
 
 #[test]
 fn udp_and_tcp() {
-    run_beside("conformance::inside", "simple");
+    run_beside("conformance::inside", "simple", &[]);
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn inside() {
 
 #[test]
 fn with_one_thread_that_is_preempted() {
-    run_beside("conformance::inside_with_one_thread", "ias");
+    run_beside("conformance::inside_with_one_thread", "ias", &[]);
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod bridged;
 mod conformance;
 mod neighbours;
 mod preemption;
+mod running;
 mod runtime;
+mod soak;
 mod stacks;
 mod strangers;

@@ -1,6 +1,7 @@
 //! Other ends: the kernel's sockets, Bertha on tokio, and another process over Caladan, which may be killed.
 
-use crate::beside::{config, is_beside, run, run_beside};
+use crate::beside::{is_beside, run_beside};
+use crate::running::{config, run};
 use bertha_chunnels::{Reliable, Serialize};
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener, Runtime, make_stack};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Config, Tcp};
@@ -147,7 +148,7 @@ async fn nobody_has_the_address() {
 
 #[test]
 fn the_kernel_and_tokio() {
-    run_beside("neighbours::inside", "simple");
+    run_beside("neighbours::inside", "simple", &[]);
 }
 
 #[test]
@@ -245,7 +246,7 @@ async fn killed_and_back() {
 
 #[test]
 fn another_process_is_killed_and_comes_back() {
-    run_beside("neighbours::with_another_process", "simple");
+    run_beside("neighbours::with_another_process", "simple", &[]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Polls are not preempted.
 
-use crate::beside::{config, is_beside, run, run_beside};
+use crate::beside::{is_beside, run_beside};
+use crate::running::{config, run};
 use bertha_core::Runtime;
 use bertha_datapath_caladan::CaladanRuntime;
 use std::cell::Cell;
@@ -47,7 +48,7 @@ async fn burn(seen: Arc<Seen>, end: Instant) {
 
 #[test]
 fn thread_local_variables_are_a_polls_own() {
-    run_beside("preemption::inside", "ias");
+    run_beside("preemption::inside", "ias", &[]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tasks and time.
 
-use crate::beside::{config, is_beside, run, run_beside};
+use crate::beside::{is_beside, run_beside};
+use crate::running::{config, run};
 use bertha_core::{Addr, Datapath, ErrorKind, Runtime};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Config};
 use std::future::pending;
@@ -97,7 +98,7 @@ async fn a_panic_is_the_tasks_own() {
 
 #[test]
 fn tasks_sleep_end_and_panic() {
-    run_beside("runtime::inside", "simple");
+    run_beside("runtime::inside", "simple", &[]);
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn inside() {
 
 #[test]
 fn too_many_tasks_are_refused() {
-    run_beside("runtime::inside_with_few_tasks", "simple");
+    run_beside("runtime::inside_with_few_tasks", "simple", &[]);
 }
 
 /// A hundred thousand tasks where a thousand may be: the others are dropped, new connections are refused, and all is well again afterwards.
@@ -175,7 +176,7 @@ fn without_a_scheduler_the_start_fails_cleanly() {
 /// A scheduler that is killed: the runtime stands still, which the program hears of.
 #[test]
 fn the_end_of_the_scheduler_is_heard_of() {
-    run_beside("runtime::inside_with_a_scheduler_that_ends", "simple");
+    run_beside("runtime::inside_with_a_scheduler_that_ends", "simple", &[]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Negotiated stacks: with 0-RTT, with changes while they are used, and with faults that `Reliable` repairs.
 
-use crate::beside::{config, is_beside, run, run_beside};
+use crate::beside::{is_beside, run_beside};
+use crate::running::{config, run};
 use bertha_chunnels::{Bincode, Fault, Postcard, Reliable, Serialize};
 use bertha_core::{Addr, Connection, Datapath, Runtime, make_stack, select};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp};
@@ -111,7 +112,7 @@ async fn changing() {
 
 #[test]
 fn negotiated_early_and_reliable() {
-    run_beside("stacks::inside", "simple");
+    run_beside("stacks::inside", "simple", &[]);
 }
 
 #[test]

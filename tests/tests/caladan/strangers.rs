@@ -1,6 +1,7 @@
 //! Tasks, timers and sockets in the hands of other threads than the runtime's.
 
-use crate::beside::{config, is_beside, run, run_beside};
+use crate::beside::{is_beside, run_beside};
+use crate::running::{config, run};
 use bertha_core::{Addr, Connection, Datapath, ErrorKind, Runtime};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp};
 use std::future::{pending, poll_fn};
@@ -103,7 +104,7 @@ fn scope_guard(flag: Arc<AtomicBool>) -> impl Send + 'static {
 
 #[test]
 fn other_threads_are_served() {
-    run_beside("strangers::inside", "simple");
+    run_beside("strangers::inside", "simple", &[]);
 }
 
 #[test]

@@ -1,25 +1,22 @@
 //! The conformance suite of queues over a fake of Azure Queue Storage, and what is particular to it.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-#[path = "busy.rs"]
-mod busy;
-#[path = "running.rs"]
-mod running;
+mod server;
 
 use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Ordering, Service, Subscription};
 use bertha_queue_azure::AzureQueue;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::azure_queue;
-use bertha_tests::service;
-use busy::Busy;
-use running::alone;
+use bertha_tests::{ThrottlingProxy, service};
+use server::alone;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 struct Site {
     address: String,
-    busy: Busy,
+    proxy: Arc<ThrottlingProxy>,
 }
 
 impl QueueSite for Site {
@@ -56,8 +53,7 @@ impl QueueSite for Site {
     }
 
     async fn restart(&self) -> Restarted {
-        running::restart("azure-queue").await;
-        Restarted::Empty
+        server::restart("azure-queue", &self.address, Restarted::Empty).await
     }
 
     async fn refused(&self) -> Option<Result<AzureQueue, Error>> {
@@ -75,8 +71,9 @@ impl QueueSite for Site {
     async fn throttled(&self) -> Option<Throttled<AzureQueue>> {
         let rest = self.address.split("//").nth(1).unwrap();
         let (_, path) = rest.split_once('/').unwrap();
-        let service = azure_queue(&format!("{}/{path}", self.busy.url)).unwrap();
-        Some(Throttled { service, throttle: self.busy.switch() })
+        let proxy = self.proxy.clone();
+        let service = azure_queue(&format!("http://{}/{path}", proxy.addr())).unwrap();
+        Some(Throttled { service, throttle: Box::new(move |requests| proxy.refuse(requests)) })
     }
 }
 
@@ -91,8 +88,8 @@ fn with_another_signature(address: &str) -> String {
 async fn every_promise_is_kept() {
     let Some(address) = service("BERTHA_AZURE_QUEUE") else { return };
     let _alone = alone().await;
-    let busy = Busy::in_front_of(&address).await;
-    queue(&Site { address, busy }).await;
+    let proxy = Arc::new(ThrottlingProxy::start(server::socket(&address)).await);
+    queue(&Site { address, proxy }).await;
 }
 
 /// Neither refusals nor logs contain the signature.

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Connection, Error};
-use bertha_queue::{MemoryQueue, Ordering, QueueSettings, Topic};
+use bertha_queue::{MemoryQueue, Ordering, Pair, QueueSettings, Service, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Restarted, Sizes, Throttled, queue};
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -22,6 +22,28 @@ impl Memory {
     }
 }
 
+/// In a runtime that ends, which is all that is left of a process whose memory the service shares.
+fn kill_a_receiver(service: impl Service, topic: &str, subscription: &str, messages: usize) {
+    let topic = Topic::new(service, topic);
+    let subscription = subscription.to_owned();
+    let receive = async move {
+        let receiver = topic.receiver(&subscription).await?;
+        let mut held = Vec::new();
+        while held.len() < messages {
+            held.push(receiver.recv().await?);
+        }
+        Ok::<_, Error>((held, receiver))
+    };
+    let process = std::thread::spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let held = runtime.block_on(receive).unwrap();
+        drop(runtime);
+        // Of no effect any more.
+        drop(held);
+    });
+    process.join().unwrap();
+}
+
 impl QueueSite for Memory {
     type Service = MemoryQueue;
 
@@ -37,26 +59,8 @@ impl QueueSite for Memory {
         self.impatient.clone()
     }
 
-    /// In a runtime that ends, which is all that is left of a process whose memory the service shares.
     async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {
-        let topic = Topic::new(self.impatient.clone(), topic);
-        let subscription = subscription.to_owned();
-        let receive = async move {
-            let receiver = topic.receiver(&subscription).await?;
-            let mut held = Vec::new();
-            while held.len() < messages {
-                held.push(receiver.recv().await?);
-            }
-            Ok::<_, Error>((held, receiver))
-        };
-        let process = std::thread::spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-            let held = runtime.block_on(receive).unwrap();
-            drop(runtime);
-            // Of no effect any more.
-            drop(held);
-        });
-        process.join().unwrap();
+        kill_a_receiver(self.impatient.clone(), topic, subscription, messages);
     }
 
     async fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
@@ -96,6 +100,59 @@ impl QueueSite for Memory {
     }
 }
 
+/// Two services as one: keys go to the second.
+struct Two(Memory, Memory);
+
+impl QueueSite for Two {
+    type Service = Pair<MemoryQueue, MemoryQueue>;
+
+    fn orders(&self) -> &[Ordering] {
+        &[Ordering::ByKey]
+    }
+
+    async fn service(&self, _: Ordering) -> Self::Service {
+        Pair::new(self.0.service(Ordering::None).await, self.1.service(Ordering::ByKey).await)
+    }
+
+    async fn impatient(&self) -> Self::Service {
+        Pair::new(self.0.impatient().await, self.1.impatient().await)
+    }
+
+    async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {
+        kill_a_receiver(self.impatient().await, topic, subscription, messages);
+    }
+
+    async fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
+        let mut letters = self.0.dead_letters(topic).await;
+        letters.extend(self.1.dead_letters(topic).await);
+        letters
+    }
+
+    async fn restart(&self) -> Restarted {
+        self.0.restart().await;
+        self.1.restart().await
+    }
+
+    async fn refused(&self) -> Option<Result<Self::Service, Error>> {
+        let refusing = self.1.refused().await?.ok()?;
+        Some(Ok(Pair::new(self.0.service(Ordering::None).await, refusing)))
+    }
+
+    async fn throttled(&self) -> Option<Throttled<Self::Service>> {
+        // Messages of the check have no key.
+        let Throttled { service, throttle } = self.0.throttled().await?;
+        Some(Throttled { service: Pair::new(service, self.1.service(Ordering::ByKey).await), throttle })
+    }
+
+    fn sizes(&self) -> Sizes {
+        self.0.sizes()
+    }
+
+    fn settings(&self) -> QueueSettings {
+        self.0.settings()
+    }
+}
+
 /// One test at a time, since the suite counts the time that the process computes.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
@@ -115,6 +172,13 @@ async fn every_promise_is_kept_with_an_order_by_key() {
 async fn every_promise_is_kept_with_an_order_for_one_receiver_and_no_multicast() {
     let _alone = ALONE.lock().await;
     queue(&Memory::new(MemoryQueue::new().without_multicast(), &[Ordering::OneReceiver])).await;
+}
+
+#[tokio::test]
+async fn every_promise_is_kept_by_two_services_as_one() {
+    let _alone = ALONE.lock().await;
+    let one = Memory::new(MemoryQueue::new(), &[Ordering::None]);
+    queue(&Two(one, Memory::new(MemoryQueue::new(), &[Ordering::ByKey]))).await;
 }
 
 /// The calls of some services don't wait for messages.

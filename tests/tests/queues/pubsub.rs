@@ -1,8 +1,7 @@
 //! The conformance suite of queues over Google's fake of Pub/Sub, and what is particular to it.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-#[path = "running.rs"]
-mod running;
+mod server;
 
 use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Ordering, Outgoing, Publisher, Service, Subscription};
@@ -10,7 +9,7 @@ use bertha_queue_pubsub::PubSub;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Throttled, queue};
 use bertha_tests::servers::{pubsub, pubsub_with_key};
 use bertha_tests::service;
-use running::alone;
+use server::alone;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -52,8 +51,7 @@ impl QueueSite for Site {
     }
 
     async fn restart(&self) -> Restarted {
-        running::restart("pubsub").await;
-        Restarted::Empty
+        server::restart("pubsub", &self.host, Restarted::Empty).await
     }
 
     async fn refused(&self) -> Option<Result<PubSub, Error>> {

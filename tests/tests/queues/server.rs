@@ -1,7 +1,26 @@
 //! The servers of `scripts/services`.
+#![allow(dead_code, reason = "each suite uses a part")]
 
 use bertha_tests::conformance::queue::Restarted;
+use std::net::SocketAddr;
 use std::process::{Command, Output, Stdio};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// The server of a test, one test at a time: some restart it.
+pub(crate) async fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::const_new(());
+    ONE.lock().await
+}
+
+/// Host and port of an address.
+pub(crate) fn socket(address: &str) -> SocketAddr {
+    address.split("//").nth(1).unwrap().split('/').next().unwrap().parse().unwrap()
+}
+
+/// An address without quotation marks, and without a signature, which is made anew each time.
+fn place(address: &str) -> &str {
+    address.trim_matches('\'').split('?').next().unwrap_or_default()
+}
 
 /// Runs a suite where its futures, which are large without optimisation, have room.
 pub(crate) fn run<F: Future<Output = ()>>(suite: impl FnOnce() -> F + Send + 'static) {
@@ -22,7 +41,8 @@ pub(crate) async fn restart(name: &'static str, address: &str, then: Restarted) 
     let address = address.to_owned();
     let restart = move || {
         let env = String::from_utf8(script(&["env", name]).stdout).unwrap();
-        if !env.lines().any(|line| line.ends_with(&format!("={address}"))) {
+        let is_here = |line: &str| line.split_once('=').is_some_and(|(_, it)| place(it) == place(&address));
+        if !env.lines().any(is_here) {
             return Restarted::Not;
         }
         for action in ["kill", "start"] {

@@ -1,20 +1,17 @@
 //! The conformance suite of queues over fakes of SQS and SNS, and what is particular to them.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-#[path = "busy.rs"]
-mod busy;
-#[path = "running.rs"]
-mod running;
+mod server;
 
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Outgoing, Publisher, Service, Subscription, Topic};
 use bertha_queue_sqs::Sqs;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::sqs;
-use bertha_tests::service;
-use busy::Busy;
-use running::alone;
+use bertha_tests::{ThrottlingProxy, service};
+use server::alone;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 struct Site {
@@ -22,13 +19,13 @@ struct Site {
     through_sns: bool,
     /// The server that may be killed.
     name: &'static str,
-    busy: Busy,
+    proxy: Arc<ThrottlingProxy>,
 }
 
 impl Site {
     async fn new(name: &'static str, endpoint: String, through_sns: bool) -> Self {
-        let busy = Busy::in_front_of(&endpoint).await;
-        Self { endpoint, through_sns, name, busy }
+        let proxy = Arc::new(ThrottlingProxy::start(server::socket(&endpoint)).await);
+        Self { endpoint, through_sns, name, proxy }
     }
 
     fn client(&self, endpoint: &str) -> Sqs {
@@ -68,8 +65,7 @@ impl QueueSite for Site {
     }
 
     async fn restart(&self) -> Restarted {
-        running::restart(self.name).await;
-        Restarted::Empty
+        server::restart(self.name, &self.endpoint, Restarted::Empty).await
     }
 
     async fn refused(&self) -> Option<Result<Sqs, Error>> {
@@ -77,7 +73,9 @@ impl QueueSite for Site {
     }
 
     async fn throttled(&self) -> Option<Throttled<Sqs>> {
-        Some(Throttled { service: self.client(&self.busy.url), throttle: self.busy.switch() })
+        let proxy = self.proxy.clone();
+        let service = self.client(&format!("http://{}", proxy.addr()));
+        Some(Throttled { service, throttle: Box::new(move |requests| proxy.refuse(requests)) })
     }
 
     /// Moto takes 50 calls in a second on a loaded machine; ElasticMQ many more.

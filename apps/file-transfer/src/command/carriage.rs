@@ -76,15 +76,20 @@ enum Congestion {
 }
 
 /// A task for which the options choose the stack and the datapath.
-pub(super) trait Task {
+pub(super) trait Task: Send {
     /// Whether it accepts connections.
     #[cfg(feature = "quic")]
     fn is_server(&self) -> bool;
 
     /// Runs over these.
-    async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
+    fn run<S, D>(
+        self,
+        stack: S,
+        datapath: D,
+        settings: Settings,
+    ) -> impl Future<Output = Result<(), Error>> + Send
     where
-        S: Negotiate + Sync + 'static,
+        S: Negotiate + 'static,
         D: Runs<S, Out: Connection<Data = Message>> + Clone;
 }
 

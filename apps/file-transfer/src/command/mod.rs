@@ -28,10 +28,10 @@ enum Command {
 }
 
 impl Arguments {
-    pub(crate) async fn execute(self) -> Result<(), Error> {
+    pub(crate) fn execute(self) -> Result<(), Error> {
         match self.command {
-            Command::Receive(arguments) => arguments.execute().await,
-            Command::Send(arguments) => arguments.execute().await,
+            Command::Receive(arguments) => arguments.execute(),
+            Command::Send(arguments) => arguments.execute(),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use bertha_file_transfer::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::pin::pin;
+use std::convert::Infallible;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 const REFRESH: Duration = Duration::from_millis(100);
@@ -18,15 +20,18 @@ pub(super) async fn shown<T>(total: u64, progress: &Progress, work: impl Future<
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
-    let mut work = pin!(work);
-    let mut refresh = tokio::time::interval(REFRESH);
-    loop {
-        tokio::select! {
-            output = &mut work => {
-                bar.finish_and_clear();
-                return output;
-            }
-            _ = refresh.tick() => bar.set_position(progress.get()),
+    let (working, is_done) = mpsc::channel::<Infallible>();
+    let progress = progress.clone();
+    // A thread of its own, since terminals block.
+    let showing = thread::spawn(move || {
+        while is_done.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
+            bar.set_position(progress.get());
         }
-    }
+        bar.finish_and_clear();
+    });
+    let output = work.await;
+    drop(working);
+    // It ends at once; the caller then has the terminal for itself.
+    let _ = showing.join();
+    output
 }

@@ -5,11 +5,13 @@ use super::say;
 use bertha::prelude::*;
 use bertha::{Addr, Base, ErrorKind, Negotiated, Settings};
 use bertha_file_transfer::{Error, Message, Receiver};
+use bertha_termination::Termination;
 use bertha_tls_options::ServerOptions;
 use clap::Args;
 use std::path::PathBuf;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinSet;
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The most files that are received at a time; further senders wait.
 const CONNECTIONS: usize = 1_000;
@@ -34,17 +36,22 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) async fn execute(self) -> Result<(), Error> {
-        let receiver = Receiver::open(self.directory).await?.at_most(self.max);
-        let receiver = if self.replace { receiver.replacing() } else { receiver };
+    pub(super) fn execute(self) -> Result<(), Error> {
+        let termination = Termination::expect().map_err(bertha::Error::from)?;
         let encryption = self.encryption.encryption()?;
-        self.carriage.carry(Receive { receiver, addr: self.addr }, encryption).await
+        bertha::run(async move {
+            let receiver = Receiver::open(self.directory).await?.at_most(self.max);
+            let receiver = if self.replace { receiver.replacing() } else { receiver };
+            let receive = Receive { receiver, addr: self.addr, termination };
+            self.carriage.carry(receive, encryption).await
+        })?
     }
 }
 
 struct Receive {
     receiver: Receiver,
     addr: Addr,
+    termination: Termination,
 }
 
 impl Task for Receive {
@@ -55,30 +62,34 @@ impl Task for Receive {
 
     async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
     where
-        S: Negotiate + Sync + 'static,
+        S: Negotiate + 'static,
         D: Runs<S, Out: Connection<Data = Message>> + Clone,
     {
-        let signals = |error: std::io::Error| Error::Connection(error.into());
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(signals)?;
+        let mut terminated = pin!(self.termination.into_future().map_err(bertha::Error::from)?);
         let mut incoming = stack.listen(datapath, self.addr).settings(settings).await?;
         say(&format!("ready at {}", incoming.local_addr()));
-        let mut senders = JoinSet::new();
-        loop {
-            tokio::select! {
-                biased;
-                _ = interrupt.recv() => return Ok(()),
-                _ = terminate.recv() => return Ok(()),
-                Some(_) = senders.join_next() => {}
-                accepted = incoming.next(), if senders.len() < CONNECTIONS => match accepted {
-                    Some(Ok(connection)) => drop(senders.spawn(serve(self.receiver.clone(), connection))),
-                    Some(Err(error)) => tracing::warn!(%error, "turned a sender away"),
-                    None => {
-                        let what = "listening has failed";
-                        return Err(bertha::Error::new(ErrorKind::Io, what).into());
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut accepting = pin!(async {
+            // Nobody closes the semaphore.
+            while let Ok(place) = places.clone().acquire_owned().await {
+                match incoming.next().await {
+                    Some(Ok(connection)) => {
+                        let receiver = self.receiver.clone();
+                        bertha::spawn(async move {
+                            serve(receiver, connection).await;
+                            drop(place);
+                        });
                     }
-                },
+                    Some(Err(error)) => tracing::warn!(%error, "turned a sender away"),
+                    None => break,
+                }
             }
+        });
+        tokio::select! {
+            biased;
+            // Files on their way end with the process, and are gone on with by the next one.
+            () = &mut terminated => Ok(()),
+            () = &mut accepting => Err(bertha::Error::new(ErrorKind::Io, "listening has failed").into()),
         }
     }
 }

@@ -30,22 +30,22 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) async fn execute(self) -> Result<(), Error> {
+    pub(super) fn execute(self) -> Result<(), Error> {
         let Self { path, to, sha256, persistence, carriage, encryption } = self;
         let host =
             to.ip("file-transfer").map(|to| to.ip().to_string()).unwrap_or_else(|_| "file-transfer".into());
         let encryption = encryption.encryption(host)?;
         let persistence = Duration::from_secs_f64(persistence);
         let sending = Sending { to, path, expected: sha256, persistence, settings: Settings::default() };
-        carriage.carry(Send { sending }, encryption).await
+        bertha::run(carriage.carry(Sender { sending }, encryption))?
     }
 }
 
-struct Send {
+struct Sender {
     sending: Sending,
 }
 
-impl Task for Send {
+impl Task for Sender {
     #[cfg(feature = "quic")]
     fn is_server(&self) -> bool {
         false
@@ -53,12 +53,12 @@ impl Task for Send {
 
     async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
     where
-        S: Negotiate + Sync + 'static,
+        S: Negotiate + 'static,
         D: Runs<S, Out: Connection<Data = Message>> + Clone,
     {
         let sending = Sending { settings, ..self.sending };
         // For the bar alone: a file that is not there is an error of `send`.
-        let total = tokio::fs::metadata(&sending.path).await.map_or(0, |metadata| metadata.len());
+        let total = std::fs::metadata(&sending.path).map_or(0, |metadata| metadata.len());
         let progress = Progress::default();
         let sent = progress::shown(total, &progress, send(&stack, &datapath, &sending, &progress)).await?;
         say(&format!(

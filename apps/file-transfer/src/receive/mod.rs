@@ -6,15 +6,16 @@ mod record;
 mod tests;
 mod turns;
 
+use crate::blocking::blocking;
 use crate::message::CHUNK;
 use crate::{Digest, Error, Message, Name, Refusal};
 use bertha::prelude::*;
 use partial::Partial;
 use record::Record;
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::fs;
 use turns::{Turn, Turns};
 
 /// Keeps files in a directory. One value serves all senders, through [`serve`](Self::serve).
@@ -47,7 +48,7 @@ impl Receiver {
     pub async fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let directory = directory.into();
         // Fails if it is not there, or is no directory.
-        drop(fs::read_dir(&directory).await.map_err(Error::file("opening", &directory))?);
+        drop(fs::read_dir(&directory).map_err(Error::file("opening", &directory))?);
         Ok(Self { directory: directory.into(), max: u64::MAX, replaces: false, turns: Turns::default() })
     }
 
@@ -136,7 +137,7 @@ impl Receiver {
         let expected = loop {
             match turn.or_superseded(connection.recv()).await? {
                 Message::Chunk(bytes) if fits(&bytes, length - partial.len()) => {
-                    partial.append(&bytes).await?
+                    partial.append(bytes).await?
                 }
                 Message::End { digest } if partial.len() == length => break digest,
                 other => return Err(Error::OutOfTurn(other.kind())),
@@ -157,7 +158,8 @@ impl Receiver {
     /// no right to know it.
     async fn find(&self, name: &Name, length: u64) -> Result<There, Error> {
         let path = name.finished(&self.directory);
-        match fs::symlink_metadata(&path).await {
+        let at = path.clone();
+        match blocking(move || fs::symlink_metadata(at)).await {
             Ok(metadata) => {
                 let record = Record::read(name, &self.directory).await;
                 match record.and_then(|record| record.digest_of(&metadata)) {

@@ -1,18 +1,20 @@
 //! A file on its way, hashed as it is written.
 
 use super::record::Record;
+use crate::blocking::blocking;
 use crate::digest::Digesting;
 use crate::message::CHUNK;
 use crate::{Digest, Error, Name};
-use std::io::ErrorKind;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use tokio::fs::{self, File, OpenOptions};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use std::sync::Arc;
 
 /// The beginning of a file, or all of it before it has its name.
 #[derive(Debug)]
 pub(super) struct Partial {
-    file: File,
+    /// Shared with calls under way.
+    file: Arc<File>,
     path: PathBuf,
     len: u64,
     digesting: Digesting,
@@ -23,28 +25,41 @@ impl Partial {
     /// which the digest shows.
     pub(super) async fn unfinished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
         let path = name.unfinished(directory);
-        let opened = OpenOptions::new().read(true).append(true).open(&path).await;
+        let at = path.clone();
+        let opened = blocking(move || OpenOptions::new().read(true).append(true).open(at)).await;
         let file = match opened {
-            Ok(file) => file,
+            Ok(file) => Arc::new(file),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::file("opening", &path)(error)),
         };
         let mut partial = Self { file, path, len: 0, digesting: Digesting::default() };
-        let mut bytes = vec![0; CHUNK];
         loop {
-            let read = partial.file.read(&mut bytes).await.map_err(Error::file("reading", &partial.path))?;
-            if read == 0 {
+            let read = partial.on_file(|mut file| {
+                let mut bytes = vec![0; CHUNK];
+                file.read(&mut bytes).map(|len| (bytes, len))
+            });
+            let (bytes, len) = read.await.map_err(Error::file("reading", &partial.path))?;
+            if len == 0 {
                 return Ok(Some(partial));
             }
-            partial.count(&bytes[..read]);
+            partial.count(&bytes[..len]);
         }
     }
 
     /// An empty one, in the place of whatever an earlier connection has left.
     pub(super) async fn create(name: &Name, directory: &Path) -> Result<Self, Error> {
         let path = name.unfinished(directory);
-        let file = File::create(&path).await.map_err(Error::file("creating", &path))?;
-        Ok(Self { file, path, len: 0, digesting: Digesting::default() })
+        let at = path.clone();
+        let created = blocking(move || File::create(at)).await.map_err(Error::file("creating", &path))?;
+        Ok(Self { file: Arc::new(created), path, len: 0, digesting: Digesting::default() })
+    }
+
+    async fn on_file<T: Send + 'static>(
+        &self,
+        action: impl FnOnce(&File) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let file = self.file.clone();
+        blocking(move || action(&file)).await
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -55,12 +70,10 @@ impl Partial {
         self.digesting.digest()
     }
 
-    pub(super) async fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.file.write_all(bytes).await.map_err(Error::file("writing", &self.path))?;
-        // Bytes that are buffered here would be lost with this process.
-        self.file.flush().await.map_err(Error::file("writing", &self.path))?;
-        self.count(bytes);
-        Ok(())
+    pub(super) async fn append(&mut self, bytes: Vec<u8>) -> Result<(), Error> {
+        self.count(&bytes);
+        let written = self.on_file(move |mut file| file.write_all(&bytes));
+        written.await.map_err(Error::file("writing", &self.path))
     }
 
     fn count(&mut self, bytes: &[u8]) {
@@ -70,18 +83,21 @@ impl Partial {
 
     /// Gives it its name once it is on the disk, and records that it was received.
     pub(super) async fn keep(self, name: &Name, directory: &Path) -> Result<(), Error> {
-        self.file.sync_all().await.map_err(Error::file("writing", &self.path))?;
-        let metadata = self.file.metadata().await.map_err(Error::file("reading", &self.path))?;
+        self.on_file(File::sync_all).await.map_err(Error::file("writing", &self.path))?;
+        let metadata = self.file.metadata().map_err(Error::file("reading", &self.path))?;
         // Before it has its name: until then the record describes no file that has it.
         Record::new(&metadata, self.digest()).write(name, directory).await?;
-        let finished = name.finished(directory);
-        fs::rename(&self.path, &finished).await.map_err(Error::file("naming", &finished))?;
-        let directory_itself = File::open(directory).await.map_err(Error::file("opening", directory))?;
-        directory_itself.sync_all().await.map_err(Error::file("writing", directory))
+        let (from, finished) = (self.path.clone(), name.finished(directory));
+        let to = finished.clone();
+        blocking(move || fs::rename(from, to)).await.map_err(Error::file("naming", &finished))?;
+        let at = directory.to_owned();
+        let synced = blocking(move || File::open(at)?.sync_all()).await;
+        synced.map_err(Error::file("writing", directory))
     }
 
     /// Removes it.
     pub(super) async fn discard(self) -> Result<(), Error> {
-        fs::remove_file(&self.path).await.map_err(Error::file("removing", &self.path))
+        let at = self.path.clone();
+        blocking(move || fs::remove_file(at)).await.map_err(Error::file("removing", &self.path))
     }
 }

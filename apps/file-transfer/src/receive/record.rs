@@ -1,10 +1,10 @@
 //! The record that a file was received.
 
+use crate::blocking::blocking;
 use crate::{Digest, Error, Name};
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
-use tokio::fs;
 
 /// The digest of a file, as it was when it was received. It stands beside the file, so that an offer of the same file is recognised without
 /// reading it, and files that others put into the directory are none of the sender's business.
@@ -21,7 +21,8 @@ impl Record {
 
     /// The record of the file with this name, if there is one that can be read.
     pub(super) async fn read(name: &Name, directory: &Path) -> Option<Self> {
-        let text = fs::read_to_string(name.record(directory)).await.ok()?;
+        let path = name.record(directory);
+        let text = blocking(move || fs::read_to_string(path)).await.ok()?;
         let (version, digest) = text.trim_end().rsplit_once(' ')?;
         Some(Self { version: version.into(), digest: digest.parse().ok()? })
     }
@@ -29,7 +30,8 @@ impl Record {
     pub(super) async fn write(&self, name: &Name, directory: &Path) -> Result<(), Error> {
         let path = name.record(directory);
         let text = format!("{} {}\n", self.version, self.digest);
-        fs::write(&path, text).await.map_err(Error::file("writing", &path))
+        let at = path.clone();
+        blocking(move || fs::write(at, text)).await.map_err(Error::file("writing", &path))
     }
 
     /// The digest, if the file is still the one that was received.

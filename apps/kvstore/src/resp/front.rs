@@ -11,10 +11,10 @@ use bertha::prelude::*;
 use bertha::{Addr, Base, Chunk, Datapath, Error};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use tokio::task::JoinSet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The most clients that one listener serves at a time; further ones wait.
-const CLIENTS: usize = 10_000;
+const CLIENTS: u32 = 10_000;
 
 /// A listener for clients.
 #[derive(Debug)]
@@ -103,14 +103,18 @@ impl Fronts {
         self.0.iter().filter(|front| front.is_shared()).map(Front::addr).collect()
     }
 
-    /// Serves all clients until it is time to stop; then closes their connections and returns. To be called within a
-    /// [`LocalSet`](tokio::task::LocalSet).
+    /// Serves all clients until it is time to stop; then closes their connections and returns.
     pub(crate) async fn serve(self, clients: Clients) {
-        let mut fronts = JoinSet::new();
+        let (count, places) = (self.0.len() as u32, Arc::new(Semaphore::new(self.0.len())));
         for front in self.0 {
-            fronts.spawn_local(front.serve(clients.clone()));
+            // Each has a place for as long as it serves. Nobody closes the semaphore, so this does not fail.
+            let (clients, place) = (clients.clone(), places.clone().acquire_owned().await);
+            bertha::spawn(async move {
+                front.serve(clients).await;
+                drop(place);
+            });
         }
-        while fronts.join_next().await.is_some() {}
+        let _ = places.acquire_many(count).await;
     }
 }
 
@@ -125,17 +129,16 @@ pub(crate) struct Clients {
 
 impl Clients {
     async fn serve(mut self, listener: impl bertha::core::Listener<Chunk>) {
-        let mut clients = JoinSet::new();
+        // Each client has a place until it is served.
+        let places = Arc::new(Semaphore::new(CLIENTS as usize));
         let one = self.clone();
         let accepting = async {
             loop {
-                tokio::select! {
-                    biased;
-                    Some(_) = clients.join_next() => {}
-                    accepted = listener.accept(), if clients.len() < CLIENTS => match accepted {
-                        Ok(client) => drop(clients.spawn_local(one.clone().converse(client))),
-                        Err(error) => return error,
-                    },
+                // Nobody closes the semaphore, so there is always a place in the end.
+                let place = places.clone().acquire_owned().await.ok();
+                match listener.accept().await {
+                    Ok(client) => bertha::spawn(one.clone().converse(client, place)),
+                    Err(error) => return error,
                 }
             }
         };
@@ -144,10 +147,10 @@ impl Clients {
             () = self.stop.wait() => {}
         }
         drop(listener);
-        while clients.join_next().await.is_some() {}
+        let _ = places.acquire_many(CLIENTS).await;
     }
 
-    async fn converse(mut self, client: impl Connection<Data = Chunk>) {
+    async fn converse(mut self, client: impl Connection<Data = Chunk>, _place: Option<OwnedSemaphorePermit>) {
         let peer = client.base().peer_addr();
         let connection = match make_stack!(Framed::new(RespFormat)).wrap(client).await {
             Ok(connection) => connection,

@@ -6,15 +6,16 @@ use bertha::prelude::*;
 use bertha::{Base, Error, Incoming, Negotiated, Settings};
 use std::fmt;
 use std::net::SocketAddr;
-use tokio::task::JoinSet;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The datapath of this build.
 pub(super) type Datapath = bertha::DefaultDatapath;
 
 /// The most connections that one listener serves at a time; further clients wait.
-const CONNECTIONS: usize = 10_000;
+const CONNECTIONS: u32 = 10_000;
 
-/// A listener with the stack `S`, whose tasks all run on the calling thread.
+/// A listener with the stack `S`.
 pub struct Listening<S>
 where
     Datapath: Runs<S>,
@@ -43,26 +44,20 @@ where
         self.incoming.local_addr().ip("kvstore")
     }
 
-    /// Serves every client until it is time to stop; then closes all connections and returns. To be called within a
-    /// [`LocalSet`](tokio::task::LocalSet).
+    /// Serves every client until it is time to stop; then closes all connections and returns.
     pub async fn serve(mut self, handler: impl Handler, mut stop: Stop)
     where
         Datapath: Runs<S, Out: Connection<Data = Message>>,
     {
-        let mut clients = JoinSet::new();
+        // Each client has a place until it is served.
+        let places = Arc::new(Semaphore::new(CONNECTIONS as usize));
         let ends = stop.clone();
         let accepting = async {
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(_) = clients.join_next() => {}
-                    accepted = self.incoming.next(), if clients.len() < CONNECTIONS => match accepted {
-                        Some(Ok(client)) => {
-                            clients.spawn_local(converse(client, handler.clone(), ends.clone()));
-                        }
-                        Some(Err(error)) => tracing::info!(%error, "refused a client"),
-                        None => break,
-                    },
+            while let Ok(place) = places.clone().acquire_owned().await {
+                match self.incoming.next().await {
+                    Some(Ok(client)) => bertha::spawn(converse(client, handler.clone(), ends.clone(), place)),
+                    Some(Err(error)) => tracing::info!(%error, "refused a client"),
+                    None => break,
                 }
             }
         };
@@ -72,12 +67,17 @@ where
         }
         // The listener's handshakes end here; its connections need nobody but themselves.
         drop(self.incoming);
-        while clients.join_next().await.is_some() {}
+        // Nobody closes the semaphore, so this does not fail.
+        let _ = places.acquire_many(CONNECTIONS).await;
     }
 }
 
-async fn converse<C>(client: Negotiated<C>, handler: impl Handler, mut stop: Stop)
-where
+async fn converse<C>(
+    client: Negotiated<C>,
+    handler: impl Handler,
+    mut stop: Stop,
+    _place: OwnedSemaphorePermit,
+) where
     C: Connection<Data = Message>,
 {
     let peer = client.base().peer_addr();

@@ -1,4 +1,4 @@
-//! The running store: a router, and shards that each have a thread.
+//! The running store: a router and its shards.
 
 mod handler;
 mod listening;
@@ -84,7 +84,7 @@ pub struct Server {
 impl Server {
     /// Starts the shards and then the router; all of them listen when this returns.
     ///
-    /// The threads inherit the caller's processor affinity.
+    /// The threads inherit the caller's processor affinity. The call blocks, so it is not for a task of Caladan's runtime.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if an address can't be used, the shards make no map, or clients that speak RESP can't be served

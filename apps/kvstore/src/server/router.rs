@@ -79,11 +79,11 @@ where
     let stop = stopper.subscribe();
     thread::start(
         "router".to_owned(),
-        async move || {
+        async move {
             let listening = Listening::open(stack, addr, settings).await?;
             let addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
             Ok(Opened { addrs, listeners: listening })
         },
-        async move |listening| listening.serve(Router, stop).await,
+        move |listening: Listening<S>| listening.serve(Router, stop),
     )
 }

@@ -9,12 +9,11 @@ use bertha::Error;
 use bertha::chunnels::shard::ShardQueue;
 use bertha::prelude::*;
 use std::sync::Arc;
-use tokio::task::JoinSet;
 
 /// The most requests that are handled before their replies are sent.
 const BURST: usize = 256;
 
-/// Answers requests out of a store, which all connections of the thread share.
+/// Answers requests out of a store, which all connections of a shard share.
 #[derive(Clone, Debug)]
 pub struct Shard {
     store: SharedStore,
@@ -108,15 +107,13 @@ pub(super) async fn run<S>(
     S: Negotiate + 'static,
     Datapath: Runs<S, Out: Connection<Data = Message>>,
 {
-    // Aborted when this returns.
-    let mut others = JoinSet::new();
-    let from_router = shard.clone();
     if let Some(queue) = queue {
-        others.spawn_local(async move { from_router.serve_queue(queue).await });
+        let from_router = shard.clone();
+        spawn_until(stop.clone(), async move { from_router.serve_queue(queue).await });
     }
     let mut fronts = None;
     if let Some(WithResp { fronts: open, end, counters }) = with_resp {
-        others.spawn_local(resp::serve_forwarded(shard.store.clone(), end.forwarded));
+        spawn_until(stop.clone(), resp::serve_forwarded(shard.store.clone(), end.forwarded));
         let clients =
             resp::Clients { store: shard.store.clone(), routes: end.routes, counters, stop: stop.clone() };
         fronts = Some(open.serve(clients));
@@ -127,4 +124,14 @@ pub(super) async fn run<S>(
         }
     };
     tokio::join!(listening.serve(shard, stop), serving);
+}
+
+/// Starts a task that ends when it is time to stop.
+fn spawn_until(mut stop: Stop, task: impl Future<Output = ()> + Send + 'static) {
+    bertha::spawn(async move {
+        tokio::select! {
+            () = task => {}
+            () = stop.wait() => {}
+        }
+    });
 }

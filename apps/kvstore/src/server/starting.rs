@@ -45,17 +45,15 @@ pub(super) fn start_shard(
     match encryption {
         None => thread::start(
             name,
-            async move || {
-                open(make_stack!(messages, Checksum::new()), addr, Settings::default(), with_resp).await
-            },
-            async move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop).await,
+            open(make_stack!(messages, Checksum::new()), addr, Settings::default(), with_resp),
+            move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop),
         ),
         Some(encryption) => {
             let settings = encryption.settings(Settings::default());
             thread::start(
                 name,
-                async move || open(make_stack!(messages, encryption.wire()), addr, settings, with_resp).await,
-                async move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop).await,
+                open(make_stack!(messages, encryption.wire()), addr, settings, with_resp),
+                move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop),
             )
         }
     }

@@ -1,12 +1,10 @@
-//! A thread with a runtime of its own.
+//! A thread for listeners.
 
 use crate::resp::RespAddr;
 use bertha::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use tokio::runtime::Builder;
-use tokio::task::LocalSet;
 
 /// A thread that listens.
 #[derive(Debug)]
@@ -32,23 +30,25 @@ pub(super) struct Opened<T> {
     pub(super) listeners: T,
 }
 
-/// Starts a thread that opens listeners and then runs them. Both happen on the thread, so that none has to be sent
-/// to another. Returns once it listens.
-pub(super) fn start<T>(
+/// Starts a thread that opens listeners and then runs them, with [`bertha::block_on`]. Returns once it listens.
+pub(super) fn start<T, R>(
     name: String,
-    open: impl AsyncFnOnce() -> Result<Opened<T>, Error> + Send + 'static,
-    run: impl AsyncFnOnce(T) + Send + 'static,
-) -> Result<Thread, Error> {
+    open: impl Future<Output = Result<Opened<T>, Error>> + Send + 'static,
+    run: impl FnOnce(T) -> R + Send + 'static,
+) -> Result<Thread, Error>
+where
+    T: Send,
+    R: Future<Output = ()> + Send,
+{
     let (ready, opened) = mpsc::sync_channel(1);
     let work = move || {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        LocalSet::new().block_on(&runtime, async move {
-            let Opened { addrs, listeners } = open().await?;
+        bertha::block_on(async move {
+            let Opened { addrs, listeners } = open.await?;
             // Its receiver waits below.
             let _ = ready.send(addrs);
             run(listeners).await;
             Ok(())
-        })
+        })?
     };
     let handle = std::thread::Builder::new().name(name).spawn(work)?;
     match opened.recv() {

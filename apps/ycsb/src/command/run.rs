@@ -88,8 +88,11 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 impl Run {
-    #[tokio::main]
-    pub(crate) async fn execute(self) -> Result<(), Failure> {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        bertha::run(self.connect_and_measure())?
+    }
+
+    async fn connect_and_measure(self) -> Result<(), Failure> {
         let parameters = self.parameters()?;
         let map = self.map()?;
         let (client, server) = (ClientShard::new(map.clone()), ServerShard::new(map));

@@ -1,5 +1,6 @@
 //! Sleeping until a moment, more exactly than in whole milliseconds.
 
+use bertha::Runtime;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
@@ -9,47 +10,59 @@ use {
         timerfd_settime,
     },
     tokio::net::unix::pipe::Receiver,
+    tokio::runtime::Handle,
 };
 
 /// The bytes that a timer gives when read: how often it has expired, as one number.
 #[cfg(target_os = "linux")]
 const EXPIRIES: usize = size_of::<u64>();
 
-/// Sleeps to within some ten microseconds where the system has a timer that does so, and to within a millisecond
-/// elsewhere.
+/// Sleeps to within some ten microseconds where the system or the runtime has a timer that does so, and to within a
+/// millisecond elsewhere.
 ///
 /// tokio's own timer counts in milliseconds, which is longer than a whole request takes; a client that paced
 /// itself by it would mostly measure itself, and one that spun instead would take a core from the store.
 #[derive(Debug)]
-pub(crate) struct Alarm {
+pub(crate) struct Alarm<R> {
+    runtime: R,
     /// The timer's file descriptor, which tokio reads as it would read a pipe: each expiry makes it readable.
     #[cfg(target_os = "linux")]
     timer: Option<Receiver>,
 }
 
 #[cfg(target_os = "linux")]
-impl Alarm {
-    /// To be called within a tokio runtime. Falls back on tokio's timer if the system gives none.
-    pub(crate) fn new() -> Self {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
-            .map_err(std::io::Error::from)
-            .and_then(Receiver::from_owned_fd_unchecked);
-        if let Err(error) = &timer {
-            tracing::warn!(%error, "no precise timer, so operations are paced in whole milliseconds");
-        }
-        Self { timer: timer.ok() }
+impl<R: Runtime> Alarm<R> {
+    /// To be called within `runtime`, whose own timer serves if it is not tokio's or if the system gives none.
+    pub(crate) fn new(runtime: R) -> Self {
+        Self { runtime, timer: Handle::try_current().ok().and_then(|_| precise_timer()) }
     }
 
     /// Waits for `duration`. Cancellation safe: the next call starts afresh.
     pub(crate) async fn sleep(&mut self, duration: Duration) {
-        let Some(timer) = &self.timer else { return tokio::time::sleep(duration).await };
-        if let Err(error) = expiry(timer, duration).await {
-            tracing::warn!(%error, "the precise timer failed");
-            self.timer = None;
-            tokio::time::sleep(duration).await;
+        if let Some(timer) = &self.timer {
+            match expiry(timer, duration).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the precise timer failed");
+                    self.timer = None;
+                }
+            }
         }
+        self.runtime.sleep_until(self.runtime.now() + duration).await;
     }
+}
+
+#[cfg(target_os = "linux")]
+fn precise_timer() -> Option<Receiver> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
+        .map_err(std::io::Error::from)
+        .and_then(Receiver::from_owned_fd_unchecked);
+    timer
+        .inspect_err(
+            |error| tracing::warn!(%error, "no precise timer, so operations are paced in whole milliseconds"),
+        )
+        .ok()
 }
 
 #[cfg(target_os = "linux")]
@@ -80,13 +93,13 @@ fn arm(timer: &Receiver, duration: Duration) -> std::io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Alarm {
-    pub(crate) fn new() -> Self {
-        Self {}
+impl<R: Runtime> Alarm<R> {
+    pub(crate) fn new(runtime: R) -> Self {
+        Self { runtime }
     }
 
     pub(crate) async fn sleep(&mut self, duration: Duration) {
-        tokio::time::sleep(duration).await;
+        self.runtime.sleep_until(self.runtime.now() + duration).await;
     }
 }
 
@@ -95,10 +108,11 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use bertha_runtime_tokio::TokioRuntime;
 
     #[tokio::test]
     async fn never_wakes_early_even_after_a_cancelled_sleep() {
-        let mut alarm = Alarm::new();
+        let mut alarm = Alarm::new(TokioRuntime);
         for micros in [1, 300, 1500] {
             let cancelled =
                 tokio::time::timeout(Duration::ZERO, alarm.sleep(Duration::from_micros(200))).await;

@@ -84,7 +84,7 @@ impl<P: Port, O: Operations> Connection<P, O> {
     }
 
     async fn drive(&mut self) -> Result<(), PortError> {
-        let mut alarm = Alarm::new();
+        let mut alarm = Alarm::new(self.port.runtime().clone());
         loop {
             let now = self.phase.now();
             // A full burst means that more replies are likely waiting, some of them perhaps to requests that look

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use tokio::task::JoinSet;
+use tokio::sync::oneshot;
+
+use bertha::Runtime;
 
 use crate::generator::InsertSequence;
 use crate::measure::Measurements;
@@ -54,6 +56,23 @@ pub struct Part {
     answered_while_open: u64,
     last_answer: Duration,
     next_id: u64,
+}
+
+impl Part {
+    /// Of a task that ended without a result: it panicked, or the runtime has too many.
+    fn lost(next_id: u64) -> Self {
+        Self {
+            measurements: Measurements::default(),
+            issued: 0,
+            overdue: 0,
+            retransmissions: 0,
+            ignored: 0,
+            error: Some(PortError::Failed("the task that drove it has ended".into())),
+            answered_while_open: 0,
+            last_answer: Duration::ZERO,
+            next_id,
+        }
+    }
 }
 
 /// The results of all connections in one phase.
@@ -102,7 +121,8 @@ impl<P: Port> Driver<P> {
         counter: &Counter,
     ) -> Phased {
         let phase = Arc::new(Phase::new(plan.max_time));
-        let mut tasks = JoinSet::new();
+        // Dropping a task ends it.
+        let (mut tasks, mut ends) = (Vec::new(), Vec::new());
         for (part, (port, operations)) in self.ports.iter().zip(all).enumerate() {
             let mut rng = StdRng::seed_from_u64(plan.seed ^ (self.phases << 32) ^ ((part as u64) << 48));
             let starts = match plan.pace {
@@ -122,12 +142,18 @@ impl<P: Port> Driver<P> {
                 stop_together: plan.stop_together,
                 state: State::default(),
             };
-            tasks.spawn(async move { (part, connection.run().await) });
+            let (tell, told) = oneshot::channel();
+            tasks.push(port.runtime().spawn(async move {
+                // Nobody waits for a phase that was dropped.
+                let _ = tell.send(connection.run().await);
+            }));
+            ends.push(told);
         }
         self.phases += 1;
-        let mut parts: Vec<(usize, Part)> = tasks.join_all().await;
-        parts.sort_by_key(|(part, _)| *part);
-        let parts: Vec<Part> = parts.into_iter().map(|(_, part)| part).collect();
+        let mut parts = Vec::new();
+        for (end, next_id) in ends.into_iter().zip(&self.next_ids) {
+            parts.push(end.await.unwrap_or_else(|_| Part::lost(*next_id)));
+        }
         self.next_ids = parts.iter().map(|part| part.next_id).collect();
         Phased { parts, closed_at: phase.closed_at() }
     }

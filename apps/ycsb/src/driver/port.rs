@@ -3,12 +3,19 @@
 use std::fmt;
 use std::future::Future;
 
+use bertha::Runtime;
 use bertha_kvstore::Message;
 
 /// One connection to the store, for as long as a benchmark runs.
 ///
 /// It may lose, double and reorder messages; the driver repeats requests and matches replies itself.
 pub trait Port: Send + Sync + 'static {
+    /// The runtime below the connection.
+    type Runtime: Runtime;
+
+    /// The runtime on which the connection is driven.
+    fn runtime(&self) -> &Self::Runtime;
+
     /// Sends all `messages` in order and leaves the vector empty.
     ///
     /// The driver polls this to its end, and takes in replies through [`Port::recv_batch`] while it waits.

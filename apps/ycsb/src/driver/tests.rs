@@ -1,4 +1,5 @@
 use bertha_kvstore::{Body, Message, Store};
+use bertha_runtime_tokio::TokioRuntime;
 use rand::RngExt;
 use tokio::sync::{Mutex, mpsc};
 
@@ -14,6 +15,12 @@ struct Channels {
 }
 
 impl Port for Channels {
+    type Runtime = TokioRuntime;
+
+    fn runtime(&self) -> &TokioRuntime {
+        &TokioRuntime
+    }
+
     async fn send_batch(&self, messages: &mut Vec<Message>) -> Result<(), PortError> {
         for message in messages.drain(..) {
             self.requests.send(message).await.map_err(|_| PortError::Closed)?;
@@ -177,6 +184,12 @@ async fn the_time_of_an_endless_run_is_up() {
 async fn what_is_due_and_never_sent_is_reported() {
     struct Silent;
     impl Port for Silent {
+        type Runtime = TokioRuntime;
+
+        fn runtime(&self) -> &TokioRuntime {
+            &TokioRuntime
+        }
+
         async fn send_batch(&self, messages: &mut Vec<Message>) -> Result<(), PortError> {
             assert!(messages.drain(..).all(|message| message.body == Body::Get));
             Ok(())

@@ -1,10 +1,12 @@
 //! BBR.
 
+mod aggregation;
 mod bandwidth;
 mod round_trip;
 
 use super::algorithm::initial_window;
 use super::{Ack, Algorithm, CongestionControl, Flow};
+use aggregation::Aggregation;
 use bandwidth::Bandwidth;
 use round_trip::RoundTrip;
 use std::time::Duration;
@@ -12,8 +14,8 @@ use std::time::Duration;
 /// BBR version 1: sends at the largest recent delivery rate, and keeps about two bandwidth-delay products in flight. Loss alone does
 /// not slow it down.
 ///
-/// Follows thesis 4.4.3 and the article that it cites (ACM Queue 14(5), 2016), without the later additions of packet
-/// conservation after loss and the detection of policers. Every flow begins its cycle of gains with the draining phase and not
+/// Follows thesis 4.4.3 and the article that it cites (ACM Queue 14(5), 2016), with the later allowance for acknowledgements in bunches,
+/// and without the later additions of packet conservation after loss and the detection of policers. Every flow begins its cycle of gains with the draining phase and not
 /// with a random one, so that a run is reproducible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bbr;
@@ -40,6 +42,7 @@ impl Algorithm for Bbr {
             phase: Phase::Startup { best: 0, stale_rounds: 0 },
             bandwidth: Bandwidth::default(),
             round_trip: RoundTrip::default(),
+            aggregation: Aggregation::default(),
             round: Round::default(),
         })
     }
@@ -51,6 +54,7 @@ struct State {
     phase: Phase,
     bandwidth: Bandwidth,
     round_trip: RoundTrip,
+    aggregation: Aggregation,
     round: Round,
 }
 
@@ -173,6 +177,9 @@ impl CongestionControl for State {
             (outgoing, incoming) => outgoing.min(incoming),
         };
         self.bandwidth.sample(self.round.count, rate, flow.is_app_limited);
+        let window = self.window();
+        let bandwidth = self.bandwidth.max().unwrap_or(0);
+        self.aggregation.sample(self.round.count, bandwidth, ack.bytes_delivered(), window, ack.now);
         let is_stale = self.round_trip.sample(ack.now, Duration::from_micros(flow.rtt_sample_us));
         self.advance(ended_round, ack, flow);
         if is_stale && !matches!(self.phase, Phase::RoundTrip { .. }) {
@@ -189,7 +196,7 @@ impl CongestionControl for State {
         let gain = if matches!(self.phase, Phase::Startup { .. }) { STARTUP_GAIN } else { WINDOW_GAIN };
         match self.product() {
             // Three packets more, so that a small window does not stall on delayed acknowledgements.
-            Some(product) => ((gain * product) as u64 + 3 * self.packet).max(min),
+            Some(product) => ((gain * product) as u64 + self.aggregation.extra() + 3 * self.packet).max(min),
             None => initial_window(self.packet),
         }
     }

@@ -10,6 +10,7 @@ mod incoming;
 mod outgoing;
 mod reach;
 mod recovery;
+mod reordering;
 mod rtt;
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,22 @@
 //! Loss detection and probe time-outs (RFC 9002, section 6 and appendix A).
 
 use super::delivery_rate::Snapshot;
+use super::reordering::Reordering;
 use super::rtt::Rtt;
 use crate::reliable::wire::{Fault, Ranges};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The packet threshold: a packet is lost once one this many numbers later is acknowledged (section 6.1.1).
+/// The packet threshold: a packet is lost once one this many numbers later is acknowledged (section 6.1.1), on a path that keeps
+/// packets in order.
 const PACKET_THRESHOLD: u64 = 3;
 
 /// The number of packets that are remembered. Nothing is sent beyond it.
 pub(super) const MAX_RECORDS: usize = 16_384;
+
+/// The number of lost packets that are remembered after all before them are forgotten, in case they arrive after all.
+const MAX_LOST: usize = 1_024;
 
 /// The number of times that the probe time-out doubles.
 const MAX_DOUBLINGS: u32 = 10;
@@ -22,6 +27,9 @@ pub(super) struct Recovery {
     sent: VecDeque<Sent>,
     /// The number of the first.
     first: u64,
+    /// Lost packets before the first that may still arrive, with their numbers, in order.
+    lost: VecDeque<Lost>,
+    reordering: Reordering,
     newest_acked: Option<u64>,
     /// The number that was last skipped: a peer that acknowledges it is faulty (RFC 9000, section 21.4).
     skipped: Option<u64>,
@@ -43,6 +51,13 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
     pub(super) contents: Contents,
     pub(super) snapshot: Snapshot,
+}
+
+/// A packet that was declared lost.
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    number: u64,
+    sent: Sent,
 }
 
 /// The contents of a packet that have to arrive.
@@ -79,6 +94,8 @@ impl Recovery {
         Self {
             sent: VecDeque::new(),
             first: 0,
+            lost: VecDeque::new(),
+            reordering: Reordering::default(),
             newest_acked: None,
             skipped: None,
             bytes_in_flight: 0,
@@ -138,7 +155,16 @@ impl Recovery {
             return Err(Fault::AcknowledgedUnsent);
         }
         let mut any = false;
+        let before = self.newest_acked;
         for range in ranges.iter() {
+            self.lost.retain(|lost| {
+                let has_arrived = range.contains(&lost.number);
+                if has_arrived {
+                    self.reordering.on_overtaken(now.saturating_sub(lost.sent.at));
+                    on_packet(&lost.sent, Outcome::Late);
+                }
+                !has_arrived
+            });
             for number in self.first.max(*range.start())..=*range.end() {
                 // `first` may have advanced beyond this number.
                 let Some(sent) = number.checked_sub(self.first).and_then(|at| self.sent.get_mut(at as usize))
@@ -149,6 +175,7 @@ impl Recovery {
                     PacketState::Skipped | PacketState::Acked => {}
                     PacketState::Lost => {
                         sent.state = PacketState::Acked;
+                        self.reordering.on_overtaken(now.saturating_sub(sent.at));
                         on_packet(sent, Outcome::Late);
                     }
                     PacketState::InFlight => {
@@ -157,6 +184,9 @@ impl Recovery {
                         self.bytes_in_flight -= sent.bytes;
                         self.packets_in_flight -= 1;
                         let sent = *sent;
+                        if before.is_some_and(|before| number < before) {
+                            self.reordering.on_overtaken(now.saturating_sub(sent.at));
+                        }
                         if number == newest {
                             self.rtt.sample(now.saturating_sub(sent.at), delay, now);
                         }
@@ -177,7 +207,8 @@ impl Recovery {
     pub(super) fn find_lost(&mut self, now: Duration, mut on_packet: impl FnMut(&Sent, Outcome)) -> bool {
         self.loss_at = None;
         let Some(newest) = self.newest_acked else { return false };
-        let delay = self.rtt.loss_delay();
+        let delay = self.reordering.delay(self.rtt.loss_delay(), self.rtt.persistent());
+        let counts_packets = self.reordering.counts_packets();
         let persistent = self.rtt.persistent();
         let mut lost_since = None;
         let mut is_persistent = false;
@@ -186,8 +217,12 @@ impl Recovery {
             match sent.state {
                 PacketState::Acked => lost_since = None,
                 PacketState::Lost | PacketState::Skipped => {}
-                PacketState::InFlight if sent.at + delay <= now || before - at as u64 >= PACKET_THRESHOLD => {
+                PacketState::InFlight
+                    if sent.at + delay <= now
+                        || (counts_packets && before - at as u64 >= PACKET_THRESHOLD) =>
+                {
                     sent.state = PacketState::Lost;
+                    self.reordering.on_lost(sent.at, now);
                     self.bytes_in_flight -= sent.bytes;
                     self.packets_in_flight -= 1;
                     on_packet(sent, Outcome::Lost);
@@ -204,6 +239,11 @@ impl Recovery {
             }
         }
         self.forget_oldest();
+        // Longer than a packet is waited for by far.
+        let patience = self.rtt.persistent() * 2;
+        while self.lost.front().is_some_and(|lost| lost.sent.at + patience < now) {
+            self.lost.pop_front();
+        }
         is_persistent
     }
 
@@ -230,13 +270,19 @@ impl Recovery {
     pub(super) fn clear(&mut self) {
         self.first = self.next();
         self.sent.clear();
+        self.lost.clear();
         (self.bytes_in_flight, self.packets_in_flight, self.loss_at) = (0, 0, None);
     }
 
     /// Forgets the oldest packets up to the first in flight.
     fn forget_oldest(&mut self) {
-        while self.sent.front().is_some_and(|sent| sent.state != PacketState::InFlight) {
-            self.sent.pop_front();
+        while let Some(sent) = self.sent.pop_front_if(|sent| sent.state != PacketState::InFlight) {
+            if sent.state == PacketState::Lost {
+                if self.lost.len() == MAX_LOST {
+                    self.lost.pop_front();
+                }
+                self.lost.push_back(Lost { number: self.first, sent });
+            }
             self.first += 1;
         }
     }
@@ -314,13 +360,29 @@ mod tests {
         let mut recovery = sent(6);
         acked(&mut recovery, [5], ms(45));
         assert_eq!(lost(&mut recovery, ms(45)).0, [0, 1, 2]);
-        // They are forgotten with those before them; only packets behind a gap are still known.
-        let mut recovery = sent(6);
-        acked(&mut recovery, [3, 1], ms(45));
-        assert_eq!(lost(&mut recovery, ms(45)).0, [0]);
-        acked(&mut recovery, [5], ms(45));
-        assert_eq!(lost(&mut recovery, ms(45)).0, [2]);
-        assert_eq!(acked(&mut recovery, [2], ms(46)), []);
+        // Nothing is left before the one in flight, and they are still known: once each.
+        assert_eq!(acked(&mut recovery, [1, 2], ms(46)), [(1, Outcome::Late), (2, Outcome::Late)]);
+        assert_eq!(acked(&mut recovery, [1, 2], ms(47)), []);
+        assert_eq!(
+            acked(&mut recovery, [0, 3], ms(2_000)),
+            [(0, Outcome::Late), (3, Outcome::Acked { in_order: true })]
+        );
+    }
+
+    #[test]
+    fn once_packets_overtake_each_other_only_time_counts() {
+        let mut recovery = sent(12);
+        acked(&mut recovery, [2], ms(42));
+        // 1 was overtaken.
+        acked(&mut recovery, [1], ms(43));
+        acked(&mut recovery, [11], ms(44));
+        assert_eq!(lost(&mut recovery, ms(44)).0, []);
+        // It has 9/8 of a round trip of 39 ms.
+        assert_eq!(lost(&mut recovery, ms(46)).0, [0]);
+        // Others may take as long as that one.
+        assert_eq!(acked(&mut recovery, [0], ms(56)), [(0, Outcome::Late)]);
+        assert_eq!(lost(&mut recovery, ms(57)).0, []);
+        assert_eq!(lost(&mut recovery, ms(100)).0, [3, 4, 5, 6, 7, 8, 9, 10]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! TCP connections that wait to be accepted.
 
 use super::events::CALLBACKS;
-use super::{Events, TcpSocket, check, check_thread, filled, inbox};
+use super::{Events, TcpSocket, check, check_thread, filled, inbox, open};
 use bertha_caladan_sys as sys;
 use std::ffi::c_void;
 use std::io;
@@ -35,6 +35,7 @@ impl TcpQueue {
         let [begun, ended] = CALLBACKS;
         // SAFETY: the events live until `close` has taken the callbacks off.
         unsafe { sys::bertha_tcp_queue_notify(queue.as_ptr(), begun, ended, events.data()) };
+        open::count();
         Ok(Self { queue, events })
     }
 
@@ -61,6 +62,7 @@ impl TcpQueue {
 unsafe extern "C" fn close(argument: *mut c_void) {
     // SAFETY: this is a green thread, with preemption enabled, and nobody else has the queue.
     unsafe { sys::bertha_tcp_queue_close(argument.cast()) };
+    open::uncount();
 }
 
 /// The rest of a queue that was dropped.

@@ -1,7 +1,7 @@
 //! TCP connections.
 
 use super::events::CALLBACKS;
-use super::{Events, check, check_length, check_thread, filled, inbox};
+use super::{Events, check, check_length, check_thread, filled, inbox, open};
 use bertha_caladan_sys as sys;
 use std::ffi::c_void;
 use std::io::{self, IoSlice};
@@ -41,6 +41,7 @@ impl TcpSocket {
         let [begun, ended] = CALLBACKS;
         // SAFETY: the events live until `close` has taken the callbacks off.
         unsafe { sys::bertha_tcp_notify(socket.as_ptr(), begun, ended, events.data()) };
+        open::count();
         Ok(Self { socket, events })
     }
 
@@ -119,6 +120,7 @@ unsafe extern "C" fn shut_down(argument: *mut c_void) {
 unsafe extern "C" fn close(argument: *mut c_void) {
     // SAFETY: this is a green thread, with preemption enabled, and nobody else has the socket.
     unsafe { sys::bertha_tcp_close(argument.cast()) };
+    open::uncount();
 }
 
 /// The rest of a connection that was dropped.

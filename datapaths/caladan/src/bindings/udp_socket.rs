@@ -1,7 +1,7 @@
 //! UDP sockets.
 
 use super::events::CALLBACKS;
-use super::{Events, check, check_length, check_thread, filled, inbox};
+use super::{Events, check, check_length, check_thread, filled, inbox, open};
 use bertha_caladan_sys as sys;
 use std::io;
 use std::net::SocketAddrV4;
@@ -46,6 +46,7 @@ impl UdpSocket {
         let [begun, ended] = CALLBACKS;
         // SAFETY: the events live until `close` has taken the callbacks off.
         unsafe { sys::bertha_udp_notify(socket.as_ptr(), begun, ended, events.data()) };
+        open::count();
         Ok(Self { socket, events })
     }
 
@@ -102,6 +103,7 @@ impl Closing {
         unsafe { sys::bertha_udp_notify(socket.as_ptr(), None, None, 0) };
         // SAFETY: as above. No green thread is blocked in it.
         unsafe { sys::bertha_udp_close(socket.as_ptr()) };
+        open::uncount();
         drop(events);
     }
 }

@@ -24,8 +24,6 @@ const BACKLOG: usize = 128;
 ///
 /// Whatever is dropped ends within a millisecond: a message that arrives for a connection until then is lost.
 ///
-/// It is not ready for use: on a busy machine connections can stall.
-///
 /// The first `connect` or `listen` starts the runtime, and blocks for as long as that takes.
 #[derive(Debug, Clone, Default)]
 pub struct Bridged<D = Caladan> {

@@ -5,6 +5,7 @@ use crate::bindings::{Events, UdpSocket};
 use crate::failure::failed;
 use bertha_core::{Buf, Error};
 use parking_lot::{Mutex, RwLock};
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,14 @@ use std::sync::{Arc, Weak};
 
 /// The messages that failed to be sent after which a socket is replaced. Caladan counts them as under way for ever, and takes 2,048.
 const FAILURES: usize = 1024;
+
+/// The longest messages that are copied to a smaller buffer: beyond it there is none in the pool.
+const FEW: usize = 512;
+
+thread_local! {
+    /// Room for the next datagram of any socket. Caladan copies a datagram before it tells its length.
+    static ROOM: Cell<Option<Buf>> = const { Cell::new(None) };
+}
 
 /// One end of a path between two addresses, for as long as anybody has the connection.
 ///
@@ -57,16 +66,25 @@ impl Path {
         {
             return Ok(Some(message));
         }
-        let mut message = Buf::new(self.longest, 0)?;
-        let read = self.with_socket(|socket| socket.read(&mut message));
-        match read {
-            Ok((len, _)) => Ok(Some(message.fitted(len))),
+        let mut room = match ROOM.take() {
+            Some(room) => room,
+            None => Buf::new(self.longest, 0)?,
+        };
+        let read = self.with_socket(|socket| socket.read(&mut room));
+        let message = match read {
+            Ok((len, _)) if len > FEW => {
+                room.truncate(len);
+                return Ok(Some(room));
+            }
+            Ok((len, _)) => Buf::copy_of(&room[..len], 0).map(Some),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => {
                 self.replace_socket();
                 Err(failed(error, &format!("receive from {}", self.peer)))
             }
-        }
+        };
+        ROOM.set(Some(room));
+        message
     }
 
     /// Sends a message. `false` if there is no room for it.

@@ -3,6 +3,7 @@
 mod stream;
 
 use crate::stream::{Settings, StreamConnection, StreamListener, settings_methods};
+use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, Octets};
 use socket2::{Domain, Protocol, Type};
 use std::io;
@@ -76,11 +77,13 @@ impl<Data: Octets> Tcp<Data> {
     }
 
     async fn open(&self, peer: SocketAddr) -> io::Result<TcpConnection<Data>> {
+        within_tokio()?;
         let socket = TcpSocket::from_std_stream(self.socket(peer)?.into());
         TcpConnection::new(socket.connect(peer).await?, peer.into(), &self.settings)
     }
 
     fn bind(&self, on: SocketAddr) -> io::Result<TcpListener<Data>> {
+        within_tokio()?;
         let socket = self.socket(on)?;
         // Else a server that is started again can't listen until its old connections have timed out.
         socket.set_reuse_address(true)?;

@@ -10,6 +10,7 @@ use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, sendmmsg};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
+use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
@@ -99,6 +100,7 @@ impl UdpSocket {
         local: Option<SocketAddr>,
         peer: Option<SocketAddr>,
     ) -> io::Result<Self> {
+        within_tokio()?;
         let v4 = local.or(peer).is_none_or(|addr| addr.is_ipv4());
         let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
         let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;

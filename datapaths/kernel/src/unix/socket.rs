@@ -7,6 +7,7 @@ use crate::datagram::{DatagramSocket, sendmmsg};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::{Options, RECEIVE_BUFFER};
 use crate::window::Window;
+use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Properties};
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
 use socket2::{Domain, Type};
@@ -69,6 +70,7 @@ impl UnixSocket {
 
     fn register(socket: socket2::Socket, path: Option<SocketPath>) -> io::Result<Self> {
         let local = SocketAddrUnix::try_from(rustix::net::getsockname(&socket)?)?;
+        within_tokio()?;
         let io = UnixDatagram::from_std(socket.into())?;
         Ok(Self { io, local: address::to_addr(&local), _path: path })
     }

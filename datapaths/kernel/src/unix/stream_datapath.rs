@@ -4,6 +4,7 @@ use super::socket::SocketPath;
 use super::stream::Acceptor;
 use super::{address, failed, not_listening};
 use crate::stream::{Settings, StreamConnection, StreamListener, StreamSocket, settings_methods};
+use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, ErrorKind, Octets};
 use rustix::net::SocketAddrUnix;
 use socket2::{Domain, Type};
@@ -71,6 +72,7 @@ impl<Data: Octets> UnixStream<Data> {
     }
 
     async fn open(&self, path: &Path) -> io::Result<UnixStreamConnection<Data>> {
+        within_tokio()?;
         let peer = address::from_path(path)?;
         let socket = self.socket()?;
         // A name from the kernel, so that the server can tell its clients apart.
@@ -90,6 +92,7 @@ impl<Data: Octets> UnixStream<Data> {
     }
 
     fn bind(&self, path: &Path) -> io::Result<UnixStreamListener<Data>> {
+        within_tokio()?;
         let socket = self.socket()?;
         rustix::net::bind(&socket, &address::from_path(path)?)?;
         let path = address::abstract_name(path).is_none().then(|| SocketPath(path.into()));

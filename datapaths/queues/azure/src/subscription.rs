@@ -24,7 +24,7 @@ pub struct AzureSubscription {
 }
 
 /// A message that was delivered, in the words of Azure: its name and its pop receipt.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct AzureReceipt {
     id: String,
     pop: String,

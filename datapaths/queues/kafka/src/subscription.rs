@@ -27,7 +27,7 @@ pub struct KafkaSubscription {
 }
 
 /// A message of a partition, as long as this receiver has the partition.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct KafkaReceipt(Given);
 
 /// Takes note of partitions that come and go.

@@ -50,7 +50,7 @@ pub(crate) struct DeadLetters {
 }
 
 /// The subject by which a message is acknowledged.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NatsReceipt(Subject);
 
 impl NatsSubscription {

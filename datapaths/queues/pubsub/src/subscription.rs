@@ -28,7 +28,7 @@ pub struct PubSubSubscription {
 }
 
 /// A message that was delivered, in the words of Pub/Sub: its acknowledgement id.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PubSubReceipt(String);
 
 impl Subscription for PubSubSubscription {

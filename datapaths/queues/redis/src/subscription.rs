@@ -46,7 +46,7 @@ pub(crate) struct DeadLetters {
 }
 
 /// An entry, and how often it had been delivered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RedisReceipt {
     id: String,
     deliveries: u64,

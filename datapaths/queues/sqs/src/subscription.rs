@@ -24,7 +24,7 @@ pub struct SqsSubscription {
 }
 
 /// A message that was delivered, in the words of SQS: its receipt handle.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SqsReceipt(String);
 
 impl Subscription for SqsSubscription {

@@ -48,6 +48,8 @@ type RuntimeOf<B> = <<B as Connection>::Base as Base>::Runtime;
 pub(super) struct State {
     pub(super) agreement: Arc<Agreement>,
     pub(super) participants: Arc<[u64]>,
+    /// The reason why the last proposal of this participant was refused.
+    pub(super) refusal: Option<String>,
 }
 
 /// The agent's ends of its channels to others.
@@ -189,6 +191,9 @@ where
                 // The entry under the old name counts as that of one that vanished.
                 sharing.board.change(|statuses| (statuses.own_id, statuses.is_published) = (*own_id, false));
             }
+        }
+        if let Event::Refused { reason, .. } = event {
+            self.channels.state.send_modify(|state| state.refusal = Some(reason.clone()));
         }
         if let Event::Participants(ids) = event {
             let forgotten = self.progress.lock().set_present(self.now(), ids);
@@ -400,10 +405,13 @@ where
         }
     }
 
-    /// A change that has begun is finished first: the others count on it.
+    /// A change that has begun is finished first: the others count on it. Where messages are shared they do not: an end that leaves receives no
+    /// more, and what it has not received goes to others as soon as it has left.
     fn is_over(&mut self) -> bool {
         let now = self.now();
-        self.leaving.as_ref().is_some_and(|it| !self.agreement.is_switching() || now >= it.deadline)
+        let has_begun = self.sharing.as_ref().is_some_and(|sharing| sharing.next.is_some());
+        let may_leave = has_begun || !self.agreement.is_switching();
+        self.leaving.as_ref().is_some_and(|it| may_leave || now >= it.deadline)
     }
 
     async fn input(&mut self) -> Input {

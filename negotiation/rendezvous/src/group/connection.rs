@@ -117,8 +117,14 @@ impl<C: Connection> MultiEndpoint<C> {
         match select(pin!(self.changed(&first)), late).await {
             Either::Left((begun, _)) => begun.map(drop),
             Either::Right(_) => {
-                let what = "no round began in which this participant has a part: somebody refuses to change, or is late with an answer";
-                Err(Error::new(ErrorKind::TimedOut, what).at("rendezvous"))
+                let what = "no round began in which this participant has a part";
+                let error = match &self.state.borrow().refusal {
+                    Some(reason) => Error::new(ErrorKind::Refused, format!("{what}: {reason}")),
+                    None => {
+                        Error::new(ErrorKind::TimedOut, format!("{what}: somebody is late with an answer"))
+                    }
+                };
+                Err(error.at("rendezvous"))
             }
         }
     }

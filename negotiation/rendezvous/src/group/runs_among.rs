@@ -119,7 +119,7 @@ where
             let reserved = shared.base.base().reserved().saturating_sub(before);
             let agreement = Arc::new(Agreement::among(leads, &nodes, (in_force.round, picks)));
             let participants = Arc::new([in_force.own_id]);
-            let (to_state, state) = watch::channel(State { agreement, participants });
+            let (to_state, state) = watch::channel(State { agreement, participants, refusal: None });
             let (requests, requested) = mpsc::channel(REQUESTS);
             let (leaving, asked_to_leave) = mpsc::channel(1);
             let channels =

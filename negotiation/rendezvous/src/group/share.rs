@@ -6,11 +6,15 @@ use ahash::AHashMap;
 use bertha_core::Buf;
 use bertha_core::replay_window::ReplayWindow;
 use bertha_negotiation::wire::Origin;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The bound of senders whose messages are told from repetitions.
 const SENDERS: usize = 4 * PARTICIPANTS;
+
+/// The most repetitions of a message that are kept until it is dropped.
+const REPETITIONS: usize = 64;
 
 /// The messages that this end has sent and received in a round.
 ///
@@ -29,6 +33,8 @@ struct Counts {
     sent: Tally,
     arrived: Messages,
     let_go: Messages,
+    /// The messages that are held, by sender and number, with their repetitions.
+    held: AHashMap<(u64, u32), Vec<Buf>>,
     /// Whether what is dropped from now on goes back to the service.
     gives_back: bool,
 }
@@ -83,9 +89,21 @@ impl RoundShare {
         number
     }
 
-    /// Counts a message that has arrived, and once more when it is dropped. Nothing if it is too long for a buffer.
+    /// Counts a message that has arrived, and once more when it is dropped. Nothing if it is too long for a buffer, or repeats one that is still
+    /// held here: a repetition is kept as long, since the service may take its acknowledgement for that of both.
     pub(super) fn arrive(self: &Arc<Self>, origin: Origin, message: Buf) -> Option<Buf> {
-        self.lock().arrived.insert(origin);
+        {
+            let mut counts = self.lock();
+            counts.arrived.insert(origin);
+            match counts.held.entry((origin.sender, origin.number)) {
+                Entry::Vacant(entry) => drop(entry.insert(Vec::new())),
+                Entry::Occupied(mut entry) if entry.get().len() < REPETITIONS => {
+                    entry.get_mut().push(message);
+                    return None;
+                }
+                Entry::Occupied(_) => return None,
+            }
+        }
         Buf::from_owner(Held { message, origin, share: self.clone() }).ok()
     }
 
@@ -134,8 +152,42 @@ impl AsMut<[u8]> for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let mut counts = self.share.lock();
+        let repetitions = counts.held.remove(&(self.origin.sender, self.origin.number));
         if !counts.gives_back && !std::thread::panicking() {
             counts.let_go.insert(self.origin);
+        }
+        drop(counts);
+        drop(repetitions);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+
+    /// A service delivers a message again that a stack keeps back for long. It is neither let go of nor acknowledged by that.
+    #[test]
+    fn a_repetition_of_what_is_held_is_kept_as_long() {
+        let share = RoundShare::new(true);
+        let acknowledged = Arc::new(());
+        let delivered = || Buf::from_owner(Delivered([7; 1], acknowledged.clone())).unwrap();
+        let origin = Origin { number: 3, sender: 9 };
+        let first = share.arrive(origin, delivered()).unwrap();
+        assert!(share.arrive(origin, delivered()).is_none());
+        assert_eq!((share.has_let_all_go(), Arc::strong_count(&acknowledged)), (false, 3));
+        drop(first);
+        assert_eq!((share.has_let_all_go(), Arc::strong_count(&acknowledged)), (true, 1));
+        // One that comes after that is a message like another.
+        assert!(share.arrive(origin, delivered()).is_some());
+    }
+
+    #[derive(Debug)]
+    struct Delivered([u8; 1], #[allow(dead_code, reason = "is counted")] Arc<()>);
+
+    impl AsMut<[u8]> for Delivered {
+        fn as_mut(&mut self) -> &mut [u8] {
+            &mut self.0
         }
     }
 }

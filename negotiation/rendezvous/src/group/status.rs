@@ -17,10 +17,12 @@
 //!    receivers go on in the new one. Publishers send in it once all participants are that far. So no receiver ever meets a message of a
 //!    round that it does not know, nothing overtakes the change, within a key nothing is swapped, and a participant that is killed after the
 //!    change takes nothing of the old round with it. The price: a change takes as long as the slowest application holds a message.
-//! 3. **Repetitions** of a message at one receiver count once, when the first of them is dropped. If the service repeats one at another receiver, the sums differ for good. Then,
+//! 3. **Repetitions** of a message at one receiver count once. One that arrives while the message is still held here is not handed on, and is dropped with it: its
+//!    acknowledgement may be that of both. If the service repeats one at another receiver, the sums differ for good. Then,
 //!    and if somebody vanished, whose sums nobody knows, the change waits until nothing new has arrived anywhere for the service's time of
 //!    redelivery and [`drain_timeout`](crate::RendezvousSettings::drain_timeout): what the vanished one held has come to others then.
 //! 4. **A participant that leaves** gives back what its application has not dropped, and says what it has: these are its share, the rest arrives elsewhere.
+//!    It does so in the middle of a change, too, since its application receives no more.
 //! 5. **A round whose receivers have all gone** is taken over by one newcomer, that with the smallest id. It has built the old stack, without the
 //!    state of its predecessors, and gets what the service delivers again and what nobody has received yet. A stack that waits for what was
 //!    received before keeps the rest back; so here what has arrived counts, and the stack lets it go, in order, when the round ends. Without a receiver no round ends: participants
@@ -177,8 +179,8 @@ impl Statuses {
         self.peers().filter_map(|(_, status)| status).chain([&self.own])
     }
 
-    /// Whether all are through the change to the round that this one is in.
-    pub(super) fn all_are_through(&self) -> bool {
+    /// Whether all are through the change to the round that this one is in, and none is further.
+    fn all_are_here(&self) -> bool {
         let is_through = |status: &Status| {
             status.round == self.own.round && status.before.is_none_or(|before| before.is_over)
         };
@@ -186,9 +188,19 @@ impl Statuses {
         own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
     }
 
+    /// Whether all are through the change to the round that this one is in. One that has begun the next change was.
+    pub(super) fn all_are_through(&self) -> bool {
+        let is_through = |status: &Status| match status.round == self.own.round {
+            true => status.before.is_none_or(|before| before.is_over),
+            false => status.round.life == self.own.round.life && status.round.number > self.own.round.number,
+        };
+        let own = self.is_published && self.is_present(self.own_id) && is_through(&self.own);
+        own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
+    }
+
     /// The participants whose statuses say nothing more to anybody: they have gone, and their last round is over for all.
     pub(super) fn forgettable(&self) -> Vec<u64> {
-        if !self.all_are_through() {
+        if !self.all_are_here() {
             return Vec::new();
         }
         let is_over = |status: &Status| status.round != self.own.round && !self.is_of_now(status);
@@ -276,7 +288,12 @@ mod tests {
         }
         assert!(!all.all_are_through(), "not published");
         all.is_published = true;
-        assert!(all.all_are_through());
+        assert!(all.all_are_through() && all.all_are_here());
+        // One that is ahead has been through this change, and others may still need what those that have gone have said.
+        let ahead = RoundId { number: NEW.number + 1, ..NEW };
+        let before = Some(Ended { round: NEW, ..ended(true, 0, 0..4) });
+        all.others.insert(2, Status { round: ahead, ..status(true, before) });
+        assert!(all.all_are_through() && !all.all_are_here());
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct MemorySubscription {
 }
 
 /// The number of a delivery by a [`MemoryQueue`](super::MemoryQueue).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MemoryReceipt(u64);
 
 impl MemorySubscription {

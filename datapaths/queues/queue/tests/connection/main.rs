@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod acknowledging;
+mod batching;
 mod closing;
 mod keys;
 mod nagling;

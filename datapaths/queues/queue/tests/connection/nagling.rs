@@ -45,6 +45,22 @@ async fn a_hundred_messages_take_fewer_calls_of_each_kind() {
     }
 }
 
+/// A burst that the service does not take yet is still being sent, although none of it waits any more.
+#[tokio::test(start_paused = true)]
+async fn draining_waits_for_the_burst_that_is_being_sent() {
+    let service = MemoryQueue::new();
+    let (publisher, _receiver) = ends(&service, QueueSettings::default()).await;
+    let publisher = make_stack!(Nagle::new().wait(Duration::ZERO)).wrap(publisher).await.unwrap();
+    service.throttle(3);
+    for number in 0..3 {
+        publisher.send(buf(number)).await.unwrap();
+    }
+    // The task has begun to send.
+    sleep(Duration::from_millis(1)).await;
+    publisher.drain().await.unwrap();
+    assert_eq!(service.kept("topic", "all"), 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn messages_that_nobody_received_come_again() {
     for closes in [true, false] {

@@ -1,0 +1,18 @@
+//! An echo, and a chain of three services, over every transport: front asks cart for a customer's items, then price for their prices.
+//!
+//! [`Transport`] is the one line in which they differ. [`Site`] is everything that they share on a machine: the directory, and a
+//! certificate. [`services`] are the services, [`load`] asks them.
+
+#![forbid(unsafe_code)]
+
+pub mod load;
+mod message;
+mod peers;
+pub mod services;
+mod site;
+mod transport;
+
+pub use message::{Item, Message};
+pub use peers::{Call, Handler, Serving};
+pub use site::Site;
+pub use transport::Transport;

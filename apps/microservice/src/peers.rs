@@ -1,0 +1,93 @@
+//! Clients and servers over any stack.
+
+use crate::Message;
+use bertha_core::{Addr, BoxFuture, Connection, Error};
+use bertha_local::Registration;
+use bertha_negotiation::{Negotiate, Runs, Settings};
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+/// The work of a service.
+pub type Handler = Arc<dyn Fn(Message) -> BoxFuture<'static, Result<Message, Error>> + Send + Sync>;
+
+/// A connection to a service, for one request at a time; further calls wait.
+#[derive(Clone)]
+pub struct Call(Arc<dyn Fn(Message) -> BoxFuture<'static, Result<Message, Error>> + Send + Sync>);
+
+impl Call {
+    /// Asks, and waits for the answer. A request or answer that is lost is waited for without end: over datagrams a caller sets a
+    /// time.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn ask(&self, request: Message) -> Result<Message, Error> {
+        (self.0)(request).await
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Call")
+    }
+}
+
+/// A service that runs until this is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    /// Where it listens.
+    pub addr: Addr,
+    pub(crate) registration: Option<Registration>,
+    _accepting: JoinSet<()>,
+}
+
+/// Connects by this stack.
+pub(crate) async fn connect<S, D>(stack: S, datapath: D, to: Addr) -> Result<Call, Error>
+where
+    S: Negotiate + Sync,
+    D: Runs<S, Out: Connection<Data = Message>>,
+{
+    let connection = Arc::new(stack.connect(datapath, to).await?);
+    let turn = Arc::new(Mutex::new(()));
+    Ok(Call(Arc::new(move |request| {
+        let (connection, turn) = (connection.clone(), turn.clone());
+        Box::pin(async move {
+            let _turn = turn.lock().await;
+            connection.send(request).await?;
+            connection.recv().await
+        })
+    })))
+}
+
+/// Serves by this stack.
+pub(crate) async fn serve<S, D>(stack: S, datapath: D, on: Addr, handler: Handler) -> Result<Serving, Error>
+where
+    S: Negotiate + Sync + 'static,
+    D: Runs<S, Out: Connection<Data = Message>>,
+{
+    let mut settings = Settings::default();
+    // A load generator connects from one address as fast as it can.
+    settings.offers_per_second = u32::MAX;
+    let mut incoming = stack.listen(datapath, on).settings(settings).await?;
+    let addr = incoming.local_addr();
+    let mut accepting = JoinSet::new();
+    accepting.spawn(async move {
+        let mut clients = JoinSet::new();
+        while let Some(accepted) = incoming.next().await {
+            while clients.try_join_next().is_some() {}
+            // A client that can't be served is its own problem.
+            let Ok(connection) = accepted else { continue };
+            let handler = handler.clone();
+            clients.spawn(async move {
+                while let Ok(request) = connection.recv().await {
+                    let Ok(answer) = handler(request).await else { break };
+                    if connection.send(answer).await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    Ok(Serving { addr, registration: None, _accepting: accepting })
+}

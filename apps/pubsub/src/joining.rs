@@ -1,0 +1,30 @@
+//! Joining a topic, of a messaging service or over multicast.
+
+use crate::history::Journal;
+use crate::participant::{Message, Part, over};
+use crate::store::Store;
+use crate::topic;
+use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
+use bertha_core::{Error, NumParticipantsAtMost, make_stack, select};
+use bertha_datapath_kernel::UdpMulticast;
+use tokio::io::AsyncBufRead;
+
+/// Takes part until the commands end, and carries them out.
+pub(crate) async fn take_part(
+    part: Part,
+    store: Store,
+    commands: impl AsyncBufRead + Send + Unpin,
+    journal: Journal,
+) -> Result<(), Error> {
+    if let Some(service) = part.service.clone() {
+        return Box::pin(topic::take_part(part, &service, store, commands, journal)).await;
+    }
+    let order = select!(
+        ReceiverOrdered::new(),
+        SequencerOrdered::new();
+        prefer 0 if NumParticipantsAtMost(part.at_most)
+    );
+    let stack = make_stack!(Serialize::<Message, Postcard>::new(), order);
+    let group = UdpMulticast::new(part.group).interface(part.interface);
+    over(stack, group, part, store, commands, journal).await
+}

@@ -1,0 +1,110 @@
+//! One program over every messaging service: as the second receiver joins, the service keeps the order; nothing is lost or swapped.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
+
+use serde_json::Value;
+use std::process::Command;
+
+/// Addresses of `scripts/services`; nothing, said loudly, if one is missing or the program was built without them.
+fn addresses<const N: usize>(is_built: bool, service: &str, variables: [&str; N]) -> Option<[String; N]> {
+    let found = variables.map(|variable| std::env::var(variable).unwrap_or_default());
+    if is_built && found.iter().all(|address| !address.is_empty()) {
+        return Some(found);
+    }
+    let what = format!(
+        "pubsub over {service}: build it with --features {service},redis, and run scripts/services start"
+    );
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {what}");
+    eprintln!("SKIPPED: {what}");
+    None
+}
+
+/// Plays the scenario with 120 messages, and returns its summary.
+fn play(arguments: &[&str], environment: &[(&str, &str)]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pubsub"));
+    command.args(["run", "--json", "--messages", "60", "--interval", "10"]).args(arguments);
+    // Tests run at the same time, some in one process.
+    command.args(["--topic", &format!("pubsub-{:016x}", rand())]);
+    let run = command.envs(environment.iter().copied()).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let summary: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&summary["sent"], &summary["participants"]), (&120.into(), &3.into()), "{summary}");
+    summary
+}
+
+/// A number that no other test has.
+fn rand() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+/// The order moved from the receiver to the service, and back as the participants left.
+fn moves_its_order(arguments: &[&str], environment: &[(&str, &str)]) {
+    let summary = play(arguments, environment);
+    let stacks: Vec<&str> =
+        summary["rounds"].as_array().unwrap().iter().map(|round| round[1].as_str().unwrap()).collect();
+    let at = |stack: &str| stacks.iter().position(|it| *it == stack);
+    let (receiver, service) = (at("Serialize / OrderedByKey"), at("Serialize / ServiceOrdered"));
+    assert!(receiver.is_some() && receiver < service, "{summary}");
+}
+
+#[test]
+fn over_the_memory() {
+    moves_its_order(&["--service", "memory:"], &[]);
+    let summary = play(&["--service", "memory:", "--unordered"], &[]);
+    assert_eq!((&summary["received"], &summary["repeated"]), (&120.into(), &0.into()), "{summary}");
+}
+
+#[test]
+fn over_nats() {
+    let variables = ["BERTHA_NATS", "BERTHA_REDIS"];
+    let Some([nats, store]) = addresses(cfg!(feature = "nats"), "nats", variables) else { return };
+    moves_its_order(&["--service", &nats, "--store", &store], &[]);
+}
+
+#[test]
+fn over_kafka() {
+    let variables = ["BERTHA_KAFKA", "BERTHA_REDIS"];
+    let Some([kafka, store]) = addresses(cfg!(feature = "kafka"), "kafka", variables) else { return };
+    moves_its_order(&["--service", &format!("kafka://{kafka}"), "--store", &store], &[]);
+}
+
+#[test]
+fn over_fifo_queues_of_sqs() {
+    let variables = ["BERTHA_ELASTICMQ", "BERTHA_REDIS"];
+    let Some([endpoint, store]) = addresses(cfg!(feature = "sqs"), "sqs", variables) else { return };
+    let environment = [
+        ("AWS_ENDPOINT_URL", &*endpoint),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "AKIABERTHATESTS"),
+        ("AWS_SECRET_ACCESS_KEY", "not a secret"),
+    ];
+    moves_its_order(&["--service", "sqs://", "--store", &store], &environment);
+}
+
+#[test]
+fn over_pubsub_of_google() {
+    let variables = ["BERTHA_PUBSUB", "BERTHA_REDIS"];
+    let Some([host, store]) = addresses(cfg!(feature = "pubsub"), "pubsub", variables) else { return };
+    let environment = [("PUBSUB_EMULATOR_HOST", &*host), ("GOOGLE_CLOUD_PROJECT", "bertha-tests")];
+    moves_its_order(&["--service", "pubsub://", "--store", &store], &environment);
+}
+
+/// Neither keeps an order for several receivers, and a program that asks for one is told so.
+#[test]
+fn over_services_without_order() {
+    let variables = ["BERTHA_REDIS", "BERTHA_AZURE_QUEUE"];
+    let is_built = cfg!(all(feature = "redis-streams", feature = "azure-queue"));
+    let Some([redis, azure]) = addresses(is_built, "redis-streams,azure-queue", variables) else { return };
+    let (account, signature) = azure.split_once('?').unwrap();
+    let environment = [("AZURE_STORAGE_QUEUE_ENDPOINT", account), ("AZURE_STORAGE_SAS_TOKEN", signature)];
+    for service in [&*redis, "azure://"] {
+        play(&["--service", service, "--store", &redis, "--unordered"], &environment);
+    }
+    let ordered = Command::new(env!("CARGO_BIN_EXE_pubsub"))
+        .args(["run", "--messages", "5", "--service", &redis, "--store", &redis])
+        .args(["--topic", &format!("pubsub-{:016x}", rand())])
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&ordered.stderr);
+    assert!(!ordered.status.success() && log.contains("2 receivers share the messages"), "{log}");
+}

@@ -1,0 +1,161 @@
+//! Rows over Caladan, of `datapaths` and `throughput`.
+//!
+//! They are made by a process beside a scheduler, as `scripts/caladan run` starts it, and there by one process for each sample, since a runtime
+//! lives as long as its process. Both ends of a sample are in one runtime with one thread, or with two where that is beside tokio: with one
+//! thread neither the scheduler nor a wire takes part, and the rate is that of the processor.
+
+mod echo;
+mod settings;
+
+pub(crate) use echo::{Options as EchoOptions, run as echo};
+pub(crate) use settings::{ADDRESS, config, failed};
+
+use crate::harness::{Effort, alternate, median};
+use crate::report::{Budget, Report, Row};
+use crate::{Error, ErrorKind};
+use bertha_datapath_caladan::AVAILABLE;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::fs::FileTypeExt;
+use std::process::{Command, Stdio};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
+
+/// Bertha against C on Caladan's own functions.
+const ECHO: Budget = Budget::AtLeast(0.9);
+
+/// The rows of one of the two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Rows {
+    Datapaths,
+    Throughput,
+}
+
+/// Prints the figure of one sample.
+#[allow(clippy::print_stdout, reason = "the figure is the program's output")]
+pub(crate) fn tell(figure: f64) {
+    println!("{figure}");
+}
+
+/// Adds rows to a report. Where there is no Caladan, or it can't be run, the row says so.
+///
+/// # Errors
+/// None but those of finding this program.
+pub(crate) fn add(rows: Rows, effort: Effort, report: &mut Report) -> Result<(), Error> {
+    if !AVAILABLE {
+        report.skip("over Caladan", "built without it; see scripts/caladan install");
+        return Ok(());
+    }
+    match beside(rows, effort) {
+        Ok(made) => report.extend(made),
+        Err(error) => report.skip("over Caladan", &error.to_string()),
+    }
+    Ok(())
+}
+
+fn beside(rows: Rows, effort: Effort) -> Result<Vec<Row>, Error> {
+    let name = if rows == Rows::Datapaths { "datapaths" } else { "throughput" };
+    let mut command = Command::new(SCRIPT);
+    command.arg("run").arg(this_program()?).args(["caladan-rows", name]);
+    command.args(effort.pick(None, Some("--quick")));
+    let said = output(&mut command)?;
+    serde_json::from_str(&said)
+        .map_err(Error::while_doing(ErrorKind::Report, "reading the rows over Caladan"))
+}
+
+/// Makes the rows, in a process beside a scheduler, and prints them.
+///
+/// # Errors
+/// Those of the samples.
+#[allow(clippy::print_stdout, reason = "another process reads it")]
+pub(crate) fn print(rows: Rows, effort: Effort) -> Result<(), Error> {
+    let module = match std::fs::metadata("/dev/ksched") {
+        Ok(metadata) if metadata.file_type().is_char_device() => "its kernel module",
+        _ => "its kernel module emulated",
+    };
+    let mut report = Report::new("caladan");
+    match rows {
+        Rows::Datapaths => echoes(module, effort, &mut report)?,
+        Rows::Throughput => {
+            for (how, arguments) in [("in place of tokio", &[][..]), ("beside tokio", &["--bridged"])] {
+                let samples = (0..effort.pick(7, 3)).map(|_| sample("files", arguments));
+                let samples = samples.collect::<Result<Vec<_>, _>>()?;
+                let name =
+                    format!("1452-byte datagrams, 1 connections: Bertha over Caladan, {how} ({module})");
+                report.figure(name, median(&samples).unwrap_or(f64::NAN) / 1e6, "MB/s");
+            }
+        }
+    }
+    let rows = serde_json::to_string(report.rows());
+    println!("{}", rows.map_err(Error::while_doing(ErrorKind::Report, "encoding the rows"))?);
+    Ok(())
+}
+
+fn echoes(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error> {
+    let messages = effort.pick("1000000", "300000");
+    for in_flight in ["64", "1"] {
+        let load = ["--in-flight", in_flight, "--messages", messages];
+        let name = |what: &str| {
+            format!("{what}, echo within one runtime of Caladan, {in_flight} in flight ({module})")
+        };
+        let with = |stack| sample("echo", &[&load[..], &["--stack", stack]].concat());
+        let paired = alternate(effort.pairs(), || by_hand(in_flight, messages), || with("negotiated"))?;
+        report.median(name("C"), &paired.a(), |it| *it, "messages/s");
+        report.median(name("Bertha"), &paired.b(), |it| *it, "messages/s");
+        report.compare(&name("Bertha to C"), &paired, |it| *it, Some(ECHO));
+        let bare = alternate(effort.pick(11, 3), || by_hand(in_flight, messages), || with("none"))?;
+        report.compare(&name("Bertha's datapath alone to C"), &bare, |it| *it, None);
+        let few =
+            ["--in-flight", in_flight, "--messages", effort.pick("20000", "5000"), "--stack", "bridged"];
+        report.figure(name("Bertha beside tokio"), sample("echo", &few)?, "messages/s");
+    }
+    Ok(())
+}
+
+/// The program in C, of `scripts/caladan.d/echo.c`.
+fn by_hand(in_flight: &str, messages: &str) -> Result<f64, Error> {
+    let failed = |error: std::io::Error| {
+        Error::while_doing(ErrorKind::Core, "writing the settings of a runtime")(error)
+    };
+    let path = std::env::temp_dir().join(format!("bertha-bench-caladan-{}", std::process::id()));
+    let mut file = std::fs::File::create(&path).map_err(failed)?;
+    write!(
+        file,
+        "host_addr 10.77.0.2\nhost_netmask 255.255.255.0\nhost_gateway 0.0.0.0\nhost_mtu 1500\nruntime_kthreads 1\n\
+         runtime_guaranteed_kthreads 0\nruntime_spinning_kthreads 0\nruntime_priority lc\nlog_level 1\n"
+    )
+    .map_err(failed)?;
+    let folder = std::env::var_os("CALADAN_DIR").ok_or_else(|| {
+        Error::new(ErrorKind::Core, "CALADAN_DIR is not set; start it by scripts/caladan run")
+    })?;
+    let mut command = Command::new(std::path::Path::new(&folder).join("echo-by-hand"));
+    command.arg(&path).args([&echo::BYTES.to_string(), in_flight, messages]);
+    let figure = number(&mut command);
+    let _ = std::fs::remove_file(&path);
+    figure
+}
+
+fn sample(name: &str, arguments: &[&str]) -> Result<f64, Error> {
+    let mut command = Command::new(this_program()?);
+    number(command.arg(format!("caladan-{name}")).args(arguments))
+}
+
+fn number(command: &mut Command) -> Result<f64, Error> {
+    let said = output(command)?;
+    said.trim().parse().map_err(Error::while_doing(ErrorKind::Core, format!("reading `{}`", said.trim())))
+}
+
+fn output(command: &mut Command) -> Result<String, Error> {
+    let doing = |what| format!("{what} {}", command.get_program().display());
+    let (starting, running) = (doing("starting"), doing("running"));
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(Error::while_doing(ErrorKind::Core, starting))?;
+    if !output.status.success() {
+        return Err(Error::new(ErrorKind::Core, format!("{running} failed; its message is above")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn this_program() -> Result<impl AsRef<OsStr>, Error> {
+    std::env::current_exe().map_err(Error::while_doing(ErrorKind::Core, "finding this program"))
+}

@@ -1,0 +1,11 @@
+//! The same messages by each service's own client, as its documentation shows it: one call for each message, and the same promises.
+
+mod kafka;
+mod nats;
+mod redis;
+mod sqs;
+
+pub(super) use kafka::{KafkaProducer, KafkaReceiver};
+pub(super) use nats::{NatsPublisher, NatsReceiver};
+pub(super) use redis::{RedisPublisher, RedisReceiver};
+pub(super) use sqs::{SqsPublisher, SqsReceiver};

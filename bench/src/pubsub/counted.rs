@@ -1,0 +1,91 @@
+//! A service whose calls are counted under whatever stack stands on it.
+
+use bertha_core::Error;
+use bertha_queue::{Abilities, Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The number of calls so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Count(Arc<AtomicU64>);
+
+impl Count {
+    /// A call begins.
+    pub(super) fn call(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn calls(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// The same service, which counts calls that publish, receive, acknowledge and give back.
+pub(super) struct Counted<S> {
+    pub(super) inner: S,
+    pub(super) count: Count,
+}
+
+impl<S: Service> Service for Counted<S> {
+    type Publisher = Counted<S::Publisher>;
+    type Subscription = Counted<S::Subscription>;
+
+    fn abilities(&self, topic: &str) -> Abilities {
+        self.inner.abilities(topic)
+    }
+
+    async fn publisher(&self, topic: &str) -> Result<Self::Publisher, Error> {
+        Ok(Counted { inner: self.inner.publisher(topic).await?, count: self.count.clone() })
+    }
+
+    async fn subscription(&self, topic: &str, name: &str) -> Result<Self::Subscription, Error> {
+        Ok(Counted { inner: self.inner.subscription(topic, name).await?, count: self.count.clone() })
+    }
+
+    async fn create(&self, topic: &str) -> Result<(), Error> {
+        self.inner.create(topic).await
+    }
+
+    async fn delete(&self, topic: &str) -> Result<(), Error> {
+        self.inner.delete(topic).await
+    }
+}
+
+impl<P: Publisher> Publisher for Counted<P> {
+    fn publish(&self, burst: &[Outgoing<'_>]) -> impl Future<Output = Result<Vec<Unsent>, Error>> + Send {
+        self.count.call();
+        self.inner.publish(burst)
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}
+
+impl<S: Subscription> Subscription for Counted<S> {
+    type Receipt = S::Receipt;
+
+    fn receive(
+        &self,
+        limit: usize,
+        wait: Duration,
+    ) -> impl Future<Output = Result<Vec<Incoming<S::Receipt>>, Error>> + Send {
+        self.count.call();
+        self.inner.receive(limit, wait)
+    }
+
+    fn acknowledge(&self, receipts: &[S::Receipt]) -> impl Future<Output = Result<(), Error>> + Send {
+        self.count.call();
+        self.inner.acknowledge(receipts)
+    }
+
+    fn give_back(&self, receipts: &[S::Receipt]) -> impl Future<Output = Result<(), Error>> + Send {
+        self.count.call();
+        self.inner.give_back(receipts)
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}

@@ -1,0 +1,259 @@
+//! Latencies of each service with each order (thesis, Figure 3.6).
+
+use super::by_hand::{
+    KafkaProducer, KafkaReceiver, NatsPublisher, NatsReceiver, RedisPublisher, RedisReceiver, SqsPublisher,
+    SqsReceiver,
+};
+use super::counted::{Count, Counted};
+use super::exchange::{Plan, Receives, Sends, group, median_latency};
+use super::ours::{Publishing, Receiving};
+use super::place::{KAFKA, NATS, Places, REDIS, SQS, Site};
+use super::{failed, unused};
+use crate::Error;
+use crate::harness::{Effort, alternate};
+use crate::report::{Budget, Report};
+use bertha_chunnels::{AtMostOnceByPublisher, OrderedByKey, ServiceOrdered};
+use bertha_core::{Supports, Wrap, make_stack};
+use bertha_queue::{QueueConnection, Service, Topic};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// The ratio to the client by hand.
+const BUDGET: Budget = Budget::AtMost(1.05);
+
+/// The groups of the case with many, which is also the number of partitions where a service divides a topic.
+const MANY: u32 = 8;
+
+/// A stack over a topic.
+#[derive(Clone, Copy, PartialEq)]
+enum Case {
+    /// As the service delivers: at least once, in no order.
+    BestEffort,
+    /// The same, less what it repeats.
+    AtMostOnce,
+    /// In order within so many groups, by the service.
+    ByService(u32),
+    /// In order within so many groups, by the single receiver.
+    ByReceiver(u32),
+}
+
+const ALL: [Case; 6] = [
+    Case::BestEffort,
+    Case::AtMostOnce,
+    Case::ByService(1),
+    Case::ByService(5),
+    Case::ByService(MANY),
+    Case::ByReceiver(5),
+];
+
+/// A service that keeps no order.
+const UNORDERED: [Case; 5] =
+    [Case::BestEffort, Case::AtMostOnce, Case::ByReceiver(1), Case::ByReceiver(5), Case::ByReceiver(MANY)];
+
+/// A service that always keeps one.
+const ORDERED: [Case; 5] =
+    [Case::BestEffort, Case::AtMostOnce, Case::ByService(1), Case::ByService(5), Case::ByService(MANY)];
+
+impl Case {
+    fn name(self) -> String {
+        match self {
+            Self::BestEffort => "best effort".into(),
+            Self::AtMostOnce => "at most once".into(),
+            Self::ByService(groups) => format!("ordered:{groups}"),
+            Self::ByReceiver(groups) => format!("ordered:{groups} by the receiver"),
+        }
+    }
+
+    fn groups(self) -> u32 {
+        match self {
+            Self::ByService(groups) | Self::ByReceiver(groups) => groups,
+            _ => 1,
+        }
+    }
+
+    fn is_by_service(self) -> bool {
+        matches!(self, Self::ByService(_))
+    }
+}
+
+/// What is measured, and where it is written to.
+struct Study<'a> {
+    report: &'a mut Report,
+    runtime: &'a Runtime,
+    plan: Plan,
+    pairs: usize,
+}
+
+/// The outcome of one run.
+#[derive(Clone, Copy)]
+struct Sample {
+    median_us: f64,
+    calls: f64,
+}
+
+pub(super) fn measure(
+    report: &mut Report,
+    runtime: &Runtime,
+    places: &Places,
+    effort: Effort,
+) -> Result<(), Error> {
+    let (messages, pause) = effort.pick((100, 75), (20, 5));
+    let plan = Plan { messages, pause: Duration::from_millis(pause), groups: 1, overlaps: false };
+    let mut study = Study { report, runtime, plan, pairs: effort.pick(7, 3) };
+    match runtime.block_on(places.nats())? {
+        Some(site) => ALL.into_iter().try_for_each(|case| study.nats(&site, case))?,
+        None => study.report.skip(NATS, "BERTHA_NATS is not set"),
+    }
+    match runtime.block_on(places.kafka())? {
+        Some(site) => ORDERED.into_iter().try_for_each(|case| study.kafka(&site, case))?,
+        None => study.report.skip(KAFKA, "BERTHA_KAFKA is not set"),
+    }
+    match runtime.block_on(places.redis())? {
+        Some(site) => UNORDERED.into_iter().try_for_each(|case| study.redis(&site, case))?,
+        None => study.report.skip(REDIS, "BERTHA_REDIS is not set"),
+    }
+    match places.sqs() {
+        Some(site) => ALL.into_iter().try_for_each(|case| study.sqs(&site, case))?,
+        None => study.report.skip(SQS, "BERTHA_ELASTICMQ is not set"),
+    }
+    Ok(())
+}
+
+impl Study<'_> {
+    fn nats(&mut self, site: &Site<bertha_queue_nats::Nats>, case: Case) -> Result<(), Error> {
+        let service = site.service.clone();
+        let service = if case.is_by_service() { service.ordered_by_key(MANY as usize) } else { service };
+        let by_hand = async |topic: &str, count: &Count| {
+            let sender = NatsPublisher::open(&site.address, topic, count.clone()).await?;
+            Ok((sender, NatsReceiver::open(&site.address, topic, count.clone()).await?))
+        };
+        self.case(site.name, service, case, by_hand)
+    }
+
+    fn kafka(&mut self, site: &Site<bertha_queue_kafka::Kafka>, case: Case) -> Result<(), Error> {
+        let by_hand = async |topic: &str, count: &Count| {
+            let sender = KafkaProducer::open(&site.address, topic, case.is_by_service(), count.clone())?;
+            Ok((sender, KafkaReceiver::open(&site.address, topic, count.clone())?))
+        };
+        self.case(site.name, site.service.clone(), case, by_hand)
+    }
+
+    fn redis(&mut self, site: &Site<bertha_queue_redis::RedisStreams>, case: Case) -> Result<(), Error> {
+        let by_hand = async |topic: &str, count: &Count| {
+            let sender = RedisPublisher::open(&site.address, topic, count.clone()).await?;
+            Ok((sender, RedisReceiver::open(&site.address, topic, count.clone()).await?))
+        };
+        self.case(site.name, site.service.clone(), case, by_hand)
+    }
+
+    fn sqs(&mut self, site: &Site<bertha_queue_sqs::Sqs>, case: Case) -> Result<(), Error> {
+        let is_fifo = case.is_by_service();
+        let service = if is_fifo { site.service.clone().fifo() } else { site.service.clone() };
+        let by_hand = async |topic: &str, count: &Count| {
+            let sender = SqsPublisher::open(&site.address, topic, is_fifo, count.clone()).await?;
+            Ok((sender, SqsReceiver::open(&site.address, topic, is_fifo, count.clone()).await?))
+        };
+        self.case(site.name, service, case, by_hand)
+    }
+
+    /// Opens a topic for each of both, and measures them in turn.
+    fn case<S: Service + Clone, P: Sends, R: Receives>(
+        &mut self,
+        name: &str,
+        service: S,
+        case: Case,
+        by_hand: impl AsyncFnOnce(&str, &Count) -> Result<(P, R), Error>,
+    ) -> Result<(), Error> {
+        let (count, hand_count) = (Count::default(), Count::default());
+        let (topic, other) = (unused("ours"), unused("by-hand"));
+        let other = Topic::new(service.clone(), other);
+        let topic = Topic::new(Counted { inner: service, count: count.clone() }, topic);
+        let (connections, hand) = self.runtime.block_on(async {
+            topic.create().await.map_err(failed)?;
+            other.create().await.map_err(failed)?;
+            let receiver = topic.receiver("bench").await.map_err(failed)?;
+            let connections = (topic.publisher().await.map_err(failed)?, receiver);
+            Ok::<_, Error>((connections, by_hand(other.name(), &hand_count).await?))
+        })?;
+        let name = format!("{name}, {}", case.name());
+        let counts = (&hand_count, &count);
+        match case {
+            Case::BestEffort => {
+                let (publisher, receiver) = connections;
+                self.compare(&name, case, counts, hand, (Publishing(publisher), Receiving::new(receiver)))
+            }
+            Case::AtMostOnce => {
+                let stack = || make_stack!(AtMostOnceByPublisher::new());
+                let ours = self.runtime.block_on(wrap(stack, connections))?;
+                self.compare(&name, case, counts, hand, ours)
+            }
+            Case::ByService(_) => {
+                let ours =
+                    self.runtime.block_on(wrap(|| make_stack!(ServiceOrdered::new(group)), connections))?;
+                self.compare(&name, case, counts, hand, ours)
+            }
+            Case::ByReceiver(_) => {
+                let ours =
+                    self.runtime.block_on(wrap(|| make_stack!(OrderedByKey::new(group)), connections))?;
+                self.compare(&name, case, counts, hand, ours)
+            }
+        }?;
+        self.runtime.block_on(async {
+            topic.delete().await.map_err(failed)?;
+            other.delete().await.map_err(failed)
+        })
+    }
+
+    fn compare(
+        &mut self,
+        name: &str,
+        case: Case,
+        (hand_count, count): (&Count, &Count),
+        (hand_sender, mut hand_receiver): (impl Sends, impl Receives),
+        (sender, mut receiver): (impl Sends, impl Receives),
+    ) -> Result<(), Error> {
+        let plan = Plan { groups: case.groups(), ..self.plan };
+        let runtime = self.runtime;
+        let mut by_hand = || runtime.block_on(sample(&hand_sender, &mut hand_receiver, plan, hand_count));
+        let mut ours = || runtime.block_on(sample(&sender, &mut receiver, plan, count));
+        let paired = alternate(self.pairs, &mut by_hand, &mut ours)?;
+        self.report.median(format!("{name}: latency"), &paired.b(), |it| it.median_us / 1e3, "ms");
+        let ratio = format!("{name}: latency, Bertha to the client by hand");
+        self.report.compare(&ratio, &paired, |it| it.median_us, Some(BUDGET));
+        let calls = |samples: Vec<Sample>| {
+            crate::harness::median(&samples.iter().map(|it| it.calls).collect::<Vec<_>>())
+        };
+        let more = calls(paired.b()).zip(calls(paired.a())).map_or(f64::NAN, |(ours, hand)| ours - hand);
+        let calls = format!("{name}: calls for {} messages, Bertha less by hand", plan.messages);
+        self.report.bounded(calls, more, "calls", Budget::AtMost(0.0));
+        Ok(())
+    }
+}
+
+async fn sample(
+    sender: &impl Sends,
+    receiver: &mut impl Receives,
+    plan: Plan,
+    count: &Count,
+) -> Result<Sample, Error> {
+    let before = count.calls();
+    let median_us = median_latency(sender, receiver, plan).await?;
+    Ok(Sample { median_us, calls: (count.calls() - before) as f64 })
+}
+
+/// The same stack over both ends.
+async fn wrap<S, K>(
+    stack: impl Fn() -> K,
+    (publisher, receiver): (QueueConnection<S>, QueueConnection<S>),
+) -> Result<(Publishing<Over<S, K>>, Receiving<Over<S, K>>), Error>
+where
+    S: Service,
+    K: Wrap,
+    QueueConnection<S>: Supports<K>,
+{
+    let publisher = stack().wrap(publisher).await.map_err(failed)?;
+    Ok((Publishing(publisher), Receiving::new(stack().wrap(receiver).await.map_err(failed)?)))
+}
+
+/// The connection of a stack over a topic.
+type Over<S, K> = <QueueConnection<S> as Supports<K>>::Out;

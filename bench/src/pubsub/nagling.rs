@@ -1,0 +1,135 @@
+//! Calls and latencies of a hundred messages, without batches, with `Nagle`, and of an application that makes batches itself (thesis,
+//! Figure 3.8).
+
+use super::counted::{Count, Counted};
+use super::exchange::{Plan, Sends, median_latency};
+use super::ours::{Publishing, Receiving};
+use super::place::{Places, SQS};
+use super::{failed, unused};
+use crate::Error;
+use crate::harness::{Effort, median};
+use crate::report::{Budget, Report};
+use bertha_chunnels::Nagle;
+use bertha_core::{Buf, Connection, Wrap, make_stack};
+use bertha_queue::{QueueConnection, Service, Topic};
+use bertha_queue_sqs::Sqs;
+use std::cell::RefCell;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+const MESSAGES: u32 = 100;
+
+/// The most messages of a call to SQS.
+const BATCH: usize = 10;
+
+/// The calls with `Nagle` to those without.
+const CALLS: Budget = Budget::AtMost(0.92);
+
+/// The median latency with `Nagle` to that without.
+const LATENCY: Budget = Budget::AtMost(1.6);
+
+/// Who makes batches.
+#[derive(Clone, Copy, PartialEq)]
+enum Batches {
+    Nobody,
+    Nagle,
+    Application,
+}
+
+/// The outcome of one run.
+#[derive(Clone, Copy)]
+struct Run {
+    calls: f64,
+    median_ms: f64,
+}
+
+pub(super) fn measure(
+    report: &mut Report,
+    runtime: &Runtime,
+    places: &Places,
+    effort: Effort,
+) -> Result<(), Error> {
+    let Some(site) = places.sqs() else {
+        report.skip("calls with and without batches", "BERTHA_ELASTICMQ is not set");
+        return Ok(());
+    };
+    for pause in [10, 20] {
+        let of = |batches| -> Result<Run, Error> {
+            let runs = (0..effort.pick(10, 3))
+                .map(|_| runtime.block_on(play(&site.service, batches, Duration::from_millis(pause))))
+                .collect::<Result<Vec<_>, _>>()?;
+            let of = |number: fn(&Run) -> f64| {
+                median(&runs.iter().map(number).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+            };
+            Ok(Run { calls: of(|run| run.calls), median_ms: of(|run| run.median_ms) })
+        };
+        let (none, nagle, own) = (of(Batches::Nobody)?, of(Batches::Nagle)?, of(Batches::Application)?);
+        for (name, run) in [("no batches", none), ("Nagle", nagle), ("batches of the application", own)] {
+            report.figure(
+                format!("{SQS}, {pause} ms apart, {name}: calls for {MESSAGES} messages"),
+                run.calls,
+                "calls",
+            );
+            report.figure(format!("{SQS}, {pause} ms apart, {name}: latency"), run.median_ms, "ms");
+        }
+        let to_none = |what| format!("{SQS}, {pause} ms apart: {what}, Nagle to no batches");
+        report.bounded(to_none("calls"), nagle.calls / none.calls, "x", CALLS);
+        report.bounded(to_none("latency"), nagle.median_ms / none.median_ms, "x", LATENCY);
+    }
+    Ok(())
+}
+
+async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, Error> {
+    let count = Count::default();
+    let topic = Topic::new(Counted { inner: service.clone(), count: count.clone() }, unused("nagling"));
+    topic.create().await.map_err(failed)?;
+    let receiver = topic.receiver("bench").await.map_err(failed)?;
+    let publisher = topic.publisher().await.map_err(failed)?;
+    // Messages come at their time, also while others are on their way.
+    let plan = Plan { messages: MESSAGES, pause, groups: 1, overlaps: true };
+    let median_us = match batches {
+        Batches::Nobody => {
+            median_latency(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?
+        }
+        Batches::Nagle => {
+            let publisher = make_stack!(Nagle::new()).wrap(publisher).await.map_err(failed)?;
+            let receiver = make_stack!(Nagle::new()).wrap(receiver).await.map_err(failed)?;
+            median_latency(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?
+        }
+        Batches::Application => {
+            let publisher = ByApplication { inner: Publishing(publisher), gathered: RefCell::default() };
+            median_latency(&publisher, &mut Receiving::new(receiver).bursts(BATCH), plan).await?
+        }
+    };
+    topic.delete().await.map_err(failed)?;
+    Ok(Run { calls: count.calls() as f64, median_ms: median_us / 1e3 })
+}
+
+/// An application that sends every ten messages as one burst.
+struct ByApplication<S: Service> {
+    inner: Publishing<QueueConnection<S>>,
+    gathered: RefCell<Vec<Buf>>,
+}
+
+impl<S: Service> ByApplication<S> {
+    async fn send_gathered(&self) -> Result<(), Error> {
+        let burst = self.gathered.take();
+        self.inner.0.send_batch(burst.into_iter()).await.map_err(failed)
+    }
+}
+
+impl<S: Service> Sends for ByApplication<S> {
+    async fn send(&self, message: Vec<u8>) -> Result<(), Error> {
+        let message = self.inner.buffer(&message)?;
+        let is_full = {
+            let mut gathered = self.gathered.borrow_mut();
+            gathered.push(message);
+            gathered.len() == BATCH
+        };
+        if is_full { self.send_gathered().await } else { Ok(()) }
+    }
+
+    async fn flush(&self) -> Result<(), Error> {
+        self.send_gathered().await
+    }
+}

@@ -1,0 +1,79 @@
+//! The services at hand, as `scripts/services` names them in the environment.
+
+use super::failed;
+use crate::Error;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use bertha_queue_kafka::Kafka;
+use bertha_queue_nats::Nats;
+use bertha_queue_redis::RedisStreams;
+use bertha_queue_sqs::Sqs;
+
+/// Addresses; none of services that are not there.
+pub(super) struct Places {
+    nats: Option<String>,
+    kafka: Option<String>,
+    redis: Option<String>,
+    sqs: Option<String>,
+}
+
+/// The same service for us and by hand.
+pub(super) struct Site<S> {
+    pub(super) service: S,
+    pub(super) address: String,
+    /// The name in rows, with the word server or emulator.
+    pub(super) name: &'static str,
+}
+
+pub(super) const NATS: &str = "NATS (server)";
+pub(super) const KAFKA: &str = "Kafka (server)";
+pub(super) const REDIS: &str = "Redis Streams (server)";
+pub(super) const SQS: &str = "SQS (emulator: ElasticMQ)";
+
+impl Places {
+    pub(super) fn from_env() -> Self {
+        let at = |variable| std::env::var(variable).ok().filter(|address| !address.is_empty());
+        Self {
+            nats: at("BERTHA_NATS"),
+            kafka: at("BERTHA_KAFKA"),
+            redis: at("BERTHA_REDIS"),
+            sqs: at("BERTHA_ELASTICMQ"),
+        }
+    }
+
+    pub(super) async fn nats(&self) -> Result<Option<Site<Nats>>, Error> {
+        let Some(address) = self.nats.clone() else { return Ok(None) };
+        let service = Nats::connect(&address).await.map_err(failed)?;
+        Ok(Some(Site { service, address, name: NATS }))
+    }
+
+    pub(super) async fn kafka(&self) -> Result<Option<Site<Kafka>>, Error> {
+        let Some(address) = self.kafka.clone() else { return Ok(None) };
+        let service = Kafka::connect(&address).await.map_err(failed)?;
+        Ok(Some(Site { service, address, name: KAFKA }))
+    }
+
+    pub(super) async fn redis(&self) -> Result<Option<Site<RedisStreams>>, Error> {
+        let Some(address) = self.redis.clone() else { return Ok(None) };
+        let service = RedisStreams::connect(&address).await.map_err(failed)?;
+        Ok(Some(Site { service, address, name: REDIS }))
+    }
+
+    pub(super) fn sqs(&self) -> Option<Site<Sqs>> {
+        let address = self.sqs.clone()?;
+        Some(Site { service: Sqs::with_config(&aws(&address)), address, name: SQS })
+    }
+}
+
+/// The configuration for an emulator of AWS, which takes any credentials.
+pub(super) fn aws(endpoint: &str) -> SdkConfig {
+    let credentials = Credentials::new("AKIABERTHABENCH", "not a secret", None, None, "bench");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .endpoint_url(endpoint)
+        .region(Region::new("us-east-1"))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build()
+}

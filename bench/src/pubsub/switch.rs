@@ -1,0 +1,179 @@
+//! Latency over time, as a second receiver joins and the order moves from the first one to the service (thesis, Figure 3.7 and Listing 3.5).
+
+use super::exchange::{MESSAGE, group, message, number};
+use super::place::{Places, SQS};
+use super::{failed, unused};
+use crate::harness::{Effort, in_time, median};
+use crate::report::Report;
+use crate::{Error, ErrorKind};
+use bertha_chunnels::{OrderedByKey, ServiceOrdered};
+use bertha_core::{Base, Buf, Connection, NumParticipantsAtMost, make_stack, select};
+use bertha_datapath_kernel::TokioRuntime;
+use bertha_queue::{Service, Topic, TopicGroup};
+use bertha_rendezvous::{MemoryStore, MultiEndpoint, Rendezvous};
+use bertha_ycsb::plot::{Panel, Series, over_time};
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use tokio::time::sleep_until;
+
+const GROUPS: u32 = 5;
+
+/// A message that has arrived.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// When it was sent, in seconds from the start.
+    sent: f64,
+    latency_ms: f64,
+}
+
+/// What happened to the messages.
+struct Course {
+    arrivals: Vec<Arrival>,
+    /// When the second receiver began to join, and when it had joined, in seconds.
+    joins: f64,
+    joined: f64,
+}
+
+pub(super) fn measure(
+    report: &mut Report,
+    runtime: &Runtime,
+    places: &Places,
+    effort: Effort,
+) -> Result<(), Error> {
+    let (half, pause) = effort.pick((100, 25), (100, 10));
+    let plan = (half, Duration::from_millis(pause));
+    match runtime.block_on(places.nats())? {
+        Some(site) => {
+            let course = runtime.block_on(in_time(play(site.service.ordered_by_key(8), plan)))?;
+            describe(report, site.name, "pubsub-switch-nats.svg", &course)?;
+        }
+        None => report.skip("the order moves to NATS", "BERTHA_NATS is not set"),
+    }
+    match places.sqs() {
+        Some(site) => {
+            let course = runtime.block_on(in_time(play(site.service.fifo(), plan)))?;
+            describe(report, SQS, "pubsub-switch-sqs.svg", &course)?;
+        }
+        None => report.skip("the order moves to SQS", "BERTHA_ELASTICMQ is not set"),
+    }
+    Ok(())
+}
+
+fn describe(report: &mut Report, name: &str, file: &str, course: &Course) -> Result<(), Error> {
+    let of = |is_of: &dyn Fn(f64) -> bool| {
+        let chosen = course.arrivals.iter().filter(|it| is_of(it.sent)).map(|it| it.latency_ms);
+        chosen.collect::<Vec<f64>>()
+    };
+    let before = of(&|sent| sent < course.joins);
+    let during = of(&|sent| (course.joins..course.joined).contains(&sent));
+    let after = of(&|sent| sent >= course.joined);
+    let longest = during.iter().copied().fold(0.0, f64::max);
+    let middle = |latencies: &[f64]| median(latencies).unwrap_or(f64::NAN);
+    let row = |what| format!("{name}, a second receiver joins: {what}");
+    report.figure(row("latency before, ordered by the receiver"), middle(&before), "ms");
+    report.figure(row("latency after, ordered by the service"), middle(&after), "ms");
+    report.figure(row("longest latency while it joins"), longest, "ms");
+    report.figure(row("time of the change"), (course.joined - course.joins) * 1e3, "ms");
+    let line = |label: &str, is_of: &dyn Fn(f64) -> bool| Series {
+        label: label.into(),
+        points: course
+            .arrivals
+            .iter()
+            .filter(|it| is_of(it.sent))
+            .map(|it| (it.sent, it.latency_ms))
+            .collect(),
+    };
+    let panel = Panel {
+        name: "Latency (ms)",
+        series: vec![
+            line("the receiver keeps the order", &|sent| sent < course.joins),
+            line("a second one joins", &|sent| (course.joins..course.joined).contains(&sent)),
+            line("the service keeps the order", &|sent| sent >= course.joined),
+        ],
+        mark: None,
+    };
+    report.draw(
+        file,
+        over_time(&format!("Latency of each message by the time at which it was sent: {name}"), &[panel]),
+    )
+}
+
+/// A receiver that is in.
+async fn join<S: Service>(
+    group_of_topic: TopicGroup<S>,
+    store: &MemoryStore<TokioRuntime>,
+    name: &str,
+) -> Result<MultiEndpoint<impl Connection<Data = Buf> + use<S>>, Error> {
+    let stack = make_stack!(
+        select!(OrderedByKey::new(group), ServiceOrdered::new(group); prefer 0 if NumParticipantsAtMost(2))
+    );
+    stack.rendezvous(group_of_topic, store.clone(), name).await.map_err(failed)
+}
+
+/// Sends the first half to one receiver, and the second half while and after another one joins.
+async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<Course, Error> {
+    let topic = Topic::new(service, unused("switch"));
+    topic.create().await.map_err(failed)?;
+    let store = MemoryStore::new(TokioRuntime);
+    let (group, name) = (topic.group("bench"), topic.name());
+    let publisher = join(group.clone().publisher(), &store, name).await?;
+    let first = join(group.clone().receiver(), &store, name).await?;
+
+    let start = Instant::now();
+    let sent = RefCell::new(vec![None; 2 * half as usize]);
+    let arrivals = RefCell::new(Vec::new());
+    let (joins, joined) = (Cell::new(f64::NAN), Cell::new(f64::NAN));
+    let since = || start.elapsed().as_secs_f64();
+    let sending = async {
+        for number in 0..2 * half {
+            sleep_until((start + pause * number).into()).await;
+            sent.borrow_mut()[number as usize] = Some(since());
+            let message = message(number % GROUPS, number, MESSAGE);
+            let mut buffer = publisher.base().buffer(message.len()).map_err(failed)?;
+            buffer.copy_from_slice(&message);
+            publisher.send(buffer).await.map_err(failed)?;
+        }
+        Ok::<_, Error>(())
+    };
+    let note = |message: &Buf| {
+        let number = number(message)?;
+        let sent = sent.borrow().get(number as usize).copied().flatten();
+        let sent = sent.ok_or_else(|| Error::new(ErrorKind::Codec, "a message came before it was sent"))?;
+        arrivals.borrow_mut().push(Arrival { sent, latency_ms: (since() - sent) * 1e3 });
+        Ok::<_, Error>(())
+    };
+    let second_joins_and_receives = async {
+        sleep_until((start + pause * half).into()).await;
+        joins.set(since());
+        let second = join(group.clone().receiver(), &store, name).await?;
+        joined.set(since());
+        receive(&second, &note).await
+    };
+    let all_is_there = async {
+        sending.await?;
+        while arrivals.borrow().len() < 2 * half as usize {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok::<_, Error>(())
+    };
+    tokio::select! {
+        outcome = all_is_there => outcome?,
+        outcome = receive(&first, &note) => outcome?,
+        outcome = second_joins_and_receives => outcome?,
+    }
+    let mut arrivals = arrivals.into_inner();
+    arrivals.sort_by(|one, other| one.sent.total_cmp(&other.sent));
+    topic.delete().await.map_err(failed)?;
+    Ok(Course { arrivals, joins: joins.get(), joined: joined.get() })
+}
+
+/// Takes note of all messages, until the connection fails.
+async fn receive(
+    connection: &impl Connection<Data = Buf>,
+    note: impl Fn(&Buf) -> Result<(), Error>,
+) -> Result<(), Error> {
+    loop {
+        note(&connection.recv().await.map_err(failed)?)?;
+    }
+}

@@ -1,0 +1,35 @@
+//! A file within one runtime of Caladan.
+
+use super::Setup;
+use super::bertha::{Ends, within_one_runtime};
+use crate::Error;
+use crate::caladan::{ADDRESS, config, failed};
+use crate::harness::runtime;
+use bertha_core::Addr;
+use bertha_datapath_caladan::{Bridged, Caladan, run as run_over_caladan};
+use clap::Args;
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Options {
+    /// Beside tokio
+    #[arg(long)]
+    bridged: bool,
+    #[arg(long, default_value_t = 10_000_000)]
+    bytes: usize,
+}
+
+pub(crate) fn run(options: Options) -> Result<f64, Error> {
+    let at: Addr = ADDRESS.parse().map_err(failed)?;
+    let setup = Setup { connections: 1, bytes: options.bytes, datagram: super::ETHERNET };
+    match options.bridged {
+        false => {
+            let ends = Ends { server: Caladan::new(), client: Caladan::new(), at };
+            run_over_caladan(&config(1), within_one_runtime(ends, setup)).map_err(failed)?
+        }
+        true => {
+            let bridged = Bridged::over(Caladan::new(), &config(2));
+            let ends = Ends { server: bridged.clone(), client: bridged, at };
+            runtime()?.block_on(within_one_runtime(ends, setup))
+        }
+    }
+}

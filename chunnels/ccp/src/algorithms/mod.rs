@@ -1,0 +1,26 @@
+//! Algorithms, each written once, for every datapath that speaks CCP: this crate's, and those built on libccp.
+//!
+//! | algorithm | follows | reacts to | written as |
+//! |---|---|---|---|
+//! | [`NewReno`] | RFC 5681, RFC 6582 | loss | a window per round trip |
+//! | [`Cubic`] | RFC 9438 | loss | a window per round trip |
+//! | [`Vegas`] | Brakmo and Peterson, 1995 | delay, loss | a window per round trip |
+//! | [`Copa`] | Arun and Balakrishnan, NSDI 2018, without its mode for competing flows | delay | a window per round trip |
+//! | [`Bbr`] | thesis 4.4.3 | delivery rate and round-trip time | a pattern of rates in the datapath |
+//!
+//! Each is a [`portus::CongAlg`], for [`portus::RunBuilder`].
+
+mod bbr;
+mod copa;
+mod cubic;
+mod handle;
+mod newreno;
+mod vegas;
+mod window;
+
+pub use bbr::{Bbr, BbrFlow};
+pub use copa::Copa;
+pub use cubic::Cubic;
+pub use newreno::NewReno;
+pub use vegas::Vegas;
+pub use window::WindowFlow;

@@ -1,0 +1,90 @@
+//! The Chunnel that does the work of two.
+
+use crate::TlsUnlessLocalConnection;
+use bertha_chunnels::Tls;
+use bertha_core::{
+    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
+    Secured,
+};
+use bertha_local::{MaybeLocal, MaybeLocalConnection};
+
+/// Shared memory to peers of this machine, without a handshake and as they are; TLS to all others.
+///
+/// A local peer is the one that was asked for: the directory and the kernel vouch for its user instead of a certificate, also for
+/// clients of a server that requires certificates. Its messages leave the machine in no form, so nobody can record them; they are
+/// damaged by nothing, and arrive once.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(
+    guarantees(Authenticated, IntegrityChecked, AtMostOnce, ForwardSecret),
+    needs(Reliable, Ordered),
+    no_early_data
+)]
+pub struct TlsUnlessLocal {
+    tls: Tls,
+    maybe_local: MaybeLocal,
+}
+
+impl TlsUnlessLocal {
+    /// Does what `tls` above `maybe_local` would, but for TLS to local peers.
+    pub fn new(tls: Tls, maybe_local: MaybeLocal) -> Self {
+        Self { tls, maybe_local }
+    }
+}
+
+impl<Inner: Carries<Buf, Self> + Carries<Buf, MaybeLocal>> Chunnel<Inner> for TlsUnlessLocal {
+    type Connection = TlsUnlessLocalConnection<Inner>;
+
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        match self.maybe_local.connect_wrap(inner, context).await?.remote() {
+            Ok(inner) => {
+                let tls = self.tls.connect_wrap(inner, context).await?;
+                Ok(TlsUnlessLocalConnection::Remote(tls))
+            }
+            Err(local) => {
+                bind(&local, context).await?;
+                Ok(TlsUnlessLocalConnection::Local(local))
+            }
+        }
+    }
+}
+
+/// The hash of the agreement, and a key.
+const BINDING: usize = 64;
+
+/// As TLS does: compares over the local way what both ends have agreed on over the other one, which others can reach, and gives them a
+/// key for the messages about the connection, which take that way still.
+async fn bind<Inner>(
+    local: &MaybeLocalConnection<Inner>,
+    context: ConnectContext<'_, Inner>,
+) -> Result<(), Error>
+where
+    Inner: Connection<Data = Buf>,
+{
+    let transcript = context.transcript().unwrap_or_default();
+    let mut key = [0; 32];
+    if context.role() == Role::Client {
+        for part in key.as_chunks_mut::<8>().0 {
+            *part = local.base().runtime().random().to_ne_bytes();
+        }
+        let mut message = local.base().buffer(BINDING)?;
+        message.copy_from_slice(&[transcript, key].concat());
+        local.send(message).await?;
+    } else {
+        let message = local.recv().await?;
+        match message.split_first_chunk::<32>() {
+            Some((theirs, rest)) if *theirs == transcript && rest.len() == key.len() => {
+                key.copy_from_slice(rest)
+            }
+            _ => {
+                let what = "the two ends have not agreed on the same stack: somebody altered what they said";
+                return Err(Error::new(ErrorKind::Unauthenticated, what).at("TlsUnlessLocal"));
+            }
+        }
+    }
+    context.secured(Secured::new(key));
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Many messages over many connections, after which nothing is left of them.
+
+use crate::beside::{is_beside, run_beside};
+use crate::running::{config, run};
+use bertha_chunnels::{Reliable, Serialize};
+use bertha_core::{Addr, Connection, Datapath, Runtime, make_stack};
+use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp, spawn, usage};
+use bertha_negotiation::{Negotiate, Runs};
+use futures_util::future::join_all;
+use std::time::{Duration, Instant};
+
+/// How many messages: `scripts/caladan soak` has ten million.
+const MESSAGES: &str = "BERTHA_TEST_SOAK";
+const DEFAULT: u64 = 20_000;
+
+/// In so many rounds, each with new connections.
+const ROUNDS: u64 = 10;
+const CONNECTIONS: u64 = 20;
+
+/// Messages of a connection that are on their way.
+const WINDOW: u64 = 32;
+
+/// The growth of the process after the first round that is no leak: Caladan uses some 2,000 stacks in turn, each of which takes 8 KiB and more
+/// when it is first used.
+const GROWTH: u64 = 32 << 20;
+
+/// Has `messages` numbers echoed over `CONNECTIONS` connections at once.
+async fn round<S, D>(stack: impl Fn() -> S, datapath: impl Fn() -> D, messages: u64)
+where
+    S: Negotiate + 'static,
+    D: Datapath + Runs<S, Out: Connection<Data = u64>>,
+{
+    let mut incoming = stack().listen(datapath(), "10.77.0.2:0".parse::<Addr>().unwrap()).await.unwrap();
+    let to = incoming.local_addr();
+    let _listening = CaladanRuntime.spawn(async move {
+        while let Some(accepted) = incoming.next().await {
+            let served = accepted.unwrap();
+            spawn(async move {
+                let mut burst = Vec::new();
+                while served.recv_batch(&mut burst, 64).await.is_ok() {
+                    if served.send_batch(burst.drain(..)).await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    let asking = (0..CONNECTIONS).map(async |_| {
+        let connection = stack().connect(datapath(), to.clone()).await.unwrap();
+        let count = messages / CONNECTIONS;
+        for first in (0..count).step_by(WINDOW as usize) {
+            let window = first..count.min(first + WINDOW);
+            connection.send_batch(window.clone()).await.unwrap();
+            for number in window {
+                assert_eq!(connection.recv().await.unwrap(), number);
+            }
+        }
+        connection.close().await.unwrap();
+    });
+    join_all(asking).await;
+}
+
+/// The memory of this process, in bytes.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+async fn rounds() {
+    let messages = std::env::var(MESSAGES).map_or(DEFAULT, |text| text.parse().unwrap());
+    let (before, begin, mut after_one) = (usage(), Instant::now(), None);
+    for _ in 0..ROUNDS {
+        let half = messages / ROUNDS / 2;
+        round(|| make_stack!(Serialize::<u64>::new(), Reliable::new()), Caladan::new, half).await;
+        round(|| make_stack!(Serialize::<u64>::new()), Tcp::new, half).await;
+        let end = Instant::now() + Duration::from_secs(60);
+        while usage() != before {
+            assert!(Instant::now() < end, "{before:?} before, and {:?} a minute after a round", usage());
+            CaladanRuntime.sleep_until(CaladanRuntime.now() + Duration::from_millis(10)).await;
+        }
+        let resident = resident();
+        let first = *after_one.get_or_insert(resident);
+        assert!(
+            resident < first + GROWTH,
+            "{first} bytes after the first round, {resident} after a later one"
+        );
+    }
+    println!("{messages} messages in {:?}, {} bytes", begin.elapsed(), resident());
+}
+
+#[test]
+fn nothing_is_left_of_many_messages() {
+    run_beside("soak::inside", "simple", &[]);
+}
+
+#[test]
+#[ignore = "run by another test, as a process of its own"]
+fn inside() {
+    if is_beside() {
+        run(&config(2), rounds());
+    }
+}

@@ -1,0 +1,13 @@
+//! The key-value store with its YCSB client, file-transfer, and the example `echo`, built from the same sources over kernel UDP, and with one
+//! feature of `bertha` more over DPDK and over Caladan.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests panic to fail, and show what was measured"
+)]
+
+#[path = "../caladan/beside.rs"]
+mod beside;
+mod caladan;
+mod dpdk;
+mod programs;
