@@ -5,8 +5,9 @@ use crate::{Error, ErrorKind};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::Negotiate;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Scope, sleep, spawn};
+use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
 /// The most streams that an attacker keeps.
@@ -17,7 +18,7 @@ const STREAMS: usize = 4000;
 pub(super) enum Attack {
     /// None.
     Peace,
-    /// A recorded offer, so many times a second, from other addresses of 127.0.0.0/8 each time.
+    /// A recorded offer, so many times a second, from another address each time.
     Replays(u32),
     /// Streams, so many a second, on which nothing is sent.
     Silence(u32),
@@ -32,38 +33,80 @@ impl Attack {
         }
     }
 
-    /// Strikes in a thread of its own until `is_over`.
-    pub(super) fn begin<'scope>(
-        self,
-        scope: &'scope Scope<'scope, '_>,
-        server: SocketAddr,
-        offer: &'scope [u8],
-        is_over: &'scope AtomicBool,
-    ) -> Result<(), Error> {
+    /// Strikes in a thread of its own, over the kernel's sockets, from other addresses of 127.0.0.0/8.
+    pub(super) fn begin(self, server: SocketAddr, offer: &[u8]) -> Result<Underway, Error> {
         match self {
-            Self::Peace => {}
+            Self::Peace => Ok(Underway::default()),
             Self::Replays(rate) => {
-                let sockets = addresses()?;
-                scope.spawn(move || {
-                    at_rate(rate, is_over, |number| {
-                        // A message that the kernel does not take is lost, as on any way.
-                        let _ = sockets[number % sockets.len()].send_to(offer, server);
-                    });
-                });
+                let (sockets, offer) = (addresses()?, offer.to_vec());
+                Ok(Underway::at_rate(rate, move |number| {
+                    // A message that the kernel does not take is lost, as on any way.
+                    let _ = sockets[number % sockets.len()].send_to(&offer, server);
+                }))
             }
             Self::Silence(rate) => {
-                scope.spawn(move || {
-                    let mut kept = std::collections::VecDeque::new();
-                    at_rate(rate, is_over, |_| {
-                        kept.extend(TcpStream::connect_timeout(&server, Duration::from_millis(100)));
-                        if kept.len() > STREAMS {
-                            kept.pop_front();
-                        }
-                    });
-                });
+                let mut kept = std::collections::VecDeque::new();
+                Ok(Underway::at_rate(rate, move |_| {
+                    kept.extend(TcpStream::connect_timeout(&server, Duration::from_millis(100)));
+                    if kept.len() > STREAMS {
+                        kept.pop_front();
+                    }
+                }))
             }
         }
-        Ok(())
+    }
+}
+
+/// An attack, until it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Underway {
+    is_over: Arc<AtomicBool>,
+    attacker: Option<JoinHandle<()>>,
+}
+
+impl Underway {
+    fn at_rate(rate: u32, mut attack: impl FnMut(usize) + Send + 'static) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        let attacker = spawn(move || {
+            let mut pace = Pace::new();
+            while !over.load(Ordering::Relaxed) {
+                while let Some(number) = pace.next(rate) {
+                    attack(number);
+                }
+                sleep(Duration::from_millis(1));
+            }
+        });
+        Self { is_over, attacker: Some(attacker) }
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.attacker.take().map(JoinHandle::join);
+    }
+}
+
+/// When to strike.
+#[derive(Debug)]
+pub(super) struct Pace {
+    start: Instant,
+    made: u32,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self { start: Instant::now(), made: 0 }
+    }
+
+    /// The number of the strike that is due, at so many a second.
+    pub(super) fn next(&mut self, rate: u32) -> Option<usize> {
+        let is_due = f64::from(self.made) < self.start.elapsed().as_secs_f64() * f64::from(rate);
+        is_due.then(|| {
+            self.made += 1;
+            self.made as usize - 1
+        })
     }
 }
 
@@ -72,17 +115,6 @@ fn addresses() -> Result<Vec<UdpSocket>, Error> {
     let bind = |number: usize| UdpSocket::bind((Ipv4Addr::new(127, 10, (number % 250) as u8, 1), 0));
     let sockets: Result<Vec<_>, _> = (0..OFFERS).map(bind).collect();
     sockets.map_err(Error::while_doing(ErrorKind::Socket, "binding an attacker's socket"))
-}
-
-fn at_rate(rate: u32, is_over: &AtomicBool, mut attack: impl FnMut(usize)) {
-    let (start, mut made) = (Instant::now(), 0);
-    while !is_over.load(Ordering::Relaxed) {
-        while f64::from(made) < start.elapsed().as_secs_f64() * f64::from(rate) {
-            attack(made as usize);
-            made += 1;
-        }
-        sleep(Duration::from_millis(1));
-    }
 }
 
 /// An honest client's offer, which reaches no server.

@@ -1,9 +1,12 @@
-//! `bertha-bench flood`: honest clients of a server under attack, over the kernel's UDP and TCP on the loopback.
+//! `bertha-bench flood`: honest clients of a server under attack, over the kernel's UDP and TCP on the loopback, and over DPDK ports
+//! that share memory, with the attacker on the wire between them.
 //!
 //! The attacker has a thread of its own, server and honest clients one each. An honest client connects and exchanges one message; one that takes
 //! longer than a second counts as kept out.
 
 mod attack;
+#[cfg(feature = "dpdk")]
+mod wire;
 
 use crate::harness::{Effort, median, percentile, runtime};
 use crate::report::{Budget, Report};
@@ -14,7 +17,7 @@ use bertha_core::{Addr, Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_negotiation::{Credentials, Incoming, Negotiate, Runs, Settings, SharedKey};
 use bertha_ycsb::plot::{Spread, spreads};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::scope;
@@ -23,6 +26,9 @@ use tokio::time::{sleep, timeout};
 
 type Message = [u8; 8];
 type Layers = Stack<Serialize<Message>, Bottom>;
+
+/// The name of the rows over DPDK.
+const DPDK: &str = "DPDK UDP";
 
 /// The attacker's addresses.
 const OFFERS: usize = 500;
@@ -63,13 +69,41 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let offer = attack::recorded()?;
     let mut drawn = Vec::new();
     for attack in [Attack::Peace, Attack::Replays(200), Attack::Replays(20_000)] {
-        describe(&mut report, &mut drawn, "UDP", attack, &flooded(Udp::new(), attack, &offer, clients)?);
+        let served = flooded(Ends::local(Udp::new()), |server| attack.begin(server, &offer), clients)?;
+        describe(&mut report, &mut drawn, "UDP", attack, &served);
     }
     for attack in [Attack::Peace, Attack::Silence(40), Attack::Silence(400)] {
-        describe(&mut report, &mut drawn, "TCP", attack, &flooded(Tcp::new(), attack, &offer, clients)?);
+        let served = flooded(Ends::local(Tcp::new()), |server| attack.begin(server, &offer), clients)?;
+        describe(&mut report, &mut drawn, "TCP", attack, &served);
     }
+    over_dpdk(&mut report, &mut drawn, clients)?;
     report.draw("flood.svg", spreads("Time of an honest client to connect and receive an echo", &drawn))?;
     Ok(report)
+}
+
+/// The rows of DPDK, or the reason why they are missing.
+#[cfg(feature = "dpdk")]
+fn over_dpdk(report: &mut Report, drawn: &mut Vec<Spread>, clients: usize) -> Result<(), Error> {
+    let wire = match wire::Wire::open() {
+        Ok(wire) => wire,
+        Err(error) => {
+            report.skip(DPDK, &format!("not run: {error}"));
+            return Ok(());
+        }
+    };
+    // In peace first, when an offer is recorded.
+    for (attack, rate) in [(Attack::Peace, 0), (Attack::Replays(200), 200), (Attack::Replays(20_000), 20_000)]
+    {
+        let served = flooded(wire.ends(), |_| Ok(wire.replay(rate)), clients)?;
+        describe(report, drawn, DPDK, attack, &served);
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn over_dpdk(report: &mut Report, _: &mut Vec<Spread>, _: usize) -> Result<(), Error> {
+    report.skip(DPDK, "not run: built without it; `--features dpdk`, after `scripts/dpdk install`");
+    Ok(())
 }
 
 fn describe(report: &mut Report, drawn: &mut Vec<Spread>, over: &str, attack: Attack, served: &Served) {
@@ -82,15 +116,33 @@ fn describe(report: &mut Report, drawn: &mut Vec<Spread>, over: &str, attack: At
     drawn.extend(Spread::of(&name, &served.times));
 }
 
-/// Connects so many honest clients, one after the other, during a flood.
-fn flooded<D>(datapath: D, attack: Attack, offer: &[u8], clients: usize) -> Result<Served, Error>
+/// The datapaths of both ends, and where the server listens.
+struct Ends<D> {
+    server: D,
+    client: D,
+    at: Addr,
+}
+
+impl<D: Clone> Ends<D> {
+    /// On the loopback.
+    fn local(datapath: D) -> Self {
+        Self { server: datapath.clone(), client: datapath, at: (Ipv4Addr::LOCALHOST, 0).into() }
+    }
+}
+
+/// Connects so many honest clients, one after the other, during a flood, which ends when what `attack` gives is dropped.
+fn flooded<D, A>(
+    Ends { server, client, at }: Ends<D>,
+    attack: impl FnOnce(SocketAddr) -> Result<A, Error>,
+    clients: usize,
+) -> Result<Served, Error>
 where
     D: Runs<Layers, Out: Connection<Data = Message>> + Clone,
 {
     let (is_over, (tell, told)) = (AtomicBool::new(false), mpsc::channel());
     scope(|scope| {
-        let (serving, over) = (datapath.clone(), &is_over);
-        scope.spawn(move || serve(serving, &tell, over));
+        let over = &is_over;
+        scope.spawn(move || serve(server, at, &tell, over));
         let outcome = (|| {
             let served = told.recv().map_err(Error::while_doing(ErrorKind::Stalled, "starting a server"))?;
             let Addr::Ip(server) = served? else {
@@ -100,8 +152,8 @@ where
                 ));
             };
             let before = resident();
-            attack.begin(scope, server, offer, &is_over)?;
-            let times = runtime()?.block_on(connect_all(datapath, server.into(), clients))?;
+            let _attack = attack(server)?;
+            let times = runtime()?.block_on(connect_all(client, server.into(), clients))?;
             Ok(Served { times, all: clients, grown: resident() - before })
         })();
         is_over.store(true, Ordering::Relaxed);
@@ -110,12 +162,12 @@ where
 }
 
 /// Echoes to all clients until `is_over`.
-fn serve<D>(datapath: D, tell: &mpsc::Sender<Result<Addr, Error>>, is_over: &AtomicBool)
+fn serve<D>(datapath: D, at: Addr, tell: &mpsc::Sender<Result<Addr, Error>>, is_over: &AtomicBool)
 where
     D: Runs<Layers, Out: Connection<Data = Message>>,
 {
     let serving = async {
-        let listening = stack().listen(datapath, (Ipv4Addr::LOCALHOST, 0)).settings(settings());
+        let listening = stack().listen(datapath, at).settings(settings());
         let incoming =
             listening.await.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server"));
         match incoming {
@@ -190,8 +242,17 @@ mod tests {
         let offer = attack::recorded().unwrap();
         assert_eq!(offer.first(), Some(&1), "an offer");
         for attack in [Attack::Peace, Attack::Replays(200)] {
-            let served = flooded(Udp::new(), attack, &offer, 3).unwrap();
+            let served = flooded(Ends::local(Udp::new()), |server| attack.begin(server, &offer), 3).unwrap();
             assert_eq!((served.times.len(), served.all), (3, 3), "{}", attack.name());
         }
+    }
+
+    #[test]
+    fn the_rows_of_dpdk_are_there_or_say_why_they_are_not() {
+        let (mut report, mut drawn) = (Report::new("flood"), Vec::new());
+        over_dpdk(&mut report, &mut drawn, 3).unwrap();
+        let says = |text: &str| report.rows().iter().any(|row| row.name.contains(text));
+        assert!(says("DPDK UDP, 20000 replayed offers a second, p99") != says("DPDK UDP (skipped: not run"));
+        assert!(report.is_within_budget(), "{:?}", report.rows());
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn run(transport: Transport, load: Load) -> Result<(), Error> {
     macro_rules! both {
         ($stack:expr, $datapath:expr) => {{
             let (tell, told) = oneshot::channel();
-            let serving = async {
+            let serving = async move {
                 let mut incoming = $stack.listen($datapath, ANY).await?;
                 let _ = tell.send(incoming.local_addr());
                 match incoming.next().await.transpose()? {
@@ -34,7 +34,7 @@ pub(super) fn run(transport: Transport, load: Load) -> Result<(), Error> {
                     None => Ok(()),
                 }
             };
-            let calling = async {
+            let calling = async move {
                 let Ok(server) = told.await else { return Ok(()) };
                 let connection = $stack.connect($datapath, server).await?;
                 ask(&connection, load).await?;

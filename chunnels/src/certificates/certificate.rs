@@ -9,6 +9,8 @@ pub(super) struct Certificate<'a> {
     /// A Name, as are all names here.
     issuer: &'a [u8],
     subject: &'a [u8],
+    /// The first and the last moment of its time.
+    pub(super) validity: &'a [u8],
     /// The extensions, one SEQUENCE each.
     extensions: &'a [u8],
 }
@@ -31,7 +33,7 @@ impl<'a> Certificate<'a> {
         let serial = expect(&mut fields, INTEGER)?;
         let _algorithm = expect(&mut fields, SEQUENCE)?;
         let issuer = expect(&mut fields, SEQUENCE)?;
-        let _validity = expect(&mut fields, SEQUENCE)?;
+        let validity = expect(&mut fields, SEQUENCE)?;
         let subject = expect(&mut fields, SEQUENCE)?;
         let _public_key = expect(&mut fields, SEQUENCE)?;
         let mut extensions = &[][..];
@@ -40,7 +42,7 @@ impl<'a> Certificate<'a> {
                 extensions = expect(&mut content, SEQUENCE)?;
             }
         }
-        Some(Self { serial, issuer, subject, extensions })
+        Some(Self { serial, issuer, subject, validity, extensions })
     }
 
     /// Whether it may issue certificates (RFC 5280, section 4.2.1.9).

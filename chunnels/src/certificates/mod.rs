@@ -9,8 +9,10 @@
 //! the session of an earlier one (RFC 8446, section 2.2) with a new key exchange, so resumed connections are forward secret
 //! as well. Sessions belong to one value of a Chunnel and its clones: another trust, another name or a
 //! [reload](TlsIdentity::reload) begins without any. What the other end proved is checked again when a session is resumed, so
-//! a certificate that has expired since is refused. No data is sent early.
+//! a certificate that has expired since is refused; signatures that were found good under the same trust and the same revocation lists are
+//! not verified once more. No data is sent early.
 
+mod accepted;
 mod believed;
 pub(crate) mod binding;
 mod certificate;
@@ -22,6 +24,7 @@ mod pem;
 pub(crate) mod refusal;
 pub(crate) mod side;
 mod trust;
+mod validity;
 mod verifier;
 
 pub use identity::TlsIdentity;

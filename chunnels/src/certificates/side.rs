@@ -1,5 +1,6 @@
 //! The configuration of `rustls` for one end, which all its connections share.
 
+use super::accepted::AcceptedChains;
 use super::verifier::Verifier;
 use super::{TlsIdentity, Trust, invalid, provider};
 use bertha_core::{Error, ErrorKind, PeerIdentity};
@@ -47,6 +48,8 @@ enum RoleInTls {
 struct Built {
     key: Option<Arc<CertifiedKey>>,
     verifier: Option<Arc<Verifier>>,
+    /// Those of the verifier.
+    accepted: Arc<AcceptedChains>,
     config: Config,
 }
 
@@ -144,7 +147,13 @@ impl Side {
             RoleInTls::Client(name) => Some(name),
             RoleInTls::Server => None,
         };
-        verifier.check(first, rest, name, UnixTime::now())
+        let now = UnixTime::now();
+        if built.accepted.are_still_accepted(chain, now) {
+            return Ok(());
+        }
+        verifier.check(first, rest, name, now)?;
+        built.accepted.remember(chain);
+        Ok(())
     }
 
     /// The identity of the other end, in the certificates that a verified handshake has shown; a raw public key takes the place of
@@ -186,7 +195,7 @@ impl Side {
                 return Err(Error::new(ErrorKind::Invalid, what));
             }
         };
-        Ok(Built { key, verifier, config })
+        Ok(Built { key, verifier, accepted: Arc::default(), config })
     }
 }
 

@@ -21,6 +21,8 @@
 //! # }
 //! ```
 //!
+//! [`LengthFramed::over`] makes a datapath of messages of any datapath of bytes, over which stacks are negotiated.
+//!
 //! The end of the stream between two messages is [`Closed`](bertha_core::ErrorKind::Closed); within one, or where bytes do not follow
 //! the format so that no later message can be found, it is [`Reset`](bertha_core::ErrorKind::Reset). Sending goes on after it, since
 //! the peer may have ended its own half alone. `close` ends this half of the stream behind the last message.
@@ -28,6 +30,7 @@
 #[cfg(feature = "codec")]
 mod codec;
 mod connection;
+mod datapath;
 mod format;
 mod framed;
 mod length;
@@ -38,6 +41,7 @@ mod tests;
 #[cfg(feature = "codec")]
 pub use codec::{CodecDecoder, CodecFormat, CodecFramed};
 pub use connection::FramedConnection;
+pub use datapath::{LengthFramedDatapath, LengthFramedListener};
 pub use format::{Deframe, Framing};
 pub use framed::Framed;
 pub use length::{LengthDecoder, LengthFormat, LengthFramed};

@@ -2,6 +2,7 @@
 
 use super::schedule::MacKey;
 use std::fmt;
+use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// Random bits for one answer.
@@ -35,6 +36,20 @@ impl Fresh {
 impl fmt::Debug for Fresh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Fresh(..)")
+    }
+}
+
+/// The fresh values for offers on one base connection: as long as this is kept, the same ones for the same offer. So a client whose offer
+/// comes again, since the server had to forget it, gets the answer that it has already.
+///
+/// It must not outlast the wait for these clients: whoever recorded an offer and its confirmation could repeat both.
+#[derive(Debug, Default)]
+pub(crate) struct FreshByOffer(OnceLock<MacKey>);
+
+impl FreshByOffer {
+    /// Those of the offer with this hash. The bits have to be unpredictable.
+    pub(crate) fn of(&self, offer: &[u8; 32], random: impl FnMut() -> u64) -> Fresh {
+        Fresh::derive(self.0.get_or_init(|| seed(random)), offer)
     }
 }
 

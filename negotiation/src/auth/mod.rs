@@ -42,7 +42,7 @@ pub use early::claim;
 #[cfg(test)]
 pub(crate) use early::early_in;
 pub(crate) use early::with_early;
-pub(crate) use fresh::seed;
+pub(crate) use fresh::{FreshByOffer, seed};
 pub(crate) use offering::Offering;
 pub(crate) use proof::offer_hash;
 pub(crate) use schedule::{Keyed, MAC, MacKey, hash};

@@ -190,7 +190,8 @@ impl Handshake {
         with_early(offer, claim, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
     }
 
-    fn current(&self) -> &[u8] {
+    /// The offer as it is sent at the moment, with a cookie if there is one.
+    pub(crate) fn current(&self) -> &[u8] {
         self.returned.as_deref().unwrap_or(self.offering.message())
     }
 

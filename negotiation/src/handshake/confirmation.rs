@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// The number of offers with different ids that are kept for one address. More than one, so that a replayed offer does
-/// not push out the one that its owner makes.
+/// not push out the one that its owner makes. Whoever has recorded more of them pushes it out; then the owner is asked, and makes it again
+/// together with its confirmation.
 pub(crate) const CANDIDATES: usize = 4;
 
 /// The longest pause between two unprompted answers.
@@ -35,6 +36,8 @@ pub struct ConfirmationWait {
 pub enum Step {
     /// Nothing: it is dropped and counted.
     Drop,
+    /// It is of a connection that is no candidate, perhaps since others have taken its place: [ask](super::question) its sender.
+    Unknown(Buf),
     /// It was kept, or is of no consequence.
     Kept,
     /// A new offer, which brings its own credit: decide it, and [`add`](ConfirmationWait::add) it if it is accepted.
@@ -92,11 +95,11 @@ impl ConfirmationWait {
                 Step::Drop
             };
         }
-        self.credit.receive(message.len());
         let Some((kind, tag)) = wire::header(&message) else { return Step::Drop };
         let Some(at) = self.candidates.iter().position(|(it, _)| Tag::of(it.id) == tag) else {
-            return Step::Drop;
+            return Step::Unknown(message);
         };
+        self.credit.receive(message.len());
         match kind {
             Kind::Confirm if self.candidates[at].0.is_confirmed_by(&message) => {
                 let Some((confirmed, overtaken)) = self.candidates.remove(at) else { return Step::Drop };

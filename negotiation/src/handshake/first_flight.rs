@@ -56,6 +56,11 @@ pub enum Flight {
 }
 
 impl FirstFlight {
+    /// The offer, without messages.
+    pub(crate) fn offer(&self) -> &[u8] {
+        self.handshake.current()
+    }
+
     /// A first flight of `handshake` with a ticket of the server, over a base connection that carries `mtu` bytes. Its offer waits for a message for
     /// `delay`, and takes at most `most` of them.
     pub fn new(

@@ -46,5 +46,5 @@ pub use replay_filter::{Freshness, ReplayFilter};
 pub(crate) use requirements::check_layers;
 pub use requirements::{Requirements, check_picks, check_possible};
 pub use server::{Accepted, Decision, EarlyData, Terms, decide};
-pub(crate) use server::{CLOSE_ALLOWANCE, decide_hashed, is_flight, takes_early_data, unknown};
+pub(crate) use server::{CLOSE_ALLOWANCE, decide_hashed, is_flight, question, takes_early_data, unknown};
 pub use ticket::{HeldTicket, Tickets};

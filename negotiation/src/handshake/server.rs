@@ -137,11 +137,20 @@ pub(crate) fn unknown(message: &[u8], credentials: &Credentials, path: &[u8]) ->
         // The client can't believe a server that has no keys; what that says would be answered for ever.
         Kind::KeepAlive if wire::is_proven(message) => credentials.reset(tag, message, path)?,
         Kind::Data | Kind::KeepAlive => plain(Kind::Reset)?,
+        Kind::Confirm if credentials.is_some() => plain(Kind::Reset)?,
         Kind::Close if credentials.is_some() => plain(Kind::Reset)?,
         Kind::Close => plain(Kind::CloseSeen)?,
         _ => return None,
     };
     (reply.len() <= message.len()).then_some(reply)
+}
+
+/// The question to a client with credentials that takes itself for connected and may have been a candidate for it: whether it is there. Never
+/// an end that the client has to believe, and never longer than the message received.
+pub(crate) fn question(message: &[u8], credentials: &Credentials) -> Option<Vec<u8>> {
+    let (kind, _) = wire::header(message)?;
+    let may_ask = credentials.is_some() && kind != Kind::KeepAlive;
+    may_ask.then(|| unknown(message, credentials, &[]))?
 }
 
 /// `whole` is the received message: `message` itself, or a larger one around it.

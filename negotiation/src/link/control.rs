@@ -3,10 +3,14 @@
 use super::replacement::Replacement;
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
-use crate::handshake::{path, unknown};
+use crate::handshake::{path, question, unknown};
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::PoisonError;
+use std::time::Instant;
+
+/// How often a client makes its offer again when a server asks.
+const MOST_OFFERS: u8 = 8;
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Deals with a message that is not data of this connection.
@@ -16,7 +20,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let is_ours = tag == Tag::of(self.id);
         match kind {
             Kind::Offer | Kind::Returned | Kind::Early => self.on_offer(message).await,
-            Kind::Confirm => self.on_confirm(&message),
+            Kind::Confirm => self.on_confirm(&message, is_ours).await,
             Kind::KeepAlive if is_ours && self.session().is_keep_alive(&message) => self.on_keep_alive(),
             Kind::Close if is_ours => self.on_close(&message, tag).await,
             Kind::Reset if is_ours && self.session().asks_for_keep_alive(&message) => {
@@ -41,6 +45,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let Some(replacement) = &self.replacement else { return self.count_dropped() };
         let (is_kept, reply) = match replacement.take(header, message, self.settings.early_messages) {
             Ok(taken) => (taken.is_kept, taken.reply),
+            Err(message) if replacement.may_have_forgotten(&message) => {
+                (false, question(&message, &self.settings.credentials))
+            }
             Err(message) => {
                 let path = path(&self.base.base().local_addr(), &self.base.base().peer_addr());
                 (false, unknown(&message, &self.settings.credentials, &path))
@@ -84,17 +91,21 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    fn on_confirm(&self, message: &[u8]) {
+    async fn on_confirm(&self, message: &[u8], is_ours: bool) {
         if self.is_confirmed_by(message) {
             return;
         }
-        let is_handed_over = self.replacement.as_ref().is_some_and(|replacement| {
-            !self.is_client_there(replacement) && replacement.hand_over(message, &self.base)
-        });
-        if is_handed_over {
+        let Some(replacement) = &self.replacement else { return self.count_dropped() };
+        if !self.is_client_there(replacement) && replacement.hand_over(message, &self.base) {
             self.liveness.end(End::Reset);
-        } else {
-            self.count_dropped();
+            return;
+        }
+        self.count_dropped();
+        if !is_ours
+            && replacement.may_have_forgotten(message)
+            && let Some(question) = question(message, &self.settings.credentials)
+        {
+            self.transmit_bytes(&question).await;
         }
     }
 
@@ -124,7 +135,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     async fn on_repeated_answer(&self, message: &[u8]) {
-        let Some(Agreed::Client { answer, confirm, early }) = self.agreed.get() else {
+        let Some(Agreed::Client { answer, confirm, early, .. }) = self.agreed.get() else {
             return self.count_dropped();
         };
         let number = match self.session().has_credentials() {
@@ -142,21 +153,30 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Shows a server that does not know this connection, or pretends so, that the client is there; not more often than an
-    /// offer is repeated, since anybody that has seen the tag can ask.
+    /// offer is repeated, since anybody that has seen the tag can ask. A server that has forgotten the offer before it was confirmed gets it
+    /// again, with the confirmation right behind it, so that nobody's offers come between; one that has forgotten the connection ends it.
     async fn on_question(&self) {
         let now = self.base.base().runtime().now();
-        let is_first = {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_first = asked.is_none_or(|asked| now >= asked + self.settings.repeat_after);
-            if is_first {
-                *asked = Some(now);
-            }
-            is_first
-        };
-        match is_first {
-            true => self.send_keep_alive().await,
-            false => self.count_dropped(),
+        let Some(questions) = self.take_question(now) else { return self.count_dropped() };
+        self.send_keep_alive().await;
+        if let Some(Agreed::Client { offer, confirm: Some(number), .. }) = self.agreed.get()
+            && !offer.is_empty()
+            && questions <= MOST_OFFERS
+        {
+            self.transmit_bytes(offer).await;
+            self.send_confirm(*number).await;
         }
+    }
+
+    /// The server asks. Returns how often it has, unless that was just before.
+    fn take_question(&self, now: Instant) -> Option<u8> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.last.is_some_and(|last| now < last + self.settings.repeat_after) {
+            return None;
+        }
+        asked.last = Some(now);
+        asked.count = asked.count.saturating_add(1);
+        Some(asked.count)
     }
 
     pub(super) async fn send_confirm(&self, number: u64) {

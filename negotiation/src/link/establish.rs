@@ -61,6 +61,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
     }
     session.add_forged(handshake.forged());
     let encoded = if session.has_credentials() { encoded.to_vec() } else { Vec::new() };
+    let offer = if session.has_credentials() { handshake.current().to_vec() } else { Vec::new() };
     let now = runtime.now();
     let link = Link::new(Start {
         base: Arc::new(base),
@@ -69,7 +70,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
         early,
         has_to_answer: false,
         session: session.clone(),
-        agreed: Agreed::Client { answer: encoded, confirm: answer.confirm, early: 0 },
+        agreed: Agreed::Client { offer, answer: encoded, confirm: answer.confirm, early: 0 },
         listener: None,
         unproven: None,
         settings: settings.clone(),

@@ -29,7 +29,7 @@ fn plain_link(sim: &Sim) -> Link<impl Connection<Data = Buf> + use<>> {
         early: Default::default(),
         has_to_answer: false,
         session: Arc::new(Session::unknown()),
-        agreed: Agreed::Client { answer: Vec::new(), confirm: None, early: 0 },
+        agreed: Agreed::Client { offer: Vec::new(), answer: Vec::new(), confirm: None, early: 0 },
         listener: None,
         unproven: None,
         idle_timeout: settings.idle_timeout,

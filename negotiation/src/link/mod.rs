@@ -83,12 +83,20 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     unproven: Option<Unproven>,
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
     in_setup: AtomicBool,
-    /// When the server last asked for a sign of life.
-    asked: Mutex<Option<Instant>>,
+    /// The server's questions for a sign of life.
+    asked: Mutex<Asked>,
     dropped: Arc<AtomicU64>,
     settings: Arc<Settings>,
     /// The time-out that both ends agreed on; the settings hold the one that this end asked for.
     idle_timeout: Duration,
+}
+
+/// A server's questions, which anybody can ask that has seen the tag.
+#[derive(Default)]
+struct Asked {
+    last: Option<Instant>,
+    /// How many there were.
+    count: u8,
 }
 
 /// The message that is repeated if the peer repeats itself.
@@ -102,6 +110,9 @@ pub(crate) enum Agreed {
     },
     /// The client's confirmation, if the answer asked for it.
     Client {
+        /// The offer, for a server that has had to forget it before it was confirmed; kept only with credentials, and if no messages went
+        /// with it.
+        offer: Vec<u8>,
         /// The encoded answer; kept only if it has a proof, and is recognised by its bytes.
         answer: Vec<u8>,
         /// The number that the answer asked for.
@@ -200,7 +211,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             replacement: None,
             unproven: None,
             in_setup: AtomicBool::new(false),
-            asked: Mutex::new(None),
+            asked: Mutex::default(),
             dropped: Arc::default(),
             settings,
             idle_timeout,

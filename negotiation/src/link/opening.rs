@@ -382,7 +382,10 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             session.add_forged(opening.flight().forged());
         }
         let encoded = if session.has_credentials() { encoded.to_vec() } else { Vec::new() };
-        (session, Agreed::Client { answer: encoded, confirm: answer.confirm, early: answer.early })
+        let is_kept = session.has_credentials() && answer.early == 0;
+        let opening = self.0.opening.as_ref().filter(|_| is_kept);
+        let offer = opening.map(|opening| opening.flight().offer().to_vec()).unwrap_or_default();
+        (session, Agreed::Client { offer, answer: encoded, confirm: answer.confirm, early: answer.early })
     }
 }
 

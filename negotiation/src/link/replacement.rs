@@ -1,9 +1,9 @@
 //! A client that restarted on its port, and the connection that is still there from its earlier life.
 
 use crate::Fresh;
-use crate::auth::{MacKey, seed};
+use crate::auth::FreshByOffer;
 use crate::handshake::{Accepted, CANDIDATES, Credit, Overtaken};
-use crate::wire::{Kind, Tag};
+use crate::wire::{Kind, Tag, header};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -44,7 +44,7 @@ pub(super) struct Replacement<C> {
     /// Made when it is first needed.
     slot: OnceLock<Arc<CandidateSlot>>,
     /// From which the numbers come, so that a repeated offer gets the same answer.
-    secret: OnceLock<MacKey>,
+    fresh: FreshByOffer,
     /// When the client's last sign of life came.
     heard: Mutex<Instant>,
 }
@@ -95,7 +95,7 @@ impl CandidateSlot {
 impl<C: Connection<Data = Buf>> Replacement<C> {
     /// For a client that is there now.
     pub(super) fn new(listener: Sender<FromLink<C>>, now: Instant) -> Self {
-        Self { listener, slot: OnceLock::new(), secret: OnceLock::new(), heard: Mutex::new(now) }
+        Self { listener, slot: OnceLock::new(), fresh: FreshByOffer::default(), heard: Mutex::new(now) }
     }
 
     /// A sign of life of the client has arrived.
@@ -107,6 +107,16 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
     pub(super) fn was_heard(&self, now: Instant, time: Duration) -> bool {
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         now.saturating_duration_since(heard) < time
+    }
+
+    /// Whether so many have wanted the base that the sender of this message may have been one of them.
+    pub(super) fn may_have_forgotten(&self, message: &[u8]) -> bool {
+        let is_full = self.candidates().is_some_and(|slot| slot.len() == CANDIDATES);
+        is_full && header(message).is_some_and(|(_, tag)| !self.is_candidate(tag))
+    }
+
+    fn is_candidate(&self, tag: Tag) -> bool {
+        self.candidates().is_some_and(|slot| slot.iter().any(|it| Tag::of(it.accepted.id) == tag))
     }
 
     /// The candidates, if there were any.
@@ -125,8 +135,7 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
             return candidate.reply().ok_or(()).map(Some);
         }
         drop(slot);
-        let secret = self.secret.get_or_init(|| seed(|| base.base().runtime().random()));
-        let fresh = Fresh::derive(secret, hash);
+        let fresh = self.fresh.of(hash, || base.base().runtime().random());
         let asked = FromLink::Offered {
             base: base.clone(),
             offer,

@@ -1,9 +1,10 @@
 //! Waiting until a client has shown that it made its offer just now.
 
 use super::server::{Admitted, Server, reply_with};
-use crate::handshake::{Accepted, ConfirmationWait, Credit, Step};
+use crate::Runs;
+use crate::auth::FreshByOffer;
+use crate::handshake::{Accepted, ConfirmationWait, Credit, Step, question};
 use crate::shortage::or_lost;
-use crate::{Fresh, Runs};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
@@ -22,6 +23,7 @@ where
         base: &D::Connection,
         first: Accepted,
         credit: Credit,
+        fresh: &FreshByOffer,
     ) -> Option<(Accepted, VecDeque<Buf>)> {
         let _unconfirmed = (credit != Credit::UNLIMITED).then(|| self.admissions.unconfirmed.take());
         let (runtime, settings) = (base.base().runtime(), &self.settings);
@@ -46,14 +48,22 @@ where
             };
             match pending.handle(message) {
                 Step::Drop => self.count_dropped(),
+                Step::Unknown(message) => {
+                    self.count_dropped();
+                    if let Some(question) = question(&message, &settings.credentials) {
+                        reply_with(base, &question).await;
+                    }
+                }
                 Step::Kept => {}
                 Step::Repeat(reply) => reply_with(base, &reply).await,
                 Step::Confirmed(accepted, early) => return Some((*accepted, early)),
                 Step::Decide(offer) => {
-                    let fresh = Fresh::draw(|| runtime.random());
                     // A refusal went out; it does not end the wait for the others.
-                    let Ok(Some(Admitted { accepted, credit, .. })) =
-                        self.decide(runtime.now(), base, &offer, Some(fresh)).await
+                    let Ok(Some(Admitted { accepted, credit, .. })) = self
+                        .decide(runtime.now(), base, (&offer, true), |hash| {
+                            fresh.of(hash, || runtime.random())
+                        })
+                        .await
                     else {
                         continue;
                     };

@@ -1,7 +1,7 @@
 //! A server's work for one client.
 
 use super::admission::Admissions;
-use crate::auth::{offer_hash, seed};
+use crate::auth::{FreshByOffer, offer_hash, seed};
 use crate::deadline::within;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::{
@@ -91,6 +91,8 @@ pub(super) struct Unconfirmed<C> {
     pub(super) accepted: Box<Accepted>,
     /// The bytes that may still be sent to its address.
     pub(super) credit: Credit,
+    /// From which its answer was made.
+    fresh: FreshByOffer,
 }
 
 /// A client whose stack can be built.
@@ -172,7 +174,9 @@ where
         message: Buf,
     ) -> Outcome<D::Connection, D::Out> {
         let now = base.base().runtime().now();
-        let admitted = match self.decide(now, &base, &message, None).await {
+        let fresh = FreshByOffer::default();
+        let random = || base.base().runtime().random();
+        let admitted = match self.decide(now, &base, (&message, false), |hash| fresh.of(hash, random)).await {
             Ok(Some(admitted)) => admitted,
             Ok(None) => return Outcome::Nothing,
             Err((id, error)) => return Outcome::Refused { id, error },
@@ -188,16 +192,16 @@ where
                 let overtaken = VecDeque::new();
                 Outcome::Entering(Entering { base, accepted, overtaken, credit, has_to_answer })
             }
-            false => Outcome::Unconfirmed(Unconfirmed { base, accepted, credit }),
+            false => Outcome::Unconfirmed(Unconfirmed { base, accepted, credit, fresh }),
         }
     }
 
     /// Waits until a client has confirmed.
     pub(super) async fn confirm(
         self: Arc<Self>,
-        Unconfirmed { base, accepted, credit }: Unconfirmed<D::Connection>,
+        Unconfirmed { base, accepted, credit, fresh }: Unconfirmed<D::Connection>,
     ) -> Outcome<D::Connection, D::Out> {
-        match self.confirmation(&base, *accepted, credit).await {
+        match self.confirmation(&base, *accepted, credit, &fresh).await {
             Some((accepted, overtaken)) => {
                 Outcome::Entering(Entering::confirmed(base, Box::new(accepted), overtaken))
             }
@@ -233,7 +237,7 @@ where
         fresh: Fresh,
         slot: Arc<CandidateSlot>,
     ) -> Outcome<D::Connection, D::Out> {
-        match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
+        match self.decide(base.base().runtime().now(), &base, (&offer, true), |_| fresh).await {
             Ok(Some(Admitted { accepted, mut credit, .. })) => {
                 credit.spend(accepted.reply.len());
                 let reply = slot.take(accepted, credit);
@@ -245,14 +249,14 @@ where
         }
     }
 
-    /// Decides about a message, and replies to it unless it is accepted. A refused client comes with its id. With `fresh` the
-    /// client has to confirm before its stack is built, without it only if need be.
+    /// Decides about a message, and replies to it unless it is accepted. A refused client comes with its id. If it `confirms`, its stack is
+    /// built after that, else only if need be. `fresh` gives the numbers for an offer.
     pub(super) async fn decide(
         &self,
         now: Instant,
         base: &D::Connection,
-        message: &[u8],
-        fresh: Option<Fresh>,
+        (message, confirms): (&[u8], bool),
+        fresh: impl FnOnce(&[u8; 32]) -> Fresh + Send,
     ) -> Result<Option<Admitted>, (u64, Error)> {
         let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
         let is_offer = hash.is_some();
@@ -263,14 +267,12 @@ where
         };
         let is_unproven = credit != Credit::UNLIMITED;
         let may_be_anybody = is_unproven && self.admissions.builds_after_confirmation();
-        let was_fresh = fresh.is_some();
-        let confirms_first = was_fresh || may_be_anybody || self.settings.credentials.is_some();
-        let draw = || Fresh::draw(|| base.base().runtime().random());
-        let fresh = fresh.or_else(|| (is_offer && (confirms_first || is_unproven)).then(draw));
+        let confirms_first = confirms || may_be_anybody || self.settings.credentials.is_some();
+        let fresh = hash.as_ref().filter(|_| confirms_first || is_unproven).map(fresh);
         let early_data = match &hash {
             Some(hash) if self.settings.early_data && is_flight(message) => {
                 match self.admissions.remembered(now, hash) {
-                    Freshness::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
+                    Freshness::New if confirms || may_be_anybody => EarlyData::Confirmed,
                     Freshness::New => EarlyData::AtOnce,
                     Freshness::Full => EarlyData::Refused,
                     Freshness::Spent => EarlyData::Spent,

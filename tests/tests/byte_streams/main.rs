@@ -3,6 +3,7 @@
 
 mod accepting;
 mod conformance_catches;
+mod framed_datapath;
 mod http;
 mod over_everything;
 mod place;

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod attack;
+mod attack_candidates;
 mod attack_early;
 mod attack_flood;
 mod attack_flood_secured;

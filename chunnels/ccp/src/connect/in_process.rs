@@ -32,6 +32,8 @@ struct Queue {
     /// Whether the agent has handled all it took, and waits for more.
     is_idle: bool,
     is_closed: bool,
+    /// Whether the datapath waits for the agent.
+    is_lockstep: bool,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +45,6 @@ struct Shared {
 #[derive(Debug)]
 struct Local {
     shared: Arc<Shared>,
-    pace: Pace,
 }
 
 impl Link for Local {
@@ -58,7 +59,7 @@ impl Link for Local {
         }
         queue.messages.push_back(message.to_vec());
         self.shared.changed.notify_all();
-        if self.pace == Pace::Lockstep {
+        if queue.is_lockstep {
             let is_busy =
                 |queue: &mut Queue| !queue.is_closed && (!queue.messages.is_empty() || !queue.is_idle);
             self.shared.changed.wait_while_for(&mut queue, is_busy, PATIENCE);
@@ -77,7 +78,9 @@ pub struct AgentEnd {
 /// A datapath, and the agent's end of its link.
 pub(crate) fn in_process(pace: Pace) -> (Arc<Datapath>, AgentEnd) {
     let shared = Arc::new(Shared::default());
-    let datapath = Datapath::new(Local { shared: shared.clone(), pace });
+    let datapath = Datapath::new(Local { shared: shared.clone() });
+    // Only now: the datapath has announced itself, and there is no agent yet that could hear it.
+    shared.queue.lock().is_lockstep = pace == Pace::Lockstep;
     let agent = AgentEnd { shared, datapath: Arc::downgrade(&datapath) };
     (datapath, agent)
 }

@@ -1,0 +1,32 @@
+//! An HTTP front by hyper, over whatever carries bytes: `http 127.0.0.1:8080`, `http unix:/tmp/front.sock`.
+
+use bertha::core::Listener;
+use bertha::io::ByteStream;
+use bertha::kernel::{Tcp, UnixStream};
+use bertha::{Addr, Chunk, Datapath, Error};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
+
+async fn hello(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    Ok(Response::new(Full::from(format!("hello from {}\n", request.uri().path()))))
+}
+
+async fn serve(datapath: impl Datapath<Chunk>, on: Addr) -> Result<(), Error> {
+    let listener = datapath.listen(on).await?;
+    loop {
+        let client = TokioIo::new(ByteStream::new(listener.accept().await?));
+        // A client that fails ends its own connection alone.
+        tokio::spawn(http1::Builder::new().serve_connection(client, service_fn(hello)));
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    match std::env::args().nth(1).unwrap_or("127.0.0.1:8080".into()).parse()? {
+        on @ Addr::Unix(_) => serve(UnixStream::new().bytes(), on).await,
+        on => serve(Tcp::new().bytes(), on).await,
+    }
+}

@@ -1,0 +1,116 @@
+//! One algorithm of portus drives a flow of `bertha-ccp` and one of a datapath built on libccp to the same windows.
+
+use bertha_ccp::{Ccp, Pace, algorithms};
+use bertha_chunnels::congestion::{Ack, Algorithm, Flow};
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use libccp::{CongestionOps, Connection, DatapathBuilder, DatapathOps, FlowInfo, Primitives};
+use portus::ipc::chan::Socket;
+use portus::ipc::{BackendBuilder, Blocking};
+use portus::{CCPHandle, RunBuilder};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+const PACKET: u32 = 1_352;
+
+/// What ten packets lead to: as initial windows are.
+const INITIAL: u32 = 13_520;
+
+/// The acknowledgements: all alike, but for losses now and then. A round trip is a microsecond, so that each ends one.
+fn losses() -> impl Iterator<Item = u32> {
+    (0..200).map(|at| if at % 37 == 36 { 2 } else { 0 })
+}
+
+fn ours() -> Vec<u64> {
+    let (ccp, end) = Ccp::in_process(Pace::Lockstep);
+    let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithms::NewReno);
+    let agent = agent.spawn_thread().run().unwrap();
+    let mut control = ccp.start(u64::from(PACKET));
+    let windows = losses().enumerate().map(|(at, lost)| {
+        let ack = Ack {
+            bytes_acked: u64::from(PACKET),
+            packets_acked: 1,
+            lost_pkts_sample: u64::from(lost),
+            now: Duration::from_micros(100 * (at as u64 + 1)),
+            ..Ack::default()
+        };
+        control.on_ack(&ack, &Flow { rtt_sample_us: 1, ..Flow::default() });
+        control.window()
+    });
+    let windows = windows.collect();
+    stop(agent);
+    windows
+}
+
+fn stop(agent: CCPHandle) {
+    agent.kill();
+    agent.wait().unwrap_or_default();
+}
+
+/// With the number of messages.
+struct ToAgent(Sender<Vec<u8>>, Arc<AtomicU64>);
+
+impl DatapathOps for ToAgent {
+    fn send_msg(&mut self, message: &[u8]) {
+        self.1.fetch_add(1, Relaxed);
+        // An agent that has stopped hears no more.
+        let _ = self.0.send(message.to_vec());
+    }
+}
+
+struct Window(u32);
+
+impl CongestionOps for Window {
+    fn set_cwnd(&mut self, window: u32) {
+        self.0 = window;
+    }
+
+    fn set_rate_abs(&mut self, _: u32) {}
+}
+
+fn answer(from: &Receiver<Vec<u8>>) -> Vec<u8> {
+    from.recv_timeout(Duration::from_secs(20)).expect("an answer of the agent")
+}
+
+fn theirs() -> Vec<u64> {
+    let ((to_agent, at_agent), (from_agent, answers)) = (unbounded(), unbounded());
+    let agent = BackendBuilder { sock: Socket::<Blocking>::new(from_agent, at_agent) };
+    let agent = RunBuilder::new(agent).default_alg(algorithms::NewReno).spawn_thread().run().unwrap();
+    let count = Arc::<AtomicU64>::default();
+    let to_agent = ToAgent(to_agent, count.clone());
+    let datapath = DatapathBuilder::default().with_ops(to_agent).with_id(1).init().unwrap();
+    datapath.recv_msg(&mut answer(&answers)).unwrap();
+    let flow = FlowInfo::default().with_init_cwnd(INITIAL).with_mss(PACKET);
+    let mut connection = Connection::start(&datapath, Window(INITIAL), flow).unwrap();
+    datapath.recv_msg(&mut answer(&answers)).unwrap();
+    let mut windows = Vec::new();
+    for lost in losses() {
+        // Longer than a round trip.
+        std::thread::sleep(Duration::from_micros(5));
+        connection.load_primitives(
+            Primitives::default()
+                .with_bytes_acked(PACKET)
+                .with_packets_acked(1)
+                .with_lost_pkts_sample(lost)
+                .with_rtt_sample_us(1)
+                .with_snd_cwnd(connection.0),
+        );
+        let before = count.load(Relaxed);
+        connection.invoke().unwrap();
+        windows.push(u64::from(connection.0));
+        if count.load(Relaxed) > before {
+            datapath.recv_msg(&mut answer(&answers)).unwrap();
+        }
+    }
+    drop(connection);
+    stop(agent);
+    windows
+}
+
+#[test]
+fn one_algorithm_drives_both_to_the_same_windows() {
+    let (ours, theirs) = (ours(), theirs());
+    assert!(ours.iter().any(|window| *window > 60_000), "slow start: {ours:?}");
+    assert!(ours.windows(2).any(|two| two[1] < two[0]), "a loss: {ours:?}");
+    assert_eq!(ours, theirs);
+}
