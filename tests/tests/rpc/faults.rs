@@ -80,7 +80,7 @@ async fn call(
         }
         Ok(())
     };
-    let outcome = match select(pin!(calling), pin!(runtime.sleep(patience))).await {
+    match select(pin!(calling), pin!(runtime.sleep(patience))).await {
         Either::Left((Ok(()), _)) => Outcome::Answered,
         Either::Left((Err(failure), _)) => {
             let is_possible = match failure.kind() {
@@ -92,8 +92,7 @@ async fn call(
             Outcome::Failed { may_have_run: failure.may_have_run() }
         }
         Either::Right(_) => Outcome::GivenUp,
-    };
-    outcome
+    }
 }
 
 async fn run(network: Network, seed: u64) {

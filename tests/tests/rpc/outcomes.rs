@@ -138,7 +138,7 @@ fn a_server_with_enough_to_do_says_so_at_once() {
         assert_eq!((refused.kind(), refused.may_have_run()), (FailureKind::Overloaded, false));
         assert!(scene.network.runtime().elapsed() - start > 100 * MS);
         let start = scene.network.runtime().elapsed();
-        let [_slow, _other] = [call(), call()].map(|call| Box::pin(call));
+        let [_slow, _other] = [call(), call()].map(Box::pin);
         assert_eq!(call().await.unwrap(), 200);
         assert!(scene.network.runtime().elapsed() - start > 100 * MS);
     });
