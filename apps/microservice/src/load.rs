@@ -49,8 +49,9 @@ impl fmt::Display for Latencies {
 /// # Errors
 /// Those of connecting and asking; [`TimedOut`](ErrorKind::TimedOut) if an answer is lost.
 pub async fn ask(transport: Transport, site: &Site, to: &Addr, load: Load) -> Result<Latencies, Error> {
-    let mut latencies =
-        Histogram::new(3).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+    // Up to a minute.
+    let latencies = Histogram::new_with_bounds(1, 60_000_000_000, 3);
+    let mut latencies = latencies.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
     for connection in 0..load.connections {
         let service = transport.connect(site, to.clone()).await?;
         for request in 0..load.requests {

@@ -41,6 +41,7 @@ async fn each_transport_carries_the_echo_and_the_chain() {
         let latencies =
             ask(transport, &site, &echo.addr, Load { connections: 5, requests: 10 }).await.unwrap();
         assert_eq!(latencies.count(), 50);
+        assert!(latencies.quantile(0.5).as_nanos() > 100, "no answer comes so soon: {latencies}");
         println!("{transport:?}: {latencies}");
 
         let cart = serve(transport, &site, "cart", services::cart()).await;
