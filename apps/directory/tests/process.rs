@@ -122,7 +122,7 @@ async fn a_user_without_rights_is_refused() {
     until(&path, "other", Ok(true)).await;
     let found = Directory::at(&path).lookup("other").await.unwrap().unwrap();
     assert_eq!(found.user, NOBODY);
-    // Who may not enter the folder may not ask either.
+    // A user without access to the folder may not ask either.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
     let closed = folder.path().join("closed");
     std::fs::create_dir(&closed).unwrap();

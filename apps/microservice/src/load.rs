@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 /// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much is asked.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ pub async fn ask(transport: Transport, site: &Site, to: &Addr, load: Load) -> Re
         for request in 0..load.requests {
             let customer = connection * load.requests + request;
             let start = Instant::now();
-            let answer = timeout(PATIENCE, service.ask(Message { customer, items: Vec::new() })).await;
+            let answer = timeout(TIMEOUT, service.ask(Message { customer, items: Vec::new() })).await;
             let answer =
                 answer.map_err(|_| Error::new(ErrorKind::TimedOut, "a request or its answer was lost"))??;
             latencies.saturating_record(start.elapsed().as_nanos() as u64);

@@ -115,18 +115,18 @@ pub(crate) async fn play(scenario: &Scenario) -> Result<Vec<Line>, Error> {
         let has_seen_all = |what: &What| matches!(what, What::Participants { count } if *count == there);
         process.until("seen all", TIMEOUT, has_seen_all).await?;
     }
-    let patience = TIMEOUT + Duration::from_millis(scenario.interval) * first;
+    let publishing = TIMEOUT + Duration::from_millis(scenario.interval) * first;
     for process in scenario.publishers(&mut processes) {
         process.tell(&publish).await?;
     }
     for process in scenario.publishers(&mut processes) {
-        process.until("published", patience, |what| is_sent(what, first)).await?;
+        process.until("published", publishing, |what| is_sent(what, first)).await?;
         // Before the last one is there, so that messages flow while it joins.
         process.tell(&publish).await?;
     }
     let last = scenario.start(all).await?;
     for process in scenario.publishers(&mut processes) {
-        process.until("published", patience, |what| is_sent(what, 2 * first)).await?;
+        process.until("published", publishing, |what| is_sent(what, 2 * first)).await?;
     }
     processes.push(last);
     match scenario.is_shared() {

@@ -26,7 +26,7 @@ const INVENTED: [u8; 2] = [10, 10];
 const BUFFERS: u32 = 4095;
 
 /// How often a port is asked to take frames before they count as lost.
-const PATIENCE: usize = 1000;
+const ATTEMPTS: usize = 1000;
 
 /// Where the headers of a frame begin, none of which has options, and the message.
 const IP: usize = 14;
@@ -152,7 +152,7 @@ impl Relay {
 
 /// Sends what the port takes soon; the rest is lost.
 fn send(port: &mut Port, leaving: &mut Burst) {
-    for _ in 0..PATIENCE {
+    for _ in 0..ATTEMPTS {
         if leaving.is_empty() {
             return;
         }

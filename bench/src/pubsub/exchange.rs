@@ -1,4 +1,4 @@
-//! The messages of a measurement, whoever sends and receives them.
+//! The messages of a measurement, whichever side sends and receives them.
 
 use crate::{Error, ErrorKind};
 use futures_util::future::try_join;

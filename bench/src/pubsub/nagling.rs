@@ -28,7 +28,7 @@ const CALLS: Budget = Budget::AtMost(0.92);
 /// The median latency with `Nagle` to that without.
 const LATENCY: Budget = Budget::AtMost(1.6);
 
-/// Who makes batches.
+/// The side that makes batches.
 #[derive(Clone, Copy, PartialEq)]
 enum Batches {
     Nobody,

@@ -58,8 +58,8 @@ mod encode;
 mod failure;
 mod message;
 mod method;
-mod patience;
 mod server;
+mod transient;
 mod wire;
 
 pub use crate::serialize::{Bincode, Codec};

@@ -56,7 +56,7 @@ impl Bell {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Waits until there is something to [`listen`](Self::listen) to. Once it was polled, any byte completes it, whoever takes that.
+    /// Waits until there is something to [`listen`](Self::listen) to. Once it was polled, any byte completes it, whichever task takes that.
     pub(crate) async fn heard(&self) {
         // An error is the end of the runtime.
         if self.socket.readable().await.is_err() {

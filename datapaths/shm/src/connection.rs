@@ -234,7 +234,7 @@ impl ShmConnection {
                 yield_now().await;
                 continue;
             }
-            // The order matters. Whoever else waits takes bytes away, so this future is first among those that hear them;
+            // The order matters. Another waiting task takes bytes away, so this future is first among those that hear them;
             // then it asks for one; then it looks again.
             let mut heard = pin!(self.bell.heard());
             if poll_fn(|cx| Poll::Ready(heard.as_mut().poll(cx).is_ready())).await {

@@ -40,7 +40,7 @@ pub enum Users {
     Same,
     /// These, by their numbers. Root and the own user need to be named, too.
     Only(Vec<u32>),
-    /// Everybody who may open the socket; the rights of its folder are the only limit. A name in the abstract namespace has none.
+    /// Every user that may open the socket; the rights of its folder are the only limit. A name in the abstract namespace has none.
     Any,
 }
 

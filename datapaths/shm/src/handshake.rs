@@ -25,7 +25,7 @@ const MAGIC: [u8; 8] = *b"bershm\0\x01";
 const OFFER: usize = 16;
 
 /// How long either end waits for the other.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The server's answer.
 const TAKEN: u8 = 1;
@@ -87,7 +87,7 @@ pub(crate) async fn take(socket: &UnixStream, users: &Users) -> Result<Shared, E
 }
 
 async fn in_time<T>(step: impl Future<Output = io::Result<T>>) -> Result<T, Error> {
-    match timeout(PATIENCE, step).await {
+    match timeout(TIMEOUT, step).await {
         Ok(done) => done.map_err(|error| {
             let error = Error::from(error);
             match error.kind() {

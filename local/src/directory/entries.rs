@@ -22,7 +22,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Every name that is free may be taken by everybody who may connect.
+    /// Every name that is free may be taken by every user that may connect.
     pub fn new() -> Self {
         Self::default()
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 const WAITING: usize = 1024;
 
 /// How long a visitor is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Clients' sockets, and those who wait for one, by their tokens.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Visitors {
     pub(super) fn put(&self, token: Token, socket: OwnedFd) {
         let mut state = self.state.lock();
         if let Some(wanted) = state.wanted.remove(&token) {
-            // Who has given up does not take it.
+            // A client that has given up does not take it.
             drop(wanted.send(socket));
             return;
         }
@@ -58,7 +58,7 @@ impl Visitors {
             state.wanted.insert(token, sender);
             receiver
         };
-        let taken = timeout(PATIENCE, receiver).await.ok().and_then(Result::ok);
+        let taken = timeout(TIMEOUT, receiver).await.ok().and_then(Result::ok);
         if taken.is_none() {
             self.state.lock().wanted.remove(&token);
         }

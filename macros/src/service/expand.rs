@@ -105,8 +105,8 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
 
             /// Gives each call this long.
             #[must_use]
-            #visibility fn deadline(self, patience: ::core::time::Duration) -> Self {
-                Self { client: self.client.deadline(patience) }
+            #visibility fn deadline(self, within: ::core::time::Duration) -> Self {
+                Self { client: self.client.deadline(within) }
             }
 
             /// The client below.

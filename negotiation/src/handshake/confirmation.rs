@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// The number of offers with different ids that are kept for one address. More than one, so that a replayed offer does
-/// not push out the one that its owner makes. Whoever has recorded more of them pushes it out; then the owner is asked, and makes it again
+/// not push out the one that its owner makes. An observer that has recorded more of them pushes it out; then the owner is asked, and makes it again
 /// together with its confirmation.
 pub(crate) const CANDIDATES: usize = 4;
 

@@ -54,7 +54,7 @@ async fn call(
 ) -> Outcome {
     runtime.sleep(MS * below(runtime, 100) as u32).await;
     let deadline = MS * [5, 50, 500, 100_000][below(runtime, 4) as usize];
-    let patience = MS * [3, 100, 1_000, 1_000_000][below(runtime, 4) as usize];
+    let within = MS * [3, 100, 1_000, 1_000_000][below(runtime, 4) as usize];
     let kind = below(runtime, 4);
     let calling = async {
         match kind {
@@ -80,7 +80,7 @@ async fn call(
         }
         Ok(())
     };
-    match select(pin!(calling), pin!(runtime.sleep(patience))).await {
+    match select(pin!(calling), pin!(runtime.sleep(within))).await {
         Either::Left((Ok(()), _)) => Outcome::Answered,
         Either::Left((Err(failure), _)) => {
             let is_possible = match failure.kind() {

@@ -8,7 +8,7 @@ use bertha::{Addr, Error};
 use std::net::Ipv4Addr;
 use tokio::sync::{mpsc, oneshot};
 
-/// The bursts that wait for one shard, at most; whoever has more waits.
+/// The bursts that wait for one shard, at most; a session with more waits.
 const QUEUE: usize = 1024;
 
 /// The way from one shard to all others.
@@ -107,7 +107,7 @@ pub(crate) async fn serve(store: SharedStore, mut forwarded: mpsc::Receiver<Forw
     while let Some(Forwarded { operations, outcomes }) = forwarded.recv().await {
         let mut done = Vec::with_capacity(operations.len());
         carry_out(&store, operations.into_iter(), &mut done);
-        // Whoever asked may be gone.
+        // The asking session may be gone.
         let _ = outcomes.send(done);
     }
 }

@@ -14,7 +14,7 @@ const MAX_WAITING: usize = 4_096;
 const TICK: Duration = Duration::from_millis(100);
 
 /// The time for which a datapath in [`Pace::Lockstep`] waits for an agent that may have stopped.
-const PATIENCE: Duration = Duration::from_secs(10);
+const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pace of a datapath and an agent in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Link for Local {
         if queue.is_lockstep {
             let is_busy =
                 |queue: &mut Queue| !queue.is_closed && (!queue.messages.is_empty() || !queue.is_idle);
-            self.shared.changed.wait_while_for(&mut queue, is_busy, PATIENCE);
+            self.shared.changed.wait_while_for(&mut queue, is_busy, AGENT_TIMEOUT);
         }
         Ok(())
     }

@@ -240,8 +240,8 @@ impl Recovery {
         }
         self.forget_oldest();
         // Longer than a packet is waited for by far.
-        let patience = self.rtt.persistent() * 2;
-        while self.lost.front().is_some_and(|lost| lost.sent.at + patience < now) {
+        let timeout = self.rtt.persistent() * 2;
+        while self.lost.front().is_some_and(|lost| lost.sent.at + timeout < now) {
             self.lost.pop_front();
         }
         is_persistent

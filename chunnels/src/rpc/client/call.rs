@@ -29,8 +29,8 @@ impl<'a, T, K, Q, R> Call<'a, T, K, Q, R> {
     }
 
     /// Gives it this long, from the moment at which it is sent. The server learns how long that is.
-    pub fn deadline(mut self, patience: Duration) -> Self {
-        self.deadline = Some(patience);
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.deadline = Some(within);
         self
     }
 }

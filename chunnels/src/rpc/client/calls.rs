@@ -130,10 +130,10 @@ impl Calls {
 
     /// The message of a call, which tells the server how long the client still waits.
     #[inline]
-    pub(super) fn message(id: CallId, method: Method, patience: Option<Duration>, request: Buf) -> Message {
+    pub(super) fn message(id: CallId, method: Method, within: Option<Duration>, request: Buf) -> Message {
         // Up, so that the server does not give up first.
-        let milliseconds = patience.map_or(0, |patience| {
-            u32::try_from(patience.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX).max(1)
+        let milliseconds = within.map_or(0, |within| {
+            u32::try_from(within.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX).max(1)
         });
         Message {
             call: id,
@@ -233,7 +233,7 @@ impl Calls {
         }
     }
 
-    /// Takes a message of the server in. Whoever waits for it is added to `woken`.
+    /// Takes a message of the server in. The task that waits for it is added to `woken`.
     #[inline]
     pub(super) fn on_message(&mut self, message: Message, woken: &mut Vec<Waker>) {
         let Message { call, content, body } = message;
@@ -329,7 +329,7 @@ impl Calls {
 }
 
 impl Slot {
-    /// Answers with a failure, unless there is an answer already. Returns whoever waits.
+    /// Answers with a failure, unless there is an answer already. Returns the task that waits.
     fn fail(&mut self, failure: Failure) -> Option<Waker> {
         match &mut self.state {
             State::Waiting(waker) => {

@@ -52,8 +52,8 @@ impl<T: Caller, K> Client<T, K> {
 
     /// Gives each call that has no deadline of its own this long.
     #[must_use]
-    pub fn deadline(mut self, patience: Duration) -> Self {
-        self.deadline = Some(patience);
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.deadline = Some(within);
         self
     }
 

@@ -4,7 +4,7 @@ use super::calls::{Calls, Responses};
 use super::{Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::CallId;
-use crate::rpc::patience::Patience;
+use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, Message, Method};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
@@ -104,7 +104,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
     ) -> Result<Pending<C>, Failure> {
         let shared = &self.held.shared;
         let body = shared.encoder.encode(&shared.connection, request.limit(), |into| request.encode(into))?;
-        let until = deadline.and_then(|patience| shared.now().checked_add(patience));
+        let until = deadline.and_then(|within| shared.now().checked_add(within));
         let (message, pending) = {
             let mut state = shared.state.lock();
             let id = state.calls.begin(responses, until)?;
@@ -261,11 +261,11 @@ async fn expire<C: Connection<Data = Message>>(shared: Weak<Shared<C>>) {
 /// Receives for all callers.
 async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
     let (mut arrived, mut woken) = (Vec::with_capacity(BURST), Vec::new());
-    let mut patience = Patience::default();
+    let mut errors = TransientErrors::default();
     loop {
         match shared.connection.recv_batch(&mut arrived, BURST).await {
-            Ok(_) => patience.renew(),
-            Err(error) => match patience.bear(&shared.connection, error).await {
+            Ok(_) => errors.reset(),
+            Err(error) => match errors.tolerate(&shared.connection, error).await {
                 Ok(()) => continue,
                 Err(error) => return shared.end(&error),
             },

@@ -138,8 +138,8 @@ where
     }
 
     /// The deadline as a time, and what is left of it.
-    fn until(&self, patience: Option<Duration>) -> Option<Instant> {
-        patience.and_then(|patience| self.shared.runtime.now().checked_add(patience))
+    fn until(&self, within: Option<Duration>) -> Option<Instant> {
+        within.and_then(|within| self.shared.runtime.now().checked_add(within))
     }
 
     fn left(&self, deadline: Option<Instant>) -> Result<Option<Duration>, Failure> {

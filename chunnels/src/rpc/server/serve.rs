@@ -4,7 +4,7 @@ use super::handlers::{Handlers, Progress};
 use super::{Request, Service};
 use crate::rpc::encode::Encoder;
 use crate::rpc::message::{CallId, Content};
-use crate::rpc::patience::Patience;
+use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, FailureKind, Message};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
@@ -95,7 +95,7 @@ where
     let mut handlers = Handlers::new(concurrency);
     let mut outbox = Outbox::new(connection, service);
     let (mut arrived, mut woken) = (Vec::with_capacity(BURST), Vec::new());
-    let mut patience = Patience::default();
+    let mut errors = TransientErrors::default();
     let mut timer: Option<(Instant, BoxFuture<'static, ()>)> = None;
     loop {
         if let Some(earliest) = handlers.earliest()
@@ -120,8 +120,8 @@ where
             }
         };
         match event {
-            Event::Received(Ok(_)) => patience.renew(),
-            Event::Received(Err(error)) => patience.bear(connection, error).await?,
+            Event::Received(Ok(_)) => errors.reset(),
+            Event::Received(Err(error)) => errors.tolerate(connection, error).await?,
             Event::Woken => {}
             Event::Expired => timer = None,
         }
@@ -140,8 +140,8 @@ where
                     None
                 }
                 (Content::Call { method, milliseconds }, Some(body)) => {
-                    let patience = Duration::from_millis(milliseconds.into());
-                    let deadline = if milliseconds == 0 { None } else { runtime.now().checked_add(patience) };
+                    let within = Duration::from_millis(milliseconds.into());
+                    let deadline = if milliseconds == 0 { None } else { runtime.now().checked_add(within) };
                     let answering = service.call(Request::new(method, body, deadline));
                     Some(handlers.start(call, deadline, answering))
                 }

@@ -50,7 +50,7 @@ impl Producer {
     #[must_use = "a consumer that sleeps does not see the messages"]
     pub fn publish<W: Word>(&mut self, ring: Ring<'_, W>) -> bool {
         let Some(Hidden { position, header }) = self.hidden.take() else { return false };
-        // Release: whoever sees the header sees the payload, and all messages behind this one.
+        // Release: an end that sees the header sees the payload, and all messages behind this one.
         ring.at(position).store(header, Ordering::Release);
         // Between the header and the look at the sleeper, as on the other side between the sleeper's note and its look
         // at the header: one of the two sees the other's.

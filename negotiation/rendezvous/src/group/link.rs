@@ -20,7 +20,7 @@ use tokio::sync::mpsc::Sender;
 const MAX_STRAYS: usize = 1024;
 
 /// The time for which they are kept. A participant that follows a change has opened the round before anybody sends in it, so these come
-/// to one that is late, and for a moment. Or nobody has sent them who is in that round: the tag can be guessed, and a sender that could
+/// to one that is late, and for a moment. Or no participant of that round has sent them: the tag can be guessed, and a sender that could
 /// fill rounds far in the future would be heard long after it has gone.
 const STRAY_LIFE: Duration = Duration::from_secs(5);
 

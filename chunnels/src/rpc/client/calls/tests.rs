@@ -77,13 +77,13 @@ fn a_deadline_fails_the_call_and_tells_the_server() {
 #[test]
 fn the_server_learns_at_least_how_long_the_client_waits() {
     let id = CallId { slot: 0, generation: 0 };
-    for (patience, expected) in [
+    for (within, expected) in [
         (None, 0),
         (Some(Duration::ZERO), 1),
         (Some(Duration::from_micros(1_001)), 2),
         (Some(Duration::from_secs(1 << 40)), u32::MAX),
     ] {
-        let message = Calls::message(id, METHOD, patience, bytes(0));
+        let message = Calls::message(id, METHOD, within, bytes(0));
         assert_eq!(message.content, Content::Call { method: METHOD.id(), milliseconds: expected });
     }
 }

@@ -10,15 +10,15 @@ const MOST: u32 = 16;
 /// The pause after an error, which lets whatever is used up come back.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Bears errors that may pass.
+/// Tolerates errors that may pass, for a while.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct TransientErrors {
     in_a_row: u32,
 }
 
-impl Patience {
+impl TransientErrors {
     /// A message has come.
-    pub(super) fn renew(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.in_a_row = 0;
     }
 
@@ -26,7 +26,7 @@ impl Patience {
     ///
     /// # Errors
     /// Any other, and one too many in a row.
-    pub(super) async fn bear(&mut self, connection: &impl Connection, error: Error) -> Result<(), Error> {
+    pub(super) async fn tolerate(&mut self, connection: &impl Connection, error: Error) -> Result<(), Error> {
         self.in_a_row += 1;
         if !error.kind().may_pass() || self.in_a_row == MOST {
             return Err(error);
