@@ -3,6 +3,7 @@
 
 use bertha_core::ErrorKind;
 use bertha_local::Directory;
+use std::io::ErrorKind as SystemErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -23,6 +24,19 @@ struct Killed(Child);
 impl Drop for Killed {
     fn drop(&mut self) {
         let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+/// Starts a program that was just copied. A process that another test starts meanwhile has the copy open for writing until it executes
+/// its own program.
+fn start_copy(command: &mut Command) -> Killed {
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == SystemErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(10))
+            }
+            started => return Killed(started.unwrap()),
+        }
     }
 }
 
@@ -113,7 +127,7 @@ async fn a_user_without_rights_is_refused() {
     let as_nobody = |name: &str| {
         let mut command = Command::new(&own);
         command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, &path).stdout(Stdio::null());
-        Killed(command.uid(NOBODY).gid(NOBODY).spawn().unwrap())
+        start_copy(command.uid(NOBODY).gid(NOBODY))
     };
     for name in ["store", "pay.card"] {
         assert_eq!(as_nobody(name).0.wait().unwrap().code(), Some(12), "{name} is kept for another");
@@ -133,6 +147,6 @@ async fn a_user_without_rights_is_refused() {
     until(&inner, "any", Ok(false)).await;
     let mut command = Command::new(&own);
     command.args(["--exact", "a_service"]).env(NAME, "any").env(SOCKET, &inner).stdout(Stdio::null());
-    let mut kept_out = Killed(command.uid(NOBODY).gid(NOBODY).spawn().unwrap());
+    let mut kept_out = start_copy(command.uid(NOBODY).gid(NOBODY));
     assert_eq!(kept_out.0.wait().unwrap().code(), Some(13), "the folder's rights");
 }

@@ -49,7 +49,7 @@
 //! # On the wire
 //!
 //! A header of 8 to 16 bytes in front of each message, in its headroom: the kind, the number of the call, and for a call its method
-//! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`](crate::Codec).
+//! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`].
 
 mod chunnel;
 mod client;

@@ -36,7 +36,7 @@ pub struct ConfirmationWait {
 pub enum Step {
     /// Nothing: it is dropped and counted.
     Drop,
-    /// It is of a connection that is no candidate, perhaps since others have taken its place: [ask](super::question) its sender.
+    /// It is of a connection that is no candidate, perhaps since others have taken its place: its sender is asked.
     Unknown(Buf),
     /// It was kept, or is of no consequence.
     Kept,

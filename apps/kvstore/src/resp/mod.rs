@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`wire`] | without I/O: arguments and replies as bytes |
 //! | `command` | arguments become a [`Command`] |
-//! | [`format`](self::format) | without I/O: **a stream is cut into commands** |
+//! | [`mod@format`] | without I/O: **a stream is cut into commands** |
 //! | `operation` | **a command touches the store** |
 //! | `session` | one connection: a burst of commands, and its replies in their order |
 //! | `routes` | operations go to the shards of their keys, on other threads too |
