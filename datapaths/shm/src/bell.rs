@@ -64,7 +64,7 @@ impl Bell {
         }
     }
 
-    /// Ends the socket in both directions, which wakes all who wait at either end.
+    /// Ends the socket in both directions, which wakes every waiting task at either end.
     pub(crate) fn hang_up(&self) {
         if let Err(error) = shutdown(&self.socket, Shutdown::Both) {
             tracing::trace!(%error, "the other end was faster");

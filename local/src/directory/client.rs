@@ -119,7 +119,7 @@ impl Directory {
         }
     }
 
-    /// The socket of a client who has [visited](Self::visit) a service of this process with this token.
+    /// The socket of a client that has [visited](Self::visit) a service of this process with this token.
     pub(crate) async fn visitor(&self, token: Token) -> Option<UnixStream> {
         self.shared.visitors.take(token).await.map(OwnedFd::into)
     }

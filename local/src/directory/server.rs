@@ -110,7 +110,7 @@ fn bound(path: &Path) -> io::Result<OwnedFd> {
         }
         done => done?,
     }
-    // The folder decides who comes here, and not the process's mask.
+    // The folder's rights decide which users come here, and not the process's mask.
     chmod(path, Mode::from_raw_mode(0o666))?;
     rustix::net::listen(&socket, 1024)?;
     Ok(socket)

@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Visitors who were not asked for, at most; the oldest are dropped.
+/// Visitors that no service has asked for, at most; the oldest are dropped.
 const WAITING: usize = 1024;
 
 /// How long a visitor is waited for.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Clients' sockets, and those who wait for one, by their tokens.
+/// Clients' sockets, and the requests that wait for one, by their tokens.
 #[derive(Debug, Default)]
 pub(super) struct Visitors {
     state: Mutex<State>,

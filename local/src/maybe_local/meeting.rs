@@ -54,7 +54,7 @@ impl Meeting<'_> {
         };
         inner.send(message(inner, &[&[NEAR], &token[..]].concat())?).await?;
         // Closed unless it is taken, so the server's answer comes in either case.
-        // The socket is of this process' own making; the directory has said who has its other end.
+        // The socket is of this process' own making; the directory has said which process has its other end.
         let offered = self.shm.clone().users(Users::Any).offer(socket).await;
         match inner.recv().await?[..] {
             [NEAR] => offered.map(Some),

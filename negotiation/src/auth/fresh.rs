@@ -42,7 +42,7 @@ impl fmt::Debug for Fresh {
 /// The fresh values for offers on one base connection: as long as this is kept, the same ones for the same offer. So a client whose offer
 /// comes again, since the server had to forget it, gets the answer that it has already.
 ///
-/// It must not outlast the wait for these clients: whoever recorded an offer and its confirmation could repeat both.
+/// It must not outlast the wait for these clients: an observer that recorded an offer and its confirmation could repeat both.
 #[derive(Debug, Default)]
 pub(crate) struct FreshByOffer(OnceLock<MacKey>);
 
