@@ -29,6 +29,8 @@ mod harness;
 mod idle;
 mod instructions;
 mod kv;
+#[cfg(feature = "local")]
+mod local;
 mod overhead;
 mod passes;
 mod probe;
@@ -97,6 +99,10 @@ enum Command {
     #[cfg(feature = "caladan")]
     #[command(hide = true)]
     CaladanFiles(throughput::CaladanOptions),
+    /// Connects to an end of shared memory, and waits to be killed
+    #[cfg(feature = "local")]
+    #[command(hide = true)]
+    Mortal { peer: String },
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe { name: String, iterations: u64 },
@@ -122,6 +128,8 @@ fn main() -> ExitCode {
         Command::CaladanEcho(options) => caladan::echo(options).map(caladan::tell).map(|()| true),
         #[cfg(feature = "caladan")]
         Command::CaladanFiles(options) => throughput::over_caladan(options).map(caladan::tell).map(|()| true),
+        #[cfg(feature = "local")]
+        Command::Mortal { peer } => local::mortal(&peer).map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
         Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };

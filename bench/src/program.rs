@@ -1,6 +1,8 @@
 //! The programs, and a run of all of them.
 
 use crate::harness::Effort;
+#[cfg(feature = "local")]
+use crate::local;
 #[cfg(feature = "queues")]
 use crate::pubsub;
 use crate::report::{Report, Section};
@@ -33,6 +35,9 @@ pub(crate) enum Program {
     /// Echoes over two DPDK ports that share memory, against a server by hand
     #[cfg(feature = "dpdk")]
     DpdkEcho,
+    /// Services of one machine: Figure 3.5, round trips and calls through shared memory, against tonic, iceoryx2 and a ring by hand
+    #[cfg(feature = "local")]
+    Local,
     /// Topics of messaging services: latency, calls and throughput against each service's own client, and the order that changes its place
     #[cfg(feature = "queues")]
     Pubsub,
@@ -64,6 +69,7 @@ const ALL: &[&str] = &[
     "throughput",
     "datapaths",
     "dpdk-echo",
+    "local",
     "passes",
     "pubsub",
     "rpc",
@@ -90,6 +96,8 @@ impl Program {
             Self::Datapaths => datapaths::run(effort),
             #[cfg(feature = "dpdk")]
             Self::DpdkEcho => dpdk_echo::run(effort),
+            #[cfg(feature = "local")]
+            Self::Local => local::run(effort),
             Self::Passes => passes::run(effort),
             #[cfg(feature = "queues")]
             Self::Pubsub => pubsub::run(effort),

@@ -47,7 +47,9 @@ pub(super) fn run(transport: Transport, load: Load) -> Result<(), Error> {
     }
     match transport {
         Transport::Tcp => both!(make_stack!(Nothing), Tcp::new()),
-        Transport::UdpReliable | Transport::Tls => both!(make_stack!(Reliable::new()), Udp::new()),
+        Transport::UdpReliable | Transport::Tls | Transport::FusedTls => {
+            both!(make_stack!(Reliable::new()), Udp::new())
+        }
     }
 }
 

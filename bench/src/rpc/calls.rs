@@ -3,9 +3,9 @@
 use super::load::{Load, Sample};
 use crate::harness::{Placement, meet, meet_on_one_runtime};
 use crate::{Error, ErrorKind};
-use bertha_chunnels::rpc::{Client, Handler, Message, Method, Multiplexer, handler, serve};
+use bertha_chunnels::rpc::{Client, FuseRpcAndTls, Handler, Message, Method, Multiplexer, handler, serve};
 use bertha_chunnels::{Reliable, Rpc, Tls, TlsIdentity, Trust};
-use bertha_core::{Addr, Connection, make_stack};
+use bertha_core::{Addr, Connection, make_stack, optimize};
 use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_negotiation::Negotiate;
 use std::net::Ipv4Addr;
@@ -17,6 +17,8 @@ pub(super) enum Transport {
     UdpReliable,
     Tcp,
     Tls,
+    /// As `Tls`, in one Chunnel.
+    FusedTls,
 }
 
 const ECHO: Method = Method::new("echo");
@@ -24,6 +26,13 @@ const ECHO: Method = Method::new("echo");
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 const NAME: &str = "localhost";
+
+/// The stack of `Tls` after the pass.
+macro_rules! fused {
+    ($tls:expr) => {
+        optimize!(make_stack!(Rpc::new(), $tls), FuseRpcAndTls)
+    };
+}
 
 /// The Chunnels for TLS of a client and of a server.
 struct Secured {
@@ -60,11 +69,11 @@ pub(super) fn on_one_runtime(transport: Transport, load: Load) -> Result<(), Err
     meet_on_one_runtime(listen(transport, server, tell), call(transport, client, told, load)).map(drop)
 }
 
-fn echo() -> Handler<impl Fn(Vec<u8>) -> Echo + Send + Sync + 'static, Vec<u8>, Vec<u8>> {
+pub(crate) fn echo() -> Handler<impl Fn(Vec<u8>) -> Echo + Send + Sync + 'static, Vec<u8>, Vec<u8>> {
     handler(ECHO, |bytes| std::future::ready(Ok(bytes)))
 }
 
-type Echo = std::future::Ready<Result<Vec<u8>, bertha_chunnels::rpc::Failure>>;
+pub(crate) type Echo = std::future::Ready<Result<Vec<u8>, bertha_chunnels::rpc::Failure>>;
 
 /// Answers the calls of one client.
 async fn listen(transport: Transport, tls: Tls, tell: oneshot::Sender<Addr>) -> Result<(), Error> {
@@ -82,6 +91,7 @@ async fn listen(transport: Transport, tls: Tls, tell: oneshot::Sender<Addr>) -> 
             Transport::UdpReliable => one_client!(make_stack!(Rpc::new(), Reliable::new()), Udp::new()),
             Transport::Tcp => one_client!(make_stack!(Rpc::new()), Tcp::new()),
             Transport::Tls => one_client!(make_stack!(Rpc::new(), tls), Tcp::new()),
+            Transport::FusedTls => one_client!(fused!(tls), Tcp::new()),
         }
     };
     serving.await.map_err(failed)
@@ -107,10 +117,14 @@ async fn call(
             let stack = make_stack!(Rpc::new(), tls);
             calls(stack.connect(Tcp::new(), server).await.map_err(failed)?, load).await
         }
+        Transport::FusedTls => {
+            calls(fused!(tls).connect(Tcp::new(), server).await.map_err(failed)?, load).await
+        }
     }
 }
 
-async fn calls(connection: impl Connection<Data = Message>, load: Load) -> Result<Sample, Error> {
+/// Makes the calls over a connection, and closes it.
+pub(crate) async fn calls(connection: impl Connection<Data = Message>, load: Load) -> Result<Sample, Error> {
     let client = Client::new(connection);
     let calling = client.clone();
     let sample = load

@@ -6,25 +6,25 @@ use std::time::Instant;
 
 /// What a client does.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     /// The bytes of a request, and of its response.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// Tasks, each of which makes its next call when it has the response to the one before.
-    pub(super) in_flight: usize,
+    pub(crate) in_flight: usize,
     /// The calls of all tasks together. A tenth as many go before them.
-    pub(super) calls: usize,
+    pub(crate) calls: usize,
 }
 
 /// What a client has seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub(super) per_second: f64,
-    pub(super) p50_us: f64,
+pub(crate) struct Sample {
+    pub(crate) per_second: f64,
+    pub(crate) p50_us: f64,
 }
 
 impl Load {
     /// Makes the calls. `call` sends so many bytes, and returns how many came back.
-    pub(super) async fn run<C, F>(self, call: C) -> Result<Sample, Error>
+    pub(crate) async fn run<C, F>(self, call: C) -> Result<Sample, Error>
     where
         C: Fn(Vec<u8>) -> F + Clone + Send + 'static,
         F: Future<Output = Result<usize, Error>> + Send,

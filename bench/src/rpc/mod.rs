@@ -10,7 +10,17 @@ use crate::Error;
 use crate::harness::{Counter, Effort, Placement, alternate};
 use crate::report::{Budget, Report};
 use calls::Transport;
-use load::{Load, Sample};
+#[cfg(feature = "local")]
+pub(crate) use {
+    calls::{calls as make_calls, echo},
+    load::{Load, Sample},
+    tonic::{Socket, ask_in_turn as ask_tonic, run as by_tonic},
+};
+#[cfg(not(feature = "local"))]
+use {
+    load::{Load, Sample},
+    tonic::Socket,
+};
 
 /// Against tonic: requests per second, and the median latency.
 const THROUGHPUT: Budget = Budget::AtLeast(2.0);
@@ -18,6 +28,9 @@ const LATENCY: Budget = Budget::AtMost(0.5);
 
 /// Instructions of a call against those of a loop by hand.
 const BY_HAND: Budget = Budget::AtMost(1.10);
+
+/// Instructions of a call by `RpcWithTls` against those by `Rpc` and `Tls`.
+const FUSED: Budget = Budget::AtMost(1.0);
 
 /// The calls in flight where a loop by hand sends bursts.
 const SEVERAL: usize = 64;
@@ -36,6 +49,7 @@ impl Program {
             Self::Bertha(Transport::UdpReliable) => "Rpc over UDP and Reliable",
             Self::Bertha(Transport::Tcp) => "Rpc over TCP",
             Self::Bertha(Transport::Tls) => "Rpc over TCP and Tls",
+            Self::Bertha(Transport::FusedTls) => "RpcWithTls over TCP",
             Self::Tonic => "tonic",
             Self::Tarpc => "tarpc",
         }
@@ -44,7 +58,7 @@ impl Program {
     fn run(self, placement: Placement, load: Load) -> Result<Sample, Error> {
         match self {
             Self::Bertha(transport) => calls::run(transport, placement, load),
-            Self::Tonic => tonic::run(placement, load),
+            Self::Tonic => tonic::run(Socket::Tcp, placement, load),
             Self::Tarpc => tarpc::run(placement, load),
         }
     }
@@ -57,6 +71,7 @@ impl Program {
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("rpc");
     instructions(&mut report, effort.pick(5_000, 1_000))?;
+    fusion(&mut report, effort.pick(5_000, 1_000))?;
     for (place, placement) in [("one core", Placement::OneCore), ("two cores", Placement::AcrossCores)] {
         for bytes in [0, 1024] {
             for in_flight in [1, SEVERAL] {
@@ -122,6 +137,21 @@ fn instructions(report: &mut Report, calls: u64) -> Result<(), Error> {
     Ok(())
 }
 
+/// The instructions of both ends per call over TLS, by two Chunnels and by the one that a pass puts in their place.
+fn fusion(report: &mut Report, calls: u64) -> Result<(), Error> {
+    for in_flight in [1, SEVERAL] {
+        let count =
+            |layers: &str| Counter::of_probe(format!("rpc-bertha-{layers}-{in_flight}"))?.instructions(calls);
+        let name = format!("{in_flight} in flight, both ends, per call");
+        let pair = report.count(&format!("Rpc over Tls, {name}"), count("tls"))?;
+        let fused = report.count(&format!("RpcWithTls, {name}"), count("fusedtls"))?;
+        if let (Some(pair), Some(fused)) = (pair, fused) {
+            report.bounded(format!("RpcWithTls to Rpc over Tls, {name}"), fused / pair, "x", FUSED);
+        }
+    }
+    Ok(())
+}
+
 /// Runs a probe, if there is one of that name.
 pub(crate) fn probe(name: &str, calls: u64) -> Option<Result<(), Error>> {
     let mut parts = name.split('-');
@@ -129,6 +159,8 @@ pub(crate) fn probe(name: &str, calls: u64) -> Option<Result<(), Error>> {
     let transport = match parts.next()? {
         "tcp" => Transport::Tcp,
         "udp" => Transport::UdpReliable,
+        "tls" => Transport::Tls,
+        "fusedtls" => Transport::FusedTls,
         _ => return None,
     };
     let in_flight = parts.next()?.parse().ok()?;
@@ -147,8 +179,8 @@ mod tests {
     #[test]
     fn every_program_makes_all_calls() {
         let load = Load { bytes: 100, in_flight: 4, calls: 40 };
-        let transports = [Transport::UdpReliable, Transport::Tcp, Transport::Tls].map(Program::Bertha);
-        for program in transports.into_iter().chain([Program::Tonic, Program::Tarpc]) {
+        let transports = [Transport::UdpReliable, Transport::Tcp, Transport::Tls, Transport::FusedTls];
+        for program in transports.map(Program::Bertha).into_iter().chain([Program::Tonic, Program::Tarpc]) {
             let sample = program.run(Placement::OneCore, load).unwrap();
             assert!(sample.per_second > 0.0 && sample.p50_us > 0.0, "{program:?}: {sample:?}");
         }
@@ -160,6 +192,9 @@ mod tests {
             for rest in ["tcp-1", "tcp-8", "udp-1", "udp-8"] {
                 probe(&format!("{program}-{rest}"), 80).unwrap().unwrap();
             }
+        }
+        for rest in ["tls-1", "fusedtls-8"] {
+            probe(&format!("bertha-{rest}"), 80).unwrap().unwrap();
         }
         assert!(probe("bertha-tcp", 1).is_none() && probe("other-tcp-1", 1).is_none());
     }

@@ -1,11 +1,11 @@
-//! Calls by tonic over TCP: gRPC without TLS.
+//! Calls by tonic: gRPC without TLS, over TCP or a Unix socket.
 
 use super::load::{Load, Sample};
 use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::task::{Context, Poll};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -59,44 +59,105 @@ impl Service<http::Request<Body>> for Echo {
     }
 }
 
+/// The sockets below HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Socket {
+    Tcp,
+    #[cfg(feature = "local")]
+    Unix,
+}
+
 /// Makes calls to a server in a thread of its own.
-pub(super) fn run(placement: Placement, load: Load) -> Result<Sample, Error> {
-    let (tell, told) = oneshot::channel();
-    let (stop, stopped) = oneshot::channel();
-    meet(placement, || listen(tell, stopped), || call(told, load, stop))
-}
-
-async fn listen(tell: oneshot::Sender<SocketAddr>, stopped: oneshot::Receiver<()>) -> Result<(), Error> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-    let listener = listener.map_err(Error::while_doing(ErrorKind::Socket, "listening by tonic"))?;
-    let addr = listener.local_addr().map_err(Error::while_doing(ErrorKind::Socket, "listening by tonic"))?;
-    let _ = tell.send(addr);
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let serving = Server::builder().add_service(Echo).serve_with_incoming(incoming);
-    tokio::select! {
-        served = serving => served.map_err(Error::while_doing(ErrorKind::Socket, "serving by tonic")),
-        _ = stopped => Ok(()),
-    }
-}
-
-async fn call(
-    told: oneshot::Receiver<SocketAddr>,
-    load: Load,
-    stop: oneshot::Sender<()>,
-) -> Result<Sample, Error> {
-    let server = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
-    let endpoint = Endpoint::from_shared(format!("http://{server}"));
-    let endpoint = endpoint.map_err(Error::while_doing(ErrorKind::Socket, "connecting by tonic"))?;
-    let channel = endpoint.tcp_nodelay(true).connect().await;
-    let channel = channel.map_err(Error::while_doing(ErrorKind::Socket, "connecting by tonic"))?;
-    let sample = load
-        .run(move |bytes| {
+pub(crate) fn run(socket: Socket, placement: Placement, load: Load) -> Result<Sample, Error> {
+    against(socket, placement, async move |url: String| {
+        let channel = connected(&url).await?;
+        load.run(move |bytes| {
             let channel = channel.clone();
             async move { ask(channel, bytes).await }
         })
-        .await;
-    let _ = stop.send(());
-    sample
+        .await
+    })
+}
+
+/// Makes calls one at a time, over one connection after the other. The time of each, in microseconds.
+#[cfg(feature = "local")]
+pub(crate) fn ask_in_turn(socket: Socket, connections: usize, requests: usize) -> Result<Vec<f64>, Error> {
+    against(socket, Placement::AcrossCores, async move |url: String| {
+        let mut times = Vec::new();
+        for _ in 0..connections {
+            let channel = connected(&url).await?;
+            for _ in 0..requests {
+                let start = std::time::Instant::now();
+                ask(channel.clone(), vec![7; 64]).await?;
+                times.push(start.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        Ok(times)
+    })
+}
+
+/// Runs a client against a server that ends with it. The client is given the server's address.
+fn against<T: Send>(
+    socket: Socket,
+    placement: Placement,
+    client: impl AsyncFnOnce(String) -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    let (tell, told) = oneshot::channel();
+    let (done, over) = oneshot::channel::<()>();
+    meet(
+        placement,
+        || async {
+            let serving = async {
+                match socket {
+                    Socket::Tcp => serve_tcp(tell).await,
+                    #[cfg(feature = "local")]
+                    Socket::Unix => serve_unix(tell).await,
+                }
+            };
+            tokio::select! {
+                served = serving => served,
+                _ = over => Ok(()),
+            }
+        },
+        || async {
+            // Dropped at the end, however that comes.
+            let _done = done;
+            let url = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
+            client(url).await
+        },
+    )
+}
+
+async fn serve_tcp(tell: oneshot::Sender<String>) -> Result<(), Error> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = listener.map_err(Error::while_doing(ErrorKind::Socket, "listening by tonic"))?;
+    let addr = listener.local_addr().map_err(Error::while_doing(ErrorKind::Socket, "listening by tonic"))?;
+    let _ = tell.send(format!("http://{addr}"));
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let served = Server::builder().add_service(Echo).serve_with_incoming(incoming).await;
+    served.map_err(Error::while_doing(ErrorKind::Socket, "serving by tonic"))
+}
+
+#[cfg(feature = "local")]
+async fn serve_unix(tell: oneshot::Sender<String>) -> Result<(), Error> {
+    let failed = || Error::while_doing(ErrorKind::Socket, "listening by tonic");
+    let folder = tempfile::TempDir::new().map_err(failed())?;
+    let path = folder.path().join("tonic.sock");
+    let listener = tokio::net::UnixListener::bind(&path).map_err(failed())?;
+    let _ = tell.send(format!("unix://{}", path.display()));
+    let incoming = futures_util::stream::unfold(listener, async |listener| {
+        let accepted = listener.accept().await.map(|(socket, _)| socket);
+        Some((accepted, listener))
+    });
+    let served = Server::builder().add_service(Echo).serve_with_incoming(incoming).await;
+    served.map_err(Error::while_doing(ErrorKind::Socket, "serving by tonic"))
+}
+
+async fn connected(url: &str) -> Result<Channel, Error> {
+    let endpoint = Endpoint::from_shared(url.to_owned());
+    let endpoint = endpoint.map_err(Error::while_doing(ErrorKind::Socket, "connecting by tonic"))?;
+    let channel = endpoint.tcp_nodelay(true).connect().await;
+    channel.map_err(Error::while_doing(ErrorKind::Socket, "connecting by tonic"))
 }
 
 async fn ask(channel: Channel, bytes: Vec<u8>) -> Result<usize, Error> {

@@ -1,7 +1,7 @@
 //! The connection that puts headers on, and takes them off.
 
 use super::Message;
-use super::wire::{self, LONGEST};
+use super::wire::LONGEST;
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::{Base, Buf, Connection, Error};
 use std::fmt;
@@ -27,21 +27,8 @@ impl<Inner: Connection<Data = Buf>> RpcConnection<Inner> {
     }
 
     #[inline]
-    fn encode(&self, message: Message) -> Result<Buf, Error> {
-        let base = self.inner.base();
-        let mut body = match message.body {
-            Some(body) if body.headroom() >= LONGEST => body,
-            // Not from this connection's base.
-            Some(body) => Buf::copy_of(&body, LONGEST + base.reserved())?,
-            None => base.buffer(0)?,
-        };
-        wire::write(message.call, message.content, &mut body)?;
-        Ok(body)
-    }
-
-    #[inline]
     fn decode(&self, bytes: Buf) -> Option<Message> {
-        let message = wire::read(bytes);
+        let message = Message::decode(bytes);
         if message.is_none() {
             self.malformed.fetch_add(1, Relaxed);
         }
@@ -64,7 +51,7 @@ impl<Inner: Connection<Data = Buf>> Connection for RpcConnection<Inner> {
 
     #[inline]
     fn send(&self, message: Message) -> impl Future<Output = Result<(), Error>> + Send {
-        let encoded = self.encode(message);
+        let encoded = message.encode(self.inner.base());
         async move { self.inner.send(encoded?).await }
     }
 
@@ -80,7 +67,7 @@ impl<Inner: Connection<Data = Buf>> Connection for RpcConnection<Inner> {
         &self,
         messages: impl Iterator<Item = Message> + Send,
     ) -> impl Future<Output = Result<(), Error>> + Send {
-        send_encoded(&self.inner, messages, |message| self.encode(message))
+        send_encoded(&self.inner, messages, |message| message.encode(self.inner.base()))
     }
 
     async fn recv_batch(

@@ -61,6 +61,8 @@ mod method;
 mod server;
 mod transient;
 mod wire;
+#[cfg(feature = "tls")]
+mod with_tls;
 
 pub use crate::serialize::{Bincode, Codec};
 pub use chunnel::Rpc;
@@ -73,3 +75,5 @@ pub use failure::{Failure, FailureKind};
 pub use message::Message;
 pub use method::Method;
 pub use server::{Handler, Reply, Request, Serve, Service, handler, serve};
+#[cfg(feature = "tls")]
+pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};

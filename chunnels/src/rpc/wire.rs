@@ -25,38 +25,47 @@ const CREDIT: u8 = 5;
 const CANCEL: u8 = 6;
 const FAILURE: u8 = 7;
 
+/// A header.
+pub(super) struct Header {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Header {
+    #[inline]
+    pub(super) fn new(call: CallId, content: Content) -> Self {
+        let (kind, second, behind) = match content {
+            Content::Call { method, milliseconds } => {
+                (CALL, u64::from(method) | u64::from(milliseconds) << 32, 8)
+            }
+            Content::Response => (RESPONSE, 0, 0),
+            Content::Part { index } => (PART, index.into(), 4),
+            Content::End { parts } => (END, parts.into(), 4),
+            Content::Credit { parts } => (CREDIT, parts.into(), 4),
+            Content::Cancel => (CANCEL, 0, 0),
+            Content::Failure(kind) => (FAILURE, kind.code().into(), 1),
+        };
+        let first = u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32;
+        let mut bytes = [0; LONGEST];
+        bytes[..SHORTEST].copy_from_slice(&first.to_le_bytes());
+        bytes[SHORTEST..].copy_from_slice(&second.to_le_bytes());
+        Self { bytes, len: SHORTEST + behind }
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
 /// Writes the header in front of `body`, which has the room for it.
 ///
 /// # Errors
 /// `TooLarge` without the room.
 #[inline]
 pub(super) fn write(call: CallId, content: Content, body: &mut Buf) -> Result<(), Error> {
-    let first =
-        |kind: u8| u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32;
-    let numbered = |body: &mut Buf, kind, number: u32| -> Result<(), Error> {
-        let header = body.prepend(SHORTEST + 4)?;
-        header[..SHORTEST].copy_from_slice(&first(kind).to_le_bytes());
-        header[SHORTEST..].copy_from_slice(&number.to_le_bytes());
-        Ok(())
-    };
-    match content {
-        Content::Call { method, milliseconds } => {
-            let header = body.prepend(SHORTEST + 8)?;
-            let second = u64::from(method) | u64::from(milliseconds) << 32;
-            header[..SHORTEST].copy_from_slice(&first(CALL).to_le_bytes());
-            header[SHORTEST..].copy_from_slice(&second.to_le_bytes());
-        }
-        Content::Response => body.prepend(SHORTEST)?.copy_from_slice(&first(RESPONSE).to_le_bytes()),
-        Content::Cancel => body.prepend(SHORTEST)?.copy_from_slice(&first(CANCEL).to_le_bytes()),
-        Content::Part { index } => numbered(body, PART, index)?,
-        Content::End { parts } => numbered(body, END, parts)?,
-        Content::Credit { parts } => numbered(body, CREDIT, parts)?,
-        Content::Failure(kind) => {
-            let header = body.prepend(SHORTEST + 1)?;
-            header[..SHORTEST].copy_from_slice(&first(FAILURE).to_le_bytes());
-            header[SHORTEST] = kind.code();
-        }
-    }
+    let header = Header::new(call, content);
+    body.prepend(header.len)?.copy_from_slice(header.bytes());
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 
 use super::frame::LARGEST;
 use super::machine::{End, GROUP, Machine};
+#[cfg(feature = "rpc")]
+use super::parts::{Group, Parts, Plain};
 use super::pieces::Pieces;
 use crate::arrived::Arrived;
 use crate::certificates::refusal;
@@ -60,6 +62,9 @@ struct Outgoing {
     under_way: Option<BoxFuture<'static, Result<(), Error>>>,
     /// The error that has ended the sending.
     failed: Option<(ErrorKind, String)>,
+    /// The memory for messages that come in parts.
+    #[cfg(feature = "rpc")]
+    plain: Plain,
 }
 
 #[derive(Default)]
@@ -131,6 +136,38 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             Err(error) => return Err(outgoing.fail(error)),
         }
         self.finish(outgoing).await
+    }
+
+    /// Sends messages that are encrypted from their parts. Errors and cancellation are those of [`send_batch`](Connection::send_batch).
+    #[cfg(feature = "rpc")]
+    pub(crate) async fn send_parts<M: Parts>(
+        &self,
+        messages: impl Iterator<Item = M> + Send,
+    ) -> Result<(), Error> {
+        self.open()?;
+        let (mut messages, mut outgoing) = (messages, self.outgoing.lock().await);
+        loop {
+            self.finish(&mut outgoing).await?;
+            self.open()?;
+            let encrypted = {
+                let mut machine = self.machine.lock();
+                let group = outgoing.plain.encrypt(&mut messages, &mut machine).map_err(Error::from);
+                group.and_then(|group| Ok((group, self.records(&mut machine)?)))
+            };
+            let group = match encrypted {
+                Ok((group, records)) => {
+                    outgoing.begin(&self.inner, records);
+                    group
+                }
+                Err(error) => return Err(outgoing.fail(error)),
+            };
+            self.finish(&mut outgoing).await?;
+            match group {
+                Group::Full => {}
+                Group::Last => return Ok(()),
+                Group::TooLarge(len) => return Err(too_large(len)),
+            }
+        }
     }
 
     fn records(&self, machine: &mut Machine) -> Result<Vec<Buf>, Error> {

@@ -48,6 +48,8 @@ mod chunnel;
 mod connection;
 pub mod frame;
 mod machine;
+#[cfg(feature = "rpc")]
+mod parts;
 mod pieces;
 mod start;
 #[cfg(test)]
@@ -55,3 +57,5 @@ mod tests;
 
 pub use chunnel::Tls;
 pub use connection::TlsConnection;
+#[cfg(feature = "rpc")]
+pub(crate) use parts::Parts;

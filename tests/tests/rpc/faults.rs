@@ -1,7 +1,7 @@
 //! Calls over links that lose, repeat, reorder and damage, with callers that give up and a server that is slow, busy, or gone.
 
-use crate::service::{COUNT, DOUBLE, FAIL, Numbers, SLOWLY, ends};
-use bertha_chunnels::rpc::{Client, FailureKind, Multiplexer, serve};
+use crate::service::{COUNT, DOUBLE, FAIL, Numbers, SLOWLY, ends, ends_with_tls};
+use bertha_chunnels::rpc::{Client, FailureKind, Message, Multiplexer, serve};
 use bertha_core::{Connection, Runtime};
 use bertha_datapath_sim::{Link, Network, Sim, SimRuntime};
 use futures_util::future::{Either, join_all, select};
@@ -46,8 +46,8 @@ enum Outcome {
 }
 
 /// Makes one call of any kind, with or without a deadline, which may be given up.
-async fn call(
-    client: &Client<Multiplexer<crate::service::End>>,
+async fn call<C: Connection<Data = Message>>(
+    client: &Client<Multiplexer<C>>,
     runtime: &SimRuntime,
     number: u64,
     seed: u64,
@@ -95,10 +95,14 @@ async fn call(
     }
 }
 
-async fn run(network: Network, seed: u64) {
+async fn run<C, F>(network: Network, seed: u64, ends: impl FnOnce(Network) -> F)
+where
+    C: Connection<Data = Message>,
+    F: Future<Output = [C; 2]>,
+{
     let runtime = network.runtime().clone();
     let numbers = Numbers::new(&network);
-    let [here, there] = ends(&network).await;
+    let [here, there] = ends(network).await;
     let concurrency = [4, 1000][below(&runtime, 2) as usize];
     let serving = serve(there, numbers.clone()).concurrency(concurrency).into_future();
     let server = runtime.spawn(async move { drop(serving.await) });
@@ -146,6 +150,17 @@ fn each_call_is_answered_once_or_fails_once_and_nothing_leaks() {
         let mut sim = Sim::new(seed);
         let network = sim.network().clone();
         network.set_link(bad());
-        sim.run(run(network, seed));
+        sim.run(run(network, seed, async |network| ends(&network).await));
+    }
+}
+
+/// The same by one Chunnel for calls and TLS, whose peer has it or the two apart. A handshake takes a thousand times as long as a call.
+#[test]
+fn so_it_is_with_tls_fused_or_apart() {
+    for seed in 0..seeds() / 10 {
+        let mut sim = Sim::new(seed);
+        let network = sim.network().clone();
+        network.set_link(bad());
+        sim.run(run(network, seed, async move |network| ends_with_tls(&network, seed).await));
     }
 }

@@ -1,9 +1,11 @@
 //! The service of these tests, and two ends that are connected.
 
 use bertha_chunnels::reliable::ReliableConnection;
-use bertha_chunnels::rpc::{Failure, Method, Reply, Request, RpcConnection, Service, decode, encode};
-use bertha_chunnels::{Bincode, Reliable, Rpc};
-use bertha_core::{Buf, Connection, Datapath, Listener, Wrap, make_stack};
+use bertha_chunnels::rpc::{
+    Failure, FuseRpcAndTls, Message, Method, Reply, Request, RpcConnection, Service, decode, encode,
+};
+use bertha_chunnels::{Bincode, Ordered, Reliable, Rpc, Tls, TlsIdentity, Trust};
+use bertha_core::{BoxConnection, Buf, Connection, Datapath, Listener, Wrap, make_stack, optimize};
 use bertha_datapath_sim::{Network, SimConnection, SimRuntime};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -111,6 +113,37 @@ pub(crate) type End = RpcConnection<ReliableConnection<SimConnection>>;
 
 /// A client's connection and a server's, over the network with its faults.
 pub(crate) async fn ends(network: &Network) -> [End; 2] {
+    let [client, server] = bare(network).await;
+    let stack = make_stack!(Rpc::new(), Reliable::new());
+    [stack.wrap(client).await.unwrap(), stack.wrap(server).await.unwrap()]
+}
+
+/// An end over TLS.
+pub(crate) type SecuredEnd = BoxConnection<Message, <SimConnection as Connection>::Base>;
+
+/// The same over TLS: each end by one Chunnel or by two, as the seed says.
+pub(crate) async fn ends_with_tls(network: &Network, seed: u64) -> [SecuredEnd; 2] {
+    let made = rcgen::generate_simple_self_signed(["numbers.example".to_owned()]).unwrap();
+    let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
+    let trust = Trust::ca_pem(made.cert.pem()).unwrap();
+    let [client, server] = bare(network).await;
+    let client = over_tls(client, Tls::client("numbers.example", trust).unwrap(), seed % 2 == 0);
+    let server = over_tls(server, Tls::server(identity).unwrap(), seed / 2 % 2 == 0);
+    let (client, server) = futures_util::join!(client, server);
+    [client, server]
+}
+
+async fn over_tls(base: SimConnection, tls: Tls, is_fused: bool) -> SecuredEnd {
+    let stack = make_stack!(Rpc::new(), tls, Ordered::new(), Reliable::new());
+    if is_fused {
+        BoxConnection::new(optimize!(stack, FuseRpcAndTls).wrap(base).await.unwrap())
+    } else {
+        BoxConnection::new(stack.wrap(base).await.unwrap())
+    }
+}
+
+/// The two ends below.
+async fn bare(network: &Network) -> [SimConnection; 2] {
     let listener = network.host(SERVER).listen((SERVER, 7).into()).await.unwrap();
     let client = network.host(CLIENT).connect(listener.local_addr()).await.unwrap();
     let knock = async {
@@ -125,6 +158,5 @@ pub(crate) async fn ends(network: &Network) -> [End; 2] {
     };
     // The port stays known, so that late packets make no further connections that nobody accepts.
     std::mem::forget(listener);
-    let stack = make_stack!(Rpc::new(), Reliable::new());
-    [stack.wrap(client).await.unwrap(), stack.wrap(server).await.unwrap()]
+    [client, server]
 }

@@ -1,4 +1,4 @@
-//! Stacks that encrypt, in the simulator and over real datapaths: `Noise` with a shared key and with static keys, and `Quic` and `Tls` with certificates.
+//! Stacks that encrypt, in the simulator and over real datapaths: `Noise` with a shared key and with static keys, and `Quic` and `Tls` with certificates, and `RpcWithTls`, which calls over the latter.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod altered;
@@ -6,6 +6,7 @@ mod datapaths;
 mod lossy;
 mod noise;
 mod quic;
+mod rpc_with_tls;
 mod scene;
 mod tls;
 mod transcript;

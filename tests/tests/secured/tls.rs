@@ -14,25 +14,25 @@ use std::pin::pin;
 use std::time::Duration;
 
 /// An end with a certificate of its own, and the trust in it.
-struct Party {
+pub(crate) struct Party {
     certificate: Vec<u8>,
     identity: TlsIdentity,
     trust: Trust,
 }
 
 impl Party {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let made = rcgen::generate_simple_self_signed(["store.example".to_owned()]).unwrap();
         let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
         let trust = Trust::ca_pem(made.cert.pem()).unwrap();
         Self { certificate: made.cert.der().to_vec(), identity, trust }
     }
 
-    fn client(&self) -> Tls {
+    pub(crate) fn client(&self) -> Tls {
         Tls::client("store.example", self.trust.clone()).unwrap()
     }
 
-    fn server(&self) -> Tls {
+    pub(crate) fn server(&self) -> Tls {
         Tls::server(self.identity.clone()).unwrap()
     }
 }

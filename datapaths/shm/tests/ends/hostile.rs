@@ -8,6 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rustix::io::pwrite;
 use rustix::net::{SendFlags, send};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -17,6 +18,9 @@ use std::time::Duration;
 const RING: u64 = 4096;
 const BYTES: u64 = PREFIX + 2 * RING;
 
+/// The word that asks the victim to wake the attacker when it sends.
+const ASLEEP: u64 = 640;
+
 /// The longest message.
 const LONGEST: usize = 504;
 
@@ -24,7 +28,7 @@ const LONGEST: usize = 504;
 const PLACES: [u64; 12] =
     [0, 128, 256, 384, 512, 640, 768, 896, PREFIX, PREFIX + 8, PREFIX + RING, PREFIX + RING + 8];
 
-struct Attacker {
+pub(crate) struct Attacker {
     file: OwnedFd,
     socket: UnixStream,
 }
@@ -32,13 +36,27 @@ struct Attacker {
 impl Attacker {
     async fn connect(waiting: Waiting) -> (Self, ShmConnection) {
         let (client, server) = UnixStream::pair().unwrap();
-        let file = memory(BYTES, all_seals());
-        offer(&client, MAGIC, RING, &[file.try_clone().unwrap()]);
+        let attacker = Self::offer(client);
         let victim = Shm::new().waiting(waiting).take(server).await.unwrap();
-        (Self { file, socket: client }, victim)
+        (attacker, victim)
     }
 
-    fn step(&self, random: &mut StdRng) {
+    /// Shares memory with the victim at the other end of `socket`.
+    pub(crate) fn offer(socket: UnixStream) -> Self {
+        let file = memory(BYTES, all_seals());
+        offer(&socket, MAGIC, RING, &[file.try_clone().unwrap()]);
+        Self { file, socket }
+    }
+
+    /// Returns once the victim sends, or after a second.
+    pub(crate) fn await_victim(&self) {
+        pwrite(&self.file, &1_u64.to_ne_bytes(), ASLEEP).unwrap();
+        self.socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        // Whatever it says, or does not say.
+        let _rung = (&self.socket).read(&mut [0]);
+    }
+
+    pub(crate) fn step(&self, random: &mut StdRng) {
         let values = [0, 1, 2, 9, 504, 505, 506, 512, 513, 4096, 1 << 32, 1 << 63, u64::MAX, random.random()];
         let value = match random.random_range(0..4) {
             0 => random.random_range(0..600),
@@ -60,7 +78,7 @@ impl Attacker {
 }
 
 /// Does with the connection what applications do. Whether it is over.
-fn use_once(victim: &ShmConnection, random: &mut StdRng, received: &mut u64) -> bool {
+pub(crate) fn use_once(victim: &ShmConnection, random: &mut StdRng, received: &mut u64) -> bool {
     let outcome = match random.random_range(0..4) {
         0 => victim.recv().now_or_never().map(|it| it.map(|message| (1, message.len()))),
         1 => {
@@ -94,7 +112,7 @@ fn use_once(victim: &ShmConnection, random: &mut StdRng, received: &mut u64) -> 
 
 /// Ends the process if a step takes a minute: a victim that hangs.
 #[expect(clippy::print_stderr, reason = "a process that ends says why")]
-fn watch(done: Arc<AtomicU64>, ended: Arc<AtomicBool>, seed: u64) {
+pub(crate) fn watch(done: Arc<AtomicU64>, ended: Arc<AtomicBool>, seed: u64) {
     std::thread::spawn(move || {
         let mut before = u64::MAX;
         while !ended.load(Ordering::Relaxed) {
@@ -109,10 +127,13 @@ fn watch(done: Arc<AtomicU64>, ended: Arc<AtomicBool>, seed: u64) {
     });
 }
 
+pub(crate) fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
 /// `BERTHA_SHM_STEPS` sets the number of steps, `BERTHA_SEED` the seed.
 #[tokio::test]
 async fn an_end_that_scribbles_harms_nobody() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
     let steps = number("BERTHA_SHM_STEPS").unwrap_or(100_000);
     let seed = number("BERTHA_SEED").unwrap_or_else(rand::random);
     println!("BERTHA_SEED={seed}");

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod hostile;
+mod hostile_process;
 mod kills;
 mod offers;
 mod traces;

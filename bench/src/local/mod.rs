@@ -1,0 +1,45 @@
+//! `bertha-bench local`: services of one machine.
+//!
+//! | part | its rows |
+//! |---|---|
+//! | [`figure`] | Figure 3.5 of the thesis: latencies of 20,000 requests over 200 connections, by the transports of `bertha-microservice`, by tonic and by iceoryx2 |
+//! | [`round_trip`] | round trips of 64 bytes through shared memory against a ring by hand and kernel UDP |
+//! | [`flow`] | 64-byte messages per second, against the same ring |
+//! | [`calls`] | calls by `Rpc` over shared memory against tonic |
+//! | [`death`] | the time until the death of a process is heard |
+
+mod calls;
+mod death;
+mod figure;
+mod flow;
+#[cfg(feature = "iceoryx")]
+mod iceoryx;
+mod ring;
+mod round_trip;
+
+use crate::Error;
+use crate::ErrorKind;
+use crate::harness::Effort;
+use crate::report::Report;
+
+/// Measures.
+///
+/// # Errors
+/// Those of the connections.
+pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
+    let mut report = Report::new("local");
+    figure::measure(&mut report, effort)?;
+    round_trip::measure(&mut report, effort)?;
+    flow::measure(&mut report, effort)?;
+    calls::measure(&mut report, effort)?;
+    death::measure(&mut report, effort)?;
+    Ok(report)
+}
+
+/// Not for people: a process that [`death`] ends.
+pub(crate) use death::mortal;
+
+/// For `map_err`: a connection of ours failed.
+fn failed(error: bertha_core::Error) -> Error {
+    Error::new(ErrorKind::Bertha, "services of one machine").because(error)
+}

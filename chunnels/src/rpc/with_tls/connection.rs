@@ -1,0 +1,125 @@
+//! The connection that encrypts headers and bodies together.
+
+use crate::burst::Decoded;
+use crate::rpc::Message;
+use crate::rpc::wire::{Header, LONGEST};
+use crate::tls::{Parts, TlsConnection};
+use bertha_core::{Buf, Connection, Error, Octets};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The connection of [`RpcWithTls`](super::RpcWithTls), for [`Client`](crate::rpc::Client) or [`serve`](crate::rpc::serve()).
+///
+/// Errors, backpressure and cancellation are those of [`TlsConnection`]. Messages without a header are dropped and counted.
+pub struct RpcWithTlsConnection<Inner> {
+    tls: TlsConnection<Inner>,
+    malformed: AtomicU64,
+}
+
+impl<Inner> RpcWithTlsConnection<Inner> {
+    pub(super) fn new(tls: TlsConnection<Inner>) -> Self {
+        Self { tls, malformed: AtomicU64::new(0) }
+    }
+
+    /// The number of messages that were dropped because they had no header.
+    pub fn malformed(&self) -> u64 {
+        self.malformed.load(Relaxed)
+    }
+
+    #[inline]
+    fn decode(&self, bytes: Buf) -> Option<Message> {
+        let message = Message::decode(bytes);
+        if message.is_none() {
+            self.malformed.fetch_add(1, Relaxed);
+        }
+        message
+    }
+}
+
+/// A message, and its header.
+struct Headed {
+    header: Header,
+    message: Message,
+}
+
+impl From<Message> for Headed {
+    #[inline]
+    fn from(message: Message) -> Self {
+        Self { header: Header::new(message.call, message.content), message }
+    }
+}
+
+impl Parts for Headed {
+    #[inline]
+    fn head(&self) -> &[u8] {
+        self.header.bytes()
+    }
+
+    #[inline]
+    fn body(&self) -> &[u8] {
+        self.message.body()
+    }
+}
+
+impl<Inner: Connection<Data: Octets>> Connection for RpcWithTlsConnection<Inner> {
+    type Data = Message;
+    type Base = Inner::Base;
+
+    #[inline]
+    fn base(&self) -> &Inner::Base {
+        self.tls.base()
+    }
+
+    /// That of TLS less the longest header, which takes none of the headroom.
+    fn mtu(&self) -> usize {
+        self.tls.mtu() - LONGEST
+    }
+
+    #[inline]
+    fn send(&self, message: Message) -> impl Future<Output = Result<(), Error>> + Send {
+        self.tls.send_parts(std::iter::once(Headed::from(message)))
+    }
+
+    async fn recv(&self) -> Result<Message, Error> {
+        loop {
+            if let Some(message) = self.decode(self.tls.recv().await?) {
+                return Ok(message);
+            }
+        }
+    }
+
+    #[inline]
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Message> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.tls.send_parts(messages.map(Headed::from))
+    }
+
+    async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Message> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        let mut decoded = Decoded { into, decode: |bytes| self.decode(bytes), count: 0 };
+        // A burst of malformed messages alone would return zero.
+        while decoded.count == 0 && limit > 0 {
+            self.tls.recv_batch(&mut decoded, limit).await?;
+        }
+        Ok(decoded.count)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.tls.drain()
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.tls.close()
+    }
+}
+
+impl<Inner> fmt::Debug for RpcWithTlsConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RpcWithTlsConnection").field("tls", &self.tls).finish_non_exhaustive()
+    }
+}
