@@ -50,6 +50,11 @@
 //!
 //! A header of 8 to 16 bytes in front of each message, in its headroom: the kind, the number of the call, and for a call its method
 //! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`].
+//!
+//! # Over TLS
+//!
+//! With the feature `tls`, the pass `FuseRpcAndTls` makes one Chunnel, `RpcWithTls`, of [`Rpc`] directly above `Tls`. It
+//! has their wire format, so peers may have them apart, and takes fewer instructions.
 
 mod chunnel;
 mod client;

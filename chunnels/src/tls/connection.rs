@@ -3,7 +3,7 @@
 use super::frame::LARGEST;
 use super::machine::{End, GROUP, Machine};
 #[cfg(feature = "rpc")]
-use super::parts::{Group, Parts, Plain};
+use super::parts::{self, Parts, Plain};
 use super::pieces::Pieces;
 use crate::arrived::Arrived;
 use crate::certificates::refusal;
@@ -149,23 +149,23 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
         loop {
             self.finish(&mut outgoing).await?;
             self.open()?;
-            let encrypted = {
+            // Foreign code runs outside of the lock.
+            let group = outgoing.plain.gather(&mut messages);
+            let records = {
                 let mut machine = self.machine.lock();
-                let group = outgoing.plain.encrypt(&mut messages, &mut machine).map_err(Error::from);
-                group.and_then(|group| Ok((group, self.records(&mut machine)?)))
+                let encrypted = outgoing.plain.encrypt(&group, &mut machine).map_err(Error::from);
+                encrypted.and_then(|()| self.records(&mut machine))
             };
-            let group = match encrypted {
-                Ok((group, records)) => {
-                    outgoing.begin(&self.inner, records);
-                    group
-                }
+            match records {
+                Ok(records) => outgoing.begin(&self.inner, records),
                 Err(error) => return Err(outgoing.fail(error)),
-            };
+            }
+            let end = group.end;
             self.finish(&mut outgoing).await?;
-            match group {
-                Group::Full => {}
-                Group::Last => return Ok(()),
-                Group::TooLarge(len) => return Err(too_large(len)),
+            match end {
+                parts::End::Full => {}
+                parts::End::Last => return Ok(()),
+                parts::End::TooLarge(len) => return Err(too_large(len)),
             }
         }
     }

@@ -22,62 +22,74 @@ pub(crate) trait Parts: Send {
     fn body(&self) -> &[u8];
 }
 
-/// Plain text of whole messages, each behind its length.
-#[derive(Debug, Default)]
-pub(super) struct Plain {
-    bytes: Vec<u8>,
+/// A group of messages that become records together.
+pub(super) struct Group<M> {
+    /// Those whose bodies are encrypted in place, each behind so many of the bytes that were copied.
+    in_place: Vec<(usize, M)>,
+    pub(super) end: End,
 }
 
-/// The end of a group of messages.
-pub(super) enum Group {
+/// The reason why a group holds no more messages.
+pub(super) enum End {
     /// No message is left.
     Last,
-    /// There may be more.
+    /// The group is large enough.
     Full,
     /// A message of this length does not fit, and nothing behind it is sent.
     TooLarge(usize),
 }
 
+/// The memory for the bytes that are copied: lengths, heads and short bodies.
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    bytes: Vec<u8>,
+}
+
 impl Plain {
-    /// Encrypts a group of messages.
-    ///
-    /// # Errors
-    /// Those of [`Machine::write`].
-    pub(super) fn encrypt<M: Parts>(
-        &mut self,
-        messages: &mut impl Iterator<Item = M>,
-        machine: &mut Machine,
-    ) -> io::Result<Group> {
+    /// Takes the messages of the next group.
+    pub(super) fn gather<M: Parts>(&mut self, messages: &mut impl Iterator<Item = M>) -> Group<M> {
         // What a call that was dropped or failed has left.
         self.bytes.clear();
-        let mut in_place = 0;
-        let group = loop {
-            if self.bytes.len() + in_place >= GROUP_BYTES {
-                break Group::Full;
+        let (mut in_place, mut length_in_place) = (Vec::new(), 0);
+        let end = loop {
+            if self.bytes.len() + length_in_place >= GROUP_BYTES {
+                break End::Full;
             }
-            let Some(message) = messages.next() else { break Group::Last };
+            let Some(message) = messages.next() else { break End::Last };
             let (head, body) = (message.head(), message.body());
             let length = head.len() + body.len();
             if length > LARGEST {
-                break Group::TooLarge(length);
+                break End::TooLarge(length);
             }
             let prefix: [u8; LENGTH] = (length as u32).to_be_bytes();
             self.bytes.extend_from_slice(&prefix);
             self.bytes.extend_from_slice(head);
             if body.len() < IN_PLACE {
                 self.bytes.extend_from_slice(body);
-                continue;
+            } else {
+                length_in_place += body.len();
+                in_place.push((self.bytes.len(), message));
             }
-            machine.write(&[IoSlice::new(&self.bytes), IoSlice::new(body)])?;
-            in_place += self.bytes.len() + body.len();
-            self.bytes.clear();
         };
-        if !self.bytes.is_empty() {
-            machine.write(&[IoSlice::new(&self.bytes)])?;
+        Group { in_place, end }
+    }
+
+    /// Encrypts the group.
+    ///
+    /// # Errors
+    /// Those of [`Machine::write`].
+    pub(super) fn encrypt<M: Parts>(&mut self, group: &Group<M>, machine: &mut Machine) -> io::Result<()> {
+        let mut from = 0;
+        for (to, message) in &group.in_place {
+            machine.write(&[IoSlice::new(&self.bytes[from..*to]), IoSlice::new(message.body())])?;
+            from = *to;
+        }
+        if from < self.bytes.len() {
+            machine.write(&[IoSlice::new(&self.bytes[from..])])?;
         }
         if self.bytes.capacity() > KEPT {
             self.bytes = Vec::new();
         }
-        Ok(group)
+        Ok(())
     }
 }
