@@ -20,7 +20,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let is_ours = tag == Tag::of(self.id);
         match kind {
             Kind::Offer | Kind::Returned | Kind::Early => self.on_offer(message).await,
-            Kind::Confirm => self.on_confirm(&message, is_ours).await,
+            Kind::Confirm => self.on_confirm(message, is_ours).await,
             Kind::KeepAlive if is_ours && self.session().is_keep_alive(&message) => self.on_keep_alive(),
             Kind::Close if is_ours => self.on_close(&message, tag).await,
             Kind::Reset if is_ours && self.session().asks_for_keep_alive(&message) => {
@@ -91,20 +91,21 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn on_confirm(&self, message: &[u8], is_ours: bool) {
-        if self.is_confirmed_by(message) {
+    async fn on_confirm(&self, message: Buf, is_ours: bool) {
+        if self.is_confirmed_by(&message) {
             return;
         }
         let Some(replacement) = &self.replacement else { return self.count_dropped() };
-        if !self.is_client_there(replacement) && replacement.hand_over(message, &self.base) {
+        if !self.is_client_there(replacement) && replacement.hand_over(&message, &self.base) {
             self.liveness.end(End::Reset);
             return;
         }
         self.count_dropped();
         if !is_ours
-            && replacement.may_have_forgotten(message)
-            && let Some(question) = question(message, &self.settings.credentials)
+            && replacement.may_have_forgotten(&message)
+            && let Some(question) = question(&message, &self.settings.credentials)
         {
+            replacement.pass_on(message);
             self.transmit_bytes(&question).await;
         }
     }

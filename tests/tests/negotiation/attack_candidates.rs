@@ -97,7 +97,6 @@ fn offers_of_the_past_push_no_client_out_that_confirms() {
 /// The same on an address whose earlier connection the server still has. There the listener decides about an offer after the link has
 /// read the confirmation behind it.
 #[test]
-#[ignore = "fails: the offers that are played back keep the client out until the earlier connection has ended"]
 fn nor_one_that_has_restarted() {
     with_seeds(20, |seed| {
         simulate(seed, async |network: Network| {
