@@ -18,8 +18,7 @@ fn survives(receiver: &[&str], sender: &[&str], scene: &Scene, seed: u64) {
     let receiver = scene.receiver("127.0.0.1:0", receiver);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let proxy = runtime.block_on(DamagingProxy::start(receiver.addr.parse().unwrap(), seed));
-    let said =
-        success(&sending(program(), &path, &proxy.addr().to_string(), sender).output().unwrap());
+    let said = success(&sending(program(), &path, &proxy.addr().to_string(), sender).output().unwrap());
     assert!(said.contains(&sha256(&content(LEN, seed))), "seed {seed}: {said}");
     assert!(std::fs::read(scene.received("file")).unwrap() == content(LEN, seed), "seed {seed}");
     assert!(proxy.damaged() > 10, "seed {seed}: {}", proxy.damaged());
