@@ -11,6 +11,7 @@ mod output;
 mod perf;
 mod ping;
 mod probe;
+mod rate;
 mod site;
 mod stack;
 mod transport;

@@ -15,6 +15,9 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
+/// In nanoseconds.
+const HOUR: u64 = 3_600_000_000_000;
+
 /// Measures round-trip times to a server, which `bertha perf --server` is.
 #[derive(Debug, Args)]
 #[command(after_help = format!("Chunnels: {}", known()))]
@@ -150,8 +153,9 @@ struct Answers {
 impl Answers {
     fn new(count: u64) -> Self {
         let capacity = usize::try_from(count).unwrap_or(usize::MAX).min(1 << 16);
-        // Three digits, any time: this bound and this precision are always possible.
-        let times = Histogram::new(3).unwrap_or_else(|_| unreachable!("three digits are possible"));
+        // Three digits, and times of up to an hour; longer ones count as that.
+        let times = Histogram::new_with_bounds(1, HOUR, 3)
+            .unwrap_or_else(|_| unreachable!("the bounds are in order, and three digits are possible"));
         Self { sent_at: Vec::with_capacity(capacity), times }
     }
 

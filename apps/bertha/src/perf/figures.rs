@@ -1,7 +1,7 @@
 //! Figures as they are printed: lines as those of iperf, JSON with the names of iperf3.
 
-use super::rate;
 use super::stream::Outcome;
+use crate::rate;
 use serde::Serialize;
 use std::time::Duration;
 

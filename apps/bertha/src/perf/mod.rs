@@ -2,7 +2,7 @@
 
 mod client;
 mod figures;
-pub(crate) mod rate;
+
 mod stream;
 
 use crate::probe::{SHORTEST, serve};

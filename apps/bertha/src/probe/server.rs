@@ -4,7 +4,7 @@ use super::answering::answer;
 use super::tally::Tally;
 use crate::escape::escaped;
 use crate::output;
-use crate::perf::rate;
+use crate::rate;
 use crate::site::{Place, Site};
 use crate::stack::{Side, StackText};
 use crate::transport::OverDatapath;

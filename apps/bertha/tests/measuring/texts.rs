@@ -3,10 +3,10 @@
 use super::program::{failure, output};
 
 #[test]
-fn shells_get_completions_with_the_subcommands_and_datapaths() {
+fn shells_get_completions_with_the_subcommands_and_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = output(&["completion", shell]);
-        for word in ["perf", "ping", "explain", "inspect", "unix-stream", "parallel"] {
+        for word in ["perf", "ping", "explain", "inspect", "parallel"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
