@@ -1,6 +1,6 @@
 //! The connection as the layer above sees it.
 
-use super::frame::LARGEST;
+use super::LARGEST;
 use super::machine::{End, GROUP, Machine};
 #[cfg(feature = "rpc")]
 use super::parts::{self, Parts, Plain};

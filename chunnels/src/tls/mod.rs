@@ -46,7 +46,6 @@
 
 mod chunnel;
 mod connection;
-pub mod frame;
 mod machine;
 #[cfg(feature = "rpc")]
 mod parts;
@@ -59,3 +58,6 @@ pub use chunnel::Tls;
 pub use connection::TlsConnection;
 #[cfg(feature = "rpc")]
 pub(crate) use parts::Parts;
+
+/// The largest message, in bytes.
+pub const LARGEST: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! Messages that another Chunnel has in parts, and that become records without a buffer for the whole.
 
-use super::frame::{LARGEST, LENGTH};
+use super::LARGEST;
 use super::machine::Machine;
 use std::io::{self, IoSlice};
 
@@ -61,7 +61,7 @@ impl Plain {
             if length > LARGEST {
                 break End::TooLarge(length);
             }
-            let prefix: [u8; LENGTH] = (length as u32).to_be_bytes();
+            let prefix = (length as u32).to_be_bytes();
             self.bytes.extend_from_slice(&prefix);
             self.bytes.extend_from_slice(head);
             if body.len() < IN_PLACE {
