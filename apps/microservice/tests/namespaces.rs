@@ -92,7 +92,7 @@ struct Sites<'a> {
 fn chain(namespaces: &Namespaces, sites: &Sites<'_>, transport: Transport) -> usize {
     let Sites { near, far } = *sites;
     let on = |host: usize, name: &str| match transport.has_paths() {
-        true => format!("unix:{}", far.join(format!("{name}.sock")).display()),
+        true => format!("unix:{}", near.join(format!("{name}.sock")).display()),
         false => format!("{NET}.{}:0", 10 + host),
     };
     let behind = |name: &str| Service::start(namespaces.program(2, far, transport), name, &on(2, name), &[]);

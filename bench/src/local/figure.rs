@@ -65,29 +65,14 @@ impl Way {
         }
     }
 
-    fn ask(self, connections: usize, requests: usize) -> Result<Asked, Error> {
+    /// The times from request to answer, in microseconds.
+    fn ask(self, connections: usize, requests: usize) -> Result<Vec<f64>, Error> {
         match self {
             Self::Ours(transport) => services(transport, connections, requests),
-            Self::Tonic(socket) => ask_tonic(socket, connections, requests).map(Asked),
+            Self::Tonic(socket) => ask_tonic(socket, connections, requests),
             #[cfg(feature = "iceoryx")]
             Self::Iceoryx => super::iceoryx::ask(connections, requests),
         }
-    }
-}
-
-/// The times from request to answer, in microseconds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Asked(Vec<f64>);
-
-impl Asked {
-    #[cfg(feature = "iceoryx")]
-    pub(super) fn record(&mut self, time: Duration) {
-        self.0.push(microseconds(time));
-    }
-
-    #[cfg(all(test, feature = "iceoryx"))]
-    pub(super) fn count(&self) -> usize {
-        self.0.len()
     }
 }
 
@@ -105,7 +90,7 @@ pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> 
             let at = if number % 2 == 0 { at } else { WAYS.len() - 1 - at };
             let asked = report.unless_impossible("Figure 3.5", WAYS[at].ask(BLOCK, requests))?;
             let Some(asked) = asked else { return Ok(()) };
-            blocks[at].push(asked.0);
+            blocks[at].push(asked);
         }
     }
     #[cfg(not(feature = "iceoryx"))]
@@ -132,7 +117,7 @@ pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> 
 }
 
 /// The echo of `bertha-microservice`, and its load, each on a core of its own.
-fn services(transport: Transport, connections: usize, requests: usize) -> Result<Asked, Error> {
+fn services(transport: Transport, connections: usize, requests: usize) -> Result<Vec<f64>, Error> {
     let folder = TempDir::new().map_err(Error::while_doing(ErrorKind::Socket, "making a folder"))?;
     let site = Site::new(folder.path());
     let on = match transport.has_paths() {
@@ -165,7 +150,7 @@ fn services(transport: Transport, connections: usize, requests: usize) -> Result
             // In their order, so percentiles of all blocks together are those of these.
             let per_block = (connections * requests) as u64;
             let quantile = |at| microseconds(asked.quantile(at as f64 / per_block as f64));
-            Ok(Asked((1..=per_block).map(quantile).collect()))
+            Ok((1..=per_block).map(quantile).collect())
         },
     )
 }
@@ -181,8 +166,8 @@ mod tests {
         }
         for way in WAYS {
             let asked = way.ask(3, 10).unwrap();
-            assert_eq!(asked.0.len(), 30, "{way:?}");
-            assert!(asked.0.iter().all(|time| *time > 0.0), "{way:?}: {asked:?}");
+            assert_eq!(asked.len(), 30, "{way:?}");
+            assert!(asked.iter().all(|time| *time > 0.0), "{way:?}: {asked:?}");
         }
     }
 }

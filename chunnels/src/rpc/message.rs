@@ -1,8 +1,7 @@
 //! The messages that a connection of [`Rpc`](super::Rpc) carries.
 
 use super::FailureKind;
-use super::wire::{self, LONGEST};
-use bertha_core::{Base, Buf, Error};
+use bertha_core::Buf;
 use std::fmt;
 
 /// The name of a call on its connection: a slot of the client's table, and how often that was used before. So an answer that comes
@@ -36,31 +35,9 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message that these bytes are on the wire, for a Chunnel that carries messages in a way of its own. None if they are none.
-    #[inline]
-    pub fn decode(bytes: Buf) -> Option<Self> {
-        wire::read(bytes)
-    }
-
     /// The encoded request or response, or the words of a failure. Empty for other messages.
     pub fn body(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
-    }
-
-    /// The bytes of this message on the wire: in a buffer of `base`, with the headroom that the layers below need.
-    ///
-    /// # Errors
-    /// Those of [`Base::buffer`](bertha_core::Base::buffer).
-    #[inline]
-    pub fn encode(self, base: &impl Base) -> Result<Buf, Error> {
-        let mut body = match self.body {
-            Some(body) if body.headroom() >= LONGEST => body,
-            // Not from this connection's base.
-            Some(body) => Buf::copy_of(&body, LONGEST + base.reserved())?,
-            None => base.buffer(0)?,
-        };
-        wire::write(self.call, self.content, &mut body)?;
-        Ok(body)
     }
 
     pub(super) fn signal(call: CallId, content: Content) -> Self {

@@ -10,7 +10,7 @@
 
 use super::message::{CallId, Content, MAX_SLOT};
 use super::{FailureKind, Message};
-use bertha_core::{Buf, Error};
+use bertha_core::{Base, Buf, Error};
 
 /// The longest header, in bytes.
 pub(super) const LONGEST: usize = 16;
@@ -91,6 +91,30 @@ pub(super) fn read(mut bytes: Buf) -> Option<Message> {
     };
     bytes.advance(length).ok()?;
     Some(Message { call, content, body: Some(bytes) })
+}
+
+impl Message {
+    /// The message that these bytes are on the wire, for a Chunnel that carries messages in a way of its own. None if they are none.
+    #[inline]
+    pub fn decode(bytes: Buf) -> Option<Self> {
+        read(bytes)
+    }
+
+    /// The bytes of this message on the wire: in a buffer of `base`, with the headroom that the layers below need.
+    ///
+    /// # Errors
+    /// Those of [`Base::buffer`](bertha_core::Base::buffer).
+    #[inline]
+    pub fn encode(self, base: &impl Base) -> Result<Buf, Error> {
+        let mut body = match self.body {
+            Some(body) if body.headroom() >= LONGEST => body,
+            // Not from this connection's base.
+            Some(body) => Buf::copy_of(&body, LONGEST + base.reserved())?,
+            None => base.buffer(0)?,
+        };
+        write(self.call, self.content, &mut body)?;
+        Ok(body)
+    }
 }
 
 #[cfg(test)]
