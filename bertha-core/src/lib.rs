@@ -43,6 +43,7 @@ mod chunnel;
 mod connection;
 mod datapath;
 mod describe;
+mod drops;
 mod erased;
 mod error;
 pub mod framing;
@@ -77,6 +78,9 @@ pub use chunnel::{Chunnel, ConnectContext, Connected, Connector, Role};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, LayerInfo, Node};
+#[doc(hidden)]
+pub use drops::DropRegistry;
+pub use drops::{DropCounter, Dropped, Drops};
 pub use erased::{BoxConnection, BoxStack, Boxed};
 pub use error::{Error, ErrorKind};
 pub use group::{Delivery, Group};
