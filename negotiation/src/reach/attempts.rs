@@ -64,10 +64,7 @@ impl Attempts {
 
     /// The end of all attempts that have failed.
     pub(super) fn into_error(self) -> Error {
-        // An end that answered tells more than one that did not.
-        let telling = |kind: &ErrorKind| !matches!(kind, ErrorKind::Unreachable | ErrorKind::TimedOut);
-        let mut kinds = self.failures.iter().map(|failure| failure.error.kind());
-        let kind = kinds.clone().find(telling).or_else(|| kinds.next()).unwrap_or(ErrorKind::Unreachable);
+        let kind = self.failures.first().map_or(ErrorKind::Unreachable, |failure| failure.error.kind());
         self.error(kind)
     }
 
@@ -76,7 +73,11 @@ impl Attempts {
         self.error(ErrorKind::TimedOut)
     }
 
-    fn error(self, kind: ErrorKind) -> Error {
+    /// An end that answered tells more than those that did not, whose error is of kind `silent`.
+    fn error(self, silent: ErrorKind) -> Error {
+        let is_telling = |kind: &ErrorKind| !matches!(kind, ErrorKind::Unreachable | ErrorKind::TimedOut);
+        let mut kinds = self.failures.iter().map(|failure| failure.error.kind());
+        let kind = kinds.find(is_telling).unwrap_or(silent);
         let Self { name, waiting, under_way, failures, .. } = self;
         let mut what = format!("no address of `{name}` could be connected to: ");
         let told = failures.len().min(TOLD);

@@ -1,11 +1,13 @@
 //! Names over sockets.
 
 use bertha_chunnels::Serialize;
+use bertha_core::backoff::Backoff;
 use bertha_core::{Addr, Connection, Error, ErrorKind, make_stack};
 use bertha_datapath_kernel::{Tcp, Udp, UnixStream};
 use bertha_names::Static;
-use bertha_negotiation::{Negotiate, Runs};
+use bertha_negotiation::{Negotiate, Received, Runs};
 use std::net::SocketAddr;
+use tokio::sync::oneshot;
 
 /// An echo of strings at `on`; the address where it listens.
 pub(crate) async fn echo<D>(datapath: D, on: impl Into<Addr>) -> Addr
@@ -89,6 +91,42 @@ async fn a_host_without_a_port_and_one_that_does_not_exist_are_errors() {
     assert!(error.to_string().contains("has no port"), "{error}");
     let error = stack.connect(Udp::new(), "a..b:80").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
+}
+
+/// The client runs as a task of its own, so its futures can move between threads.
+#[tokio::test]
+async fn a_server_that_comes_back_is_connected_to_again() {
+    for number in 0..2 {
+        let stack = || make_stack!(Serialize::<String>::new());
+        let tcp = Tcp::new;
+        let mut incoming = stack().listen(tcp(), ([127, 0, 0, 1], 0)).await.unwrap();
+        let addr = incoming.local_addr();
+        let (took, taken) = oneshot::channel();
+        let to =
+            if number == 0 { addr.to_string() } else { format!("localhost:{}", ip(addr.clone()).port()) };
+        let client = tokio::spawn(async move {
+            let stack = stack();
+            let connection = stack.connect(tcp(), to).reconnecting(Backoff::default()).await.unwrap();
+            assert_eq!(connection.send("first".into()).await.unwrap(), 0);
+            assert_eq!(connection.recv().await.unwrap(), Received::Message("first".into()));
+            connection.confirm(0);
+            assert_eq!(connection.send("second".into()).await.unwrap(), 1);
+            took.send(()).unwrap();
+            let Received::Interrupted(loss) = connection.recv().await.unwrap() else {
+                panic!("no answer is sent")
+            };
+            assert_eq!((loss.in_doubt, loss.lost), (1..2, 1));
+            assert_eq!(connection.send("third".into()).await.unwrap(), 2);
+            assert_eq!(connection.recv().await.unwrap(), Received::Message("third".into()));
+            assert_eq!(connection.connections(), 2);
+        });
+        let served = incoming.next().await.unwrap().unwrap();
+        served.send(served.recv().await.unwrap()).await.unwrap();
+        taken.await.unwrap();
+        drop((served, incoming));
+        echo(Tcp::new(), addr).await;
+        client.await.unwrap();
+    }
 }
 
 /// Without a runtime there is an error, and no panic.

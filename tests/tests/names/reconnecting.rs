@@ -3,8 +3,8 @@
 use bertha_chunnels::Serialize;
 use bertha_core::backoff::Backoff;
 use bertha_core::{Addr, Connection, ErrorKind, Runtime, make_stack};
-use bertha_datapath_sim::{Link, Network, Sim, SimRuntime};
-use bertha_negotiation::{Negotiate, Received};
+use bertha_datapath_sim::{Link, Network, Sim, SimRuntime, pair_of};
+use bertha_negotiation::{Negotiate, Received, Reconnecting};
 use futures_util::future::{Either, select};
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -178,8 +178,59 @@ fn an_error_that_repeats_itself_ends_the_attempts() {
         let mut incoming = other.listen(network.host(SERVER), server_addr()).await.unwrap();
         let serving = network.runtime().spawn(async move { while incoming.next().await.is_some() {} });
         assert!(matches!(connection.recv().await.unwrap(), Received::Interrupted(loss) if loss.count() == 0));
+        let before = network.runtime().now();
         assert_eq!(connection.recv().await.unwrap_err().kind(), ErrorKind::Refused);
+        assert!(network.runtime().now() - before < Duration::from_millis(100));
         assert_eq!(connection.connections(), 1);
         drop(serving);
+    });
+}
+
+#[test]
+fn messages_that_had_arrived_come_before_the_news_of_the_loss() {
+    simulate(9, async |network: Network| {
+        let (near, far) = pair_of::<_, u64>(network.runtime().clone());
+        let (next, _next_far) = pair_of::<_, u64>(network.runtime().clone());
+        let ends = Mutex::new(vec![next, near]);
+        let connect = move || std::future::ready(Ok(ends.lock().unwrap().pop().unwrap()));
+        let connection = Reconnecting::new(connect, Backoff::default()).await.unwrap();
+        far.send(1).await.unwrap();
+        far.send(2).await.unwrap();
+        far.close().await.unwrap();
+        assert_eq!(connection.send(7).await.unwrap(), 0);
+        assert_eq!(connection.recv().await.unwrap(), Received::Message(1));
+        // The connection that takes the other's place is in use meanwhile.
+        assert_eq!(connection.send(8).await.unwrap(), 1);
+        assert_eq!(connection.connections(), 2);
+        assert_eq!(connection.recv().await.unwrap(), Received::Message(2));
+        let Received::Interrupted(loss) = connection.recv().await.unwrap() else {
+            panic!("nothing more was sent")
+        };
+        assert_eq!((loss.in_doubt, loss.kind), (0..1, ErrorKind::Closed));
+        assert_eq!(connection.unconfirmed(), 1);
+    });
+}
+
+/// A `recv` that waits hears of it, and so does one that connects.
+#[test]
+fn closing_ends_calls_that_wait() {
+    simulate(10, async |network: Network| {
+        let (near, _far) = pair_of::<_, u64>(network.runtime().clone());
+        let ends = Mutex::new(vec![near]);
+        let connect = move || {
+            let end = ends.lock().unwrap().pop();
+            async move {
+                match end {
+                    Some(end) => Ok(end),
+                    None => std::future::pending().await,
+                }
+            }
+        };
+        let connection = Reconnecting::new(connect, Backoff::default()).await.unwrap();
+        let waiting = futures_util::future::join(connection.recv(), async {
+            pause(network.runtime(), 1).await;
+            connection.close().await.unwrap();
+        });
+        assert_eq!(waiting.await.0.unwrap_err().kind(), ErrorKind::Closed);
     });
 }
