@@ -81,10 +81,10 @@ pub use chunnel::{Chunnel, ConnectContext, Connected, Connector, Role};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, LayerInfo, Node};
+pub use destination::Destination;
 #[doc(hidden)]
 pub use drops::DropRegistry;
 pub use drops::{DropCounter, Dropped, Drops};
-pub use destination::Destination;
 pub use erased::{BoxConnection, BoxStack, Boxed};
 pub use error::{Error, ErrorKind};
 pub use group::{Delivery, Group};
