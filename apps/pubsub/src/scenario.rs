@@ -116,7 +116,8 @@ pub(crate) async fn play(
     // Its participants have ended when it is dropped.
     let played = unless_ended(termination, perform(scenario)).await;
     let deleting = timeout(TIMEOUT, topic::delete(topic, service, is_ordered));
-    let deleted = deleting.await.unwrap_or_else(|_| Err(failed(format!("{service} has not deleted {topic} in time"))));
+    let deleted =
+        deleting.await.unwrap_or_else(|_| Err(failed(format!("{service} has not deleted {topic} in time"))));
     // The cause, if both fail.
     played.and_then(|lines| deleted.map(|()| lines))
 }

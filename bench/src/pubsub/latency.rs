@@ -1,8 +1,8 @@
 //! Latencies of each service with each order (thesis, Figure 3.6).
 
 use super::by_hand::{
-    AzurePublisher, AzureReceiver, KafkaProducer, KafkaReceiver, NatsPublisher, NatsReceiver, PubSubPublisher,
-    PubSubReceiver, RedisPublisher, RedisReceiver, SqsPublisher, SqsReceiver,
+    AzurePublisher, AzureReceiver, KafkaProducer, KafkaReceiver, NatsPublisher, NatsReceiver,
+    PubSubPublisher, PubSubReceiver, RedisPublisher, RedisReceiver, SqsPublisher, SqsReceiver,
 };
 use super::counted::{Count, Counted};
 use super::exchange::{Plan, Receives, Sends, group, latencies};

@@ -88,9 +88,7 @@ async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, E
     // Messages come at their time, also while others are on their way.
     let plan = Plan { messages: MESSAGES, pause, groups: 1, overlaps: true };
     let latencies = match batches {
-        Batches::Nobody => {
-            latencies(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?
-        }
+        Batches::Nobody => latencies(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?,
         Batches::Nagle => {
             let publisher = make_stack!(Nagle::new()).wrap(publisher).await.map_err(failed)?;
             let receiver = make_stack!(Nagle::new()).wrap(receiver).await.map_err(failed)?;
