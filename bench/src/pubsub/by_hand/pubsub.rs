@@ -35,7 +35,7 @@ impl Sends for PubSubPublisher {
         if self.is_ordered {
             sent.ordering_key = String::from_utf8_lossy(group(&message)).into_owned();
         }
-        sent.data = message.into();
+        sent.data = message;
         let request = PublishRequest { topic: self.topic.clone(), messages: vec![sent] };
         self.client.clone().publish(request).await.map(drop).map_err(failed)
     }
