@@ -26,6 +26,8 @@ mod echo;
 mod error;
 mod flood;
 mod harness;
+#[cfg(feature = "rpc")]
+mod http;
 mod idle;
 mod instructions;
 mod kv;
@@ -36,6 +38,7 @@ mod program;
 #[cfg(feature = "queues")]
 mod pubsub;
 mod report;
+mod resp;
 #[cfg(feature = "rpc")]
 mod rpc;
 mod shard_raw;

@@ -4,14 +4,15 @@ use crate::harness::Effort;
 #[cfg(feature = "queues")]
 use crate::pubsub;
 use crate::report::{Report, Section};
-#[cfg(feature = "rpc")]
-use crate::rpc;
 use crate::{Error, ErrorKind};
 use crate::{
-    connect, echo, flood, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
+    connect, echo, flood, idle, instructions, kv, overhead, passes, resp, shard_raw, switch, throughput,
+    windows,
 };
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
+#[cfg(feature = "rpc")]
+use crate::{http, rpc};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::Command;
 
@@ -41,6 +42,11 @@ pub(crate) enum Program {
     /// Calls and responses over UDP, TCP and TLS, against tonic, tarpc and a loop by hand
     #[cfg(feature = "rpc")]
     Rpc,
+    /// A server by hyper over a stream of bytes, against the same over tokio's TcpStream
+    #[cfg(feature = "rpc")]
+    Http,
+    /// The key-value store under redis-benchmark, against redis-server
+    Resp,
     /// Changing the stack of a connection under full load, and its cost to a connection that can
     Switch,
     /// Routing at the server, with and without decoding
@@ -67,6 +73,8 @@ const ALL: &[&str] = &[
     "passes",
     "pubsub",
     "rpc",
+    "http",
+    "resp",
     "switch",
     "shard-raw",
     "flood",
@@ -95,6 +103,9 @@ impl Program {
             Self::Pubsub => pubsub::run(effort),
             #[cfg(feature = "rpc")]
             Self::Rpc => rpc::run(effort),
+            #[cfg(feature = "rpc")]
+            Self::Http => http::run(effort),
+            Self::Resp => resp::run(effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
             Self::Flood => flood::run(effort),

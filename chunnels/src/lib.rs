@@ -60,6 +60,8 @@ pub mod checksum;
 pub mod compress;
 #[cfg(feature = "reliable")]
 pub mod congestion;
+#[cfg(any(feature = "framing", feature = "quic", feature = "tls"))]
+pub mod deframer;
 #[cfg(feature = "fault")]
 pub mod fault;
 #[cfg(feature = "fragment")]

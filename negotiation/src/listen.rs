@@ -173,6 +173,10 @@ where
                         let reoffered = Box::pin(self.server.clone().reoffered(base, offer, fresh, slot));
                         self.begin(beginning, reoffered, |stages| &mut stages.silent).await
                     }
+                    Some(FromLink::Confirms { confirm, slot }) => {
+                        slot.confirm(&confirm);
+                        Outcome::Nothing
+                    }
                     Some(FromLink::Confirmed { base, accepted, overtaken }) => {
                         Outcome::Entering(Entering::confirmed(base, accepted, overtaken))
                     }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod conformance;
+mod damaging_proxy;
 pub mod fuzz_targets;
 mod seeds;
 #[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
@@ -13,6 +14,7 @@ pub mod servers;
 mod services;
 mod throttling_proxy;
 
+pub use damaging_proxy::DamagingProxy;
 pub use seeds::{seeds, with_seeds};
 pub use services::{service, skip, skip_anywhere};
 pub use throttling_proxy::ThrottlingProxy;

@@ -1,4 +1,4 @@
-//! `bench/RESULTS.md`: all rows of all programs, those that miss their budgets first, with the machine.
+//! `bench/RESULTS.md`: all rows of all programs, those that miss their budgets first, with the machine, and the last nights.
 
 use super::{Report, Row, directory, machine, table};
 use crate::{Error, ErrorKind};
@@ -21,7 +21,9 @@ pub(crate) struct Section {
 /// [`ErrorKind::Report`] when a file can't be written.
 pub(crate) fn write(place: &Path, sections: &[Section]) -> Result<(), Error> {
     let reports: Vec<_> = sections.iter().map(|section| Report::published(section.name).ok()).collect();
-    let page = render(sections, &reports, &machine::describe());
+    // Without its file, `scripts/night` was never run on this tree.
+    let night = std::fs::read_to_string(place.join("night.md")).unwrap_or_default();
+    let page = render(sections, &reports, &machine::describe(), &night);
     let pictures = place.join("results");
     let copy = |name: &String| std::fs::copy(directory().join(name), pictures.join(name)).map(drop);
     std::fs::create_dir_all(&pictures)
@@ -31,7 +33,7 @@ pub(crate) fn write(place: &Path, sections: &[Section]) -> Result<(), Error> {
 }
 
 // Writing to a `String` can't fail, so the results of `write!` are dropped.
-fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String]) -> String {
+fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String], night: &str) -> String {
     let mut page = String::from(
         "# Results\n\n\
          Written by `scripts/bench`; do not edit. A row is judged by its median against its budget (`NO` where it is missed).\n\
@@ -69,6 +71,14 @@ fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String]) 
             page.push_str("\nNot run.\n");
         }
     }
+    page.push_str("\n## Seeds\n\nThe last runs of `scripts/night`: tests of crashes, faults and attackers, with thousands of seeds each.\n\n");
+    let written = |line: &&str| !line.starts_with("<!--");
+    match night {
+        "" => page.push_str("Not run.\n"),
+        night => night.lines().filter(written).for_each(|line| {
+            let _ = writeln!(page, "{line}");
+        }),
+    }
     page
 }
 
@@ -98,8 +108,9 @@ mod tests {
         report.bounded("within", 1.0, "s", Budget::AtMost(2.0));
         report.bounded("beyond", 3.0, "s", Budget::AtMost(2.0));
         let section = |name| Section { name, about: String::new(), failure: None };
-        let page = render(&[section("p"), section("q")], &[Some(report), None], &[]);
+        let page = render(&[section("p"), section("q")], &[Some(report), None], &[], "| upgrade |");
         assert!(page.contains("## Missed budgets: 1 of 2"), "{page}");
+        assert!(page.ends_with("| upgrade |\n"), "{page}");
         let rows = page.split("## `p`").nth(1).unwrap();
         let position = |name| rows.find(name).unwrap();
         assert!(

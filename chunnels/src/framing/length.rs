@@ -2,10 +2,9 @@
 
 use super::framed::framed;
 use super::{Deframe, FramedConnection, Framing};
-use bertha_core::framing::{Frames, HEADER, header};
+use crate::deframer::{Deframer, TooLarge};
+use bertha_core::framing::{HEADER, header};
 use bertha_core::{Base, Buf, Carries, Chunk, Chunnel, ConnectContext, Error, ErrorKind, Identity};
-use std::collections::VecDeque;
-use std::io;
 
 /// Puts each message behind its length in four bytes, big-endian, as [`framing`](bertha_core::framing) says: the format of
 /// datapaths of messages over TCP, with which it works together.
@@ -65,7 +64,7 @@ impl Framing for LengthFormat {
     }
 
     fn decoder(&self) -> LengthDecoder {
-        LengthDecoder { frames: Frames::new(self.largest), whole: VecDeque::new(), largest: self.largest }
+        LengthDecoder { deframer: Deframer::new(self.largest), largest: self.largest }
     }
 
     fn encode(&self, mut message: Buf, base: &impl Base) -> Result<Buf, Error> {
@@ -88,56 +87,26 @@ impl Framing for LengthFormat {
 /// Finds messages behind their lengths. A message that lies within one chunk is not copied.
 #[derive(Debug)]
 pub struct LengthDecoder {
-    /// The message that spans several chunks.
-    frames: Frames,
-    /// Messages that came with the rest of it.
-    whole: VecDeque<Buf>,
+    deframer: Deframer,
     largest: usize,
-}
-
-impl LengthDecoder {
-    /// The message at the front of `bytes`, if it is whole.
-    fn split(&self, bytes: &mut Buf) -> Result<Option<Buf>, Error> {
-        let Some(length) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
-        let length = u32::from_be_bytes(*length) as usize;
-        if length > self.largest || bytes.len() - HEADER < length {
-            return Ok(None);
-        }
-        let mut message = bytes.split_to(HEADER + length)?;
-        message.advance(HEADER)?;
-        Ok(Some(message))
-    }
 }
 
 impl Deframe for LengthDecoder {
     type Message = Buf;
 
     fn decode(&mut self, bytes: &mut Buf) -> Result<Option<Buf>, Error> {
-        loop {
-            if let Some(message) = self.whole.pop_front() {
-                return Ok(Some(message));
-            }
-            if !self.frames.within_message()
-                && let Some(message) = self.split(bytes)?
-            {
-                return Ok(Some(message));
-            }
-            if bytes.is_empty() && !self.frames.is_malformed() {
-                return Ok(None);
-            }
-            let read = |room: &mut [u8]| {
-                let taken = room.len().min(bytes.len());
-                room[..taken].copy_from_slice(&bytes[..taken]);
-                Ok(taken)
-            };
-            let whole = &mut self.whole;
-            let taken = self.frames.read(read, |message| whole.push_back(message)).map_err(unreadable)?;
-            bytes.advance(taken)?;
+        if let Some(message) = self.deframer.split_off(bytes) {
+            return Ok(Some(message));
         }
+        let mut rest = &bytes[..];
+        let message = self.deframer.take(&mut rest).map_err(|length| unreadable(length, self.largest))?;
+        let taken = bytes.len() - rest.len();
+        bytes.advance(taken)?;
+        Ok(message)
     }
 
     fn end(&mut self) -> Result<Option<Buf>, Error> {
-        if self.frames.within_message() {
+        if !self.deframer.is_between() {
             return Err(Error::new(ErrorKind::Reset, "the peer ended the stream in the middle of a message"));
         }
         Ok(None)
@@ -146,7 +115,7 @@ impl Deframe for LengthDecoder {
 
 /// The error behind which no message can be found.
 #[cold]
-fn unreadable(error: io::Error) -> Error {
-    let error = error.downcast::<Error>().unwrap_or_else(Error::from);
-    Error::new(ErrorKind::Reset, error.context().to_owned()).because(error)
+fn unreadable(TooLarge(length): TooLarge, largest: usize) -> Error {
+    let what = format!("the peer announced a message of {length} bytes, at most {largest} fit");
+    Error::new(ErrorKind::Reset, what)
 }

@@ -1,6 +1,7 @@
 //! The two streams of a connection, one in each direction, and the task of each.
 
-use super::frame::{CONTINUED, Frames, TooLarge};
+use super::frame::{CONTINUED, Frames};
+use crate::deframer::TooLarge;
 use crate::task_end::runtime_ended;
 use bertha_core::{Buf, ErrorKind};
 use futures_util::future::{Either, select};

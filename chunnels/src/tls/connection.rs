@@ -1,6 +1,6 @@
 //! The connection as the layer above sees it.
 
-use super::frame::LARGEST;
+use super::LARGEST;
 use super::machine::{End, GROUP, Machine};
 use super::pieces::Pieces;
 use crate::arrived::Arrived;

@@ -1,8 +1,10 @@
 //! One connection of TLS, without I/O: messages and records in, messages and records out.
 
-use super::frame::{Frames, LENGTH, TooLarge};
+use super::LARGEST;
 use crate::certificates::binding::{self, PROOF, Proofs};
 use crate::certificates::side::{Config, PROTOCOL, Side};
+use crate::deframer::{Deframer, TooLarge};
+use bertha_core::framing::HEADER;
 use bertha_core::{Buf, Error, ErrorKind};
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use std::array::from_fn;
@@ -26,7 +28,7 @@ const FLIGHT: usize = 1024;
 /// The state of a connection of TLS.
 pub(super) struct Machine {
     tls: Connection,
-    frames: Frames,
+    deframer: Deframer,
     /// An upper bound of the bytes of the records that wait.
     waiting: usize,
 }
@@ -51,7 +53,7 @@ impl Machine {
         };
         // The callers wait for the connection below after each group of messages.
         tls.set_buffer_limit(None);
-        Ok(Self { tls, frames: Frames::default(), waiting: 0 })
+        Ok(Self { tls, deframer: Deframer::new(LARGEST), waiting: 0 })
     }
 
     pub(super) fn is_handshaking(&self) -> bool {
@@ -117,7 +119,7 @@ impl Machine {
         match (taken, passed_on) {
             (_, Err(too_large)) => Some(End::Malformed(too_large)),
             (Err(error), _) => Some(End::Failed(error)),
-            (Ok(true), _) if self.frames.is_between() => Some(End::Closed),
+            (Ok(true), _) if self.deframer.is_between() => Some(End::Closed),
             (Ok(true), _) => Some(End::WithinMessage),
             (Ok(false), _) => None,
         }
@@ -130,7 +132,7 @@ impl Machine {
             && !decrypted.is_empty()
         {
             let (len, mut rest) = (decrypted.len(), decrypted);
-            while let Some(message) = self.frames.take(&mut rest)? {
+            while let Some(message) = self.deframer.take(&mut rest)? {
                 deliver(message);
             }
             reader.consume(len);
@@ -163,7 +165,7 @@ impl Machine {
     /// Adds the close_notify with which this end says that it sends no more.
     pub(super) fn close(&mut self) {
         self.tls.send_close_notify();
-        self.waiting += OVERHEAD + LENGTH;
+        self.waiting += OVERHEAD + HEADER;
     }
 
     /// Takes the records that wait, in pieces of at most `largest` bytes, each in a buffer that `buffer` makes.

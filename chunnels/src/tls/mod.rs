@@ -46,7 +46,6 @@
 
 mod chunnel;
 mod connection;
-pub mod frame;
 mod machine;
 mod pieces;
 mod start;
@@ -55,3 +54,6 @@ mod tests;
 
 pub use chunnel::Tls;
 pub use connection::TlsConnection;
+
+/// The largest message, in bytes.
+pub const LARGEST: usize = 1 << 20;

@@ -4,11 +4,14 @@
 //! and cuts as it is told; [`Network::host`] gives a [`SimDatapath`] for each address. An hour of time-outs passes in
 //! no time, and a test that fails with one seed fails with it every time.
 //!
+//! An [`Emulator`] is a link with a buffer whose rate may change over time; [`Network::emulate`] puts it between hosts.
+//!
 //! [`pair`] gives two connected ends in memory, without a network, for any runtime.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod emulator;
 mod executor;
 mod network;
 mod pair;
@@ -17,6 +20,7 @@ mod rng;
 mod sim;
 mod trace;
 
+pub use emulator::{Cause, Emulator, Fate, Path, Rate};
 pub use executor::{Halt, HaltReason, Schedule, SimRuntime, SimTask};
 pub use network::{
     Bottleneck, Counters, Datagram, Limits, Link, Network, SimBase, SimConnection, SimDatapath, SimGroup,

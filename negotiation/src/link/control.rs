@@ -4,7 +4,7 @@ use super::replacement::Replacement;
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
 use crate::handshake::{path, question, unknown};
-use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
+use crate::wire::{self, Answer, Close, Confirm, Kind, Retry, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -20,7 +20,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let is_ours = tag == Tag::of(self.id);
         match kind {
             Kind::Offer | Kind::Returned | Kind::Early => self.on_offer(message).await,
-            Kind::Confirm => self.on_confirm(&message, is_ours).await,
+            Kind::Confirm => self.on_confirm(message, is_ours).await,
             Kind::KeepAlive if is_ours && self.session().is_keep_alive(&message) => self.on_keep_alive(),
             Kind::Close if is_ours => self.on_close(&message, tag).await,
             Kind::Reset if is_ours && self.session().asks_for_keep_alive(&message) => {
@@ -29,6 +29,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             Kind::Reset if is_ours && self.session().is_reset(&message) => {
                 self.liveness.end(End::Reset);
             }
+            Kind::Retry if is_ours => self.on_retry(&message).await,
             Kind::Upgrade if is_ours => self.peer_upgrades(&message).await,
             // The answer to a repeated offer.
             Kind::Answer if is_ours => self.on_repeated_answer(&message).await,
@@ -91,20 +92,21 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn on_confirm(&self, message: &[u8], is_ours: bool) {
-        if self.is_confirmed_by(message) {
+    async fn on_confirm(&self, message: Buf, is_ours: bool) {
+        if self.is_confirmed_by(&message) {
             return;
         }
         let Some(replacement) = &self.replacement else { return self.count_dropped() };
-        if !self.is_client_there(replacement) && replacement.hand_over(message, &self.base) {
+        if !self.is_client_there(replacement) && replacement.hand_over(&message, &self.base) {
             self.liveness.end(End::Reset);
             return;
         }
         self.count_dropped();
         if !is_ours
-            && replacement.may_have_forgotten(message)
-            && let Some(question) = question(message, &self.settings.credentials)
+            && replacement.may_have_forgotten(&message)
+            && let Some(question) = question(&message, &self.settings.credentials)
         {
+            replacement.pass_on(message);
             self.transmit_bytes(&question).await;
         }
     }
@@ -159,13 +161,33 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let now = self.base.base().runtime().now();
         let Some(questions) = self.take_question(now) else { return self.count_dropped() };
         self.send_keep_alive().await;
-        if let Some(Agreed::Client { offer, confirm: Some(number), .. }) = self.agreed.get()
-            && !offer.is_empty()
+        if let Some((offer, number)) = self.unconfirmed_offer()
             && questions <= MOST_OFFERS
         {
             self.transmit_bytes(offer).await;
-            self.send_confirm(*number).await;
+            self.send_confirm(number).await;
         }
+    }
+
+    /// The offer, and the number that confirms it, for a server that may have had to forget it.
+    fn unconfirmed_offer(&self) -> Option<(&[u8], u64)> {
+        let Some(Agreed::Client { offer, confirm: Some(number), .. }) = self.agreed.get() else {
+            return None;
+        };
+        (!offer.is_empty()).then_some((offer, *number))
+    }
+
+    /// Makes an offer again that the server has asked for, with the cookie that it wants by now. Once for each question, since anybody
+    /// that has seen the tag can send this as well.
+    async fn on_retry(&self, message: &[u8]) {
+        let retry = wire::decode::<Retry>(message).ok().filter(|retry| retry.id == self.id);
+        let Some((Retry { cookie, .. }, (offer, number))) = retry.zip(self.unconfirmed_offer()) else {
+            return self.count_dropped();
+        };
+        let returned = wire::offer_in(offer).and_then(|(offer, _)| wire::envelop(&cookie, offer));
+        let Some(returned) = returned.filter(|_| self.take_offer()) else { return self.count_dropped() };
+        self.transmit_bytes(&returned).await;
+        self.send_confirm(number).await;
     }
 
     /// The server asks. Returns how often it has, unless that was just before.
@@ -176,7 +198,14 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
         asked.last = Some(now);
         asked.count = asked.count.saturating_add(1);
+        asked.offered = asked.count <= MOST_OFFERS;
         Some(asked.count)
+    }
+
+    /// Whether the offer was made again, and was not returned with a cookie since.
+    fn take_offer(&self) -> bool {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut asked.offered)
     }
 
     pub(super) async fn send_confirm(&self, number: u64) {

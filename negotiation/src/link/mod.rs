@@ -97,6 +97,8 @@ struct Asked {
     last: Option<Instant>,
     /// How many there were.
     count: u8,
+    /// Whether the answer to the last one was the offer, and no cookie has been asked for since.
+    offered: bool,
 }
 
 /// The message that is repeated if the peer repeats itself.

@@ -23,6 +23,13 @@ pub(crate) enum FromLink<C> {
         /// Where the candidate waits for its confirmation.
         slot: Arc<CandidateSlot>,
     },
+    /// A confirmation that is of no candidate yet: its offer may be on its way to the listener, just in front of it.
+    Confirms {
+        /// The confirmation as it came.
+        confirm: Buf,
+        /// Where the candidate waits by now, if there is one.
+        slot: Arc<CandidateSlot>,
+    },
     /// The new client has confirmed: the link is over, and its base carries the new connection.
     Confirmed {
         /// The base of the new connection.
@@ -59,6 +66,9 @@ struct Candidate {
     credit: Credit,
     /// The data that came before the confirmation, which is late or lost.
     overtaken: Overtaken,
+    /// Whether its confirmation has come, and proves that it is the client: no other takes its place. It confirms again when it has
+    /// the answer, and then gets the base.
+    has_confirmed: bool,
 }
 
 /// The fate of a message of the candidate.
@@ -74,7 +84,7 @@ impl CandidateSlot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a client, in place of the oldest if there are too many, and gives the answer to be sent.
+    /// Keeps a client, in place of the oldest that has not confirmed if there are too many, and gives the answer to be sent.
     ///
     /// A client that is kept already stays as it is: its offer came several times before the first was decided, with more messages
     /// each time, and it may have the first answer, which says how many were taken.
@@ -85,10 +95,20 @@ impl CandidateSlot {
         }
         let reply = accepted.reply.clone();
         if slot.len() == CANDIDATES {
-            slot.pop_front();
+            let place = slot.iter().position(|kept| !kept.has_confirmed).unwrap_or_default();
+            slot.remove(place);
         }
-        slot.push_back(Candidate { accepted, credit, overtaken: Overtaken::default() });
+        let overtaken = Overtaken::default();
+        slot.push_back(Candidate { accepted, credit, overtaken, has_confirmed: false });
         reply
+    }
+
+    /// Takes a confirmation that the link has read before the offer in front of it was decided. Its candidate, if there is one, keeps
+    /// its place from now on.
+    pub(crate) fn confirm(&self, confirm: &[u8]) {
+        if let Some(candidate) = self.lock().iter_mut().find(|it| it.is_confirmed_by(confirm)) {
+            candidate.has_confirmed = true;
+        }
     }
 }
 
@@ -161,9 +181,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
     pub(super) fn hand_over(&self, confirm: &[u8], base: &Arc<C>) -> bool {
         // The place in the queue first: a candidate that finds none stays, and can confirm again.
         let Ok(place) = self.listener.try_reserve() else { return false };
-        let is_confirmed = |it: &Candidate| it.accepted.is_confirmed_by(confirm);
         let confirmed = self.candidates().and_then(|mut slot| {
-            let place = slot.iter().position(is_confirmed)?;
+            let place = slot.iter().position(|it| it.is_confirmed_by(confirm))?;
             slot.remove(place)
         });
         let Some(Candidate { accepted, overtaken, .. }) = confirmed else { return false };
@@ -171,9 +190,23 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         place.send(FromLink::Confirmed { base: base.clone(), accepted, overtaken });
         true
     }
+
+    /// Sends a confirmation after the offers that the listener has yet to decide. Without a place in its queue, the client is asked
+    /// again.
+    pub(super) fn pass_on(&self, confirm: Buf) {
+        if let Some(slot) = self.slot.get() {
+            let _ = self.listener.try_send(FromLink::Confirms { confirm, slot: slot.clone() });
+        }
+    }
 }
 
 impl Candidate {
+    /// Only the client can make its confirmation, with credentials; so one for another tag costs no computation.
+    fn is_confirmed_by(&self, confirm: &[u8]) -> bool {
+        let is_its_own = header(confirm).is_some_and(|(_, tag)| Tag::of(self.accepted.id) == tag);
+        is_its_own && self.accepted.is_confirmed_by(confirm)
+    }
+
     fn reply(&mut self) -> Option<Vec<u8>> {
         self.credit.spend(self.accepted.reply.len()).then(|| self.accepted.reply.clone())
     }

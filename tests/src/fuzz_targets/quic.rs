@@ -1,6 +1,8 @@
 //! The stream of a `Quic` peer, which anybody with a certificate can fill.
 
-use bertha_chunnels::quic::frame::{CONTINUED, Frames, LARGEST, LENGTH, TooLarge};
+use bertha_chunnels::deframer::TooLarge;
+use bertha_chunnels::quic::frame::{CONTINUED, Frames, LARGEST};
+use bertha_core::framing::HEADER;
 
 /// The first byte is the length of the pieces in which the others arrive. Whatever the pieces, the same messages come out, up to the
 /// first that is too large.
@@ -34,7 +36,7 @@ struct Expected {
 
 fn expected(mut stream: &[u8]) -> Expected {
     let mut messages = Vec::new();
-    while let Some((length, rest)) = stream.split_first_chunk::<LENGTH>() {
+    while let Some((length, rest)) = stream.split_first_chunk::<HEADER>() {
         let len = u32::from_be_bytes(*length) as usize;
         if len == CONTINUED as usize && rest.is_empty() {
             return Expected { messages, end: Ok(()), is_between: false };

@@ -1,6 +1,8 @@
 //! The stream of a `Tls` peer behind its handshake, which anybody can fill where clients need no certificate.
 
-use bertha_chunnels::tls::frame::{Frames, LARGEST, LENGTH, TooLarge};
+use bertha_chunnels::deframer::{Deframer, TooLarge};
+use bertha_chunnels::tls::LARGEST;
+use bertha_core::framing::HEADER;
 
 /// The first byte is the length of the pieces in which the others arrive. Whatever the pieces, the same messages come out, up to the
 /// first that is too large.
@@ -8,9 +10,9 @@ pub fn stream(bytes: &[u8]) {
     let Some((&piece, stream)) = bytes.split_first() else { return };
     let expected = Expected::of(stream);
     for piece in [usize::from(piece) + 1, 16 * 1024] {
-        let (mut frames, mut messages) = (Frames::default(), Vec::new());
+        let (mut deframer, mut messages) = (Deframer::new(LARGEST), Vec::new());
         let end = stream.chunks(piece).try_for_each(|mut piece| {
-            while let Some(message) = frames.take(&mut piece)? {
+            while let Some(message) = deframer.take(&mut piece)? {
                 messages.push(message.to_vec());
             }
             assert!(piece.is_empty(), "bytes that are no message yet are kept");
@@ -19,7 +21,7 @@ pub fn stream(bytes: &[u8]) {
         assert_eq!(messages, expected.messages);
         assert_eq!(end, expected.end);
         if end.is_ok() {
-            assert_eq!(frames.is_between(), expected.is_between);
+            assert_eq!(deframer.is_between(), expected.is_between);
         }
     }
 }
@@ -34,7 +36,7 @@ struct Expected {
 impl Expected {
     fn of(mut stream: &[u8]) -> Self {
         let mut messages = Vec::new();
-        while let Some((length, rest)) = stream.split_first_chunk::<LENGTH>() {
+        while let Some((length, rest)) = stream.split_first_chunk::<HEADER>() {
             let len = u32::from_be_bytes(*length) as usize;
             if len > LARGEST {
                 return Self { messages, end: Err(TooLarge(len)), is_between: false };

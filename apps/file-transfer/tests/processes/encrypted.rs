@@ -7,15 +7,15 @@ use std::path::Path;
 const LEN: usize = 300_001;
 
 /// The files of an authority and of a certificate that it has signed.
-struct Certified {
-    authority: String,
+pub(crate) struct Certified {
+    pub(crate) authority: String,
     certificate: String,
     key: String,
 }
 
 impl Certified {
     /// Writes them, for the name, with prefixed file names.
-    fn write(directory: &Path, prefix: &str, name: &str) -> Self {
+    pub(crate) fn write(directory: &Path, prefix: &str, name: &str) -> Self {
         let mut params = CertificateParams::new([]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, format!("authority of the {prefix}"));
@@ -34,7 +34,7 @@ impl Certified {
         }
     }
 
-    fn shown(&self) -> [&str; 4] {
+    pub(crate) fn shown(&self) -> [&str; 4] {
         ["--tls-cert", &self.certificate, "--tls-key", &self.key]
     }
 }

@@ -1,8 +1,9 @@
-//! The program itself: whole files, broken connections, full disks, wrong hashes, other transports, and machines with a bad
+//! The program itself: whole files, broken connections, full disks, wrong hashes, damage on the way, other transports, and machines with a bad
 //! network between them.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod broken;
+mod damaged;
 mod encrypted;
 mod full;
 mod hashes;

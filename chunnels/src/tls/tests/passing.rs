@@ -14,7 +14,7 @@ fn pair() -> (Tls, Tls) {
 async fn messages_of_every_size_pass() {
     let (client, server) = pair();
     let (here, there) = ends(&client, &server).await;
-    for len in [0, 1, 16_379, 16_380, 16_381, 100_000, super::super::frame::LARGEST] {
+    for len in [0, 1, 16_379, 16_380, 16_381, 100_000, super::super::LARGEST] {
         let sent = here.base().buffer(len).map(|mut sent| {
             sent.fill(len as u8);
             sent
@@ -24,7 +24,7 @@ async fn messages_of_every_size_pass() {
         let received = received.unwrap();
         assert!(received.len() == len && received.iter().all(|byte| *byte == len as u8));
     }
-    let error = here.send(message(&here, &vec![0; super::super::frame::LARGEST + 1])).await.unwrap_err();
+    let error = here.send(message(&here, &vec![0; super::super::LARGEST + 1])).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 

@@ -15,9 +15,13 @@ use rdkafka::{ClientContext, Message, Offset, TopicPartitionList};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// The time limit of a step back.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time limit of leaving a group.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An end that receives from a consumer group of Kafka, as one member of it.
 pub struct KafkaSubscription {
@@ -168,27 +172,43 @@ impl Subscription for KafkaSubscription {
         .await
     }
 
-    /// Leaves the group, so that others get its partitions at once.
+    /// Leaves the group, so that others get its partitions at once. Where the client does not manage that in [`LEAVE_TIMEOUT`], they get
+    /// them when the session has timed out, and a warning says so.
     async fn close(&self) -> Result<(), Error> {
         let consumer = self.consumer.lock().take();
-        blocking(move || {
-            drop(consumer);
-            Ok(())
-        })
-        .await
+        if let Some(left) = consumer.map(leave)
+            && tokio::time::timeout(LEAVE_TIMEOUT, left).await.is_err()
+        {
+            tracing::warn!(
+                topic = &*self.topic,
+                "Kafka's client does not end; its partitions stay with it until its session ends"
+            );
+        }
+        Ok(())
     }
 }
 
 impl Drop for KafkaSubscription {
     fn drop(&mut self) {
-        // Leaving a group takes a round trip, in which the client blocks.
         if let Some(consumer) = self.consumer.lock().take() {
-            match tokio::runtime::Handle::try_current() {
-                Ok(runtime) => drop(runtime.spawn_blocking(move || drop(consumer))),
-                Err(_) => drop(consumer),
-            }
+            drop(leave(consumer));
         }
     }
+}
+
+/// Drops a consumer, which leaves its group in a round trip, on a thread of its own: the client's library waits in it without a limit
+/// where its own thread has ended before, and a runtime that is shut down waits for threads that it lent.
+fn leave(consumer: Arc<StreamConsumer<Member>>) -> oneshot::Receiver<()> {
+    let (end, ended) = oneshot::channel();
+    let leaving = move || {
+        drop(consumer);
+        // Nobody waits for the end of one that was dropped.
+        let _ = end.send(());
+    };
+    if let Err(error) = std::thread::Builder::new().name("kafka-leave".to_owned()).spawn(leaving) {
+        tracing::warn!(%error, "no thread to leave Kafka's group with, so that was waited for");
+    }
+    ended
 }
 
 impl fmt::Debug for KafkaSubscription {

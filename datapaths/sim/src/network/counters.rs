@@ -8,7 +8,7 @@ pub struct Counters {
     pub sent: u64,
     /// Handed to a connection or put into an accept backlog.
     pub delivered: u64,
-    /// Lost by [`Link::loss`](crate::Link::loss); over streams, sent again after that.
+    /// Lost by [`Link::loss`](crate::Link::loss) or [`Path::loss`](crate::Path::loss); over streams, sent again after that.
     pub lost: u64,
     /// Arrived twice.
     pub duplicated: u64,
@@ -18,7 +18,7 @@ pub struct Counters {
     pub corrupted: u64,
     /// Dropped because the hosts were cut off from each other; over streams, sent again after that.
     pub cut: u64,
-    /// Dropped because a [`Bottleneck`](crate::Bottleneck)'s queue was full.
+    /// Dropped because the queue of a [`Bottleneck`](crate::Bottleneck) or an [`Emulator`](crate::Emulator) was full.
     pub queue_full: u64,
     /// Dropped by the tap.
     pub tapped: u64,

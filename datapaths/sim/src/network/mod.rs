@@ -24,6 +24,7 @@ pub use listener::SimListener;
 pub use tap::{Datagram, Verdict};
 
 use crate::SimRuntime;
+use crate::emulator::{Cause, Emulator, Fate};
 use crate::queue::Ending;
 use crate::rng::Rng;
 use bertha_core::{Error, ErrorKind};
@@ -59,6 +60,9 @@ struct State {
     links: BTreeMap<(IpAddr, IpAddr), Link>,
     /// The time until which the bottleneck of each direction is busy.
     busy: BTreeMap<(IpAddr, IpAddr), Duration>,
+    /// Several directions may share an emulator, by its number.
+    emulators: Vec<Emulator>,
+    emulated: BTreeMap<(IpAddr, IpAddr), usize>,
     cuts: BTreeSet<(IpAddr, IpAddr)>,
     ports: Ports,
     groups: groups::Groups,
@@ -91,6 +95,8 @@ impl Network {
             default_link: Link::default(),
             links: BTreeMap::new(),
             busy: BTreeMap::new(),
+            emulators: Vec::new(),
+            emulated: BTreeMap::new(),
             cuts: BTreeSet::new(),
             ports: Ports::default(),
             groups: groups::Groups::default(),
@@ -115,11 +121,24 @@ impl Network {
         self.state().links.insert((from.into(), to.into()), link);
     }
 
-    /// For how long a datagram that is sent now waits in the [`Bottleneck`] of this direction.
+    /// Lets datagrams of these directions, which share it, pass through `emulator` instead of a [`Bottleneck`]; delay and faults of
+    /// their links follow. Simulated datagrams carry no marks, so none is marked. An earlier emulator of a direction is left.
+    pub fn emulate<I: Into<IpAddr>>(&self, directions: impl IntoIterator<Item = (I, I)>, emulator: Emulator) {
+        let mut state = self.state();
+        let number = state.emulators.len();
+        state.emulators.push(emulator);
+        let directions = directions.into_iter().map(|(from, to)| ((from.into(), to.into()), number));
+        state.emulated.extend(directions);
+    }
+
+    /// The time for which a datagram that is sent now waits in the [`Bottleneck`] or [`Emulator`] of this direction.
     pub fn queueing_delay(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) -> Duration {
-        let now = self.runtime().elapsed();
-        let busy = self.state().busy.get(&(from.into(), to.into())).copied();
-        busy.unwrap_or_default().saturating_sub(now)
+        let (now, direction) = (self.runtime().elapsed(), (from.into(), to.into()));
+        let state = self.state();
+        match state.emulated.get(&direction).and_then(|number| state.emulators.get(*number)) {
+            Some(emulator) => emulator.queueing_delay(now),
+            None => state.busy.get(&direction).copied().unwrap_or_default().saturating_sub(now),
+        }
     }
 
     /// Drops messages from `from` to `to` until it is healed. Those on their way still arrive.
@@ -240,8 +259,19 @@ impl State {
         Some(queued + delay)
     }
 
-    /// How long the bottleneck of the link, if it has one, takes for a datagram; `None` if its queue is full.
+    /// The time that the emulator or the bottleneck of the link, if it has one, takes for a datagram; `None` if it is dropped there.
     fn queue(&mut self, from: IpAddr, to: IpAddr, len: usize, now: Duration) -> Option<Duration> {
+        let number = self.emulated.get(&(from, to));
+        if let Some(emulator) = number.and_then(|number| self.emulators.get_mut(*number)) {
+            return match emulator.admit(now, len as u64, false) {
+                Fate::Delivered { at, .. } => Some(at.saturating_sub(now)),
+                Fate::Dropped(cause) => {
+                    self.counters.queue_full += u64::from(cause == Cause::BufferFull);
+                    self.counters.lost += u64::from(cause == Cause::Chance);
+                    None
+                }
+            };
+        }
         let Some(bottleneck) = self.link(from, to).bottleneck else { return Some(Duration::ZERO) };
         let busy = self.busy.entry((from, to)).or_default();
         let stay = bottleneck.admit(len, busy.saturating_sub(now));

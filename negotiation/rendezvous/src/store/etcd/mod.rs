@@ -40,7 +40,7 @@ const PREFIX: &str = "/bertha/rendezvous/";
 #[doc = include_str!("participant.role")]
 /// ```
 ///
-/// So does `bertha-inspect`, for which `read` is enough. etcd lets every user grant leases.
+/// So does `bertha inspect`, for which `read` is enough. etcd lets every user grant leases.
 ///
 /// # Failures
 /// Connects when it is first used, and again when the connection was lost, or has been silent for eight seconds. Times to live are

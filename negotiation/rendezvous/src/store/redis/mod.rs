@@ -53,7 +53,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 #[doc = include_str!("participant.acl")]
 /// ```
 ///
-/// [`names`](RendezvousStore::names), which `bertha-inspect` calls when it is given no names, needs `+scan` as well. That shows the
+/// [`names`](RendezvousStore::names), which `bertha inspect` calls when it is given no names, needs `+scan` as well. That shows the
 /// names of all keys of the server.
 ///
 /// # Failures

@@ -1,9 +1,9 @@
 //! Following changes.
 
+use super::print::Printer;
+use super::status::Status;
 use crate::escape::escaped;
-use crate::print::Printer;
-use crate::status::Status;
-use bertha_core::Error;
+use bertha::Error;
 use bertha_rendezvous::{Name, RendezvousStore, Watch};
 use std::collections::HashSet;
 use std::sync::Arc;

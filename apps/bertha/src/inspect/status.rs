@@ -120,7 +120,7 @@ impl Status {
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
-    use bertha_core::{LayerInfo, Node};
+    use bertha::core::{LayerInfo, Node};
     use bertha_rendezvous::member::Description;
     use bertha_rendezvous::member::record::{Proposal, RECORD, Record, Refusal, VERSION};
     use bertha_rendezvous::{Entry, Revision};

@@ -1,9 +1,9 @@
-//! The program over a real server.
+//! `bertha inspect` over a real server.
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
-use bertha_core::{Identity, make_stack, select};
-use bertha_datapath_kernel::TokioRuntime;
+use bertha::kernel::TokioRuntime;
+use bertha::{Identity, make_stack, select};
 use bertha_rendezvous::{Event, Name, Participant, RedisStore, RendezvousSettings};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ fn redis(variable: &str) -> Option<String> {
     let url = std::env::var(variable).ok();
     if url.is_none() {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "{variable} is not set, and must be in CI");
-        eprintln!("SKIPPED: bertha-inspect over Redis: {variable} is not set; run scripts/services start");
+        eprintln!("SKIPPED: bertha inspect over Redis: {variable} is not set; run scripts/services start");
     }
     url
 }
@@ -42,14 +42,14 @@ async fn is_listed_and_followed(url: String) {
     let name = Name::new(format!("inspect-{}", std::process::id())).unwrap();
     let mut first = join(&url, &name).await;
 
-    let program = env!("CARGO_BIN_EXE_bertha-inspect");
-    let table = Command::new(program).args([&url, name.as_str()]).output().unwrap();
+    let program = env!("CARGO_BIN_EXE_bertha");
+    let table = Command::new(program).args(["inspect", &url, name.as_str()]).output().unwrap();
     let table = String::from_utf8(table.stdout).unwrap();
     let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row, [name.as_str(), "1", "1", "Ordered"], "{table}");
 
     let mut following = Command::new(program)
-        .args([&url, name.as_str(), "--follow", "--json"])
+        .args(["inspect", &url, name.as_str(), "--follow", "--json"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -81,8 +81,8 @@ async fn is_listed_and_followed(url: String) {
 async fn connections_that_come_after_others_have_gone_are_followed() {
     // An unused database.
     let Some(url) = redis("BERTHA_REDIS").map(|url| format!("{url}/9")) else { return };
-    let mut following = Command::new(env!("CARGO_BIN_EXE_bertha-inspect"))
-        .args([&url, "--follow", "--json", "--limit", "2"])
+    let mut following = Command::new(env!("CARGO_BIN_EXE_bertha"))
+        .args(["inspect", &url, "--follow", "--json", "--limit", "2"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -104,10 +104,10 @@ async fn connections_that_come_after_others_have_gone_are_followed() {
 
 #[test]
 fn what_is_no_store_is_an_error() {
-    let program = env!("CARGO_BIN_EXE_bertha-inspect");
+    let program = env!("CARGO_BIN_EXE_bertha");
     for store in ["http://127.0.0.1:1", "redis://127.0.0.1:1"] {
-        let output = Command::new(program).arg(store).output().unwrap();
+        let output = Command::new(program).args(["inspect", store]).output().unwrap();
         assert!(!output.status.success());
-        assert!(String::from_utf8(output.stderr).unwrap().starts_with("bertha-inspect: "));
+        assert!(String::from_utf8(output.stderr).unwrap().starts_with("bertha: "));
     }
 }

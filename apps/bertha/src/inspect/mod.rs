@@ -1,16 +1,19 @@
-//! The command line.
+//! `bertha inspect`: the connections in a rendezvous store, each with its stack in force, its round and its participants.
 
-use crate::follow::follow;
-use crate::print::Printer;
-use crate::status::Status;
-use bertha_core::{Error, ErrorKind};
+mod follow;
+mod print;
+mod status;
+
+use self::follow::follow;
+use self::print::Printer;
+use self::status::Status;
+use bertha::{Error, ErrorKind};
 use bertha_rendezvous::{Name, RendezvousStore};
-use clap::Parser;
+use clap::Args;
 
 /// Shows the connections in a rendezvous store: round, stack in force, participants, and the upgrade under way.
-#[derive(Debug, Parser)]
-#[command(version)]
-pub(crate) struct Arguments {
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
     /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
     /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
     store: String,
@@ -27,7 +30,7 @@ pub(crate) struct Arguments {
     limit: usize,
 }
 
-impl Arguments {
+impl Inspect {
     pub(crate) async fn execute(self) -> Result<(), Error> {
         match self.store.split_once("://").map(|(scheme, _)| scheme) {
             #[cfg(feature = "redis")]

@@ -1,7 +1,7 @@
 //! The output: a table for people, or a JSON object per line for programs.
 
-use crate::status::Status;
-use bertha_core::{Error, ErrorKind};
+use super::status::Status;
+use bertha::{Error, ErrorKind};
 use std::fmt::Write;
 use tokio::io::{AsyncWriteExt, Stdout};
 

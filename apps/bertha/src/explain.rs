@@ -1,0 +1,98 @@
+//! `bertha explain`: the stack on which a client and a server would agree, and why.
+
+use crate::escape::escaped;
+use crate::output;
+use crate::site::{Place, Site};
+use crate::stack::{Side, StackText, known};
+use crate::transport::OverDatapath;
+use bertha::prelude::*;
+use bertha::{Base, Datapath, Error};
+use clap::Args;
+use serde::Serialize;
+
+/// Connects to a server with a stack, and shows what the two agree on, and why. The connection is closed at once.
+///
+/// The server may be any program whose stack carries bytes at the top.
+#[derive(Debug, Args)]
+#[command(after_help = format!("Chunnels: {}", known()))]
+pub(crate) struct Explain {
+    /// The Chunnels, top first, with alternatives: `ordered,reliable,tls|checksum`. An empty text is a stack without any.
+    stack: StackText,
+    /// IP:PORT, HOST[:PORT] or unix:PATH.
+    address: String,
+    /// Prints one JSON object.
+    #[arg(long, short = 'J')]
+    json: bool,
+    #[command(flatten)]
+    site: Site,
+}
+
+impl Explain {
+    pub(crate) async fn execute(self) -> Result<(), Error> {
+        let place = Place::find(&self.address).await?;
+        self.site.transport().run(Explaining { explain: &self, place }).await
+    }
+}
+
+struct Explaining<'a> {
+    explain: &'a Explain,
+    place: Place,
+}
+
+#[derive(Serialize)]
+struct Printed {
+    offered: String,
+    chunnels: Vec<&'static str>,
+    passed_over: String,
+    authenticated: bool,
+    peer: Option<String>,
+    mtu: usize,
+}
+
+impl OverDatapath for Explaining<'_> {
+    async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
+        let Self { explain, place } = self;
+        let stack = explain.site.stack(&explain.stack, Side::Client { host: &place.host }, &datapath)?;
+        let offered = stack.explain().to_string();
+        let connecting = stack.connect(datapath, place.addr);
+        let connection = connecting.settings(explain.site.settings()).await?;
+        let agreement = connection.explain();
+        let printed = Printed {
+            offered,
+            chunnels: agreement.chunnels().collect(),
+            passed_over: escaped(agreement.reasons()),
+            authenticated: agreement.is_authenticated(),
+            peer: agreement.peer().map(|peer| escaped(&format!("{peer:?}"))),
+            mtu: connection.mtu().saturating_sub(connection.base().reserved()),
+        };
+        let shown = match explain.json {
+            true => output::json(&printed),
+            false => output::line(printed.lines()),
+        };
+        // The agreement is known; a peer that has gone meanwhile changes nothing about it.
+        let _ = connection.close().await;
+        shown
+    }
+}
+
+impl Printed {
+    fn lines(&self) -> String {
+        let agreed = match self.chunnels.as_slice() {
+            [] => "no Chunnels".to_owned(),
+            chunnels => chunnels.join(" / "),
+        };
+        let passed_over = match self.passed_over.as_str() {
+            "" => "nothing: the first choice of both ends was possible",
+            reasons => reasons,
+        };
+        let authenticated = match (self.authenticated, &self.peer) {
+            (true, Some(peer)) => format!("yes, {peer}"),
+            (true, None) => "yes".to_owned(),
+            (false, _) => "no: whoever is on the way can bring about another agreement".to_owned(),
+        };
+        let Self { offered, mtu, .. } = self;
+        format!(
+            "offered:          {offered}\nagreed:           {agreed}\npassed over:      {passed_over}\nauthenticated:    {authenticated}\nlongest message:  {mtu} bytes"
+        )
+    }
+}

@@ -1,0 +1,172 @@
+//! The client: connects, sends on all connections at once, and prints figures meanwhile and at the end.
+
+use super::Perf;
+use super::figures::{Ended, HEADING, Interval, Span};
+use super::stream::{Outcome, Sent, message_length, run};
+use crate::escape::escaped;
+use crate::output;
+use crate::site::Place;
+use crate::stack::Side;
+use crate::transport::OverDatapath;
+use bertha::prelude::*;
+use bertha::{Datapath, Error, ErrorKind};
+use serde::Serialize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval_at};
+
+pub(super) struct Client<'a> {
+    pub(super) perf: &'a Perf,
+    pub(super) place: Place,
+}
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct Printed {
+    start: Start,
+    intervals: Vec<Interval>,
+    end: End,
+}
+
+#[derive(Serialize)]
+struct Start {
+    version: &'static str,
+    datapath: String,
+    stack: String,
+    agreement: String,
+    connecting_to: String,
+    parallel: usize,
+    length: usize,
+}
+
+#[derive(Serialize)]
+struct End {
+    streams: Vec<Ended>,
+    sum_sent: Span,
+    sum_received: Option<Span>,
+    sum: Ended,
+}
+
+impl OverDatapath for Client<'_> {
+    async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
+        let Self { perf, place } = self;
+        let stack = perf.site.stack(&perf.stack, Side::Client { host: &place.host }, &datapath)?;
+        let mut connections = Vec::new();
+        let mut length = usize::MAX;
+        for _ in 0..perf.parallel.get() {
+            let connecting = stack.connect(datapath.clone(), place.addr.clone());
+            let connection = connecting.settings(perf.site.settings()).await?;
+            length = length.min(message_length(&connection, perf.length)?);
+            connections.push(connection);
+        }
+        let agreement =
+            connections.first().map_or_else(String::new, |first| escaped(&first.explain().to_string()));
+        let start = Start {
+            version: env!("CARGO_PKG_VERSION"),
+            datapath: perf.site.transport().name(),
+            stack: perf.stack.to_string(),
+            agreement,
+            connecting_to: place.addr.to_string(),
+            parallel: perf.parallel.get(),
+            length,
+        };
+        if !perf.json {
+            output::line(start.sentence())?;
+        }
+
+        let counters: Vec<Arc<Sent>> = connections.iter().map(|_| Arc::default()).collect();
+        let mut running = JoinSet::new();
+        for (number, (connection, sent)) in connections.into_iter().zip(&counters).enumerate() {
+            let (sent, time) = (sent.clone(), perf.time);
+            running.spawn(async move {
+                let outcome = run(&connection, length, time, &sent).await;
+                // The outcome is known; a peer that has gone meanwhile changes nothing about it.
+                let _ = connection.close().await;
+                (number, outcome)
+            });
+        }
+        let (intervals, outcomes) = watch(perf, &counters, running).await?;
+        let streams: Vec<Ended> = outcomes.iter().map(Ended::of).collect();
+        let sum = Ended::sum(&streams);
+        if perf.json {
+            let end = End { streams, sum_sent: sum.sender, sum_received: sum.receiver, sum };
+            return output::json(&Printed { start, intervals, end });
+        }
+        output::line(format!("- - -\n{HEADING}"))?;
+        for (number, ended) in streams.iter().enumerate() {
+            output::line(ended.lines(&(number + 1).to_string()))?;
+        }
+        match streams.len() {
+            1 => Ok(()),
+            _ => output::line(sum.lines("SUM")),
+        }
+    }
+}
+
+impl Start {
+    fn sentence(&self) -> String {
+        let Self { connecting_to, parallel, length, datapath, agreement, .. } = self;
+        format!(
+            "{parallel} connection(s) to {connecting_to} over {datapath}, messages of {length} bytes\n{agreement}\n{HEADING}"
+        )
+    }
+}
+
+/// Waits for all connections, and takes figures at each interval.
+async fn watch(
+    perf: &Perf,
+    counters: &[Arc<Sent>],
+    mut running: JoinSet<(usize, Result<Outcome, Error>)>,
+) -> Result<(Vec<Interval>, Vec<Outcome>), Error> {
+    let start = Instant::now();
+    let mut ticks = interval_at((start + perf.interval).into(), perf.interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let (mut intervals, mut ended) = (Vec::new(), Vec::new());
+    let mut seen: Vec<Sent> = counters.iter().map(|_| Sent::default()).collect();
+    let mut last = Duration::ZERO;
+    loop {
+        tokio::select! {
+            _ = ticks.tick(), if last < perf.time => {
+                let now = start.elapsed();
+                let interval = interval(last, now, counters, &mut seen);
+                last = now;
+                if !perf.json {
+                    for (number, span) in interval.streams.iter().enumerate() {
+                        output::line(span.line(&(number + 1).to_string(), ""))?;
+                    }
+                    if interval.streams.len() > 1 {
+                        output::line(interval.sum.line("SUM", ""))?;
+                    }
+                }
+                intervals.push(interval);
+            }
+            joined = running.join_next() => match joined {
+                None => break,
+                Some(Ok((number, outcome))) => ended.push((number, outcome?)),
+                Some(Err(failed)) => {
+                    return Err(Error::new(ErrorKind::Io, "a connection's task has ended").because(failed));
+                }
+            },
+        }
+    }
+    ended.sort_by_key(|(number, _)| *number);
+    Ok((intervals, ended.into_iter().map(|(_, outcome)| outcome).collect()))
+}
+
+/// The figures since the last ones.
+fn interval(from: Duration, to: Duration, counters: &[Arc<Sent>], seen: &mut [Sent]) -> Interval {
+    let mut streams = Vec::with_capacity(counters.len());
+    let (mut all_bytes, mut all_messages) = (0, 0);
+    for (counter, seen) in counters.iter().zip(seen) {
+        let bytes = counter.bytes.load(Relaxed);
+        let messages = counter.messages.load(Relaxed);
+        let new_bytes = bytes - seen.bytes.swap(bytes, Relaxed);
+        let new_messages = messages - seen.messages.swap(messages, Relaxed);
+        streams.push(Span::new(from, to, new_bytes, new_messages));
+        all_bytes += new_bytes;
+        all_messages += new_messages;
+    }
+    Interval { streams, sum: Span::new(from, to, all_bytes, all_messages) }
+}

@@ -1,0 +1,67 @@
+//! `bertha perf`: throughput, with the habits of iperf.
+
+mod client;
+mod figures;
+
+mod stream;
+
+use crate::probe::{SHORTEST, serve};
+use crate::site::{Place, Site, seconds};
+use crate::stack::{StackText, known};
+use bertha::Error;
+use clap::Args;
+use client::Client;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// Measures throughput from a client to a server, over any datapath and stack. The server answers `bertha ping` as well.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("end").required(true).args(["server", "client"])))]
+#[command(after_help = format!("Chunnels: {}", known()))]
+pub(crate) struct Perf {
+    /// Serves, at this address.
+    #[arg(long, short, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "0.0.0.0")]
+    server: Option<String>,
+    /// Connects to the server at IP:PORT, HOST[:PORT] or unix:PATH, and sends.
+    #[arg(long, short, value_name = "ADDRESS")]
+    client: Option<String>,
+    /// The Chunnels, top first, the same as at the other end or alternatives of it: `ordered,reliable,tls|checksum`.
+    #[arg(long, value_name = "STACK", default_value_t)]
+    stack: StackText,
+    /// How long to send, in seconds.
+    #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    time: Duration,
+    /// How many connections send at once.
+    #[arg(long, short = 'P', value_name = "CONNECTIONS", default_value = "1")]
+    parallel: NonZeroUsize,
+    /// The length of a message, in bytes; by default the longest that the connection carries, and at most 131,072.
+    #[arg(long, short, value_name = "BYTES", value_parser = length)]
+    length: Option<usize>,
+    /// The time between two lines of figures, in seconds.
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    interval: Duration,
+    /// Prints JSON: a client one object at the end, named as those of iperf3, a server one for each connection.
+    #[arg(long, short = 'J')]
+    json: bool,
+    #[command(flatten)]
+    site: Site,
+}
+
+impl Perf {
+    pub(crate) async fn execute(self) -> Result<(), Error> {
+        if let Some(on) = &self.server {
+            return serve(&self.site, &self.stack, on, self.json).await;
+        }
+        let place = Place::find(self.client.as_deref().unwrap_or_default()).await?;
+        self.site.transport().run(Client { perf: &self, place }).await
+    }
+}
+
+/// A length that a message of `perf` or `ping` can have.
+pub(crate) fn length(text: &str) -> Result<usize, String> {
+    let range = SHORTEST..=16 << 20;
+    match text.parse() {
+        Ok(length) if range.contains(&length) => Ok(length),
+        _ => Err(format!("a message has {} to {} bytes", range.start(), range.end())),
+    }
+}

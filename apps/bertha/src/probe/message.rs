@@ -1,0 +1,114 @@
+//! The messages.
+//!
+//! A byte for the kind, then a number in eight bytes; of a report four more of them: messages, bytes, late messages, microseconds. All
+//! are big-endian, and bytes behind them are padding.
+
+/// The length of the shortest message, in bytes.
+pub(crate) const SHORTEST: usize = 9;
+
+/// The length of a report, in bytes.
+const REPORT: usize = SHORTEST + 32;
+
+/// A message that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probe {
+    /// Counted by the server; numbered from 0.
+    Data(u64),
+    /// Sent back by the server as a [`Pong`](Self::Pong) of the same length.
+    Ping(u64),
+    Pong(u64),
+    /// Asks the server for its report.
+    Ask(u64),
+    Report(Report),
+}
+
+/// The messages that a server has received over one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Report {
+    /// The number of the request that it answers.
+    pub(crate) number: u64,
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+    /// Messages that arrived behind one with a higher number.
+    pub(crate) late: u64,
+    /// The time from the first to the last.
+    pub(crate) microseconds: u64,
+}
+
+/// The first byte of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Data = 1,
+    Ping = 2,
+    Pong = 3,
+    Ask = 4,
+    Report = 5,
+}
+
+/// Writes kind and number to the front of a message, which is at least [`SHORTEST`] bytes long; a shorter one stays as it is.
+pub(crate) fn mark(message: &mut [u8], kind: Kind, number: u64) {
+    if let Some(front) = message.first_chunk_mut::<SHORTEST>() {
+        front[0] = kind as u8;
+        front[1..].copy_from_slice(&number.to_be_bytes());
+    }
+}
+
+impl Probe {
+    /// The message in these bytes, if they are one.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (kind, numbers) = bytes.split_first()?;
+        let mut numbers = numbers.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number));
+        let number = numbers.next()?;
+        match *kind {
+            kind if kind == Kind::Data as u8 => Some(Self::Data(number)),
+            kind if kind == Kind::Ping as u8 => Some(Self::Ping(number)),
+            kind if kind == Kind::Pong as u8 => Some(Self::Pong(number)),
+            kind if kind == Kind::Ask as u8 => Some(Self::Ask(number)),
+            kind if kind == Kind::Report as u8 => {
+                let (messages, bytes) = (numbers.next()?, numbers.next()?);
+                let (late, microseconds) = (numbers.next()?, numbers.next()?);
+                Some(Self::Report(Report { number, messages, bytes, late, microseconds }))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn encoded(&self) -> [u8; REPORT] {
+        let Self { number, messages, bytes, late, microseconds } = *self;
+        let mut message = [0; REPORT];
+        mark(&mut message, Kind::Report, number);
+        for (place, number) in
+            message[SHORTEST..].chunks_exact_mut(8).zip([messages, bytes, late, microseconds])
+        {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_reads_as_it_was_written() {
+        let report = Report { number: 1, messages: 2, bytes: 3, late: 4, microseconds: u64::MAX };
+        assert_eq!(Probe::read(&report.encoded()), Some(Probe::Report(report)));
+        let mut message = [7; 20];
+        mark(&mut message, Kind::Ping, 1 << 40);
+        assert_eq!(Probe::read(&message), Some(Probe::Ping(1 << 40)));
+    }
+
+    #[test]
+    fn other_bytes_are_no_message() {
+        for bytes in [&[][..], &[1], &[0; 9], &[9; 64], &[5; 40], &[1; 8]] {
+            assert_eq!(Probe::read(bytes), None, "{bytes:?}");
+        }
+        let mut short = [0; 8];
+        mark(&mut short, Kind::Data, 1);
+        assert_eq!(short, [0; 8]);
+    }
+}

@@ -1,0 +1,12 @@
+//! The messages of `perf` and `ping`, and the server that answers both.
+//!
+//! Each message says by itself what it is, so that they go over stacks that lose and reorder.
+
+mod answering;
+mod message;
+mod server;
+mod tally;
+
+pub(crate) use answering::goes_on;
+pub(crate) use message::{Kind, Probe, Report, SHORTEST, mark};
+pub(crate) use server::serve;

@@ -1,0 +1,129 @@
+//! The options that all connecting subcommands share: datapath, stack, keys and times.
+
+use crate::stack::{Keys, Side, StackText};
+use crate::transport::Transport;
+use bertha::{Addr, BoxedStack, Buf, Datapath, Error, ErrorKind, Settings};
+use clap::{ArgAction, Args};
+use std::time::Duration;
+
+/// The port of an address that names none; iperf3 has it as well.
+const PORT: u16 = 5201;
+
+/// Where and how to connect or listen.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Site {
+    /// The datapath.
+    #[arg(long, short = 'd', value_enum, default_value_t = Transport::Tcp, conflicts_with = "udp")]
+    datapath: Transport,
+    /// The same as `--datapath udp`.
+    #[arg(long, short = 'u', action = ArgAction::SetTrue)]
+    udp: bool,
+    /// The time within which a connection has to be made, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
+    #[command(flatten)]
+    keys: Keys,
+}
+
+impl Site {
+    pub(crate) fn transport(&self) -> Transport {
+        if self.udp { Transport::Udp } else { self.datapath }
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.handshake_timeout = self.timeout;
+        settings
+    }
+
+    /// The stack over `datapath`, for a client of the server at `host` or for a server.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if a Chunnel lacks a key or has one that can't be used.
+    pub(crate) fn stack<D: Datapath>(
+        &self,
+        text: &StackText,
+        side: Side<'_>,
+        _datapath: &D,
+    ) -> Result<BoxedStack<D, Buf>, Error> {
+        text.build(&self.keys, side)
+    }
+}
+
+/// An address and the host's name in it, for certificates.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) addr: Addr,
+}
+
+impl Place {
+    /// The place that `text` names: `IP:PORT`, `unix:PATH`, or `HOST[:PORT]`, of which the system knows the address.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if the system knows no address of that name.
+    pub(crate) async fn find(text: &str) -> Result<Self, Error> {
+        if text.starts_with("unix:") {
+            return Ok(Self { host: "localhost".into(), addr: text.parse()? });
+        }
+        let (host, port) = host_and_port(text);
+        let unknown = |reason: String| {
+            let what = format!("`{text}` is neither IP:PORT nor unix:PATH nor a known HOST[:PORT]: {reason}");
+            Error::new(ErrorKind::Invalid, what)
+        };
+        let mut found =
+            tokio::net::lookup_host((host, port)).await.map_err(|error| unknown(error.to_string()))?;
+        let addr = found.next().ok_or_else(|| unknown("it has no address".into()))?;
+        Ok(Self { host: host.to_owned(), addr: addr.into() })
+    }
+}
+
+/// Splits `text`, with the usual port where it names none. An IPv6 address has a port only behind brackets.
+fn host_and_port(text: &str) -> (&str, u16) {
+    let whole = text.trim_start_matches('[').trim_end_matches(']');
+    if whole.parse::<std::net::Ipv6Addr>().is_ok() {
+        return (whole, PORT);
+    }
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() => match port.parse() {
+            Ok(port) => (host.trim_start_matches('[').trim_end_matches(']'), port),
+            Err(_) => (text, PORT),
+        },
+        _ => (text, PORT),
+    }
+}
+
+/// A positive number of seconds, with or without a fraction.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a positive number of seconds");
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(1 << 30)).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_not_named_is_that_of_iperf() {
+        for (text, host, port) in [
+            ("127.0.0.1:80", "127.0.0.1", 80),
+            ("127.0.0.1", "127.0.0.1", PORT),
+            ("localhost:1", "localhost", 1),
+            ("[::1]:80", "::1", 80),
+            ("::1", "::1", PORT),
+            ("[::1]", "::1", PORT),
+        ] {
+            assert_eq!(host_and_port(text), (host, port), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_positive_and_finite() {
+        assert_eq!(seconds("0.5").unwrap(), Duration::from_millis(500));
+        for text in ["0", "-1", "inf", "NaN", "x", ""] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Stacks out of what was read.
+//!
+//! Which Chunnels there are is known at run time alone, so each is erased: a layer costs a call an allocation here, which a stack in a
+//! program does not.
+
+use super::{Element, Keys, Layer, Side, StackText};
+use bertha::chunnels::{
+    AtMostOnce, Batch, Checksum, Compress, Fault, Fragment, Nagle, Nothing, Ordered, Pace, Reliable,
+};
+use bertha::{BoxConnection, BoxStack, Buf, Connection, Error, make_stack, select};
+
+/// The stack on a connection `C`, with its type forgotten.
+type Erased<C> = BoxStack<C, Buf>;
+/// The connection that an erased stack on `C` makes.
+type Above<C> = BoxConnection<Buf, <C as Connection>::Base>;
+
+impl StackText {
+    /// # Errors
+    /// [`Invalid`](bertha::ErrorKind::Invalid) if a Chunnel lacks a key or has one that can't be used.
+    pub(crate) fn build<C: Connection<Data = Buf>>(
+        &self,
+        keys: &Keys,
+        side: Side<'_>,
+    ) -> Result<Erased<C>, Error> {
+        Builder { keys, side }.stack(&self.elements)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Builder<'a> {
+    keys: &'a Keys,
+    side: Side<'a>,
+}
+
+impl Builder<'_> {
+    fn stack<C: Connection<Data = Buf>>(self, elements: &[Element]) -> Result<Erased<C>, Error> {
+        let Some((bottom, above)) = elements.split_last() else { return Ok(BoxStack::new(make_stack!())) };
+        let mut stack = self.element::<C>(bottom)?;
+        for element in above.iter().rev() {
+            let upper = self.element::<Above<C>>(element)?;
+            stack = BoxStack::new(make_stack!(upper, stack));
+        }
+        Ok(stack)
+    }
+
+    fn element<C: Connection<Data = Buf>>(self, element: &Element) -> Result<Erased<C>, Error> {
+        match element {
+            Element::Layer(layer) => self.layer(layer),
+            Element::Alternatives(branches) => {
+                let mut branches = branches.iter().rev().map(|branch| self.stack::<C>(branch));
+                let mut chosen = branches.next().unwrap_or_else(|| self.stack(&[]))?;
+                for branch in branches {
+                    chosen = BoxStack::new(select!(branch?, chosen));
+                }
+                Ok(chosen)
+            }
+        }
+    }
+
+    fn layer<C: Connection<Data = Buf>>(self, layer: &Layer) -> Result<Erased<C>, Error> {
+        Ok(match *layer {
+            Layer::AtMostOnce => BoxStack::new(AtMostOnce),
+            Layer::Batch => BoxStack::new(Batch::new()),
+            Layer::Checksum => BoxStack::new(Checksum::new()),
+            Layer::Compress => BoxStack::new(Compress::new()),
+            Layer::Fault { loss } => BoxStack::new(Fault::new(1).loss(loss)),
+            Layer::Fragment => BoxStack::new(Fragment::new()),
+            Layer::Nagle => BoxStack::new(Nagle::new()),
+            Layer::Noise => BoxStack::new(self.keys.noise()?),
+            Layer::Nothing => BoxStack::new(Nothing),
+            Layer::Ordered => BoxStack::new(Ordered::new()),
+            Layer::Pace { bytes_per_second } => BoxStack::new(Pace::new(bytes_per_second)),
+            #[cfg(feature = "quic")]
+            Layer::Quic => BoxStack::new(self.keys.quic(self.side)?),
+            Layer::Reliable => BoxStack::new(Reliable::new()),
+            Layer::Tls => BoxStack::new(self.keys.tls(self.side)?),
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! The grammar.
+//!
+//! ```text
+//! stack   = element *("," element)
+//! element = branch *("|" branch)
+//! branch  = name ["=" value] / "(" stack ")"
+//! ```
+
+use super::Layer;
+use std::fmt;
+use std::str::FromStr;
+
+/// The deepest nesting of brackets, and the most layers of a stack.
+const DEEPEST: usize = 8;
+const LONGEST: usize = 32;
+
+/// A stack that was read, top first. The empty text is the stack without Chunnels.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct StackText {
+    pub(crate) elements: Vec<Element>,
+    text: String,
+}
+
+/// One element of a stack.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Element {
+    Layer(Layer),
+    /// Two or more branches, the preferred first.
+    Alternatives(Vec<Vec<Element>>),
+}
+
+impl fmt::Display for StackText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for StackText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let squeezed: String = text.chars().filter(|character| !character.is_whitespace()).collect();
+        if squeezed.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut reader = Reader { rest: &squeezed, layers: 0 };
+        let elements = reader.stack(0)?;
+        match reader.rest {
+            "" => Ok(Self { elements, text: squeezed.clone() }),
+            rest => Err(format!("`{rest}` is left over: elements are separated by commas")),
+        }
+    }
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+    layers: usize,
+}
+
+impl Reader<'_> {
+    fn stack(&mut self, depth: usize) -> Result<Vec<Element>, String> {
+        if depth > DEEPEST {
+            return Err(format!("brackets are nested more than {DEEPEST} deep"));
+        }
+        let mut elements = Vec::new();
+        loop {
+            let mut branches = vec![self.branch(depth)?];
+            while self.takes('|') {
+                branches.push(self.branch(depth)?);
+            }
+            match branches.len() {
+                1 => elements.extend(branches.into_iter().flatten()),
+                _ => elements.push(Element::Alternatives(branches)),
+            }
+            if !self.takes(',') {
+                return Ok(elements);
+            }
+        }
+    }
+
+    fn branch(&mut self, depth: usize) -> Result<Vec<Element>, String> {
+        if self.takes('(') {
+            let stack = self.stack(depth + 1)?;
+            return if self.takes(')') { Ok(stack) } else { Err("a bracket is not closed".into()) };
+        }
+        let end = self.rest.find([',', '|', '(', ')']).unwrap_or(self.rest.len());
+        let (layer, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        self.layers += 1;
+        if self.layers > LONGEST {
+            return Err(format!("there are more than {LONGEST} layers"));
+        }
+        if layer.is_empty() {
+            return Err("a name is missing between two separators or at an end".into());
+        }
+        let layer = match layer.split_once('=') {
+            Some((name, value)) => Layer::named(name, Some(value))?,
+            None => Layer::named(layer, None)?,
+        };
+        Ok(vec![Element::Layer(layer)])
+    }
+
+    fn takes(&mut self, separator: char) -> bool {
+        match self.rest.strip_prefix(separator) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+
+    fn elements(text: &str) -> Vec<Element> {
+        text.parse::<StackText>().unwrap().elements
+    }
+
+    #[test]
+    fn layers_and_alternatives_are_read_top_first() {
+        assert_eq!(elements(""), []);
+        assert_eq!(
+            elements(" ordered, reliable"),
+            [Element::Layer(Layer::Ordered), Element::Layer(Layer::Reliable)]
+        );
+        let [Element::Alternatives(branches), Element::Layer(Layer::Batch)] =
+            &elements("checksum|(tls,(ordered,reliable)|nothing),batch")[..]
+        else {
+            panic!("an element is missing")
+        };
+        assert_eq!(branches[0], [Element::Layer(Layer::Checksum)]);
+        assert_eq!(branches[1].len(), 2, "TLS, and a choice: {branches:?}");
+    }
+
+    #[test]
+    fn text_that_is_no_stack_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("ordred", "knows at-most-once"),
+            ("ordered,", "missing"),
+            (",", "missing"),
+            ("|tls", "missing"),
+            ("(tls", "not closed"),
+            ("tls)", "left over"),
+            ("tls(", "left over"),
+            ("((((((((((tls))))))))))", "nested"),
+        ] {
+            let refusal = text.parse::<StackText>().unwrap_err();
+            assert!(refusal.contains(reason), "{text}: {refusal}");
+        }
+        let long = vec!["nothing"; LONGEST + 1].join(",");
+        assert!(long.parse::<StackText>().unwrap_err().contains("more than 32"));
+    }
+}

@@ -1,0 +1,145 @@
+//! `bertha perf`, `ping` and `explain` between two processes.
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "tests panic to fail")]
+
+mod certificates;
+mod program;
+mod texts;
+
+use program::{Server, failure, json, output};
+
+const MEASURED: [&str; 5] = ["--json", "--time", "0.3", "--interval", "0.1"];
+
+/// Measures from a client to a server, and checks that both saw the same.
+fn measured(on: &str, options: &[&str], stack: &str) -> serde_json::Value {
+    let mut server = Server::start(on, &[options, &["--stack", stack]].concat());
+    let address = server.address.clone();
+    let arguments = [&["perf", "--client", &address, "--stack", stack], options, &MEASURED].concat();
+    let printed = json(&output(&arguments));
+    let served = server.next();
+    let received = &printed["end"]["sum_received"];
+    assert!(received["bits_per_second"].as_f64().unwrap() > 0.0, "{printed}");
+    assert_eq!(served["messages"], received["messages"], "{served}");
+    assert_eq!(served["bytes"], received["bytes"], "{served}");
+    assert!(!printed["intervals"].as_array().unwrap().is_empty(), "{printed}");
+    printed
+}
+
+#[test]
+fn tcp_loses_nothing() {
+    let printed = measured("127.0.0.1:0", &["--datapath", "tcp"], "");
+    assert_eq!(printed["end"]["sum"]["lost"], 0, "{printed}");
+    assert_eq!(printed["end"]["sum_sent"]["bytes"], printed["end"]["sum_received"]["bytes"]);
+}
+
+#[test]
+fn udp_says_what_is_lost() {
+    let printed = measured("127.0.0.1:0", &["--udp", "--length", "100"], "fault=0.5,nothing");
+    let sum = &printed["end"]["sum"];
+    let sent = sum["sender"]["messages"].as_u64().unwrap();
+    assert_eq!(sum["lost"].as_u64().unwrap() + sum["receiver"]["messages"].as_u64().unwrap(), sent);
+    assert!(sum["lost_percent"].as_f64().unwrap() > 25.0, "{printed}");
+    assert_eq!(sum["sender"]["bytes"], 100 * sent);
+}
+
+#[test]
+fn a_reliable_stack_loses_nothing_over_datagrams() {
+    let printed = measured("127.0.0.1:0", &["--udp"], "ordered,reliable,fault=0.01");
+    let sum = &printed["end"]["sum"];
+    assert_eq!((&sum["lost"], &sum["late"]), (&0.into(), &0.into()), "{printed}");
+    assert!(printed["start"]["agreement"].as_str().unwrap().starts_with("Ordered / Reliable"));
+}
+
+#[test]
+fn unix_sockets_and_shared_memory_have_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    for datapath in ["unix", "unix-stream", "shm"] {
+        let path = format!("unix:{}/{datapath}", folder.path().display());
+        let printed = measured(&path, &["--datapath", datapath], "checksum");
+        assert_eq!(printed["end"]["sum"]["lost"], 0, "{printed}");
+    }
+}
+
+#[test]
+fn parallel_connections_are_summed() {
+    let server = Server::start("127.0.0.1:0", &[]);
+    let printed = json(&output(
+        &[&["perf", "-c", &server.address, "-P", "3", "-t", "0.2", "-l", "1000"][..], &["-J"]].concat(),
+    ));
+    let streams = printed["end"]["streams"].as_array().unwrap();
+    let sum: u64 = streams.iter().map(|stream| stream["sender"]["bytes"].as_u64().unwrap()).sum();
+    assert_eq!((streams.len(), &printed["end"]["sum_sent"]["bytes"]), (3, &sum.into()));
+    assert_eq!(printed["start"]["length"], 1000);
+}
+
+#[test]
+fn a_person_gets_lines() {
+    let server = Server::start("127.0.0.1:0", &[]);
+    let text = output(&["perf", "-c", &server.address, "-t", "0.2", "-i", "0.1"]);
+    assert!(
+        text.contains("bits/sec") && text.contains("sender") && text.contains("0 (0.00 %) lost"),
+        "{text}"
+    );
+}
+
+#[test]
+fn ping_counts_answers_and_losses() {
+    let server = Server::start("127.0.0.1:0", &["--udp"]);
+    let ping = |stack: &str| {
+        let options = ["--udp", "-c", "40", "-i", "0.002", "--json", "--stack", stack];
+        json(&output(&[&["ping", &server.address], &options[..]].concat()))
+    };
+    let whole = ping("");
+    assert_eq!((&whole["sent"], &whole["received"]), (&40.into(), &40.into()), "{whole}");
+    let times = ["min", "p50", "p99", "max"].map(|name| whole["microseconds"][name].as_f64().unwrap());
+    assert!(times[0] > 0.0 && times.is_sorted(), "{whole}");
+    let half = ping("fault=0.5");
+    assert!((1..40).contains(&half["lost"].as_u64().unwrap()), "{half}");
+}
+
+#[test]
+fn explain_says_what_is_agreed_and_why() {
+    let server = Server::start("127.0.0.1:0", &["--stack", "checksum"]);
+    let explained = |stack: &str| json(&output(&["explain", stack, &server.address, "--json"]));
+    let agreed = explained("batch|checksum");
+    assert_eq!(agreed["chunnels"], serde_json::json!(["Checksum"]), "{agreed}");
+    assert!(agreed["passed_over"].as_str().unwrap().contains("Batch"), "{agreed}");
+    assert_eq!(agreed["offered"], "(Batch | Checksum)");
+    let refusal = failure(&["explain", "batch", &server.address]);
+    assert!(refusal.starts_with("bertha: ") && refusal.contains("Batch"), "{refusal}");
+}
+
+#[test]
+fn secrets_of_both_ends_make_an_encrypted_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let [certificate, key, shared] = certificates::written(folder.path());
+    let tls =
+        Server::start("127.0.0.1:0", &["--stack", "tls", "--tls-cert", &certificate, "--tls-key", &key]);
+    let explained =
+        output(&["explain", "tls", &tls.address, "--tls-ca", &certificate, "--tls-name", "bertha.test"]);
+    assert!(
+        explained.contains("agreed:           Tls") && explained.contains("authenticated:    yes"),
+        "{explained}"
+    );
+    let refusal =
+        failure(&["explain", "tls", &tls.address, "--tls-ca", &certificate, "--tls-name", "other.test"]);
+    assert!(refusal.contains("other.test"), "{refusal}");
+    assert!(failure(&["explain", "tls", &tls.address]).contains("needs --tls-ca"));
+
+    let noise = Server::start("127.0.0.1:0", &["--udp", "--stack", "noise", "--key-file", &shared]);
+    let explained = output(&["explain", "noise", &noise.address, "--udp", "--key-file", &shared]);
+    assert!(explained.contains("authenticated:    yes"), "{explained}");
+}
+
+#[test]
+fn a_stack_or_address_that_is_none_is_refused_with_what_there_is() {
+    let stack = failure(&["explain", "ordred,tls", "127.0.0.1:1"]);
+    assert!(stack.contains("`ordred`") && stack.contains("at-most-once, batch, checksum"), "{stack}");
+    let address = failure(&["ping", "no-such-host.invalid"]);
+    assert!(address.contains("no-such-host.invalid"), "{address}");
+    let datapath = failure(&["perf", "-c", "127.0.0.1:1", "--datapath", "carrier-pigeon"]);
+    assert!(datapath.contains("unix-stream") && datapath.contains("shm"), "{datapath}");
+    assert!(failure(&["perf", "-t", "1"]).contains("--server"));
+    let long = Server::start("127.0.0.1:0", &["--udp"]);
+    let refusal = failure(&["perf", "-c", &long.address, "--udp", "-l", "1000000", "-t", "0.1"]);
+    assert!(refusal.contains("1000000 bytes were asked for"), "{refusal}");
+}
