@@ -5,7 +5,6 @@ use parking_lot::Mutex;
 use std::ffi::{c_uint, c_ulong};
 use std::fmt;
 use std::mem::take;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
 /// The events of `poll(2)`, of which one says that there is something to read, and one that there is room to write. The others are errors
@@ -21,8 +20,6 @@ pub(crate) struct Events {
     /// Never held while anything is woken; callbacks run with preemption disabled, as polls do, so none comes while a poll of the same
     /// kernel thread holds it.
     waiting: Mutex<Waiting>,
-    /// Whether there may be something to read: `false` is right, `true` may be out of date. It changes under the lock of the socket's queue.
-    readable: AtomicBool,
 }
 
 #[derive(Default)]
@@ -62,29 +59,18 @@ impl Events {
         self.waiting.lock().read.add(cx.waker());
     }
 
-    /// Whether it is worth asking the socket, which takes a lock and answers mostly that there is nothing. A future that was registered
-    /// before it asks this misses nothing: the callback that comes later finds it.
-    #[inline]
-    pub(crate) fn may_be_readable(&self) -> bool {
-        // Acquire, for the release in `wake`.
-        self.readable.load(Ordering::Acquire)
-    }
-
     /// Registers a future that wants to write, likewise.
     pub(crate) fn wait_to_write(&self, cx: &Context<'_>) {
         self.waiting.lock().write.add(cx.waker());
     }
 
-    /// Wakes all, who ask the socket.
+    /// Wakes all.
     pub(crate) fn wake_all(&self) {
         self.wake(READABLE | WRITABLE);
     }
 
     #[inline]
     fn wake(&self, events: c_uint) {
-        if events & !WRITABLE != 0 {
-            self.readable.store(true, Ordering::Release);
-        }
         let mut waiting = self.waiting.lock();
         let read = if events & !WRITABLE != 0 { take(&mut waiting.read) } else { Wakers::default() };
         let write = if events & !READABLE != 0 { take(&mut waiting.write) } else { Wakers::default() };
@@ -108,15 +94,8 @@ unsafe extern "C" fn begun(data: c_ulong, events: c_uint) {
     events_of.wake(events);
 }
 
-/// Called likewise, when the socket's queue has become empty. Nobody waits for that.
-unsafe extern "C" fn ended(data: c_ulong, events: c_uint) {
-    if events & READABLE != 0 {
-        // SAFETY: as above.
-        let events_of = unsafe { &*(data as *const Events) };
-        // Relaxed: those who read it only save themselves a question.
-        events_of.readable.store(false, Ordering::Relaxed);
-    }
-}
+/// Nobody waits for the end of an event.
+unsafe extern "C" fn ended(_: c_ulong, _: c_uint) {}
 
 /// The callbacks of a socket: for the beginning and the end of an event.
 pub(super) const CALLBACKS: [Option<sys::OnEvents>; 2] = [Some(begun), Some(ended)];

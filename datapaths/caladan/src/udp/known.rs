@@ -6,7 +6,6 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddrV4;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The messages that wait at most for each connection, and of strangers: as many as a socket of Caladan's has room for.
 const QUEUE: usize = 512;
@@ -15,14 +14,12 @@ const QUEUE: usize = 512;
 #[derive(Debug)]
 pub(super) struct Early {
     messages: Mutex<VecDeque<Buf>>,
-    /// Whether there are any. Mostly there are none, and looking for them takes no lock.
-    any: AtomicBool,
     events: Arc<Events>,
 }
 
 impl Early {
     pub(super) fn new(events: Arc<Events>) -> Self {
-        Self { messages: Mutex::default(), any: AtomicBool::new(false), events }
+        Self { messages: Mutex::default(), events }
     }
 
     /// `false` if too many wait.
@@ -31,8 +28,6 @@ impl Early {
         let has_room = messages.len() < QUEUE;
         if has_room {
             messages.push_back(message);
-            // Release, for the acquire in `next`; whoever waits is woken afterwards.
-            self.any.store(true, Ordering::Release);
         }
         drop(messages);
         self.events.wake_all();
@@ -41,13 +36,7 @@ impl Early {
 
     #[inline]
     pub(super) fn next(&self) -> Option<Buf> {
-        if !self.any.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut messages = self.messages.lock();
-        let next = messages.pop_front();
-        self.any.store(!messages.is_empty(), Ordering::Release);
-        next
+        self.messages.lock().pop_front()
     }
 }
 

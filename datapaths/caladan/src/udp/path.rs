@@ -66,9 +66,6 @@ impl Path {
         {
             return Ok(Some(message));
         }
-        if !self.events.may_be_readable() {
-            return Ok(None);
-        }
         let mut room = match ROOM.take() {
             Some(room) => room,
             None => Buf::new(self.longest, 0)?,
