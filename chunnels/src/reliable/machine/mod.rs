@@ -300,7 +300,7 @@ impl Machine {
     /// Reports an acknowledgement to the congestion control.
     fn report(&mut self, mut ack: Ack, is_persistent: bool, now: Duration) {
         let rates = self.rate.take(self.recovery.rtt.min());
-        self.reach.sample(rates.incoming.min(rates.outgoing), self.recovery.rtt.latest, now);
+        self.reach.sample(rates.incoming.min(rates.outgoing), self.recovery.rtt.latest, ack.spread, now);
         ack.now = now;
         self.counters.packets_lost += ack.lost_pkts_sample;
         let flow = Flow {
