@@ -42,6 +42,7 @@ impl<Inner: Connection<Data: Octets>> Chunnel<Inner> for RpcWithTls {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(RpcWithTlsConnection::new(self.tls.connect_wrap(inner, context).await?))
+        let malformed = context.counts_drops("RpcWithTls", "malformed");
+        Ok(RpcWithTlsConnection::new(self.tls.connect_wrap(inner, context).await?, malformed))
     }
 }

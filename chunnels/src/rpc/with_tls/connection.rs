@@ -4,33 +4,32 @@ use crate::burst::Decoded;
 use crate::rpc::Message;
 use crate::rpc::wire::{Header, LONGEST};
 use crate::tls::{Parts, TlsConnection};
-use bertha_core::{Buf, Connection, Error, Octets};
+use bertha_core::{Buf, Connection, DropCounter, Error, Octets};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The connection of [`RpcWithTls`](super::RpcWithTls), for [`Client`](crate::rpc::Client) or [`serve`](crate::rpc::serve()).
 ///
 /// Errors, backpressure and cancellation are those of [`TlsConnection`]. Messages without a header are dropped and counted.
 pub struct RpcWithTlsConnection<Inner> {
     tls: TlsConnection<Inner>,
-    malformed: AtomicU64,
+    malformed: DropCounter,
 }
 
 impl<Inner> RpcWithTlsConnection<Inner> {
-    pub(super) fn new(tls: TlsConnection<Inner>) -> Self {
-        Self { tls, malformed: AtomicU64::new(0) }
+    pub(super) fn new(tls: TlsConnection<Inner>, malformed: DropCounter) -> Self {
+        Self { tls, malformed }
     }
 
     /// The number of messages that were dropped because they had no header.
     pub fn malformed(&self) -> u64 {
-        self.malformed.load(Relaxed)
+        self.malformed.get()
     }
 
     #[inline]
     fn decode(&self, bytes: Buf) -> Option<Message> {
         let message = Message::decode(bytes);
         if message.is_none() {
-            self.malformed.fetch_add(1, Relaxed);
+            self.malformed.add(1);
         }
         message
     }
