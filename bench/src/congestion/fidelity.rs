@@ -32,7 +32,7 @@ fn scenarios(seed: u64) -> [(&'static str, Path); 3] {
 /// Those of the simulation and of the figure.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     windows(report)?;
-    let (seeds, seconds) = effort.pick((5, 30), (1, 10));
+    let (seeds, seconds) = effort.pick((3, 20), (1, 10));
     for scenario in 0..3 {
         for (datapath, agent) in PAIRS {
             let mut quantities = Vec::new();

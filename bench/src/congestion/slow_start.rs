@@ -23,7 +23,7 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let path = path(48.0, 100).buffered(2.0);
     let product = path.product() / PACKET as f64;
     let period = ROUND_TRIP / 10;
-    let course = Course { time: Duration::from_secs(1), ..Course::alone(path, 1, period, 1) };
+    let course = Course::alone(path, 2, period, 1);
     let (mut series, mut in_datapath) = (Vec::new(), f64::NAN);
     for way in WAYS {
         let history = course.run(Control::SlowStart(way))?;
