@@ -44,6 +44,7 @@ mod connection;
 mod datapath;
 mod describe;
 mod destination;
+mod drops;
 mod erased;
 mod error;
 pub mod framing;
@@ -81,6 +82,9 @@ pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, LayerInfo, Node};
 pub use destination::Destination;
+#[doc(hidden)]
+pub use drops::DropRegistry;
+pub use drops::{DropCounter, Dropped, Drops};
 pub use erased::{BoxConnection, BoxStack, Boxed};
 pub use error::{Error, ErrorKind};
 pub use group::{Delivery, Group};

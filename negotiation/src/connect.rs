@@ -217,7 +217,8 @@ where
     let context = ConnectContext::new(&*connector, Role::Client)
         .with_transcript(transcript)
         .with_peer(Some(&peer))
-        .with_secured(&secured);
+        .with_secured(&secured)
+        .with_drops(session.drops());
     let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,
         Err(error) => {
