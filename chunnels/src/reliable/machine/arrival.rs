@@ -15,6 +15,7 @@ impl Machine {
         }
         let Some(header) = wire::decode(&packet, self.check) else {
             self.counters.damaged += 1;
+            self.damaged.add(1);
             tracing::debug!(len = packet.len(), "dropped a damaged packet");
             return;
         };
