@@ -45,7 +45,7 @@
 //!
 //! # Where to read on
 //!
-//! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and what to do about them, [choosing a
+//! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and what to do about them, [names](guide::names), [choosing a
 //!   datapath](guide::datapaths), `guide::security` (with the features `tls` and `noise`); writing a [Chunnel](guide::chunnel), a
 //!   [datapath](guide::datapath), a [pass](guide::pass).
 //! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises of a connection
@@ -78,7 +78,8 @@
 //! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
-//! | `redis`, `etcd` | no | stores for [`rendezvous`]; `etcd` needs `protoc` to build |
+//! | `redis`, `etcd` | no | stores for [`rendezvous`], and etcd for [`names`]; `etcd` needs `protoc` to build |
+//! | `dns` | no | DNS beyond what the system resolves, in [`names`]: services (SRV), and servers of the application's choice |
 //! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
 //! | `nats`, `kafka`, `redis-streams`, `sqs`, `azure-queue`, `pubsub` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
@@ -101,19 +102,22 @@ pub use bertha_datapath_shm as shm;
 pub use bertha_io as io;
 #[cfg(feature = "local")]
 pub use bertha_local as local;
+pub use bertha_names as names;
 pub use bertha_negotiation as negotiation;
 pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,
-    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity,
-    Policy, Role, Runtime, Secured, Situation, Wrap, guarantee, make_stack, optimize, select,
+    Describe, Destination, Error, ErrorKind, Group, Mismatch, Name, NumParticipantsAtMost, Optimized, Pass,
+    PeerIdentity, Policy, Resolver, Role, Runtime, Secured, Situation, Wrap, guarantee, make_stack, optimize,
+    select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{
     Agreement, BoxedStack, Connect, ConnectEarly, Credentials, Early, EarlyCache, IdentityKey, Incoming,
-    Listen, Negotiate, Negotiated, Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
+    Interruption, Listen, Negotiate, Negotiated, Pick, PublicKey, Received, Reconnecting, Runs, Settings,
+    SharedKey, Upgradable, ZeroRtt,
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 

@@ -3,8 +3,8 @@
 use crate::guarantee::Set;
 use crate::picks::{Picks, preferred};
 use crate::{
-    Addr, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Secured,
-    SecuredCell, Situation,
+    Addr, BoxFuture, Capability, Connection, Describe, DropCounter, DropRegistry, Error, ErrorKind, Node,
+    PeerLayers, Secured, SecuredCell, Situation,
 };
 use std::fmt;
 use std::ops::Range;
@@ -94,6 +94,7 @@ pub struct ConnectContext<'a, Inner> {
     transcript: Option<[u8; 32]>,
     peer: Option<&'a PeerLayers>,
     secured: Option<&'a SecuredCell>,
+    drops: Option<&'a DropRegistry>,
     /// The layers of `peer` whose work the Chunnel under construction does: the index of the first, and that after the last.
     layers: (usize, usize),
 }
@@ -119,7 +120,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     ///
     /// It has no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
     pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
-        Self { connector, role, transcript: None, peer: None, secured: None, layers: (0, 0) }
+        Self { connector, role, transcript: None, peer: None, secured: None, drops: None, layers: (0, 0) }
     }
 
     /// A context that opens no connections and has no transcript, for a stack around a single existing connection.
@@ -179,6 +180,21 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         }
     }
 
+    /// The same context with a place for the counters of dropped messages.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_drops(self, drops: &'a DropRegistry) -> Self {
+        Self { drops: Some(drops), ..self }
+    }
+
+    /// A counter of the messages that the Chunnel under construction drops for `reason`, from zero. The connection's
+    /// [report](crate::Drops) has it under the name of `layer`; those of the same layer and reason add up there.
+    ///
+    /// Without negotiation nobody but the Chunnel reads it.
+    pub fn counts_drops(&self, layer: &'static str, reason: &'static str) -> DropCounter {
+        self.drops.map_or_else(DropCounter::default, |drops| drops.counter(layer, reason))
+    }
+
     /// The same context with the capabilities of the other end.
     #[must_use]
     pub fn with_peer(self, peer: Option<&'a PeerLayers>) -> Self {
@@ -216,8 +232,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     where
         'a: 'b,
     {
-        let Self { role, transcript, peer, secured, layers, .. } = self;
-        ConnectContext { connector: open, role, transcript, peer, secured, layers }
+        let Self { role, transcript, peer, secured, drops, layers, .. } = self;
+        ConnectContext { connector: open, role, transcript, peer, secured, drops, layers }
     }
 
     /// The context for a further connection, in which this end is the client whatever its role in the current one.
@@ -230,8 +246,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     where
         'a: 'b,
     {
-        let (connector, secured) = (self.connector, Some(secured));
-        ConnectContext { connector, role: Role::Client, transcript, peer, secured, layers: (0, 0) }
+        let (connector, drops, secured) = (self.connector, self.drops, Some(secured));
+        ConnectContext { connector, role: Role::Client, transcript, peer, secured, drops, layers: (0, 0) }
     }
 
     /// The same context for a Chunnel that does the work of the next `count` layers.

@@ -1,6 +1,6 @@
 //! The bottom of a stack: base connections to addresses.
 
-use crate::{Addr, Buf, Connection, Error, Properties};
+use crate::{Addr, Base, Buf, Connection, Error, Properties};
 
 /// A way to the wire: kernel sockets, a poll-mode driver, a simulated network.
 ///
@@ -29,6 +29,13 @@ pub trait Datapath<Data = Buf>: Send + Sync + 'static {
     /// [`Invalid`](crate::ErrorKind::Invalid) if this machine can't listen at the address,
     /// [`AddrInUse`](crate::ErrorKind::AddrInUse) if another listener does.
     fn listen(&self, on: Addr) -> impl Future<Output = Result<Self::Listener, Error>> + Send;
+
+    /// The runtime on which its connections will run, if that is known before there is one. It resolves names, and times the
+    /// attempts at the addresses of a name. Without it, as by default, names need a resolver, and their addresses are tried one
+    /// after another.
+    fn runtime(&self) -> Option<<<Self::Connection as Connection>::Base as Base>::Runtime> {
+        None
+    }
 }
 
 /// Accepts base connections.

@@ -1,5 +1,6 @@
 //! The runtime below a connection, as a Chunnel uses it.
 
+use crate::{Addr, Error, ErrorKind, Name};
 use std::time::Instant;
 
 /// Tasks, time and randomness of the runtime below a connection: tokio for sockets, virtual time in the simulator.
@@ -33,4 +34,15 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 
     /// Random bits that a peer can't predict; reproducible from the seed in the simulator.
     fn random(&self) -> u64;
+
+    /// The addresses of a name, in order of preference, by the way that the machine resolves names. A runtime without such a
+    /// way, as the default, refuses. May go on for a while after its future is dropped.
+    ///
+    /// # Errors
+    /// As for [`Resolver::resolve`](crate::Resolver::resolve); [`Unavailable`](ErrorKind::Unavailable) without a way to resolve.
+    fn resolve(&self, name: &Name) -> impl Future<Output = Result<Vec<Addr>, Error>> + Send {
+        let what =
+            format!("this runtime resolves no names; name a resolver to reach `{name}`, or its address");
+        std::future::ready(Err(Error::new(ErrorKind::Unavailable, what)))
+    }
 }

@@ -82,6 +82,21 @@ fn packets_that_are_late_do_not_count_as_lost() {
     }
 }
 
+/// BBR does not slow down for packets that chance takes; and the time for which packets are in flight is not that of the quick ones,
+/// which are a few milliseconds on their way where most take twenty.
+#[test]
+fn bbr_uses_a_path_that_delays_packets_by_chance() {
+    for (loss, reordering) in [(0.0, 0.0), (0.005, 0.01), (0.02, 0.02)] {
+        let (share, _) = share(Reliable::new().with(Bbr), bad(loss, reordering, 20), 2, 1);
+        let rate = share * RATE as f64 / 1e6;
+        println!("{loss} lost, {reordering} reordered: {rate:.2} MB/s");
+        assert!(
+            rate >= 10.0,
+            "BBR sends {rate:.2} MB/s where 20 fit, with {loss} lost and {reordering} reordered"
+        );
+    }
+}
+
 /// One packet of a hundred is overtaken by others, and none is lost.
 #[test]
 fn a_path_that_only_reorders_loses_nothing() {

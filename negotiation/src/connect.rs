@@ -3,10 +3,15 @@
 use crate::early::connect_early;
 use crate::handshake::CurrentAgreement;
 use crate::link::{LinkConnector, establish};
-use crate::{Agreement, Early, EarlyCache, Negotiated, Runs, Settings};
-use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, Describe, Error, Picks, Role};
+use crate::reach::Reach;
+use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings};
+use bertha_core::backoff::Backoff;
+use bertha_core::{
+    BoxFuture, ConnectContext, Connection, Describe, Destination, Error, Picks, Resolver, Role,
+};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A connection to be made. Awaiting it connects; until then it can be given other settings.
 ///
@@ -16,13 +21,13 @@ use std::sync::Arc;
 pub struct Connect<'s, S: ?Sized, D, C> {
     stack: &'s S,
     datapath: D,
-    to: Addr,
+    to: Reach,
     settings: Settings,
     connect: Function<'s, S, D, C>,
 }
 
 /// Connects over a datapath with these settings.
-type Function<'s, S, D, C> = fn(&'s S, D, Addr, Settings) -> BoxFuture<'s, Result<Negotiated<C>, Error>>;
+type Function<'s, S, D, C> = fn(&'s S, D, Reach, Settings) -> BoxFuture<'s, Result<Negotiated<C>, Error>>;
 
 impl<'s, S, D> Connect<'s, S, D, D::Out>
 where
@@ -31,11 +36,32 @@ where
 {
     /// The function is chosen here rather than where it is called: of a stack that does not run over the datapath the compiler
     /// says so once, and not also that this can't be awaited.
-    pub(crate) fn new(stack: &'s S, datapath: D, to: Addr) -> Self {
+    pub(crate) fn new(stack: &'s S, datapath: D, to: Destination) -> Self {
         let connect = |stack, datapath, to, settings| -> BoxFuture<'s, _> {
             Box::pin(connect(stack, datapath, to, settings))
         };
+        let to = Reach { to, resolver: None };
         Self { stack, datapath, to, settings: Settings::default(), connect }
+    }
+
+    /// Connects, and again whenever the connection is lost, with pauses between failed attempts. A name is resolved anew each
+    /// time. See [`Reconnecting`].
+    ///
+    /// # Errors
+    /// Those of the first attempt.
+    pub async fn reconnecting(self, backoff: Backoff) -> Result<Reconnecting<Negotiated<D::Out>>, Error>
+    where
+        S: Clone + Send + 'static,
+        D: Clone,
+    {
+        let Self { stack, datapath, to, settings, .. } = self;
+        let stack = Arc::new(stack.clone());
+        let connect = move || {
+            let (stack, datapath) = (stack.clone(), datapath.clone());
+            let (to, settings) = (to.clone(), settings.clone());
+            async move { connect(&*stack, datapath, to, settings).await }
+        };
+        Reconnecting::new(connect, backoff).await
     }
 }
 
@@ -43,6 +69,13 @@ impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
     /// Sets other times, bounds, credentials or a floor than the [defaults](Settings).
     pub fn settings(self, settings: Settings) -> Self {
         Self { settings, ..self }
+    }
+
+    /// Resolves the name by `resolver` rather than by the runtime of the datapath, which is the system for sockets. An address
+    /// needs none.
+    pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
+        self.to.resolver = Some(Arc::new(resolver));
+        self
     }
 
     /// Connects without waiting for the server, over the stack to which it agreed the last time: the first messages go
@@ -59,6 +92,9 @@ impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
     /// message is received twice only if the server is restarted after it took the message and before its answer arrives: then
     /// the client sends the message once more, as any other. A Chunnel that can't have that says `#[chunnel(no_early_data)]`, and an
     /// application sends such messages after [`agreed`](Early::agreed).
+    ///
+    /// Of a name with several addresses it takes the first one to which the datapath connects, which is the first one of all over
+    /// datagrams: nothing has been heard from the server when the connection is handed out.
     ///
     /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret:
     /// an attacker that learns the key later can forge others. With identities alone no first flight is tried, and without credentials
@@ -82,6 +118,19 @@ impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
 ///   [needs](bertha_core::guarantee) a guarantee that nothing below it gives, or the [floor](Settings::floor) can't be
 ///   reached. Nothing was sent.
 /// * Those of the datapath and of the Chunnels.
+///
+/// # Names
+/// A name is resolved by the [resolver](Connect::resolver) or the runtime. Its addresses are tried as RFC 8305 ("Happy Eyeballs") says:
+/// IPv6 and IPv4 in turn, one more each 250 ms or as soon as one has failed, until a server has agreed on a stack. An attempt is the
+/// datapath's connection and the negotiation, so the same holds for streams and for datagrams, where connecting proves nothing. The others
+/// are dropped then; a server that answered one of them notices by its time-outs. All of this takes at most
+/// [`handshake_timeout`](Settings::handshake_timeout). Over a datapath that does not tell its
+/// [runtime](bertha_core::Datapath::runtime) the addresses are tried one after another, each with an equal share of that time, and the
+/// resolver sets its own time-out. Further errors:
+/// * [`Invalid`](bertha_core::ErrorKind::Invalid): the text is neither an address nor a name, or the resolver takes no such name.
+/// * [`Unavailable`](bertha_core::ErrorKind::Unavailable): nothing resolves names here; name a resolver.
+/// * [`Unreachable`](bertha_core::ErrorKind::Unreachable): the name has no address.
+/// * One with the failures at all addresses, of the kind of an end that answered, if one did.
 impl<'s, S: ?Sized, D, C> IntoFuture for Connect<'s, S, D, C> {
     type Output = Result<Negotiated<C>, Error>;
     type IntoFuture = BoxFuture<'s, Self::Output>;
@@ -103,7 +152,7 @@ impl<S: Describe + ?Sized, D, C> fmt::Debug for Connect<'_, S, D, C> {
 pub struct ConnectEarly<S, D> {
     stack: S,
     datapath: D,
-    to: Addr,
+    to: Reach,
     cache: EarlyCache,
     settings: Settings,
 }
@@ -141,7 +190,7 @@ impl<S: Describe, D> fmt::Debug for ConnectEarly<S, D> {
 async fn connect<S, D>(
     stack: &S,
     datapath: D,
-    to: Addr,
+    to: Reach,
     settings: Settings,
 ) -> Result<Negotiated<D::Out>, Error>
 where
@@ -149,7 +198,13 @@ where
     D: Runs<S>,
 {
     let (nodes, settings) = (stack.nodes(), Arc::new(settings));
-    let (link, mut answer, session) = establish(datapath.connect(to).await?, &nodes, &settings).await?;
+    let (link, mut answer, session) = to
+        .first(&datapath, settings.handshake_timeout, |addr, limit| {
+            let (datapath, nodes) = (&datapath, &nodes);
+            let settings = within(&settings, limit);
+            async move { establish(datapath.connect(addr).await?, nodes, &settings).await }
+        })
+        .await?;
     let (dropped, setup) = (link.dropped(), link.setup());
     let differing = std::mem::take(&mut answer.capabilities);
     let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
@@ -162,7 +217,8 @@ where
     let context = ConnectContext::new(&*connector, Role::Client)
         .with_transcript(transcript)
         .with_peer(Some(&peer))
-        .with_secured(&secured);
+        .with_secured(&secured)
+        .with_drops(session.drops());
     let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,
         Err(error) => {
@@ -173,4 +229,12 @@ where
     setup.done();
     tracing::debug!(agreement = %current_agreement.get(), "connected");
     Ok(Negotiated::new(connection, (current_agreement, session), dropped))
+}
+
+/// The settings for an attempt that may take this long.
+fn within(settings: &Arc<Settings>, limit: Duration) -> Arc<Settings> {
+    if settings.handshake_timeout == limit {
+        return settings.clone();
+    }
+    Arc::new(Settings { handshake_timeout: limit, ..(**settings).clone() })
 }

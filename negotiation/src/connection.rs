@@ -2,7 +2,7 @@
 
 use crate::handshake::CurrentAgreement;
 use crate::{Agreement, Session};
-use bertha_core::{Connection, Error};
+use bertha_core::{Connection, Drops, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,7 +44,19 @@ impl<C> Negotiated<C> {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// The number of those that claimed to be of this connection without the proof that they needed: they were forged,
+    /// The messages that this end has dropped, by layer and reason: below the stack, and in each Chunnel that [counts
+    /// them](bertha_core::ConnectContext::counts_drops), those of earlier stacks of the connection included. Messages for which the
+    /// socket or the port had no room are in the counters of the datapath.
+    pub fn drops(&self) -> Drops {
+        let (dropped, forged) = (self.dropped(), self.forged());
+        let mut drops = Drops::default();
+        drops.add("Link", "forged", forged);
+        drops.add("Link", "damaged, late or of no connection", dropped.saturating_sub(forged));
+        drops += &self.session.drops().drops();
+        drops
+    }
+
+    /// The number of [dropped](Self::dropped) messages that claimed to be of this connection without the proof that they needed: they were forged,
     /// replayed, or, rarely, damaged. Zero without [`Credentials`](crate::Credentials).
     pub fn forged(&self) -> u64 {
         self.session.forged()

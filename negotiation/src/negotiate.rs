@@ -1,7 +1,7 @@
 //! The methods that an application calls on its stack.
 
 use crate::{Connect, Link, Listen, Runs, Upgradable};
-use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe};
+use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe, Destination};
 
 /// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
 pub type BoxedStack<D, T> = BoxStack<Link<<D as Datapath>::Connection>, T>;
@@ -9,6 +9,9 @@ pub type BoxedStack<D, T> = BoxStack<Link<<D as Datapath>::Connection>, T>;
 /// Connecting and listening with a stack. Implemented for every stack and every single Chunnel.
 pub trait Negotiate: Describe + Send + Sync {
     /// Connects to the server at `to` over `datapath`, agrees with it on a stack, and builds it.
+    ///
+    /// `to` is an address, or a name such as `"example.org:80"`, which is [resolved](Connect::resolver) first; see
+    /// [`Destination`].
     ///
     /// ```no_run
     /// # use bertha_core::{Addr, Connection, Error};
@@ -23,7 +26,11 @@ pub trait Negotiate: Describe + Send + Sync {
     /// ```
     ///
     /// Its errors stand with [`Connect`].
-    fn connect<D: Runs<Self>>(&self, datapath: D, to: impl Into<Addr>) -> Connect<'_, Self, D, D::Out> {
+    fn connect<D: Runs<Self>>(
+        &self,
+        datapath: D,
+        to: impl Into<Destination>,
+    ) -> Connect<'_, Self, D, D::Out> {
         Connect::new(self, datapath, to.into())
     }
 

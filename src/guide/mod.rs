@@ -1,4 +1,4 @@
-//! Guides: composing stacks, handling errors, choosing a datapath, keeping attackers out, and writing Chunnels, datapaths and passes.
+//! Guides: composing stacks, handling errors, connecting to names, choosing a datapath, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
 //! The code of the guides is compiled and run with the tests. The guide [`pass`] shows three crates of the repository's
 //! `tests/outside`, which know Bertha by its published names alone; a test compares the guide with them word for word.
@@ -10,6 +10,10 @@ pub mod composing {}
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("errors.md")]
 pub mod errors {}
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("names.md")]
+pub mod names {}
 
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("datapaths.md")]

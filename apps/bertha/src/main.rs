@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod drops;
 mod escape;
 mod explain;
 mod inspect;

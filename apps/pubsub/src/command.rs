@@ -7,6 +7,7 @@ use crate::scenario::{Scenario, play};
 use crate::store::Store;
 use crate::{check, figure, history, sharing};
 use bertha_core::{Error, ErrorKind};
+use bertha_termination::Termination;
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
@@ -97,7 +98,8 @@ impl Arguments {
             }
             Command::Run { scenario, demands, figure, history, json } => {
                 demands.check()?;
-                let lines = play(&scenario).await?;
+                let termination = Termination::expect()?.into_future()?;
+                let lines = play(&scenario, termination).await?;
                 if let Some(path) = history {
                     let lines = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
                     let lines = lines.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;

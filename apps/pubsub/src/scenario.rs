@@ -3,11 +3,13 @@
 use crate::history::{Line, What};
 use crate::participant::{Part, Use};
 use crate::process::{Process, failed};
+use crate::topic;
 use bertha_core::{Error, ErrorKind};
 use bertha_rendezvous::Name;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 /// How long to wait for something to happen.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -19,7 +21,7 @@ pub(crate) struct Scenario {
     /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE. Not with --service memory:.
     #[arg(long, required_unless_present = "service")]
     store: Option<String>,
-    /// The topic, an unused one.
+    /// The topic, an unused one. Over a service the run creates it, and deletes it at the end, also when it fails or is interrupted.
     #[arg(long, default_value_t = format!("pubsub-{}", std::process::id()))]
     topic: String,
     /// The messaging service whose topic it is, instead of UDP multicast; see `join`. One participant publishes, and the others share
@@ -99,11 +101,38 @@ impl Scenario {
     }
 }
 
-/// Plays it; all that happened, in the order of time.
+/// Plays it, unless the program is to end before; all that happened, in the order of time. Leaves no topic behind.
 ///
 /// # Errors
-/// If a process does not start or does not do its part in time.
-pub(crate) async fn play(scenario: &Scenario) -> Result<Vec<Line>, Error> {
+/// If a process does not start or does not do its part in time, if the service has the topic already, and on `termination`.
+pub(crate) async fn play(
+    scenario: &Scenario,
+    termination: impl Future<Output = ()>,
+) -> Result<Vec<Line>, Error> {
+    let Some(service) = &scenario.service else { return unless_ended(termination, perform(scenario)).await };
+    let (topic, is_ordered) = (&scenario.topic, scenario.is_ordered());
+    let creating = timeout(TIMEOUT, topic::create(topic, service, is_ordered));
+    creating.await.map_err(|_| failed(format!("{service} has not created the topic in time")))??;
+    // Its participants have ended when it is dropped.
+    let played = unless_ended(termination, perform(scenario)).await;
+    let deleting = timeout(TIMEOUT, topic::delete(topic, service, is_ordered));
+    let deleted =
+        deleting.await.unwrap_or_else(|_| Err(failed(format!("{service} has not deleted {topic} in time"))));
+    // The cause, if both fail.
+    played.and_then(|lines| deleted.map(|()| lines))
+}
+
+async fn unless_ended<T>(
+    termination: impl Future<Output = ()>,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::select! {
+        outcome = work => outcome,
+        () = termination => Err(Error::new(ErrorKind::Closed, "interrupted by a signal")),
+    }
+}
+
+async fn perform(scenario: &Scenario) -> Result<Vec<Line>, Error> {
     let (all, first) = (scenario.participants, scenario.messages);
     let publish = format!("publish {first} {}", scenario.interval);
     let mut processes = Vec::new();

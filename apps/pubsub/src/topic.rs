@@ -16,6 +16,45 @@ const SUBSCRIPTION: &str = "pubsub";
 #[cfg(feature = "nats")]
 const PARTITIONS: usize = 8;
 
+/// Work on a messaging service, whichever it is.
+trait OnService {
+    async fn on(self, service: impl Service) -> Result<(), Error>;
+}
+
+/// Does the work on the service at an address, whose topics are ordered by key or not at all.
+async fn at(address: &str, is_ordered: bool, work: impl OnService) -> Result<(), Error> {
+    let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
+    // The rest of the address is used by some services alone.
+    let _ = rest;
+    match scheme {
+        "memory" => {
+            work.on(memory().ordering(if is_ordered { Ordering::ByKey } else { Ordering::None })).await
+        }
+        #[cfg(feature = "nats")]
+        "nats" | "tls" => {
+            let service = bertha_queue_nats::Nats::connect(address).await?;
+            work.on(if is_ordered { service.ordered_by_key(PARTITIONS) } else { service }).await
+        }
+        #[cfg(feature = "kafka")]
+        "kafka" => work.on(bertha_queue_kafka::Kafka::connect(rest.trim_start_matches('/')).await?).await,
+        #[cfg(feature = "redis-streams")]
+        "redis" | "rediss" => work.on(bertha_queue_redis::RedisStreams::connect(address).await?).await,
+        #[cfg(feature = "sqs")]
+        "sqs" => {
+            let service = bertha_queue_sqs::Sqs::connect().await;
+            work.on(if is_ordered { service.fifo() } else { service }).await
+        }
+        #[cfg(feature = "pubsub")]
+        "pubsub" => {
+            let service = bertha_queue_pubsub::PubSub::from_env()?;
+            work.on(if is_ordered { service.ordered() } else { service }).await
+        }
+        #[cfg(feature = "azure-queue")]
+        "azure" => work.on(bertha_queue_azure::AzureQueue::from_env()?).await,
+        other => Err(unknown(other)),
+    }
+}
+
 /// Takes part in a topic of the service at an address.
 pub(crate) async fn take_part(
     part: Part,
@@ -25,48 +64,49 @@ pub(crate) async fn take_part(
     journal: Journal,
 ) -> Result<(), Error> {
     let is_ordered = !part.unordered;
-    let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
-    // The rest of the address is used by some services alone.
-    let _ = rest;
-    match scheme {
-        "memory" => {
-            let service = memory().ordering(if is_ordered { Ordering::ByKey } else { Ordering::None });
-            on(service, part, store, commands, journal).await
+    at(address, is_ordered, Joining { part, store, commands, journal }).await
+}
+
+/// Creates a topic, which must not be there.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid) if it is: somebody else may need it.
+pub(crate) async fn create(name: &str, address: &str, is_ordered: bool) -> Result<(), Error> {
+    at(address, is_ordered, Creating { name }).await
+}
+
+/// Deletes a topic with its messages, if it is there.
+pub(crate) async fn delete(name: &str, address: &str, is_ordered: bool) -> Result<(), Error> {
+    at(address, is_ordered, Deleting { name }).await
+}
+
+struct Creating<'a> {
+    name: &'a str,
+}
+
+impl OnService for Creating<'_> {
+    async fn on(self, service: impl Service) -> Result<(), Error> {
+        let Self { name } = self;
+        match service.publisher(name).await {
+            Err(error) if error.kind() == ErrorKind::Invalid => service.create(name).await,
+            Err(error) => Err(error),
+            Ok(_) => {
+                let what = format!(
+                    "there is a topic `{name}` already, and a run deletes its own at the end; name another one by --topic"
+                );
+                Err(Error::new(ErrorKind::Invalid, what))
+            }
         }
-        #[cfg(feature = "nats")]
-        "nats" | "tls" => {
-            let service = bertha_queue_nats::Nats::connect(address).await?;
-            let service = if is_ordered { service.ordered_by_key(PARTITIONS) } else { service };
-            on(service, part, store, commands, journal).await
-        }
-        #[cfg(feature = "kafka")]
-        "kafka" => {
-            let service = bertha_queue_kafka::Kafka::connect(rest.trim_start_matches('/')).await?;
-            on(service, part, store, commands, journal).await
-        }
-        #[cfg(feature = "redis-streams")]
-        "redis" | "rediss" => {
-            let service = bertha_queue_redis::RedisStreams::connect(address).await?;
-            on(service, part, store, commands, journal).await
-        }
-        #[cfg(feature = "sqs")]
-        "sqs" => {
-            let service = bertha_queue_sqs::Sqs::connect().await;
-            let service = if is_ordered { service.fifo() } else { service };
-            on(service, part, store, commands, journal).await
-        }
-        #[cfg(feature = "pubsub")]
-        "pubsub" => {
-            let service = bertha_queue_pubsub::PubSub::from_env()?;
-            let service = if is_ordered { service.ordered() } else { service };
-            on(service, part, store, commands, journal).await
-        }
-        #[cfg(feature = "azure-queue")]
-        "azure" => {
-            let service = bertha_queue_azure::AzureQueue::from_env()?;
-            on(service, part, store, commands, journal).await
-        }
-        other => Err(unknown(other)),
+    }
+}
+
+struct Deleting<'a> {
+    name: &'a str,
+}
+
+impl OnService for Deleting<'_> {
+    async fn on(self, service: impl Service) -> Result<(), Error> {
+        service.delete(self.name).await
     }
 }
 
@@ -93,31 +133,35 @@ fn memory() -> MemoryQueue {
     SERVICE.get_or_init(MemoryQueue::new).clone()
 }
 
-/// Takes part on any service: the order is the single receiver's, or the service's once there are more participants (thesis, Listing 3.5).
-async fn on(
-    service: impl Service,
+/// Takes part: the order is the single receiver's, or the service's once there are more participants (thesis, Listing 3.5).
+struct Joining<C> {
     part: Part,
     store: Store,
-    commands: impl AsyncBufRead + Send + Unpin,
+    commands: C,
     journal: Journal,
-) -> Result<(), Error> {
-    let topic = Topic::new(service, part.topic.to_string());
-    topic.create().await?;
-    let group = topic.group(SUBSCRIPTION);
-    let group = match part.purpose {
-        Use::Publish => group.publisher(),
-        Use::Receive => group.receiver(),
-        Use::Both => group,
-    };
-    if part.unordered {
-        let stack = make_stack!(Serialize::<Message, Postcard>::new());
-        return over(stack, group, part, store, commands, journal).await;
+}
+
+impl<C: AsyncBufRead + Send + Unpin> OnService for Joining<C> {
+    async fn on(self, service: impl Service) -> Result<(), Error> {
+        let Self { part, store, commands, journal } = self;
+        let topic = Topic::new(service, part.topic.to_string());
+        topic.create().await?;
+        let group = topic.group(SUBSCRIPTION);
+        let group = match part.purpose {
+            Use::Publish => group.publisher(),
+            Use::Receive => group.receiver(),
+            Use::Both => group,
+        };
+        if part.unordered {
+            let stack = make_stack!(Serialize::<Message, Postcard>::new());
+            return over(stack, group, part, store, commands, journal).await;
+        }
+        let order = select!(
+            OrderedByKey::new(Message::key),
+            ServiceOrdered::new(Message::key);
+            prefer 0 if NumParticipantsAtMost(part.at_most)
+        );
+        let stack = make_stack!(Serialize::<Message, Postcard>::new(), order);
+        over(stack, group, part, store, commands, journal).await
     }
-    let order = select!(
-        OrderedByKey::new(Message::key),
-        ServiceOrdered::new(Message::key);
-        prefer 0 if NumParticipantsAtMost(part.at_most)
-    );
-    over(make_stack!(Serialize::<Message, Postcard>::new(), order), group, part, store, commands, journal)
-        .await
 }

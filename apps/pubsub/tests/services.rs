@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Addresses of `scripts/services`; nothing, said loudly, if one is missing or the program was built without them.
 fn addresses<const N: usize>(is_built: bool, service: &str, variables: [&str; N]) -> Option<[String; N]> {
@@ -107,4 +111,56 @@ fn over_services_without_order() {
         .unwrap();
     let log = String::from_utf8_lossy(&ordered.stderr);
     assert!(!ordered.status.success() && log.contains("2 receivers share the messages"), "{log}");
+}
+
+/// The answer of Redis, in its first line.
+fn asked(redis: &str, command: &str) -> String {
+    let mut server = TcpStream::connect(redis.trim_start_matches("redis://")).unwrap();
+    write!(server, "{command}\r\n").unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n") {
+        let mut byte = [0];
+        server.read_exact(&mut byte).unwrap();
+        answer.push(byte[0]);
+    }
+    String::from_utf8(answer).unwrap().trim().to_owned()
+}
+
+/// After an end in good order and after an interruption; and a topic of somebody else stays.
+#[test]
+fn a_run_leaves_no_topic_behind() {
+    let Some([redis]) = addresses(cfg!(feature = "redis-streams"), "redis-streams", ["BERTHA_REDIS"]) else {
+        return;
+    };
+    let topic = format!("pubsub-{:016x}", rand());
+    let there = || asked(&redis, &format!("EXISTS {topic} {topic}-dead")) != ":0";
+    let run = |messages: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pubsub"));
+        command.args(["run", "--unordered", "--topic", &topic, "--service", &redis, "--store", &redis]);
+        command.args(["--interval", "10", "--messages", messages]);
+        command
+    };
+    assert!(run("5").output().unwrap().status.success());
+    assert!(!there(), "after the end");
+
+    let mut interrupted = run("1000000").stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while !there() {
+        assert!(begin.elapsed() < Duration::from_secs(30) && interrupted.try_wait().unwrap().is_none());
+        sleep(Duration::from_millis(20));
+    }
+    // Somewhere between the first participant and the first messages.
+    sleep(Duration::from_millis(200));
+    assert!(Command::new("kill").args(["-INT", &interrupted.id().to_string()]).status().unwrap().success());
+    let told = interrupted.wait_with_output().unwrap();
+    let log = String::from_utf8_lossy(&told.stderr);
+    assert!(!told.status.success() && log.contains("interrupted"), "{log}");
+    assert!(!there(), "after an interruption");
+
+    asked(&redis, &format!("XADD {topic} * text hello"));
+    let told = run("5").output().unwrap();
+    let log = String::from_utf8_lossy(&told.stderr);
+    assert!(!told.status.success() && log.contains("already"), "{log}");
+    assert!(there(), "a topic of somebody else was deleted");
+    asked(&redis, &format!("DEL {topic}"));
 }

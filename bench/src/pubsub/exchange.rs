@@ -80,16 +80,16 @@ pub(super) fn number(message: &[u8]) -> Result<u32, Error> {
     number.ok_or_else(|| Error::new(ErrorKind::Codec, "a message of another program is in the topic"))
 }
 
-/// Sends and receives the messages of a plan, and returns the median time from sending to receiving, in microseconds. A message that
+/// Sends and receives the messages of a plan, and returns the time of each from sending to receiving, in microseconds. A message that
 /// arrives again counts once.
 ///
 /// # Errors
 /// Those of either end.
-pub(super) async fn median_latency(
+pub(super) async fn latencies(
     sender: &impl Sends,
     receiver: &mut impl Receives,
     plan: Plan,
-) -> Result<f64, Error> {
+) -> Result<Vec<f64>, Error> {
     let sent = RefCell::new(vec![None; plan.messages as usize]);
     let start = Instant::now();
     let send_one = async |number: u32| {
@@ -129,8 +129,7 @@ pub(super) async fn median_latency(
         Ok(latencies)
     };
     let ((), latencies) = crate::harness::in_time(try_join(sending, receiving)).await?;
-    let latencies: Vec<f64> = latencies.into_iter().flatten().collect();
-    Ok(crate::harness::median(&latencies).unwrap_or(f64::NAN))
+    Ok(latencies.into_iter().flatten().collect())
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
 //! Latencies of each service with each order (thesis, Figure 3.6).
 
 use super::by_hand::{
-    KafkaProducer, KafkaReceiver, NatsPublisher, NatsReceiver, RedisPublisher, RedisReceiver, SqsPublisher,
-    SqsReceiver,
+    AzurePublisher, AzureReceiver, KafkaProducer, KafkaReceiver, NatsPublisher, NatsReceiver,
+    PubSubPublisher, PubSubReceiver, RedisPublisher, RedisReceiver, SqsPublisher, SqsReceiver,
 };
 use super::counted::{Count, Counted};
-use super::exchange::{Plan, Receives, Sends, group, median_latency};
+use super::exchange::{Plan, Receives, Sends, group, latencies};
 use super::ours::{Publishing, Receiving};
-use super::place::{KAFKA, NATS, Places, REDIS, SQS, Site};
+use super::place::{AZURE, KAFKA, NATS, PUBSUB, Places, REDIS, SQS, Site};
 use super::{failed, unused};
 use crate::Error;
-use crate::harness::{Effort, alternate};
+use crate::harness::{Effort, alternate, median};
 use crate::report::{Budget, Report};
 use bertha_chunnels::{AtMostOnceByPublisher, OrderedByKey, ServiceOrdered};
 use bertha_core::{Supports, Wrap, make_stack};
 use bertha_queue::{QueueConnection, Service, Topic};
+use bertha_ycsb::plot::{Spread, spreads};
+use std::cell::RefCell;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -82,6 +84,8 @@ struct Study<'a> {
     runtime: &'a Runtime,
     plan: Plan,
     pairs: usize,
+    /// The latencies of one service, a box for each case.
+    boxes: Vec<Spread>,
 }
 
 /// The outcome of one run.
@@ -99,24 +103,37 @@ pub(super) fn measure(
 ) -> Result<(), Error> {
     let (messages, pause) = effort.pick((100, 75), (20, 5));
     let plan = Plan { messages, pause: Duration::from_millis(pause), groups: 1, overlaps: false };
-    let mut study = Study { report, runtime, plan, pairs: effort.pick(7, 3) };
+    let mut study = Study { report, runtime, plan, pairs: effort.pick(7, 3), boxes: Vec::new() };
     match runtime.block_on(places.nats())? {
         Some(site) => ALL.into_iter().try_for_each(|case| study.nats(&site, case))?,
         None => study.report.skip(NATS, "BERTHA_NATS is not set"),
     }
+    study.draw(NATS, "nats")?;
     match runtime.block_on(places.kafka())? {
         Some(site) => ORDERED.into_iter().try_for_each(|case| study.kafka(&site, case))?,
         None => study.report.skip(KAFKA, "BERTHA_KAFKA is not set"),
     }
+    study.draw(KAFKA, "kafka")?;
     match runtime.block_on(places.redis())? {
         Some(site) => UNORDERED.into_iter().try_for_each(|case| study.redis(&site, case))?,
         None => study.report.skip(REDIS, "BERTHA_REDIS is not set"),
     }
+    study.draw(REDIS, "redis")?;
     match places.sqs() {
         Some(site) => ALL.into_iter().try_for_each(|case| study.sqs(&site, case))?,
         None => study.report.skip(SQS, "BERTHA_ELASTICMQ is not set"),
     }
-    Ok(())
+    study.draw(SQS, "sqs")?;
+    match places.pubsub()? {
+        Some(site) => ALL.into_iter().try_for_each(|case| study.pubsub(&site, case))?,
+        None => study.report.skip(PUBSUB, "BERTHA_PUBSUB is not set"),
+    }
+    study.draw(PUBSUB, "pubsub")?;
+    match places.azure()? {
+        Some(site) => UNORDERED.into_iter().try_for_each(|case| study.azure(&site, case))?,
+        None => study.report.skip(AZURE, "BERTHA_AZURE_QUEUE is not set"),
+    }
+    study.draw(AZURE, "azure")
 }
 
 impl Study<'_> {
@@ -154,6 +171,34 @@ impl Study<'_> {
             Ok((sender, SqsReceiver::open(&site.address, topic, is_fifo, count.clone()).await?))
         };
         self.case(site.name, service, case, by_hand)
+    }
+
+    fn pubsub(&mut self, site: &Site<bertha_queue_pubsub::PubSub>, case: Case) -> Result<(), Error> {
+        let is_ordered = case.is_by_service();
+        let service = if is_ordered { site.service.clone().ordered() } else { site.service.clone() };
+        let by_hand = async |topic: &str, count: &Count| {
+            let sender = PubSubPublisher::open(&site.address, topic, is_ordered, count.clone()).await?;
+            Ok((sender, PubSubReceiver::open(&site.address, topic, is_ordered, count.clone()).await?))
+        };
+        self.case(site.name, service, case, by_hand)
+    }
+
+    fn azure(&mut self, site: &Site<bertha_queue_azure::AzureQueue>, case: Case) -> Result<(), Error> {
+        let by_hand = async |topic: &str, count: &Count| {
+            let sender = AzurePublisher::open(&site.address, topic, count.clone())?;
+            Ok((sender, AzureReceiver::open(&site.address, topic, count.clone())?))
+        };
+        self.case(site.name, site.service.clone(), case, by_hand)
+    }
+
+    /// Draws the cases of one service, if it is there.
+    fn draw(&mut self, service: &str, file: &str) -> Result<(), Error> {
+        let boxes = std::mem::take(&mut self.boxes);
+        if boxes.is_empty() {
+            return Ok(());
+        }
+        let title = format!("Latency through {service}");
+        self.report.draw(&format!("pubsub-latency-{file}.svg"), spreads(&title, &boxes))
     }
 
     /// Opens a topic for each of both, and measures them in turn.
@@ -214,15 +259,16 @@ impl Study<'_> {
     ) -> Result<(), Error> {
         let plan = Plan { groups: case.groups(), ..self.plan };
         let runtime = self.runtime;
-        let mut by_hand = || runtime.block_on(sample(&hand_sender, &mut hand_receiver, plan, hand_count));
-        let mut ours = || runtime.block_on(sample(&sender, &mut receiver, plan, count));
+        let (of_hand, of_ours) = (RefCell::default(), RefCell::default());
+        let mut by_hand =
+            || runtime.block_on(sample(&hand_sender, &mut hand_receiver, plan, hand_count, &of_hand));
+        let mut ours = || runtime.block_on(sample(&sender, &mut receiver, plan, count, &of_ours));
         let paired = alternate(self.pairs, &mut by_hand, &mut ours)?;
+        self.boxes.extend(Spread::of(&case.name().replace(" by", ", by"), &of_ours.into_inner()));
         self.report.median(format!("{name}: latency"), &paired.b(), |it| it.median_us / 1e3, "ms");
         let ratio = format!("{name}: latency, Bertha to the client by hand");
         self.report.compare(&ratio, &paired, |it| it.median_us, Some(BUDGET));
-        let calls = |samples: Vec<Sample>| {
-            crate::harness::median(&samples.iter().map(|it| it.calls).collect::<Vec<_>>())
-        };
+        let calls = |samples: Vec<Sample>| median(&samples.iter().map(|it| it.calls).collect::<Vec<_>>());
         let more = calls(paired.b()).zip(calls(paired.a())).map_or(f64::NAN, |(ours, hand)| ours - hand);
         let calls = format!("{name}: calls for {} messages, Bertha less by hand", plan.messages);
         self.report.bounded(calls, more, "calls", Budget::AtMost(0.0));
@@ -235,9 +281,12 @@ async fn sample(
     receiver: &mut impl Receives,
     plan: Plan,
     count: &Count,
+    all: &RefCell<Vec<f64>>,
 ) -> Result<Sample, Error> {
     let before = count.calls();
-    let median_us = median_latency(sender, receiver, plan).await?;
+    let latencies = latencies(sender, receiver, plan).await?;
+    let median_us = median(&latencies).unwrap_or(f64::NAN);
+    all.borrow_mut().extend(latencies);
     Ok(Sample { median_us, calls: (count.calls() - before) as f64 })
 }
 

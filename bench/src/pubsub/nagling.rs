@@ -2,7 +2,7 @@
 //! Figure 3.8).
 
 use super::counted::{Count, Counted};
-use super::exchange::{Plan, Sends, median_latency};
+use super::exchange::{Plan, Sends, latencies};
 use super::ours::{Publishing, Receiving};
 use super::place::{Places, SQS};
 use super::{failed, unused};
@@ -87,22 +87,20 @@ async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, E
     let publisher = topic.publisher().await.map_err(failed)?;
     // Messages come at their time, also while others are on their way.
     let plan = Plan { messages: MESSAGES, pause, groups: 1, overlaps: true };
-    let median_us = match batches {
-        Batches::Nobody => {
-            median_latency(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?
-        }
+    let latencies = match batches {
+        Batches::Nobody => latencies(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?,
         Batches::Nagle => {
             let publisher = make_stack!(Nagle::new()).wrap(publisher).await.map_err(failed)?;
             let receiver = make_stack!(Nagle::new()).wrap(receiver).await.map_err(failed)?;
-            median_latency(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?
+            latencies(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?
         }
         Batches::Application => {
             let publisher = ByApplication { inner: Publishing(publisher), gathered: RefCell::default() };
-            median_latency(&publisher, &mut Receiving::new(receiver).bursts(BATCH), plan).await?
+            latencies(&publisher, &mut Receiving::new(receiver).bursts(BATCH), plan).await?
         }
     };
     topic.delete().await.map_err(failed)?;
-    Ok(Run { calls: count.calls() as f64, median_ms: median_us / 1e3 })
+    Ok(Run { calls: count.calls() as f64, median_ms: median(&latencies).unwrap_or(f64::NAN) / 1e3 })
 }
 
 /// An application that sends every ten messages as one burst.

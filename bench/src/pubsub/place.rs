@@ -5,8 +5,10 @@ use crate::Error;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use bertha_queue_azure::AzureQueue;
 use bertha_queue_kafka::Kafka;
 use bertha_queue_nats::Nats;
+use bertha_queue_pubsub::PubSub;
 use bertha_queue_redis::RedisStreams;
 use bertha_queue_sqs::Sqs;
 
@@ -16,6 +18,8 @@ pub(super) struct Places {
     kafka: Option<String>,
     redis: Option<String>,
     sqs: Option<String>,
+    pubsub: Option<String>,
+    azure: Option<String>,
 }
 
 /// The same service for us and by hand.
@@ -30,6 +34,11 @@ pub(super) const NATS: &str = "NATS (server)";
 pub(super) const KAFKA: &str = "Kafka (server)";
 pub(super) const REDIS: &str = "Redis Streams (server)";
 pub(super) const SQS: &str = "SQS (emulator: ElasticMQ)";
+pub(super) const PUBSUB: &str = "Google Pub/Sub (emulator: pstest)";
+pub(super) const AZURE: &str = "Azure Queue Storage (emulator: Azurite)";
+
+/// The project in the emulator of Pub/Sub.
+pub(super) const PROJECT: &str = "bertha-bench";
 
 impl Places {
     pub(super) fn from_env() -> Self {
@@ -39,6 +48,8 @@ impl Places {
             kafka: at("BERTHA_KAFKA"),
             redis: at("BERTHA_REDIS"),
             sqs: at("BERTHA_ELASTICMQ"),
+            pubsub: at("BERTHA_PUBSUB"),
+            azure: at("BERTHA_AZURE_QUEUE"),
         }
     }
 
@@ -63,6 +74,18 @@ impl Places {
     pub(super) fn sqs(&self) -> Option<Site<Sqs>> {
         let address = self.sqs.clone()?;
         Some(Site { service: Sqs::with_config(&aws(&address)), address, name: SQS })
+    }
+
+    pub(super) fn pubsub(&self) -> Result<Option<Site<PubSub>>, Error> {
+        let Some(address) = self.pubsub.clone() else { return Ok(None) };
+        let service = PubSub::emulator(&address, PROJECT).map_err(failed)?;
+        Ok(Some(Site { service, address, name: PUBSUB }))
+    }
+
+    pub(super) fn azure(&self) -> Result<Option<Site<AzureQueue>>, Error> {
+        let Some(address) = self.azure.clone() else { return Ok(None) };
+        let service = AzureQueue::new(&address).map_err(failed)?;
+        Ok(Some(Site { service, address, name: AZURE }))
     }
 }
 

@@ -13,6 +13,7 @@ use bertha_queue::{Service, Topic, TopicGroup};
 use bertha_rendezvous::{MemoryStore, MultiEndpoint, Rendezvous};
 use bertha_ycsb::plot::{Panel, Series, over_time};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::time::sleep_until;
@@ -122,7 +123,8 @@ async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<
 
     let start = Instant::now();
     let sent = RefCell::new(vec![None; 2 * half as usize]);
-    let arrivals = RefCell::new(Vec::new());
+    // A message that comes again counts once.
+    let arrivals = RefCell::new(BTreeMap::new());
     let (joins, joined) = (Cell::new(f64::NAN), Cell::new(f64::NAN));
     let since = || start.elapsed().as_secs_f64();
     let sending = async {
@@ -140,7 +142,8 @@ async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<
         let number = number(message)?;
         let sent = sent.borrow().get(number as usize).copied().flatten();
         let sent = sent.ok_or_else(|| Error::new(ErrorKind::Codec, "a message came before it was sent"))?;
-        arrivals.borrow_mut().push(Arrival { sent, latency_ms: (since() - sent) * 1e3 });
+        let arrival = Arrival { sent, latency_ms: (since() - sent) * 1e3 };
+        arrivals.borrow_mut().entry(number).or_insert(arrival);
         Ok::<_, Error>(())
     };
     let second_joins_and_receives = async {
@@ -162,8 +165,8 @@ async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<
         outcome = receive(&first, &note) => outcome?,
         outcome = second_joins_and_receives => outcome?,
     }
-    let mut arrivals = arrivals.into_inner();
-    arrivals.sort_by(|one, other| one.sent.total_cmp(&other.sent));
+    // In the order in which they were sent.
+    let arrivals = arrivals.into_inner().into_values().collect();
     topic.delete().await.map_err(failed)?;
     Ok(Course { arrivals, joins: joins.get(), joined: joined.get() })
 }

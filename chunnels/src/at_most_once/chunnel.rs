@@ -16,8 +16,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for AtMostOnce {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(AtMostOnceConnection::new(inner))
+        Ok(AtMostOnceConnection::new(inner, context.counts_drops("AtMostOnce", "repeated or late")))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::replay_window::ReplayWindow;
-use bertha_core::{Base, Buf, Connection, Error};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,19 +21,19 @@ pub struct AtMostOnceConnection<Inner> {
     next: AtomicU64,
     /// Locked for a look at a few words.
     window: Mutex<ReplayWindow<64>>,
-    duplicates: AtomicU64,
+    duplicates: DropCounter,
 }
 
 impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
-    pub(super) fn new(inner: Inner) -> Self {
+    pub(super) fn new(inner: Inner, duplicates: DropCounter) -> Self {
         inner.base().reserve(HEADER);
-        let (next, duplicates) = Default::default();
+        let next = Default::default();
         Self { inner, next, window: Mutex::default(), duplicates }
     }
 
     /// The number of messages that were dropped: duplicates, late ones that may be duplicates, and those without a number.
     pub fn duplicates(&self) -> u64 {
-        self.duplicates.load(Relaxed)
+        self.duplicates.get()
     }
 
     #[inline]
@@ -55,7 +55,7 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
             number < window.next().saturating_add(MAX_LEAP) && window.insert(number)
         });
         if !is_first || message.advance(HEADER).is_err() {
-            self.duplicates.fetch_add(1, Relaxed);
+            self.duplicates.add(1);
             return false;
         }
         true

@@ -44,8 +44,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Batch {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(BatchConnection::new(inner, self.bytes, self.wait))
+        Ok(BatchConnection::new(inner, self.bytes, self.wait, context.counts_drops("Batch", "malformed")))
     }
 }

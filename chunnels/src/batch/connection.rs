@@ -3,14 +3,13 @@
 use super::filling::Filling;
 use super::frame;
 use crate::gathering::{self, Shared, Task};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -31,13 +30,13 @@ pub struct BatchConnection<Inner: Connection> {
     received: Mutex<VecDeque<Buf>>,
     /// Notified when another `recv` left messages in `received`.
     more: Notify,
-    malformed: AtomicU64,
+    malformed: DropCounter,
     /// Ends the task with the connection.
     _task: Task<Inner>,
 }
 
 impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
-    pub(super) fn new(inner: Inner, bytes: usize, wait: Duration) -> Self {
+    pub(super) fn new(inner: Inner, bytes: usize, wait: Duration, malformed: DropCounter) -> Self {
         let base = inner.base();
         let max = inner.mtu().saturating_sub(base.reserved());
         base.reserve(frame::MAX_HEADER);
@@ -45,13 +44,13 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         let filling = Filling::new(bytes.clamp(frame::MAX_HEADER, max.max(frame::MAX_HEADER)), wait);
         let shared = Arc::new(Shared::new("Batch", inner, filling));
         let _task = gathering::spawn(&shared);
-        let (received, malformed) = Default::default();
+        let received = Default::default();
         Self { shared, below, received, more: Notify::new(), malformed, _task }
     }
 
     /// The number of batches of which a part was dropped as malformed.
     pub fn malformed(&self) -> u64 {
-        self.malformed.load(Relaxed)
+        self.malformed.get()
     }
 
     /// The number of batches that the connection below failed to send.
@@ -88,7 +87,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
             match frame::decode(batch) {
                 Some(message) => return Some(message),
                 None => {
-                    self.malformed.fetch_add(1, Relaxed);
+                    self.malformed.add(1);
                     received.pop_front();
                 }
             }

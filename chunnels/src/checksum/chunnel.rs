@@ -21,10 +21,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Checksum {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         let below = inner.base().reserved();
         inner.base().reserve(CHECK);
-        Ok(ChecksumConnection::new(inner, below))
+        Ok(ChecksumConnection::new(inner, below, context.counts_drops("Checksum", "damaged")))
     }
 }

@@ -1,8 +1,7 @@
 //! The connection that adds checksums and verifies them.
 
 use crate::burst::{Decoded, send_encoded};
-use bertha_core::{Buf, Connection, Error};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use bertha_core::{Buf, Connection, DropCounter, Error};
 
 /// The bytes of a checksum.
 pub(super) const CHECK: usize = 4;
@@ -19,17 +18,17 @@ pub struct ChecksumConnection<Inner> {
     inner: Inner,
     /// The bytes of the headers of the layers below.
     below: usize,
-    damaged: AtomicU64,
+    damaged: DropCounter,
 }
 
 impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
-    pub(super) fn new(inner: Inner, below: usize) -> Self {
-        Self { inner, below, damaged: AtomicU64::new(0) }
+    pub(super) fn new(inner: Inner, below: usize, damaged: DropCounter) -> Self {
+        Self { inner, below, damaged }
     }
 
     /// The number of messages that were dropped since their checksum was wrong or missing.
     pub fn damaged(&self) -> u64 {
-        self.damaged.load(Relaxed)
+        self.damaged.get()
     }
 
     /// The message behind its checksum.
@@ -53,7 +52,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
                 Some(received)
             }
             _ => {
-                self.damaged.fetch_add(1, Relaxed);
+                self.damaged.add(1);
                 None
             }
         }

@@ -63,8 +63,12 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Compress {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(CompressConnection::new(inner, self.bounds))
+        Ok(CompressConnection::new(
+            inner,
+            self.bounds,
+            context.counts_drops("Compress", "malformed or too large"),
+        ))
     }
 }

@@ -2,9 +2,8 @@
 
 use super::frame::{Bounds, STORED_HEADER, pack, unpack};
 use crate::burst::{Decoded, send_encoded};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The connection of [`Compress`](super::Compress) over one that carries bytes.
 ///
@@ -17,19 +16,19 @@ pub struct CompressConnection<Inner> {
     bounds: Bounds,
     /// The bytes of the headers of the layers below.
     below: usize,
-    refused: AtomicU64,
+    refused: DropCounter,
 }
 
 impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
-    pub(super) fn new(inner: Inner, bounds: Bounds) -> Self {
+    pub(super) fn new(inner: Inner, bounds: Bounds, refused: DropCounter) -> Self {
         let below = inner.base().reserved();
         inner.base().reserve(STORED_HEADER);
-        Self { inner, bounds, below, refused: AtomicU64::new(0) }
+        Self { inner, bounds, below, refused }
     }
 
     /// The number of messages that were dropped: too large when decompressed, or malformed.
     pub fn refused(&self) -> u64 {
-        self.refused.load(Relaxed)
+        self.refused.get()
     }
 
     fn pack(&self, message: Buf) -> Result<Buf, Error> {
@@ -43,7 +42,7 @@ impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
     fn unpack(&self, packed: Buf) -> Option<Buf> {
         unpack(packed, self.bounds)
             .inspect_err(|refused| {
-                self.refused.fetch_add(1, Relaxed);
+                self.refused.add(1);
                 tracing::debug!(?refused, "dropped a message that can't be decompressed");
             })
             .ok()

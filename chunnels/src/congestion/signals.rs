@@ -28,6 +28,9 @@ pub struct Ack {
     pub newest_acked_sent: Option<Duration>,
     /// Beyond the table: the time at which the newest packet just declared lost was sent.
     pub newest_lost_sent: Option<Duration>,
+    /// Beyond the table: the time by which the packets just acknowledged were sent before the newest of them, on average. It grows
+    /// where packets overtake each other and where acknowledgements are gathered or lost, and not with the queue.
+    pub spread: Duration,
 }
 
 impl Ack {

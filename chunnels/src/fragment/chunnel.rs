@@ -126,8 +126,13 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(FragmentConnection::new(inner, self.settings, &self.budget))
+        Ok(FragmentConnection::new(
+            inner,
+            self.settings,
+            &self.budget,
+            context.counts_drops("Fragment", "malformed"),
+        ))
     }
 }

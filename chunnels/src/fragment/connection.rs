@@ -6,7 +6,7 @@ use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
 use super::settings::Settings;
 use crate::burst::Decoded;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct FragmentConnection<Inner: Connection> {
     turn: Semaphore,
     /// Locked for one piece at a time, never across an await.
     assembly: Arc<Mutex<Assembly>>,
-    malformed: AtomicU64,
+    malformed: DropCounter,
     /// The number of the latest probe to acknowledge, behind the bit [`UNACKED`]; zero if there is none.
     unacked: AtomicU64,
     discovery: Option<Arc<Discovery>>,
@@ -47,14 +47,19 @@ pub struct FragmentConnection<Inner: Connection> {
 const UNACKED: u64 = 1 << 32;
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(inner: Inner, settings: Settings, budget: &Arc<SharedBudget>) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        settings: Settings,
+        budget: &Arc<SharedBudget>,
+        malformed: DropCounter,
+    ) -> Self {
         let Settings { limit, piece, discovers_path, .. } = settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);
         let assembly = Assembly::new(settings, budget);
         let mtu = limit as usize + inner.base().reserved();
         let inner = Arc::new(inner);
-        let (next, malformed, unacked) = Default::default();
+        let (next, unacked) = Default::default();
         let lower = inner.base();
         let discovery = (discovers_path && !lower.properties().reliable).then(|| {
             let max = inner.mtu().min(piece + PIECE_HEADER + below);
@@ -79,7 +84,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
 
     /// The number of messages that were dropped as malformed.
     pub fn malformed(&self) -> u64 {
-        self.malformed.load(Relaxed)
+        self.malformed.get()
     }
 
     /// The largest message that the connection below carries at the moment.
@@ -147,7 +152,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
                 None
             }
             None => {
-                self.malformed.fetch_add(1, Relaxed);
+                self.malformed.add(1);
                 None
             }
         }

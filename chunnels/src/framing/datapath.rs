@@ -2,7 +2,7 @@
 
 use super::framed::framed;
 use super::{FramedConnection, LengthFormat, LengthFramed};
-use bertha_core::{Addr, Chunk, Datapath, Error, Listener, Properties};
+use bertha_core::{Addr, Base, Chunk, Connection, Datapath, Error, Listener, Properties};
 
 /// A datapath of messages over any datapath of bytes, so that whole stacks are negotiated over it; [`LengthFramed::over`] makes it.
 ///
@@ -42,6 +42,10 @@ impl<D: Datapath<Chunk>> Datapath for LengthFramedDatapath<D> {
 
     async fn listen(&self, on: Addr) -> Result<Self::Listener, Error> {
         Ok(LengthFramedListener { bytes: self.bytes.listen(on).await?, format: self.format })
+    }
+
+    fn runtime(&self) -> Option<<<D::Connection as Connection>::Base as Base>::Runtime> {
+        self.bytes.runtime()
     }
 }
 

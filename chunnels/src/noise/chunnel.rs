@@ -89,6 +89,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Noise {
         };
         let established = established.map_err(|error| error.at("Noise"))?;
         context.secured(established.session.secured());
-        Ok(NoiseConnection::new(inner, below, established))
+        let forged = context.counts_drops("Noise", "forged or damaged");
+        let repeated = context.counts_drops("Noise", "repeated or late");
+        Ok(NoiseConnection::new(inner, below, established, [forged, repeated]))
     }
 }

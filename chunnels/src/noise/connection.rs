@@ -6,7 +6,7 @@ use super::session::Session;
 use super::wire::{self, Arrived, CONFIRMATION, HEADER, Header, NUMBERS};
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::replay_window::ReplayWindow;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub struct NoiseConnection<Inner: Connection> {
     /// The first message, if it arrived during the handshake.
     first: Mutex<Option<Buf>>,
     has_first: AtomicBool,
-    forged: AtomicU64,
-    repeated: AtomicU64,
+    forged: DropCounter,
+    repeated: DropCounter,
     /// Repeats the initiator's confirmation. Ends with the connection.
     _confirming: Option<<<Inner::Base as Base>::Runtime as Runtime>::Task>,
 }
@@ -48,7 +48,12 @@ pub(super) struct Link<Inner> {
 }
 
 impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
-    pub(super) fn new(inner: Inner, below: usize, established: Established) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        below: usize,
+        established: Established,
+        [forged, repeated]: [DropCounter; 2],
+    ) -> Self {
         let Established { session, confirmation, first } = established;
         inner.base().reserve(HEADER);
         let link = Arc::new(Link { inner, below, is_heard: AtomicBool::new(confirmation.is_none()) });
@@ -64,18 +69,17 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
         });
         let (has_first, next) = (AtomicBool::new(first.is_some()), AtomicU64::new(CONFIRMATION + 1));
         let (replay, first) = (Mutex::new(replay), Mutex::new(first));
-        let (forged, repeated) = Default::default();
         Self { link, session, next, replay, first, has_first, forged, repeated, _confirming }
     }
 
     /// The number of messages that were dropped as forged or damaged.
     pub fn forged(&self) -> u64 {
-        self.forged.load(Relaxed)
+        self.forged.get()
     }
 
     /// The number of messages that were dropped as duplicates, or as late ones that may be duplicates.
     pub fn repeated(&self) -> u64 {
-        self.repeated.load(Relaxed)
+        self.repeated.get()
     }
 
     #[inline]
@@ -111,7 +115,7 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
         }
         if !self.replay.lock().insert(header.number) {
             if header.number != CONFIRMATION {
-                self.repeated.fetch_add(1, Relaxed);
+                self.repeated.add(1);
             }
             return None;
         }
@@ -120,12 +124,12 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
 
     #[cold]
     fn drop_forged(&self) -> Option<Buf> {
-        self.forged.fetch_add(1, Relaxed);
+        self.forged.add(1);
         None
     }
 
     fn check_forgeries(&self) -> Result<(), Error> {
-        if self.forged.load(Relaxed) < MAX_FORGERIES { Ok(()) } else { Err(used_up()) }
+        if self.forged.get() < MAX_FORGERIES { Ok(()) } else { Err(used_up()) }
     }
 
     /// The first message, if it arrived during the handshake, and nobody has taken it.

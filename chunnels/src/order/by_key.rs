@@ -78,8 +78,14 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for OrderedByKey {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(OrderedConnection::new(inner, self.limits, self.groups, self.key))
+        Ok(OrderedConnection::new(
+            inner,
+            self.limits,
+            self.groups,
+            self.key,
+            context.counts_drops("OrderedByKey", "repeated or late"),
+        ))
     }
 }

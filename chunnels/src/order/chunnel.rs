@@ -51,8 +51,14 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Ordered {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(OrderedConnection::new(inner, self.limits, 1, |_| &[]))
+        Ok(OrderedConnection::new(
+            inner,
+            self.limits,
+            1,
+            |_| &[],
+            context.counts_drops("Ordered", "repeated or late"),
+        ))
     }
 }

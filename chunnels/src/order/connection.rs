@@ -1,7 +1,7 @@
 //! The connection that puts messages in order.
 
 use super::sequence::{Full, Limits, Sequence};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::fmt;
@@ -54,10 +54,18 @@ struct Arrived {
 }
 
 impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
-    pub(super) fn new(inner: Inner, limits: Limits, groups: u16, key: fn(&[u8]) -> &[u8]) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        limits: Limits,
+        groups: u16,
+        key: fn(&[u8]) -> &[u8],
+        dropped: DropCounter,
+    ) -> Self {
         inner.base().reserve(HEADER);
         let next = Mutex::new(vec![0; usize::from(groups)].into());
-        let arrived = Mutex::new(Arrived { sequence: Sequence::new(groups, limits), stuck: None });
+        let mut sequence = Sequence::new(groups, limits);
+        sequence.dropped = dropped;
+        let arrived = Mutex::new(Arrived { sequence, stuck: None });
         Self {
             inner,
             key,
@@ -72,7 +80,7 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
     /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and those without a
     /// number.
     pub fn dropped(&self) -> u64 {
-        self.arrived.lock().sequence.dropped
+        self.arrived.lock().sequence.dropped.get()
     }
 
     /// Gives a message its number, and returns the header with it.
@@ -155,7 +163,7 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
 impl Arrived {
     fn insert(&mut self, mut message: Buf) {
         let Some(header) = message.first_chunk().map(|header| u64::from_le_bytes(*header)) else {
-            self.sequence.dropped += 1;
+            self.sequence.dropped.add(1);
             return;
         };
         // Never fails, since there is a header.

@@ -1,5 +1,6 @@
 //! The reordering of messages, without I/O.
 
+use bertha_core::DropCounter;
 use bertha_core::guarantee::{Reliable, Set};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,7 +33,7 @@ pub(super) struct Sequence<T> {
     early: usize,
     limits: Limits,
     /// The number of messages dropped as duplicates, or after they were skipped.
-    pub(super) dropped: u64,
+    pub(super) dropped: DropCounter,
 }
 
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub(super) struct Full {
 impl<T> Sequence<T> {
     pub(super) fn new(groups: u16, limits: Limits) -> Self {
         let groups = (0..groups).map(|_| Group { next: 0, early: BTreeMap::new() }).collect();
-        Self { groups, ready: VecDeque::new(), early: 0, limits, dropped: 0 }
+        Self { groups, ready: VecDeque::new(), early: 0, limits, dropped: DropCounter::default() }
     }
 
     /// Inserts message `number` of `group`; `None` says that it will never arrive. A message of an unknown group is dropped.
@@ -61,7 +62,7 @@ impl<T> Sequence<T> {
     /// [`Full`]; the message is then dropped.
     pub(super) fn insert(&mut self, group: u16, number: u64, message: Option<T>) -> Result<(), Full> {
         let Some(slot) = self.groups.get_mut(usize::from(group)) else {
-            self.dropped += 1;
+            self.dropped.add(1);
             return Ok(());
         };
         if number == slot.next {
@@ -71,7 +72,7 @@ impl<T> Sequence<T> {
             return Ok(());
         }
         if number < slot.next || slot.early.contains_key(&number) {
-            self.dropped += 1;
+            self.dropped.add(1);
             return Ok(());
         }
         if self.early >= self.limits.capacity && self.limits.skip_after.is_none() {
@@ -141,7 +142,7 @@ mod tests {
         sequence.insert(0, 0, Some("a")).unwrap();
         sequence.insert(0, 0, Some("a again")).unwrap();
         assert_eq!(drain(&mut sequence), ["a", "b"]);
-        assert_eq!((sequence.dropped, sequence.early), (2, 0));
+        assert_eq!((sequence.dropped.get(), sequence.early), (2, 0));
     }
 
     #[test]
@@ -159,7 +160,7 @@ mod tests {
         sequence.insert(0, 0, Some(0)).unwrap();
         sequence.insert(0, 2, Some(2)).unwrap();
         assert_eq!(drain(&mut sequence), [2, 3]);
-        assert_eq!(sequence.dropped, 1);
+        assert_eq!(sequence.dropped.get(), 1);
     }
 
     #[test]
@@ -195,7 +196,7 @@ mod tests {
                 got.extend(drain(&mut sequence));
             }
             prop_assert_eq!(got, Vec::from_iter(0..60));
-            prop_assert_eq!(sequence.dropped, again.len() as u64);
+            prop_assert_eq!(sequence.dropped.get(), again.len() as u64);
         }
 
         #[test]

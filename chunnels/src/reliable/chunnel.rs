@@ -80,6 +80,12 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
     ) -> Result<Self::Connection, Error> {
         let is_checked_below = context.guaranteed_below().includes(Set::of::<IntegrityChecked>());
         let check = if is_checked_below { Check::Below } else { Check::Crc };
-        Ok(ReliableConnection::new(inner, self.settings, &*self.congestion, check))
+        Ok(ReliableConnection::new(
+            inner,
+            self.settings,
+            &*self.congestion,
+            check,
+            context.counts_drops("Reliable", "damaged"),
+        ))
     }
 }

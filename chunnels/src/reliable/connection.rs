@@ -7,7 +7,7 @@ use super::task::{self, Shared};
 use super::wire::{Check, OVERHEAD};
 use crate::congestion::Algorithm;
 use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use std::fmt;
 use std::sync::Arc;
 
@@ -31,12 +31,19 @@ pub struct ReliableConnection<Inner: Connection> {
 }
 
 impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
-    pub(super) fn new(inner: Inner, settings: Settings, algorithm: &dyn Algorithm, check: Check) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        settings: Settings,
+        algorithm: &dyn Algorithm,
+        check: Check,
+        damaged: DropCounter,
+    ) -> Self {
         let base = inner.base();
         let below = base.reserved();
         base.reserve(OVERHEAD);
         let max = inner.mtu().saturating_sub(below);
-        let machine = Machine::new(settings, algorithm, check, max, base.runtime().random());
+        let mut machine = Machine::new(settings, algorithm, check, max, base.runtime().random());
+        machine.damaged = damaged;
         let shared = Arc::new(Shared::new(inner, machine, below));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();

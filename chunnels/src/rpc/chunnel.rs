@@ -21,8 +21,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Rpc {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(RpcConnection::new(inner))
+        Ok(RpcConnection::new(inner, context.counts_drops("Rpc", "malformed")))
     }
 }

@@ -3,27 +3,26 @@
 use super::Message;
 use super::wire::{self, LONGEST};
 use crate::burst::{Decoded, send_encoded};
-use bertha_core::{Base, Buf, Connection, Error};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The connection of [`Rpc`](super::Rpc), for [`Client`](super::Client) or [`serve`](super::serve()).
 ///
 /// Errors, backpressure and cancellation are those of the connection below. Messages without a header are dropped and counted.
 pub struct RpcConnection<Inner> {
     inner: Inner,
-    malformed: AtomicU64,
+    malformed: DropCounter,
 }
 
 impl<Inner: Connection<Data = Buf>> RpcConnection<Inner> {
-    pub(super) fn new(inner: Inner) -> Self {
+    pub(super) fn new(inner: Inner, malformed: DropCounter) -> Self {
         inner.base().reserve(LONGEST);
-        Self { inner, malformed: AtomicU64::new(0) }
+        Self { inner, malformed }
     }
 
     /// The number of messages that were dropped because they had no header.
     pub fn malformed(&self) -> u64 {
-        self.malformed.load(Relaxed)
+        self.malformed.get()
     }
 
     #[inline]
@@ -43,7 +42,7 @@ impl<Inner: Connection<Data = Buf>> RpcConnection<Inner> {
     fn decode(&self, bytes: Buf) -> Option<Message> {
         let message = wire::read(bytes);
         if message.is_none() {
-            self.malformed.fetch_add(1, Relaxed);
+            self.malformed.add(1);
         }
         message
     }

@@ -72,9 +72,13 @@ where
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(SerializeConnection::new(inner, self.codec.clone()))
+        Ok(SerializeConnection::new(
+            inner,
+            self.codec.clone(),
+            context.counts_drops("Serialize", "malformed"),
+        ))
     }
 }
 

@@ -3,10 +3,9 @@
 use super::Codec;
 use super::size::BufferSize;
 use bertha_core::buf::Spent;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The connection of [`Serialize`](super::Serialize) over one that carries bytes.
 ///
@@ -19,7 +18,7 @@ pub struct SerializeConnection<Inner, T, C> {
     inner: Inner,
     codec: C,
     size: BufferSize,
-    malformed: AtomicU64,
+    malformed: DropCounter,
     message: PhantomData<fn(T) -> T>,
 }
 
@@ -29,14 +28,14 @@ where
     T: Send + 'static,
     C: Codec<T>,
 {
-    pub(super) fn new(inner: Inner, codec: C) -> Self {
+    pub(super) fn new(inner: Inner, codec: C, malformed: DropCounter) -> Self {
         let size = BufferSize::new(max_len(&inner, codec.limit()));
-        Self { inner, codec, size, malformed: AtomicU64::new(0), message: PhantomData }
+        Self { inner, codec, size, malformed, message: PhantomData }
     }
 
     /// The number of messages that were dropped because they did not decode.
     pub fn malformed(&self) -> u64 {
-        self.malformed.load(Relaxed)
+        self.malformed.get()
     }
 
     // In line by force, as are the other functions on the way of a burst: the compiler takes each for too long, and a call
@@ -94,7 +93,7 @@ where
 
     #[cold]
     fn drop_malformed(&self, length: usize, reason: &dyn fmt::Display) {
-        self.malformed.fetch_add(1, Relaxed);
+        self.malformed.add(1);
         tracing::debug!(codec = C::NAME, length, %reason, "dropped a malformed message");
     }
 }

@@ -5,6 +5,7 @@ use crate::failure::{NAME, failure};
 use crate::queue::{Connected, Listening};
 use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatistics, QueueCounters};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
+use bertha_runtime_tokio::TokioRuntime;
 use parking_lot::Mutex;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -142,6 +143,10 @@ impl Datapath for Dpdk {
         let listening = listen(&device, on).ok_or_else(|| not_listening(NAME, on))?;
         let port = listening[0].port;
         Ok(DpdkListener::new(device, listening, (on.ip(), port).into()))
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::listener::ShmListener;
 use crate::sharing::Settings;
 use crate::{Users, Waiting};
 use bertha_core::{Addr, Datapath, Error};
+use bertha_runtime_tokio::TokioRuntime;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -154,5 +155,9 @@ impl Datapath for Shm {
         let path = on.unix(NAME)?;
         let (socket, file) = bound(path).map_err(|error| address::failed(error, "listen on", path))?;
         Ok(ShmListener::new(socket, file, self.settings.clone())?)
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }

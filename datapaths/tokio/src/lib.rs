@@ -3,15 +3,17 @@
 #![forbid(unsafe_code)]
 
 mod delay_queue;
+mod resolve;
 mod run;
 mod timer;
 
-use bertha_core::Runtime;
+use bertha_core::{Addr, Error, Name, Runtime};
 use delay_queue::DelayKey;
 pub use run::{block_on, run, spawn};
 use std::fmt;
 use std::time::{Duration, Instant};
 use timer::{DistantSleep, TIMER};
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 /// From here on a deadline is distant: the timer thread waits for it, and not the runtime.
@@ -26,6 +28,13 @@ const DISTANT: Duration = Duration::from_millis(500);
 /// that connections which are merely watched over leave the runtime's own timers alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokioRuntime;
+
+impl TokioRuntime {
+    /// The runtime of the calling task, if that runs on one.
+    pub fn current() -> Option<Self> {
+        Handle::try_current().is_ok().then_some(Self)
+    }
+}
 
 /// A task on tokio. Dropping it ends the task at its next suspension point.
 pub struct Task(Stage);
@@ -89,6 +98,12 @@ impl Runtime for TokioRuntime {
 
     fn random(&self) -> u64 {
         rand::random()
+    }
+
+    /// By the system (`getaddrinfo`), on a thread of tokio for calls that block. The system's own time-outs end a call that
+    /// was dropped.
+    fn resolve(&self, name: &Name) -> impl Future<Output = Result<Vec<Addr>, Error>> + Send {
+        resolve::by_system(name.clone())
     }
 }
 

@@ -7,7 +7,7 @@ use super::reset::{NONCE, TOKEN, reveals};
 use super::schedule::{MacKey, hash};
 use super::secured_stacks::{Material, SecuredStacks};
 use crate::wire::{self, Close, Confirm, Kind, Tag, Unreadable};
-use bertha_core::{PeerIdentity, Role, SecuredCell};
+use bertha_core::{DropRegistry, PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +28,7 @@ pub struct Session {
     credentials: Option<Box<ByCredentials>>,
     stacks: SecuredStacks,
     forged: AtomicU64,
+    drops: DropRegistry,
 }
 
 /// The part of a session that comes from credentials.
@@ -79,6 +80,7 @@ impl Session {
             credentials: None,
             stacks: SecuredStacks::new(),
             forged: AtomicU64::new(0),
+            drops: DropRegistry::new(),
         }
     }
 
@@ -103,6 +105,11 @@ impl Session {
     /// The place for the result of the secure Chunnel of the first stack.
     pub(crate) fn secured(&self) -> &SecuredCell {
         self.stacks.first()
+    }
+
+    /// The counters of dropped messages of all the connection's stacks.
+    pub(crate) fn drops(&self) -> &DropRegistry {
+        &self.drops
     }
 
     /// A later stack is being built, whose secure Chunnel reports to `cell`. `place` names it.

@@ -54,11 +54,13 @@ where
     ) -> Result<Built<D::Out>, Error> {
         let (dropped, setup) = (link.dropped(), link.setup());
         let (picks, peer) = (agreement.picks().to_vec(), agreement.peer_layers(differing));
-        let secured = agreement.session().secured().clone();
+        let session = agreement.session().clone();
+        let secured = session.secured().clone();
         let context = ConnectContext::new(&*self.connector, Role::Client)
             .with_transcript(agreement.binding())
             .with_peer(Some(&peer))
-            .with_secured(&secured);
+            .with_secured(&secured)
+            .with_drops(session.drops());
         let agreement = CurrentAgreement::new(agreement);
         link.stand(agreement.clone(), self.connector.clone());
         match D::instantiate(&self.stack, link, Picks::new(&picks), context).await {

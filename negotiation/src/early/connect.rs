@@ -9,9 +9,10 @@ use crate::handshake::{
     check_possible, takes_early_data,
 };
 use crate::link::{Connected, LinkConnector, LinkTask, Opener, establish};
+use crate::reach::Reach;
 use crate::wire::CLAIM;
 use crate::{Agreement, Link, Runs, Settings, ZeroRtt};
-use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Node, Picks, Runtime, resolve};
+use bertha_core::{Base, BoxFuture, Buf, Connection, Describe, Error, Node, Picks, Runtime, resolve};
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -45,7 +46,7 @@ struct Expectation {
 pub(crate) async fn connect_early<S, D>(
     stack: S,
     datapath: D,
-    to: Addr,
+    to: Reach,
     cache: &EarlyCache,
     settings: Settings,
 ) -> Result<Early<D::Out>, Error>
@@ -53,7 +54,11 @@ where
     S: Describe + Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
-    let base = datapath.connect(to.clone()).await?;
+    let (base, to) = to
+        .first(&datapath, settings.handshake_timeout, |addr, _| async {
+            Ok((datapath.connect(addr.clone()).await?, addr))
+        })
+        .await?;
     let nodes = stack.nodes();
     let requirements = Requirements::new(settings.floor, base.base().properties());
     check_possible(&nodes, requirements)?;

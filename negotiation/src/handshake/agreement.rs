@@ -143,7 +143,7 @@ impl Agreement {
         self.session.is_authenticated()
     }
 
-    pub(crate) fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
     }
 

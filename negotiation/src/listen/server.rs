@@ -382,11 +382,12 @@ where
         let peer = agreement.peer_layers(capabilities);
         let current_agreement = CurrentAgreement::new(agreement);
         link.stand(current_agreement.clone(), self.connector.clone());
-        let secured = session.secured().clone();
+        let (secured, counters) = (session.secured().clone(), session.clone());
         let context = ConnectContext::new(&*self.connector, Role::Server)
             .with_transcript(transcript)
             .with_peer(Some(&peer))
-            .with_secured(&secured);
+            .with_secured(&secured)
+            .with_drops(counters.drops());
         let mut built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let what = "a Chunnel did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, built.as_mut()).await {

@@ -124,7 +124,8 @@ where
             let context = context
                 .with_transcript(Some(shared.session().transcript_of(&agreed.said)))
                 .with_peer(Some(&peer))
-                .with_secured(&secured);
+                .with_secured(&secured)
+                .with_drops(shared.session().drops());
             stack.instantiate(link, Picks::new(&agreed.picks), context).await
         })
     }

@@ -3,11 +3,13 @@
 use super::Perf;
 use super::figures::{Ended, HEADING, Interval, Span};
 use super::stream::{Outcome, Sent, message_length, run};
+use crate::drops::{Row, rows};
 use crate::escape::escaped;
 use crate::output;
 use crate::site::Place;
 use crate::stack::Side;
 use crate::transport::OverDatapath;
+use bertha::core::Drops;
 use bertha::prelude::*;
 use bertha::{Datapath, Error, ErrorKind};
 use serde::Serialize;
@@ -22,12 +24,20 @@ pub(super) struct Client<'a> {
     pub(super) place: Place,
 }
 
+/// A connection that has sent.
+struct Finished {
+    number: usize,
+    outcome: Result<Outcome, Error>,
+    drops: Drops,
+}
+
 /// The result as JSON.
 #[derive(Serialize)]
 struct Printed {
     start: Start,
     intervals: Vec<Interval>,
     end: End,
+    dropped: Vec<Row>,
 }
 
 #[derive(Serialize)]
@@ -84,24 +94,25 @@ impl OverDatapath for Client<'_> {
                 let outcome = run(&connection, length, time, &sent).await;
                 // The outcome is known; a peer that has gone meanwhile changes nothing about it.
                 let _ = connection.close().await;
-                (number, outcome)
+                Finished { number, outcome, drops: connection.drops() }
             });
         }
-        let (intervals, outcomes) = watch(perf, &counters, running).await?;
+        let (intervals, outcomes, drops) = watch(perf, &counters, running).await?;
         let streams: Vec<Ended> = outcomes.iter().map(Ended::of).collect();
         let sum = Ended::sum(&streams);
         if perf.json {
             let end = End { streams, sum_sent: sum.sender, sum_received: sum.receiver, sum };
-            return output::json(&Printed { start, intervals, end });
+            return output::json(&Printed { start, intervals, end, dropped: rows(&drops) });
         }
         output::line(format!("- - -\n{HEADING}"))?;
         for (number, ended) in streams.iter().enumerate() {
             output::line(ended.lines(&(number + 1).to_string()))?;
         }
         match streams.len() {
-            1 => Ok(()),
-            _ => output::line(sum.lines("SUM")),
+            1 => {}
+            _ => output::line(sum.lines("SUM"))?,
         }
+        output::line(format!("dropped at this end: {drops}"))
     }
 }
 
@@ -118,14 +129,14 @@ impl Start {
 async fn watch(
     perf: &Perf,
     counters: &[Arc<Sent>],
-    mut running: JoinSet<(usize, Result<Outcome, Error>)>,
-) -> Result<(Vec<Interval>, Vec<Outcome>), Error> {
+    mut running: JoinSet<Finished>,
+) -> Result<(Vec<Interval>, Vec<Outcome>, Drops), Error> {
     let start = Instant::now();
     let mut ticks = interval_at((start + perf.interval).into(), perf.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let (mut intervals, mut ended) = (Vec::new(), Vec::new());
     let mut seen: Vec<Sent> = counters.iter().map(|_| Sent::default()).collect();
-    let mut last = Duration::ZERO;
+    let (mut last, mut drops) = (Duration::ZERO, Drops::default());
     loop {
         tokio::select! {
             _ = ticks.tick(), if last < perf.time => {
@@ -144,7 +155,10 @@ async fn watch(
             }
             joined = running.join_next() => match joined {
                 None => break,
-                Some(Ok((number, outcome))) => ended.push((number, outcome?)),
+                Some(Ok(finished)) => {
+                    ended.push((finished.number, finished.outcome?));
+                    drops += &finished.drops;
+                }
                 Some(Err(failed)) => {
                     return Err(Error::new(ErrorKind::Io, "a connection's task has ended").because(failed));
                 }
@@ -152,7 +166,7 @@ async fn watch(
         }
     }
     ended.sort_by_key(|(number, _)| *number);
-    Ok((intervals, ended.into_iter().map(|(_, outcome)| outcome).collect()))
+    Ok((intervals, ended.into_iter().map(|(_, outcome)| outcome).collect(), drops))
 }
 
 /// The figures since the last ones.

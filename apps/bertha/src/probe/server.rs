@@ -2,12 +2,14 @@
 
 use super::answering::answer;
 use super::tally::Tally;
+use crate::drops::{Row, rows};
 use crate::escape::escaped;
 use crate::output;
 use crate::rate;
 use crate::site::{Place, Site};
 use crate::stack::{Side, StackText};
 use crate::transport::OverDatapath;
+use bertha::core::Drops;
 use bertha::prelude::*;
 use bertha::{Base, Datapath, Error};
 use serde::Serialize;
@@ -40,6 +42,7 @@ struct Served {
     seconds: f64,
     bits_per_second: f64,
     end: String,
+    dropped: Vec<Row>,
 }
 
 impl OverDatapath for Server<'_> {
@@ -68,11 +71,12 @@ impl OverDatapath for Server<'_> {
             tokio::spawn(async move {
                 let mut tally = Tally::default();
                 let end = answer(&connection, &mut tally).await;
+                let drops = connection.drops();
                 let client = connection.base().peer_addr().to_string();
                 // Should nobody read the output any more, the server still answers.
                 let _ = match json {
-                    true => output::json(&served(client, &tally, &end)),
-                    false => output::line(sentence(&served(client, &tally, &end))),
+                    true => output::json(&served(client, &tally, &end, &drops)),
+                    false => output::line(sentence(&served(client, &tally, &end, &drops), &drops)),
                 };
             });
         }
@@ -88,7 +92,7 @@ fn refusal(error: &Error, json: bool) -> String {
     }
 }
 
-fn served(client: String, tally: &Tally, end: &Error) -> Served {
+fn served(client: String, tally: &Tally, end: &Error, drops: &Drops) -> Served {
     let seconds = tally.elapsed().as_secs_f64();
     Served {
         client,
@@ -100,13 +104,14 @@ fn served(client: String, tally: &Tally, end: &Error) -> Served {
         seconds,
         bits_per_second: rate::bits_per_second(tally.bytes, seconds),
         end: escaped(&end.to_string()),
+        dropped: rows(drops),
     }
 }
 
-fn sentence(served: &Served) -> String {
+fn sentence(served: &Served, drops: &Drops) -> String {
     let Served { client, messages, late, pings, seconds, end, .. } = served;
     let (bytes, rate) = (rate::bytes(served.bytes), rate::bits(served.bits_per_second));
     format!(
-        "{client}: {messages} messages, {bytes} in {seconds:.2} s, {rate}, {late} late; {pings} pings; {end}"
+        "{client}: {messages} messages, {bytes} in {seconds:.2} s, {rate}, {late} late; {pings} pings; dropped: {drops}; {end}"
     )
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests panic to fail")]
 
 mod certificates;
+mod drops;
 mod program;
 mod texts;
 

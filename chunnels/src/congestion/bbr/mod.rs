@@ -70,7 +70,7 @@ enum Phase {
     RoundTrip { until: Option<Duration>, was_filled: bool },
 }
 
-/// Counts round trips: one ends when a packet is acknowledged that was sent after it began.
+/// Counts round trips: one ends when packets are acknowledged that were sent after it began, most of them and not only a quick one.
 #[derive(Debug, Default)]
 struct Round {
     start: Duration,
@@ -78,8 +78,8 @@ struct Round {
 }
 
 impl Round {
-    fn advance(&mut self, ack: &Ack) -> bool {
-        let ended = ack.newest_acked_sent.is_some_and(|sent| sent >= self.start);
+    fn advance(&mut self, ack: &Ack, spread: Duration) -> bool {
+        let ended = ack.newest_acked_sent.is_some_and(|sent| sent >= self.start + spread);
         if ended {
             self.start = ack.now;
             self.count += 1;
@@ -91,7 +91,7 @@ impl Round {
 impl State {
     /// The bandwidth-delay product, in bytes, if both are known.
     fn product(&self) -> Option<f64> {
-        let (rate, rtt) = (self.bandwidth.max()?, self.round_trip.min()?);
+        let (rate, rtt) = (self.bandwidth.max()?, self.round_trip.stay()?);
         Some(rate as f64 * rtt.as_secs_f64())
     }
 
@@ -150,7 +150,7 @@ impl State {
     /// Advances to the next gain: after a round trip, except that probing goes on until it has filled the path or met a loss, and
     /// draining ends as soon as the queue is empty.
     fn cycle(&mut self, step: usize, since: Duration, ack: &Ack, flow: &Flow) {
-        let elapsed = ack.now.saturating_sub(since) > self.round_trip.min().unwrap_or_default();
+        let elapsed = ack.now.saturating_sub(since) > self.round_trip.stay().unwrap_or_default();
         let gain = CYCLE[step % CYCLE.len()];
         let over = if gain > 1.0 {
             elapsed && (ack.lost_pkts_sample > 0 || !self.holds_less_than(gain, flow))
@@ -170,7 +170,8 @@ impl CongestionControl for State {
         if ack.bytes_delivered() == 0 {
             return;
         }
-        let ended_round = self.round.advance(ack);
+        self.round_trip.spread_by(ack.spread);
+        let ended_round = self.round.advance(ack, self.round_trip.spread());
         // Acknowledgements in a bunch show a higher delivery rate than the sending rate.
         let rate = match (flow.rate_outgoing, flow.rate_incoming) {
             (0, rate) | (rate, 0) => rate,

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// The time for which the smallest sample counts.
 const LIFETIME: Duration = Duration::from_secs(10);
 
+/// The inverse of the weight of a new spread.
+const SMOOTHING: u32 = 16;
+
 /// A sample, and the time at which it was taken.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
@@ -16,6 +19,7 @@ struct Sample {
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {
     min: Option<Sample>,
+    spread: Duration,
 }
 
 impl RoundTrip {
@@ -29,6 +33,24 @@ impl RoundTrip {
         is_stale
     }
 
+    /// Takes in the [spread](crate::congestion::Ack::spread) of an acknowledgement.
+    pub(super) fn spread_by(&mut self, spread: Duration) {
+        self.spread = self.spread - self.spread / SMOOTHING + spread / SMOOTHING;
+    }
+
+    /// The smoothed time by which packets are acknowledged later than the newest with them.
+    pub(super) fn spread(&self) -> Duration {
+        self.spread
+    }
+
+    /// The time for which packets are in flight without a queue, on average, once there is a sample.
+    ///
+    /// The smallest sample is that of a quick packet. Where packets overtake each other, a window for it alone would stall the flow
+    /// while most packets are still on their way.
+    pub(super) fn stay(&self) -> Option<Duration> {
+        self.min.map(|min| min.round_trip + self.spread)
+    }
+
     /// Takes in that the path was probed.
     pub(super) fn renew(&mut self, now: Duration) {
         if let Some(min) = &mut self.min {
@@ -37,7 +59,8 @@ impl RoundTrip {
     }
 
     /// The smallest, once there is one.
-    pub(super) fn min(&self) -> Option<Duration> {
+    #[cfg(test)]
+    fn min(&self) -> Option<Duration> {
         self.min.map(|min| min.round_trip)
     }
 }
@@ -61,5 +84,15 @@ mod tests {
         assert!(round_trip.sample(ms(10_001), ms(25)));
         assert_eq!(round_trip.min(), Some(ms(25)));
         assert!(!round_trip.sample(ms(20_000), ms(30)));
+    }
+
+    #[test]
+    fn packets_that_others_overtake_stay_longer() {
+        let mut round_trip = RoundTrip::default();
+        round_trip.sample(ms(0), ms(20));
+        assert_eq!(round_trip.stay(), Some(ms(20)));
+        (0..200).for_each(|_| round_trip.spread_by(ms(16)));
+        assert!((ms(35)..=ms(36)).contains(&round_trip.stay().unwrap()), "{:?}", round_trip.stay());
+        assert_eq!(round_trip.min(), Some(ms(20)));
     }
 }

@@ -15,6 +15,7 @@ impl Machine {
         }
         let Some(header) = wire::decode(&packet, self.check) else {
             self.counters.damaged += 1;
+            self.damaged.add(1);
             tracing::debug!(len = packet.len(), "dropped a damaged packet");
             return;
         };
@@ -84,6 +85,7 @@ impl Machine {
 
     fn handle_ack(&mut self, ack: &Acknowledgement, now: Duration) -> Result<(), Fault> {
         let mut report = Ack::default();
+        let mut sent_at = Duration::ZERO;
         let Self { recovery, outgoing, rate, closing, .. } = self;
         let delay = Duration::from_micros(ack.delay_us);
         let any = recovery.on_ack(&ack.ranges, delay, now, |sent, outcome| {
@@ -91,8 +93,10 @@ impl Machine {
             if sent.contents.last && *closing != Closing::No {
                 *closing = Closing::Confirmed;
             }
-            let Outcome::Acked { in_order } = outcome else { return };
+            // Late ones were delivered as well.
             rate.on_ack(sent.bytes, sent.at, sent.snapshot, now);
+            let Outcome::Acked { in_order } = outcome else { return };
+            sent_at += sent.at;
             report.newest_acked_sent = report.newest_acked_sent.max(Some(sent.at));
             if in_order {
                 report.bytes_acked += sent.bytes;
@@ -103,6 +107,9 @@ impl Machine {
             }
         })?;
         if any {
+            let packets = (report.packets_acked + report.packets_misordered).max(1);
+            let mean = sent_at / u32::try_from(packets).unwrap_or(u32::MAX);
+            report.spread = report.newest_acked_sent.unwrap_or_default().saturating_sub(mean);
             self.last_progress = now;
             self.find_lost(report, now);
         }

@@ -20,7 +20,7 @@ use super::wire::{Check, Fault, Grant};
 use crate::congestion::{Ack, Algorithm, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
-use bertha_core::{Buf, Error, ErrorKind};
+use bertha_core::{Buf, DropCounter, Error, ErrorKind};
 use delivery_rate::DeliveryRate;
 use incoming::Incoming;
 use outgoing::{Limits, Outgoing};
@@ -80,6 +80,8 @@ pub(super) struct Machine {
     /// The fault that still has to be sent to the peer.
     abort: Option<Fault>,
     counters: Counters,
+    /// The same as in `counters`, for the connection's report.
+    pub(in crate::reliable) damaged: DropCounter,
 }
 
 /// The progress of the close of this end.
@@ -166,6 +168,7 @@ impl Machine {
             end: None,
             abort: None,
             counters: Counters::default(),
+            damaged: DropCounter::default(),
             settings,
         }
     }
@@ -300,7 +303,7 @@ impl Machine {
     /// Reports an acknowledgement to the congestion control.
     fn report(&mut self, mut ack: Ack, is_persistent: bool, now: Duration) {
         let rates = self.rate.take(self.recovery.rtt.min());
-        self.reach.sample(rates.incoming.min(rates.outgoing), self.recovery.rtt.latest, now);
+        self.reach.sample(rates.incoming.min(rates.outgoing), self.recovery.rtt.latest, ack.spread, now);
         ack.now = now;
         self.counters.packets_lost += ack.lost_pkts_sample;
         let flow = Flow {

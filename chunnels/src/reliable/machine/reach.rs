@@ -20,6 +20,9 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// The inverse of the part by which the rate decays with each sample.
 const DECAY: u64 = 64;
 
+/// The inverse of the weight of a new spread.
+const SMOOTHING: u32 = 16;
+
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     /// The highest recent delivery rate, decaying, in bytes per second.
@@ -28,13 +31,17 @@ pub(super) struct Reach {
     shortest: Option<Duration>,
     before: Option<Duration>,
     since: Duration,
+    /// The smoothed time by which packets are acknowledged later than the newest with them: they stay in flight longer than the
+    /// shortest round trip, and in no queue.
+    spread: Duration,
     /// The result, computed once per acknowledgement and read once per message.
     bytes: u64,
 }
 
 impl Reach {
-    /// Takes in the samples of an acknowledgement: the delivery rate, or zero, and the round-trip time.
-    pub(super) fn sample(&mut self, rate: u64, round_trip: Duration, now: Duration) {
+    /// Takes in the samples of an acknowledgement: the delivery rate, or zero, the round-trip time and the spread.
+    pub(super) fn sample(&mut self, rate: u64, round_trip: Duration, spread: Duration, now: Duration) {
+        self.spread = self.spread - self.spread / SMOOTHING + spread / SMOOTHING;
         if rate > 0 {
             self.rate = rate.max(self.rate - self.rate / DECAY);
         }
@@ -43,7 +50,8 @@ impl Reach {
         }
         self.shortest = Some(self.shortest.map_or(round_trip, |shortest| shortest.min(round_trip)));
         let shortest = self.shortest.into_iter().chain(self.before).min().unwrap_or_default();
-        let delivered = u128::from(self.rate).saturating_mul(shortest.as_nanos()) / 1_000_000_000;
+        let stay = shortest.saturating_add(self.spread);
+        let delivered = u128::from(self.rate).saturating_mul(stay.as_nanos()) / 1_000_000_000;
         self.bytes = u64::try_from(delivered).unwrap_or(u64::MAX).saturating_mul(FACTOR);
     }
 
@@ -67,33 +75,42 @@ mod tests {
         let mut reach = Reach::default();
         assert_eq!(reach.bytes(1_000), MIN);
         assert_eq!(reach.bytes(60_000), 480_000);
-        reach.sample(10_000_000, ms(100), ms(100));
+        reach.sample(10_000_000, ms(100), Duration::ZERO, ms(100));
         assert_eq!(reach.bytes(1_000), 4_000_000);
         // A queue makes round trips longer, and the path no larger.
-        reach.sample(10_000_000, ms(300), ms(400));
+        reach.sample(10_000_000, ms(300), Duration::ZERO, ms(400));
         assert_eq!(reach.bytes(1_000), 4_000_000);
-        reach.sample(0, ms(100), ms(500));
+        reach.sample(0, ms(100), Duration::ZERO, ms(500));
         assert_eq!(reach.bytes(1_000), 4_000_000);
     }
 
     #[test]
     fn a_rate_fades_and_a_round_trip_time_is_forgotten() {
         let mut reach = Reach::default();
-        reach.sample(10_000_000, ms(100), ms(100));
+        reach.sample(10_000_000, ms(100), Duration::ZERO, ms(100));
         for step in 0..1_000 {
-            reach.sample(5_000_000, ms(200), ms(100 + step));
+            reach.sample(5_000_000, ms(200), Duration::ZERO, ms(100 + step));
         }
         assert_eq!(reach.bytes(1_000), 2_000_000);
         for second in 11..40 {
-            reach.sample(5_000_000, ms(200), ms(second * 1_000));
+            reach.sample(5_000_000, ms(200), Duration::ZERO, ms(second * 1_000));
         }
         assert_eq!(reach.bytes(1_000), 4_000_000);
     }
 
     #[test]
+    fn packets_that_are_overtaken_stay_in_flight_longer() {
+        let mut reach = Reach::default();
+        for step in 0..100 {
+            reach.sample(10_000_000, ms(100), ms(50), ms(100 + step));
+        }
+        assert!((5_900_000..=6_000_000).contains(&reach.bytes(1_000)), "{}", reach.bytes(1_000));
+    }
+
+    #[test]
     fn nothing_overflows() {
         let mut reach = Reach::default();
-        reach.sample(u64::MAX, Duration::MAX, Duration::MAX);
+        reach.sample(u64::MAX, Duration::MAX, Duration::MAX, Duration::MAX);
         assert_eq!(reach.bytes(1_000), u64::MAX);
     }
 }

@@ -10,6 +10,7 @@ use crate::run::start;
 use crate::{Caladan, CaladanBase, CaladanRuntime, Config};
 use attention::Attention;
 use bertha_core::{Addr, Connection, Datapath, Error, ErrorKind, Listener, Runtime};
+use bertha_runtime_tokio::TokioRuntime;
 pub use connection::BridgedConnection;
 pub use listener::BridgedListener;
 use ring::Ring;
@@ -91,5 +92,9 @@ where
             _accepting: accepting,
             _attention: Attention::new(),
         })
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }

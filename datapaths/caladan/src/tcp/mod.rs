@@ -7,7 +7,7 @@ mod writer;
 
 use crate::bindings::{TcpQueue, TcpSocket};
 use crate::failure::failed;
-use crate::{address, places};
+use crate::{CaladanRuntime, address, places};
 use bertha_core::{Addr, Datapath, Error};
 pub use connection::TcpConnection;
 pub use listener::TcpListener;
@@ -101,5 +101,9 @@ impl Datapath for Tcp {
         let queue =
             TcpQueue::listen(on, self.backlog).map_err(|error| failed(error, &format!("listen on {on}")))?;
         Ok(TcpListener::new(queue, self.largest))
+    }
+
+    fn runtime(&self) -> Option<CaladanRuntime> {
+        Some(CaladanRuntime)
     }
 }

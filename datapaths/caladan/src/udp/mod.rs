@@ -7,7 +7,7 @@ mod path;
 
 use crate::bindings::{Events, UdpSocket};
 use crate::failure::failed;
-use crate::{Config, address, places};
+use crate::{CaladanRuntime, Config, address, places};
 use bertha_core::{Addr, Datapath, Error};
 pub use connection::CaladanConnection;
 pub use listener::CaladanListener;
@@ -64,5 +64,9 @@ impl Datapath for Caladan {
         let on = address::own(&on)?;
         let socket = UdpSocket::listen(on).map_err(|error| failed(error, &format!("listen on {on}")))?;
         Ok(CaladanListener::new(socket))
+    }
+
+    fn runtime(&self) -> Option<CaladanRuntime> {
+        Some(CaladanRuntime)
     }
 }

@@ -10,6 +10,7 @@ use crate::queue::streams::{NAME, Settings, failure};
 use crate::{Config, Dpdk};
 pub use base::TcpBase;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, ErrorKind, Octets};
+use bertha_runtime_tokio::TokioRuntime;
 pub use connection::TcpConnection;
 pub use listener::TcpListener;
 use std::marker::PhantomData;
@@ -180,5 +181,9 @@ impl<Data: Octets> Datapath<Data> for Tcp<Data> {
         let device = self.dpdk.device()?;
         listenable(&device, on)?;
         TcpListener::new(device, on, self)
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }

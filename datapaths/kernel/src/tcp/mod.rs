@@ -5,6 +5,7 @@ mod stream;
 use crate::stream::{Settings, StreamConnection, StreamListener, settings_methods};
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, Octets};
+use bertha_runtime_tokio::TokioRuntime;
 use socket2::{Domain, Protocol, Type};
 use std::io;
 use std::marker::PhantomData;
@@ -108,6 +109,10 @@ impl<Data: Octets> Datapath<Data> for Tcp<Data> {
     async fn listen(&self, on: Addr) -> Result<TcpListener<Data>, Error> {
         let addr = on.ip(NAME)?;
         self.bind(addr).map_err(|error| failed(error, "listen on", addr))
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }
 

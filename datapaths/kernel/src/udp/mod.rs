@@ -8,6 +8,7 @@ mod socket;
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
 use bertha_core::{Addr, Datapath, Error};
+use bertha_runtime_tokio::TokioRuntime;
 use remote::Remote;
 use socket::UdpSocket;
 use std::net::SocketAddr;
@@ -80,6 +81,10 @@ impl Datapath for Udp {
         let socket =
             UdpSocket::open(self, Some(addr), None).map_err(|error| failed(error, "listen on", addr))?;
         Ok(datagram::listening(socket, self.options.limits, self.options.waiting))
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }
 

@@ -8,6 +8,7 @@ mod stream_datapath;
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
+use bertha_runtime_tokio::TokioRuntime;
 use socket::{Remote, UnixSocket};
 use std::io;
 use std::path::Path;
@@ -54,6 +55,10 @@ impl Datapath for Unix {
         let socket = UnixSocket::listen(&self.options, path)
             .map_err(|error| not_listening(UnixSocket::NAME, error, path))?;
         Ok(datagram::listening(socket, self.options.limits, self.options.waiting))
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }
 

@@ -6,6 +6,7 @@ use super::{address, failed, not_listening};
 use crate::stream::{Settings, StreamConnection, StreamListener, StreamSocket, settings_methods};
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, ErrorKind, Octets};
+use bertha_runtime_tokio::TokioRuntime;
 use rustix::net::SocketAddrUnix;
 use socket2::{Domain, Type};
 use std::io;
@@ -122,5 +123,9 @@ impl<Data: Octets> Datapath<Data> for UnixStream<Data> {
         const NAME: &str = <tokio::net::UnixStream as StreamSocket>::NAME;
         let path = on.unix(NAME)?;
         self.bind(path).map_err(|error| not_listening(NAME, error, path))
+    }
+
+    fn runtime(&self) -> Option<TokioRuntime> {
+        TokioRuntime::current()
     }
 }

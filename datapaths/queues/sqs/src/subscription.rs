@@ -4,18 +4,20 @@ use crate::account::{Account, BATCH, LONGEST_POLL};
 use crate::encoding::{ATTRIBUTE, decode};
 use crate::failure::entry_error;
 use crate::publisher::incomplete;
+use aws_sdk_sqs::operation::receive_message::ReceiveMessageOutput;
 use aws_sdk_sqs::types::{
     BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, Message,
 };
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Incoming, Subscription};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// An end that receives from a queue.
 ///
-/// Waits by long polling, in whole seconds. A message that is given back is visible again at once, and counts as delivered.
-#[derive(Debug)]
+/// Waits by long polling, in whole seconds. A call that is dropped goes on until the service answers, and gives back what it gets. A message that is given back is visible again at once, and counts as delivered.
+#[derive(Debug, Clone)]
 pub struct SqsSubscription {
     pub(crate) account: Arc<Account>,
     pub(crate) queue: String,
@@ -41,9 +43,18 @@ impl Subscription for SqsSubscription {
             .wait_time_seconds(wait as i32)
             .visibility_timeout(self.visibility.as_secs() as i32)
             .message_attribute_names(ATTRIBUTE);
-        match Box::pin(call.send()).await {
-            Ok(answer) => Ok(answer.messages.unwrap_or_default().into_iter().filter_map(incoming).collect()),
-            Err(error) => Err(self.account.failure("sqs:ReceiveMessage", error).await),
+        let (answer, answered) = oneshot::channel();
+        let subscription = self.clone();
+        // The service goes on with a call that is given up, and the messages that it answers with would be invisible until their time is up.
+        tokio::spawn(async move {
+            if let Err(Ok(unwanted)) = answer.send(call.send().await) {
+                subscription.return_to_queue(unwanted).await;
+            }
+        });
+        match answered.await {
+            Ok(Ok(answer)) => Ok(messages(answer)),
+            Ok(Err(error)) => Err(self.account.failure("sqs:ReceiveMessage", error).await),
+            Err(_) => Err(shut_down()),
         }
     }
 
@@ -80,6 +91,28 @@ impl Subscription for SqsSubscription {
             Err(error) => Err(self.account.failure("sqs:ChangeMessageVisibility", error).await),
         }
     }
+}
+
+impl SqsSubscription {
+    /// Gives the messages of an answer back that nobody waited for.
+    async fn return_to_queue(&self, answer: ReceiveMessageOutput) {
+        let receipts: Vec<_> = messages(answer).into_iter().map(|message| message.receipt).collect();
+        if receipts.is_empty() {
+            return;
+        }
+        if let Err(error) = self.give_back(&receipts).await {
+            tracing::debug!(%error, messages = receipts.len(), "messages that nobody waited for were not given back");
+        }
+    }
+}
+
+fn messages(answer: ReceiveMessageOutput) -> Vec<Incoming<SqsReceipt>> {
+    answer.messages.unwrap_or_default().into_iter().filter_map(incoming).collect()
+}
+
+#[cold]
+fn shut_down() -> Error {
+    Error::new(ErrorKind::Closed, "the runtime is being shut down").at("Sqs")
 }
 
 fn incoming(message: Message) -> Option<Incoming<SqsReceipt>> {

@@ -1,6 +1,7 @@
 //! A host of the simulated network, as a datapath.
 
 use super::{Network, SimConnection, SimGroup, SimListener, streams};
+use crate::SimRuntime;
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
@@ -98,5 +99,9 @@ impl Datapath for SimDatapath {
         let backlog =
             if self.streams { streams::bind(&self.network, local)? } else { self.network.bind(local)? };
         Ok(SimListener { network: self.network.clone(), local, backlog })
+    }
+
+    fn runtime(&self) -> Option<SimRuntime> {
+        Some(self.network.runtime().clone())
     }
 }

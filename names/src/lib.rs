@@ -1,0 +1,32 @@
+//! From names to addresses.
+//!
+//! `connect` takes a name in an address's place, and by default the system resolves it. These resolvers know other names, or other
+//! servers; an application gives one to `connect(..).resolver(..)`. Any other registry of services is a
+//! [`Resolver`](bertha_core::Resolver) of a few lines, in a crate that depends on `bertha-core` alone.
+//!
+//! | resolver | feature | names |
+//! |---|---|---|
+//! | [`Static`] | | those of a list |
+//! | `Dns` | `dns` | `example.org:80` by A and AAAA; `_store._udp.example.org` by SRV |
+//! | `Etcd` | `etcd` | `store`: the addresses that its instances have written below a prefix |
+//!
+//! Kubernetes answers for its services by DNS, headless ones and named ports (`_store._udp.name.space.svc.cluster.local`) included;
+//! so does Consul (`_store._udp.service.consul`). Both are reached by `Dns`.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+#[cfg(feature = "dns")]
+mod dns;
+#[cfg(feature = "etcd")]
+mod etcd;
+mod fixed;
+
+#[cfg(feature = "dns")]
+pub use dns::Dns;
+#[cfg(feature = "etcd")]
+pub use etcd::Etcd;
+/// The client library of [`Etcd`], for TLS and logins.
+#[cfg(feature = "etcd")]
+pub use etcd_client;
+pub use fixed::Static;

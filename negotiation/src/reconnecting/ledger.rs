@@ -1,0 +1,110 @@
+//! Which messages were sent over which connection, and which of them nothing has confirmed. Without I/O.
+
+use super::Interruption;
+use bertha_core::Error;
+
+/// The numbers of messages. They begin at zero and go on over all connections.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// The number of the next message.
+    next: u64,
+    /// The first message that is neither confirmed nor was sent over a connection that was lost.
+    open: u64,
+    pending: Option<Interruption>,
+}
+
+impl Ledger {
+    /// The number of a message that is handed to the connection now.
+    pub(super) fn send(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    /// All messages up to this one have arrived. Says nothing about numbers that were not sent yet.
+    pub(super) fn confirm(&mut self, number: u64) {
+        self.open = self.open.max(number.saturating_add(1).min(self.next));
+    }
+
+    /// The messages that the connection in use may still lose.
+    pub(super) fn unconfirmed(&self) -> u64 {
+        self.next - self.open
+    }
+
+    /// The connection was lost.
+    pub(super) fn lose(&mut self, error: &Error) {
+        let (kind, cause) = (error.kind(), error.to_string());
+        let in_doubt = self.open..self.next;
+        self.open = self.next;
+        self.pending = Some(match self.pending.take() {
+            None => Interruption { in_doubt, lost: 1, kind, cause },
+            Some(earlier) => {
+                let start = if earlier.count() == 0 { in_doubt.start } else { earlier.in_doubt.start };
+                Interruption { in_doubt: start..in_doubt.end, lost: earlier.lost + 1, kind, cause }
+            }
+        });
+    }
+
+    /// The losses that were not told yet.
+    pub(super) fn take(&mut self) -> Option<Interruption> {
+        self.pending.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_core::ErrorKind;
+
+    fn reset() -> Error {
+        Error::new(ErrorKind::Reset, "the peer restarted")
+    }
+
+    fn send(ledger: &mut Ledger, count: u64) {
+        for _ in 0..count {
+            ledger.send();
+        }
+    }
+
+    #[test]
+    fn without_confirmation_all_messages_of_the_lost_connection_are_in_doubt_and_no_others() {
+        let mut ledger = Ledger::default();
+        for range in [0..3, 3..7, 7..7] {
+            send(&mut ledger, range.end - range.start);
+            assert_eq!(ledger.unconfirmed(), range.end - range.start);
+            ledger.lose(&reset());
+            let told = ledger.take().unwrap();
+            assert_eq!((told.in_doubt, told.lost, told.kind), (range, 1, ErrorKind::Reset));
+        }
+        assert_eq!(ledger.take(), None);
+    }
+
+    #[test]
+    fn confirmed_messages_are_in_no_doubt() {
+        let mut ledger = Ledger::default();
+        send(&mut ledger, 5);
+        ledger.confirm(2);
+        ledger.confirm(1);
+        ledger.lose(&reset());
+        assert_eq!(ledger.take().unwrap().in_doubt, 3..5);
+        // Nobody can confirm what was not sent yet.
+        ledger.confirm(99);
+        send(&mut ledger, 1);
+        ledger.lose(&reset());
+        assert_eq!(ledger.take().unwrap().in_doubt, 5..6);
+    }
+
+    #[test]
+    fn losses_that_were_not_told_become_one() {
+        let mut ledger = Ledger::default();
+        ledger.lose(&reset());
+        send(&mut ledger, 2);
+        ledger.confirm(0);
+        ledger.lose(&reset());
+        send(&mut ledger, 3);
+        ledger.lose(&Error::new(ErrorKind::Closed, "by the peer"));
+        let told = ledger.take().unwrap();
+        assert_eq!((told.in_doubt.clone(), told.lost, told.kind), (1..5, 3, ErrorKind::Closed));
+        assert_eq!(told.to_string(), "3 connections were lost with 4 messages in doubt: closed: by the peer");
+    }
+}

@@ -1,0 +1,305 @@
+//! A connection that is made again when it is lost.
+
+mod connecting;
+mod interruption;
+mod ledger;
+
+use bertha_core::backoff::Backoff;
+use bertha_core::{Base, Connection, Error, ErrorKind};
+use connecting::Connecting;
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use ledger::Ledger;
+use std::fmt;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Mutex as Turn, Notify};
+
+pub use interruption::{Interruption, Received};
+
+/// A connection that is made again when it is lost, and tells which messages are in doubt then.
+/// [`Connect::reconnecting`](crate::Connect::reconnecting) makes it of a stack, [`new`](Self::new) of any way to connect.
+///
+/// The next call after the one that finds the connection lost connects again; without calls nothing happens, and no task runs. It tries
+/// up to 16 times, with growing pauses drawn at random, and then fails with the last error; a later call tries again. An
+/// error that another attempt would repeat, such as [`Refused`](ErrorKind::Refused), ends the attempts at once.
+///
+/// * **Loss.** [`recv`](Self::recv) returns an [`Interruption`] for each loss: the numbers of the messages that were sent over the
+///   lost connection and that nothing has [confirmed](Self::confirm). Nothing is kept or sent again, so whether a
+///   message arrives twice is in the hands of the application. Messages that had arrived over the connection that was lost last
+///   are still received.
+/// * **Ends.** A connection is lost with every error of `send` or `recv` that does not concern one message alone. That includes
+///   [`Unreachable`](ErrorKind::Unreachable), which a forged report can bring about; it then costs one connection.
+/// * **Backpressure.** As that of the connection; while there is none, calls wait. An application that does not receive gets
+///   one interruption for all losses, so nothing grows.
+/// * **Cancellation.** Any future may be dropped. An attempt to connect goes on with the next call. A message whose `send` was dropped
+///   while it waited for a connection was not sent; one that was dropped later has a number and may be in doubt.
+///
+/// ```no_run
+/// # use bertha_core::{Connection, Error, backoff::Backoff};
+/// # use bertha_negotiation::{Negotiate, Received, Runs};
+/// # async fn example<S, D>(stack: S, datapath: D) -> Result<(), Error>
+/// # where S: Negotiate + Clone + 'static, D: Runs<S, Out: Connection<Data = String>> + Clone {
+/// let connection = stack.connect(datapath, "example.org:4242").reconnecting(Backoff::default()).await?;
+/// let number = connection.send("hello".into()).await?;
+/// match connection.recv().await? {
+///     Received::Message(reply) if reply == "hello" => connection.confirm(number),
+///     Received::Message(_) => {}
+///     Received::Interrupted(loss) => drop(loss.in_doubt), // Ask the peer, or send them again.
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Reconnecting<C: Connection> {
+    state: Mutex<State<C>>,
+    /// Held by the call that connects, with the attempts under way.
+    connecting: Turn<Connecting<C>>,
+    /// Tells receptions that wait that their connection was lost, or closed.
+    changed: Notify,
+}
+
+struct State<C> {
+    current: Option<Arc<C>>,
+    /// Lost, but perhaps with messages that had arrived.
+    previous: Option<Arc<C>>,
+    /// How often it was connected.
+    connections: u64,
+    ledger: Ledger,
+    is_closed: bool,
+}
+
+/// A connection, and its number.
+struct Numbered<C> {
+    connection: Arc<C>,
+    number: u64,
+}
+
+impl<C: Connection> Reconnecting<C> {
+    /// Connects by `connect` now, and whenever the connection is lost, with pauses by `backoff` between failed attempts.
+    ///
+    /// # Errors
+    /// Those of the first `connect`, which is not repeated.
+    pub async fn new<F, A>(connect: F, backoff: Backoff) -> Result<Self, Error>
+    where
+        F: Fn() -> A + Send + Sync + 'static,
+        A: Future<Output = Result<C, Error>> + Send + 'static,
+    {
+        let connection = connect().await?;
+        let runtime = connection.base().runtime().clone();
+        let state = State {
+            current: Some(Arc::new(connection)),
+            previous: None,
+            connections: 1,
+            ledger: Ledger::default(),
+            is_closed: false,
+        };
+        let connecting = Turn::new(Connecting::new(connect, runtime, backoff));
+        Ok(Self { state: Mutex::new(state), connecting, changed: Notify::new() })
+    }
+
+    /// Sends one message, and returns its number: 0 for the first one, over all connections. Waits for a connection if there is none. If
+    /// the connection is lost while it takes the message, that is in doubt, and told as every other.
+    ///
+    /// # Errors
+    /// Those that [concern the message alone](ErrorKind::is_of_one_message), whose number is counted as sent nevertheless; those of
+    /// connecting again, when the message was not sent; [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
+    pub async fn send(&self, message: C::Data) -> Result<u64, Error> {
+        let (connection, number, sent) = loop {
+            let Numbered { connection, number } = self.connected().await?;
+            let mut state = self.state();
+            // Of a connection that was lost since, it would never be told.
+            if state.connections == number && state.current.is_some() {
+                let sent = state.ledger.send();
+                break (connection, number, sent);
+            }
+        };
+        match connection.send(message).await {
+            Ok(()) => Ok(sent),
+            Err(error) if error.kind().is_of_one_message() => Err(error),
+            Err(error) => {
+                self.lose(number, &error);
+                Ok(sent)
+            }
+        }
+    }
+
+    /// Waits for the next message, or the news that the connection was lost. Messages that had arrived over it come first.
+    ///
+    /// # Errors
+    /// Those that [concern one message alone](ErrorKind::is_of_one_message); those of connecting again;
+    /// [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
+    pub async fn recv(&self) -> Result<Received<C::Data>, Error> {
+        loop {
+            if let Some(received) = self.left_over() {
+                return received.map(Received::Message);
+            }
+            if let Some(interruption) = self.take_interruption() {
+                return Ok(Received::Interrupted(interruption));
+            }
+            let Numbered { connection, number } = self.connected().await?;
+            let changed = pin!(self.changed.notified());
+            if self.state().current.as_ref().is_none_or(|current| !Arc::ptr_eq(current, &connection)) {
+                continue;
+            }
+            let Either::Left((received, _)) = select(pin!(connection.recv()), changed).await else {
+                continue;
+            };
+            match received {
+                Ok(message) => return Ok(Received::Message(message)),
+                Err(error) if error.kind().is_of_one_message() => return Err(error),
+                Err(error) => self.lose(number, &error),
+            }
+        }
+    }
+
+    /// The message with this number has arrived, and all before it: a reply shows it, or
+    /// [`drain`](Self::drain) over a stack that repeats messages until they are acknowledged. They are not in doubt any more.
+    /// Says nothing about messages that were told to be in doubt already.
+    pub fn confirm(&self, number: u64) {
+        self.state().ledger.confirm(number);
+    }
+
+    /// The number of messages that would be in doubt if the connection was lost now.
+    pub fn unconfirmed(&self) -> u64 {
+        self.state().ledger.unconfirmed()
+    }
+
+    /// The losses of which [`recv`](Self::recv) has not told, for an application that only sends. They are told once.
+    pub fn take_interruption(&self) -> Option<Interruption> {
+        self.state().ledger.take()
+    }
+
+    /// How often it has connected.
+    pub fn connections(&self) -> u64 {
+        self.state().connections
+    }
+
+    /// Drains the connection in use, as [`Connection::drain`] does. No `send` may be under way.
+    ///
+    /// # Errors
+    /// Those of the connection; it is connected again by the next call.
+    pub async fn drain(&self) -> Result<(), Error> {
+        let Numbered { connection, number } = self.connected().await?;
+        connection.drain().await.inspect_err(|error| {
+            if !error.kind().is_of_one_message() {
+                self.lose(number, error);
+            }
+        })
+    }
+
+    /// Closes the connection, as [`Connection::close`] does, and connects no more. Other calls fail with [`Closed`](ErrorKind::Closed).
+    ///
+    /// # Errors
+    /// Those of the connection in use, if there is one.
+    pub async fn close(&self) -> Result<(), Error> {
+        let current = {
+            let mut state = self.state();
+            state.is_closed = true;
+            state.previous = None;
+            state.current.take()
+        };
+        self.changed.notify_waiters();
+        match current {
+            Some(connection) => connection.close().await,
+            None => Ok(()),
+        }
+    }
+
+    /// The connection in use, or one that is made now.
+    async fn connected(&self) -> Result<Numbered<C>, Error> {
+        if let Some(current) = self.state().current()? {
+            return Ok(current);
+        }
+        let mut connecting = self.connecting.lock().await;
+        // Made by the call that had its turn before.
+        if let Some(current) = self.state().current()? {
+            return Ok(current);
+        }
+        let Either::Left((connection, _)) = select(pin!(connecting.run()), pin!(self.closed())).await else {
+            return Err(closed_here());
+        };
+        let connection = Arc::new(connection?);
+        let mut state = self.state();
+        if state.is_closed {
+            return Err(closed_here());
+        }
+        state.current = Some(connection.clone());
+        state.connections += 1;
+        tracing::debug!(connections = state.connections, "connected again");
+        Ok(Numbered { connection, number: state.connections })
+    }
+
+    /// Waits until this end has closed.
+    async fn closed(&self) {
+        loop {
+            // Made first, so that no news comes between the look and the wait.
+            let changed = self.changed.notified();
+            if self.state().is_closed {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// The connection of this number has ended.
+    fn lose(&self, number: u64, error: &Error) {
+        let mut state = self.state();
+        if state.connections != number {
+            return;
+        }
+        let Some(lost) = state.current.take() else { return };
+        tracing::debug!(%error, number, "the connection was lost");
+        let before = state.previous.replace(lost);
+        state.ledger.lose(error);
+        // A connection is dropped without the lock.
+        drop(state);
+        drop(before);
+        self.changed.notify_waiters();
+    }
+
+    /// A message that had arrived over the connection that was lost, or an error that concerns one.
+    fn left_over(&self) -> Option<Result<C::Data, Error>> {
+        let previous = self.state().previous.clone()?;
+        match previous.recv().now_or_never() {
+            Some(Ok(message)) => return Some(Ok(message)),
+            Some(Err(error)) if error.kind().is_of_one_message() => return Some(Err(error)),
+            _ => {}
+        }
+        let mut state = self.state();
+        let is_same = state.previous.as_ref().is_some_and(|other| Arc::ptr_eq(other, &previous));
+        let over = if is_same { state.previous.take() } else { None };
+        drop(state);
+        drop(over);
+        None
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<C>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C> State<C> {
+    fn current(&self) -> Result<Option<Numbered<C>>, Error> {
+        if self.is_closed {
+            return Err(closed_here());
+        }
+        let numbered =
+            |connection: &Arc<C>| Numbered { connection: connection.clone(), number: self.connections };
+        Ok(self.current.as_ref().map(numbered))
+    }
+}
+
+#[cold]
+fn closed_here() -> Error {
+    Error::new(ErrorKind::Closed, "this end closed the connection").at("Reconnecting")
+}
+
+impl<C: Connection> fmt::Debug for Reconnecting<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Reconnecting")
+            .field("connections", &state.connections)
+            .field("unconfirmed", &state.ledger.unconfirmed())
+            .finish_non_exhaustive()
+    }
+}

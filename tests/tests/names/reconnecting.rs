@@ -1,0 +1,242 @@
+//! Connections that are made again, over a simulated network.
+
+use bertha_chunnels::Serialize;
+use bertha_core::backoff::Backoff;
+use bertha_core::{Addr, Connection, ErrorKind, Runtime, make_stack};
+use bertha_datapath_sim::{Link, Network, Sim, SimRuntime, pair_of};
+use bertha_negotiation::{Negotiate, Received, Reconnecting};
+use futures_util::future::{Either, select};
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const CLIENT: [u8; 4] = [10, 0, 0, 1];
+const SERVER: [u8; 4] = [10, 0, 0, 2];
+const MESSAGES: u64 = 100;
+/// The messages that the client sends ahead of the answers.
+const WINDOW: u64 = 4;
+
+fn server_addr() -> Addr {
+    (SERVER, 4242).into()
+}
+
+fn simulate<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Network) -> F) -> T {
+    let mut sim = Sim::new(seed);
+    let network = sim.network().clone();
+    sim.run(main(network))
+}
+
+async fn pause(runtime: &SimRuntime, millis: u64) {
+    runtime.sleep_until(runtime.now() + Duration::from_millis(millis)).await;
+}
+
+/// A server that answers some messages, takes some without an answer, goes away, and comes back after a while.
+async fn unsteady(network: Network, arrived: Arc<Mutex<BTreeSet<u64>>>) {
+    let runtime = network.runtime().clone();
+    loop {
+        let stack = make_stack!(Serialize::<u64>::new());
+        let mut incoming = stack.listen(network.host(SERVER).streams(), server_addr()).await.unwrap();
+        let Some(Ok(connection)) = incoming.next().await else { continue };
+        let answered = runtime.random() % 20;
+        for number in 0..answered + runtime.random() % WINDOW {
+            let idle = pin!(pause(&runtime, 1000));
+            let Either::Left((Ok(message), _)) = select(pin!(connection.recv()), idle).await else { break };
+            arrived.lock().unwrap().insert(message);
+            if number < answered && connection.send(message).await.is_err() {
+                break;
+            }
+        }
+        drop((connection, incoming));
+        pause(&runtime, runtime.random() % 3000).await;
+    }
+}
+
+#[derive(Debug, Default)]
+struct Outcome {
+    confirmed: BTreeSet<u64>,
+    in_doubt: BTreeSet<u64>,
+    arrived: BTreeSet<u64>,
+    losses: u64,
+}
+
+fn history(seed: u64) -> Outcome {
+    simulate(seed, async |network: Network| {
+        network.set_link(Link::poor(0.05));
+        let arrived = Arc::<Mutex<BTreeSet<u64>>>::default();
+        std::mem::forget(network.runtime().spawn(unsteady(network.clone(), arrived.clone())));
+        pause(network.runtime(), 1).await;
+        let stack = make_stack!(Serialize::<u64>::new());
+        let connecting = stack.connect(network.host(CLIENT).streams(), server_addr());
+        let connection = connecting.reconnecting(Backoff::default()).await.unwrap();
+        let (mut outcome, mut next) = (Outcome::default(), 0);
+        while next < MESSAGES || connection.unconfirmed() > 0 {
+            while next < MESSAGES && connection.unconfirmed() < WINDOW {
+                assert_eq!(connection.send(next).await.unwrap(), next);
+                next += 1;
+            }
+            match connection.recv().await.unwrap() {
+                Received::Message(number) => {
+                    connection.confirm(number);
+                    outcome.confirmed.insert(number);
+                }
+                Received::Interrupted(loss) => {
+                    outcome.losses += loss.lost;
+                    outcome.in_doubt.extend(loss.in_doubt);
+                }
+            }
+        }
+        // Of the last messages nobody may have told yet.
+        if let Some(loss) = connection.take_interruption() {
+            outcome.losses += loss.lost;
+            outcome.in_doubt.extend(loss.in_doubt);
+        }
+        connection.close().await.ok();
+        assert_eq!(connection.send(0).await.unwrap_err().kind(), ErrorKind::Closed);
+        outcome.arrived = std::mem::take(&mut *arrived.lock().unwrap());
+        outcome
+    })
+}
+
+/// Each message is confirmed or in doubt, and never both; those in doubt deserve the word.
+#[test]
+fn every_message_is_confirmed_or_told_to_be_in_doubt() {
+    let (mut losses, mut doubtful_arrived, mut doubtful_lost) = (0, 0, 0);
+    for seed in 0..100 {
+        let Outcome { confirmed, in_doubt, arrived, losses: lost } = history(seed);
+        // An answer may come after the loss that put its message in doubt.
+        let told: BTreeSet<_> = confirmed.union(&in_doubt).copied().collect();
+        assert_eq!(told, (0..MESSAGES).collect(), "seed {seed}");
+        assert!(confirmed.is_subset(&arrived), "seed {seed}");
+        losses += lost;
+        doubtful_arrived += in_doubt.intersection(&arrived).count();
+        doubtful_lost += in_doubt.difference(&arrived).count();
+    }
+    assert!(losses > 300, "only {losses} connections were lost");
+    assert!(
+        doubtful_arrived > 100 && doubtful_lost > 100,
+        "{doubtful_arrived} arrived, {doubtful_lost} did not"
+    );
+}
+
+/// A `recv` in a loop that gives it little time at once makes progress nevertheless.
+#[test]
+fn an_attempt_to_connect_outlives_the_call_that_began_it() {
+    simulate(7, async |network: Network| {
+        network.set_link(Link { delay: Duration::from_millis(30), ..Link::default() });
+        let listen = async || {
+            let stack = make_stack!(Serialize::<u64>::new());
+            stack.listen(network.host(SERVER).streams(), server_addr()).await.unwrap()
+        };
+        let stack = make_stack!(Serialize::<u64>::new());
+        let mut incoming = listen().await;
+        let connecting =
+            stack.connect(network.host(CLIENT).streams(), server_addr()).reconnecting(Backoff::default());
+        let (served, connection) = futures_util::join!(incoming.next(), connecting);
+        let connection = connection.unwrap();
+        connection.send(1).await.unwrap();
+        drop(served);
+        let Received::Interrupted(loss) = connection.recv().await.unwrap() else {
+            panic!("nothing was sent")
+        };
+        assert_eq!((loss.in_doubt, loss.lost), (0..1, 1));
+        let mut serving = pin!(async {
+            let served = incoming.next().await.unwrap().unwrap();
+            served.send(5).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        for _ in 0..1000 {
+            let little = async {
+                let time = pin!(pause(network.runtime(), 10));
+                match select(pin!(connection.recv()), time).await {
+                    Either::Left((received, _)) => Some(received.unwrap()),
+                    Either::Right(_) => None,
+                }
+            };
+            let Either::Left((received, _)) = select(pin!(little), serving.as_mut()).await else {
+                unreachable!()
+            };
+            if let Some(received) = received {
+                assert_eq!(received, Received::Message(5));
+                return;
+            }
+        }
+        panic!("no connection came about in ten seconds");
+    });
+}
+
+#[test]
+fn an_error_that_repeats_itself_ends_the_attempts() {
+    simulate(8, async |network: Network| {
+        let stack = make_stack!(Serialize::<u64>::new());
+        let mut incoming = stack.clone().listen(network.host(SERVER), server_addr()).await.unwrap();
+        let connecting = stack.connect(network.host(CLIENT), server_addr()).reconnecting(Backoff::default());
+        let (served, connection) = futures_util::join!(incoming.next(), connecting);
+        let connection = connection.unwrap();
+        drop((served, incoming));
+        let other = make_stack!(Serialize::<String>::new());
+        let mut incoming = other.listen(network.host(SERVER), server_addr()).await.unwrap();
+        let serving = network.runtime().spawn(async move { while incoming.next().await.is_some() {} });
+        assert!(matches!(connection.recv().await.unwrap(), Received::Interrupted(loss) if loss.count() == 0));
+        let before = network.runtime().now();
+        assert_eq!(connection.recv().await.unwrap_err().kind(), ErrorKind::Refused);
+        assert!(network.runtime().now() - before < Duration::from_millis(100));
+        assert_eq!(connection.connections(), 1);
+        drop(serving);
+    });
+}
+
+#[test]
+fn messages_that_had_arrived_come_before_the_news_of_the_loss() {
+    simulate(9, async |network: Network| {
+        let (near, far) = pair_of::<_, u64>(network.runtime().clone());
+        let (next, _next_far) = pair_of::<_, u64>(network.runtime().clone());
+        let ends = Mutex::new(vec![next, near]);
+        let connect = move || std::future::ready(Ok(ends.lock().unwrap().pop().unwrap()));
+        let connection = Reconnecting::new(connect, Backoff::default()).await.unwrap();
+        far.send(1).await.unwrap();
+        far.send(2).await.unwrap();
+        far.close().await.unwrap();
+        assert_eq!(connection.send(7).await.unwrap(), 0);
+        assert_eq!(connection.recv().await.unwrap(), Received::Message(1));
+        // The connection that takes the other's place is in use meanwhile.
+        assert_eq!(connection.send(8).await.unwrap(), 1);
+        assert_eq!(connection.connections(), 2);
+        assert_eq!(connection.recv().await.unwrap(), Received::Message(2));
+        let Received::Interrupted(loss) = connection.recv().await.unwrap() else {
+            panic!("nothing more was sent")
+        };
+        assert_eq!((loss.in_doubt, loss.kind), (0..1, ErrorKind::Closed));
+        assert_eq!(connection.unconfirmed(), 1);
+    });
+}
+
+/// A `recv` that waits hears of it, and so does one that connects.
+#[test]
+fn closing_ends_calls_that_wait_and_calls_that_connect() {
+    for is_lost in [false, true] {
+        simulate(10, async |network: Network| {
+            let (near, far) = pair_of::<_, u64>(network.runtime().clone());
+            let ends = Mutex::new(vec![near]);
+            let connect = move || {
+                let end = ends.lock().unwrap().pop();
+                async move {
+                    match end {
+                        Some(end) => Ok(end),
+                        None => std::future::pending().await,
+                    }
+                }
+            };
+            let connection = Reconnecting::new(connect, Backoff::default()).await.unwrap();
+            if is_lost {
+                far.close().await.unwrap();
+                assert!(matches!(connection.recv().await.unwrap(), Received::Interrupted(_)));
+            }
+            let waiting = futures_util::future::join(connection.recv(), async {
+                pause(network.runtime(), 1).await;
+                connection.close().await.unwrap();
+            });
+            assert_eq!(waiting.await.0.unwrap_err().kind(), ErrorKind::Closed);
+        });
+    }
+}
