@@ -66,6 +66,7 @@
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`#[bertha::service]`](macro@service) |
+//! | `opentelemetry` | no | spans of calls of `rpc`, in one trace across processes |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |

@@ -17,6 +17,7 @@
 #[cfg(feature = "caladan")]
 mod caladan;
 mod compile_time;
+mod congestion;
 mod connect;
 #[cfg(feature = "dpdk")]
 mod datapaths;

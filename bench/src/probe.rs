@@ -1,6 +1,6 @@
 //! Programs that repeat one operation a given number of times, for the counter.
 
-use crate::{Error, ErrorKind, connect, echo, kv, overhead, passes, switch, throughput};
+use crate::{Error, ErrorKind, congestion, connect, echo, kv, overhead, passes, switch, throughput};
 use std::hint::black_box;
 
 /// Runs the probe of that name: a program's name, a dash, and the name that the program knows; or that of a case of
@@ -16,6 +16,7 @@ pub(crate) fn run(name: &str, iterations: u64) -> Result<(), Error> {
         return case.probe(iterations);
     }
     let of_program = name.split_once('-').and_then(|(program, probe)| match program {
+        "congestion" => congestion::probe(probe, iterations),
         "connect" => connect::probe(probe, iterations),
         "echo" => echo::probe(probe, iterations),
         "kv" => kv::probe(probe, iterations),

@@ -8,8 +8,8 @@ use crate::pubsub;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
 use crate::{
-    connect, echo, flood, idle, instructions, kv, overhead, passes, resp, shard_raw, switch, throughput,
-    windows,
+    congestion, connect, echo, flood, idle, instructions, kv, overhead, passes, resp, shard_raw, switch,
+    throughput, windows,
 };
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
@@ -60,6 +60,8 @@ pub(crate) enum Program {
     Flood,
     /// Memory and processor time of 10,000 connections that are not used
     Idle,
+    /// The thesis's figures of congestion control, and how flows use and share a link, in a simulation
+    Congestion(congestion::Options),
     /// Congestion windows over time on the thesis's links, in a simulation
     Windows,
     /// The counted rows of overhead, kv, passes and echo alone, against the stored counts; for CI
@@ -85,6 +87,7 @@ const ALL: &[&str] = &[
     "shard-raw",
     "flood",
     "idle",
+    "congestion",
     "windows",
 ];
 
@@ -118,6 +121,7 @@ impl Program {
             Self::ShardRaw => shard_raw::run(effort),
             Self::Flood => flood::run(effort),
             Self::Idle => idle::run(effort),
+            Self::Congestion(options) => congestion::run(&options, effort),
             Self::Windows => windows::run(effort),
             Self::Instructions(options) => instructions::run(&options),
         }

@@ -173,7 +173,7 @@ mod tests {
         assert!(deframer.split_off(&mut bytes).is_none() && bytes.len() == HEADER + 1);
         assert!(deframer.take(&mut &bytes[..]).unwrap().is_none());
         // Within a message, so that is none that begins here.
-        let mut bytes = Buf::copy_of(b"o\0\0\0\0", 0).unwrap();
+        let mut bytes = Buf::copy_of(b"\0\0\0\0\0", 0).unwrap();
         assert!(deframer.split_off(&mut bytes).is_none());
         let mut largest = Buf::copy_of(b"\0\0\0\x03abc", 0).unwrap();
         assert!(Deframer::new(2).split_off(&mut largest).is_none());

@@ -97,6 +97,19 @@ fn bbr_uses_a_path_that_delays_packets_by_chance() {
     }
 }
 
+/// Loss by chance, up to one packet of fifty, leaves BBR nine tenths of the link itself.
+#[test]
+fn bbr_uses_a_link_that_keeps_packets_in_order() {
+    for loss in [0.0, 0.02] {
+        let bottleneck = Some(Bottleneck { rate: 1_500_000, queue: 30_000 });
+        let link = Link { loss, delay: Duration::from_millis(10), bottleneck, ..Link::default() };
+        let (share, counted) = share(Reliable::new().with(Bbr), link, 8, 1);
+        let used = share * RATE as f64 / 1.5e6;
+        println!("{loss} lost: {used:.3} of the link");
+        assert!(used >= 0.9, "BBR uses {used:.3} of a link that loses {loss}: {counted:?}");
+    }
+}
+
 /// One packet of a hundred is overtaken by others, and none is lost.
 #[test]
 fn a_path_that_only_reorders_loses_nothing() {

@@ -17,8 +17,8 @@ use trace::{ALGORITHMS, PACKET, Sample, Trace, follow};
 /// The beginning of chance.
 const SEED: u64 = 1;
 
-/// BBR's share of the link, of the share that chance leaves.
-const BBR_USES: f64 = 0.9;
+/// BBR's share of the link, whatever chance takes.
+const BBR_USES: Budget = Budget::AtLeast(0.9);
 
 /// BBR's queue against Cubic's.
 const BBR_QUEUES: Budget = Budget::AtMost(0.5);
@@ -45,8 +45,7 @@ fn describe(report: &mut Report, link: Link, traces: &[(&str, Trace)]) {
     for (name, trace) in traces {
         let used = format!("{link}: {name} uses");
         if *name == "BBR" {
-            let budget = Budget::AtLeast(BBR_USES * (1.0 - link.loss));
-            report.bounded(used, trace.utilisation, "of the link", budget);
+            report.bounded(used, trace.utilisation, "of the link", BBR_USES);
         } else {
             report.figure(used, trace.utilisation, "of the link");
         }

@@ -1,6 +1,7 @@
 //! The connection that puts headers on, and takes them off.
 
 use super::Message;
+use super::trace;
 use super::wire::LONGEST;
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error};
@@ -16,7 +17,7 @@ pub struct RpcConnection<Inner> {
 
 impl<Inner: Connection<Data = Buf>> RpcConnection<Inner> {
     pub(super) fn new(inner: Inner, malformed: DropCounter) -> Self {
-        inner.base().reserve(LONGEST);
+        inner.base().reserve(LONGEST + trace::HEADROOM);
         Self { inner, malformed }
     }
 

@@ -47,8 +47,9 @@ impl Message {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// The client asks. The time that it still waits is in milliseconds; zero is for ever.
-    Call { method: u32, milliseconds: u32 },
+    /// The client asks. The time that it still waits is in milliseconds; zero is for ever. The body of
+    /// a traced call begins with its trace.
+    Call { method: u32, milliseconds: u32, is_traced: bool },
     /// The server answers.
     Response,
     /// One of several answers, counted from zero.

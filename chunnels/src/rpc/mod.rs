@@ -46,9 +46,17 @@
 //! | responses of a stream that were not taken | 64 | the server makes no more |
 //! | a request or response | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
 //!
+//! # Traces
+//!
+//! With the feature `opentelemetry` each call is a span of `tracing`, with the target `bertha::rpc`: `rpc.call` at the client, from the
+//! call to its response, with the method's name in `rpc.method`; `rpc.handle` at the server, while the service answers, with the method's
+//! number in `rpc.method_id`. A program whose subscriber has the layer of `tracing-opentelemetry` sees them in one trace, across
+//! processes: the trace of the client's span (`traceparent` of W3C Trace Context, without `tracestate`) goes with the call, in 25 bytes
+//! more. Whoever may call a server so chooses the trace in which its spans appear. Spans of streams end when the stream begins.
+//!
 //! # On the wire
 //!
-//! A header of 8 to 16 bytes in front of each message, in its headroom: the kind, the number of the call, and for a call its method
+//! A header of 8 to 16 bytes, and of 41 with a trace, in front of each message, in its headroom: the kind, the number of the call, and for a call its method
 //! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`].
 //!
 //! # Over TLS
@@ -64,6 +72,7 @@ mod failure;
 mod message;
 mod method;
 mod server;
+mod trace;
 mod transient;
 mod wire;
 #[cfg(feature = "tls")]

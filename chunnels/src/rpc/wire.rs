@@ -1,12 +1,13 @@
 //! The header in front of each message.
 //!
 //! ```text
-//! kind: 1 byte | slot: 3 | generation: 4 | Call: method 4, milliseconds 4
+//! kind: 1 byte | slot: 3 | generation: 4 | Call, TracedCall: method 4, milliseconds 4
 //!                                        | Part, End, Credit: number 4
 //!                                        | Failure: kind 1
 //! ```
 //!
-//! All numbers are little-endian.
+//! All numbers are little-endian. The body of a traced call begins with its [trace](super::trace); a server takes it off, whether it
+//! uses it or not.
 
 use super::message::{CallId, Content, MAX_SLOT};
 use super::{FailureKind, Message};
@@ -24,6 +25,7 @@ const END: u8 = 4;
 const CREDIT: u8 = 5;
 const CANCEL: u8 = 6;
 const FAILURE: u8 = 7;
+const TRACED_CALL: u8 = 8;
 
 /// A header.
 pub(super) struct Header {
@@ -35,8 +37,9 @@ impl Header {
     #[inline]
     pub(super) fn new(call: CallId, content: Content) -> Self {
         let (kind, second, behind) = match content {
-            Content::Call { method, milliseconds } => {
-                (CALL, u64::from(method) | u64::from(milliseconds) << 32, 8)
+            Content::Call { method, milliseconds, is_traced } => {
+                let kind = if is_traced { TRACED_CALL } else { CALL };
+                (kind, u64::from(method) | u64::from(milliseconds) << 32, 8)
             }
             Content::Response => (RESPONSE, 0, 0),
             Content::Part { index } => (PART, index.into(), 4),
@@ -76,10 +79,11 @@ pub(super) fn read(mut bytes: Buf) -> Option<Message> {
     let call = CallId { slot: (first >> 8) as u32 & MAX_SLOT, generation: (first >> 32) as u32 };
     let number = |bytes: &Buf| bytes.get(SHORTEST..)?.first_chunk().copied().map(u32::from_le_bytes);
     let (content, length) = match first as u8 {
-        CALL => {
+        kind @ (CALL | TRACED_CALL) => {
+            let is_traced = kind == TRACED_CALL;
             let method = number(&bytes)?;
             let milliseconds = u32::from_le_bytes(*bytes.get(SHORTEST + 4..)?.first_chunk()?);
-            (Content::Call { method, milliseconds }, SHORTEST + 8)
+            (Content::Call { method, milliseconds, is_traced }, SHORTEST + 8)
         }
         RESPONSE => (Content::Response, SHORTEST),
         PART => (Content::Part { index: number(&bytes)? }, SHORTEST + 4),
@@ -125,8 +129,9 @@ mod tests {
 
     fn content() -> impl Strategy<Value = Content> {
         prop_oneof![
-            (any::<u32>(), any::<u32>())
-                .prop_map(|(method, milliseconds)| Content::Call { method, milliseconds }),
+            (any::<u32>(), any::<u32>(), any::<bool>()).prop_map(|(method, milliseconds, is_traced)| {
+                Content::Call { method, milliseconds, is_traced }
+            }),
             Just(Content::Response),
             any::<u32>().prop_map(|index| Content::Part { index }),
             any::<u32>().prop_map(|parts| Content::End { parts }),
@@ -164,7 +169,7 @@ mod tests {
     #[test]
     fn the_format_is_as_described() {
         let mut bytes = Buf::copy_of(b"x", LONGEST).unwrap();
-        let content = Content::Call { method: 0x0403_0201, milliseconds: 5 };
+        let content = Content::Call { method: 0x0403_0201, milliseconds: 5, is_traced: false };
         write(CallId { slot: 7, generation: 9 }, content, &mut bytes).unwrap();
         assert_eq!(&*bytes, [1, 7, 0, 0, 9, 0, 0, 0, 1, 2, 3, 4, 5, 0, 0, 0, b'x']);
     }

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 /// A name with a port is a host, `example.org:80`: its AAAA and A records, with that port. A name without one is a service,
 /// `_store._udp.example.org`: its SRV records in the order of RFC 2782, by priority and at random by weight, each of whose targets is resolved as a
 /// host. Answers are cached as long as they say. Records are not validated by DNSSEC; whoever can forge answers leads connections
-/// elsewhere, where [credentials](https://docs.rs/bertha) or TLS stop them.
+/// elsewhere, where the connection's credentials or TLS stop them.
 ///
 /// # Errors
 /// [`Unreachable`](ErrorKind::Unreachable) if the name has no such record, or no server answers: after five seconds and one

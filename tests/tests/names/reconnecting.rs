@@ -213,24 +213,30 @@ fn messages_that_had_arrived_come_before_the_news_of_the_loss() {
 
 /// A `recv` that waits hears of it, and so does one that connects.
 #[test]
-fn closing_ends_calls_that_wait() {
-    simulate(10, async |network: Network| {
-        let (near, _far) = pair_of::<_, u64>(network.runtime().clone());
-        let ends = Mutex::new(vec![near]);
-        let connect = move || {
-            let end = ends.lock().unwrap().pop();
-            async move {
-                match end {
-                    Some(end) => Ok(end),
-                    None => std::future::pending().await,
+fn closing_ends_calls_that_wait_and_calls_that_connect() {
+    for is_lost in [false, true] {
+        simulate(10, async |network: Network| {
+            let (near, far) = pair_of::<_, u64>(network.runtime().clone());
+            let ends = Mutex::new(vec![near]);
+            let connect = move || {
+                let end = ends.lock().unwrap().pop();
+                async move {
+                    match end {
+                        Some(end) => Ok(end),
+                        None => std::future::pending().await,
+                    }
                 }
+            };
+            let connection = Reconnecting::new(connect, Backoff::default()).await.unwrap();
+            if is_lost {
+                far.close().await.unwrap();
+                assert!(matches!(connection.recv().await.unwrap(), Received::Interrupted(_)));
             }
-        };
-        let connection = Reconnecting::new(connect, Backoff::default()).await.unwrap();
-        let waiting = futures_util::future::join(connection.recv(), async {
-            pause(network.runtime(), 1).await;
-            connection.close().await.unwrap();
+            let waiting = futures_util::future::join(connection.recv(), async {
+                pause(network.runtime(), 1).await;
+                connection.close().await.unwrap();
+            });
+            assert_eq!(waiting.await.0.unwrap_err().kind(), ErrorKind::Closed);
         });
-        assert_eq!(waiting.await.0.unwrap_err().kind(), ErrorKind::Closed);
-    });
+    }
 }

@@ -132,8 +132,7 @@ fn compare(site: Site) {
     let bbr = run(Bbr, site, 1);
     let queueing = run(Cubic, site, 1).queueing;
     println!("  BBR     {:.3}, queue {:?}, Cubic's {queueing:?}", bbr.utilisation, bbr.queueing);
-    let share = 0.9 * (1.0 - site.loss);
-    assert!(bbr.utilisation >= share, "BBR uses {:.3} of {site:?}", bbr.utilisation);
+    assert!(bbr.utilisation >= 0.9, "BBR uses {:.3} of {site:?}", bbr.utilisation);
     // Where chance keeps Cubic from filling the queue, there is no queue to halve.
     if site.loss == 0.0 {
         assert!(bbr.queueing * 2 <= queueing, "BBR queues {:?}, Cubic {queueing:?}", bbr.queueing);

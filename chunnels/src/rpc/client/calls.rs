@@ -130,14 +130,20 @@ impl Calls {
 
     /// The message of a call, which tells the server how long the client still waits.
     #[inline]
-    pub(super) fn message(id: CallId, method: Method, within: Option<Duration>, request: Buf) -> Message {
+    pub(super) fn message(
+        id: CallId,
+        method: Method,
+        within: Option<Duration>,
+        request: Buf,
+        is_traced: bool,
+    ) -> Message {
         // Up, so that the server does not give up first.
         let milliseconds = within.map_or(0, |within| {
             u32::try_from(within.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX).max(1)
         });
         Message {
             call: id,
-            content: Content::Call { method: method.id(), milliseconds },
+            content: Content::Call { method: method.id(), milliseconds, is_traced },
             body: Some(request),
         }
     }

@@ -4,6 +4,7 @@ use super::calls::{Calls, Responses};
 use super::{Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::CallId;
+use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, Message, Method};
 use crate::task_end::{self, runtime_ended};
@@ -103,13 +104,19 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         responses: Responses,
     ) -> Result<Pending<C>, Failure> {
         let shared = &self.held.shared;
-        let body = shared.encoder.encode(&shared.connection, request.limit(), |into| request.encode(into))?;
+        let mut body =
+            shared.encoder.encode(&shared.connection, request.limit(), |into| request.encode(into))?;
+        // A call without room for its trace goes without it.
+        let is_traced = trace::of_caller().is_some_and(|trace| {
+            let room = body.prepend(trace::LENGTH);
+            room.map(|room| room.copy_from_slice(trace.bytes())).is_ok()
+        });
         let until = deadline.and_then(|within| shared.now().checked_add(within));
         let (message, pending) = {
             let mut state = shared.state.lock();
             let id = state.calls.begin(responses, until)?;
             let pending = Pending { held: self.held.clone(), id, is_done: false };
-            let message = Calls::message(id, method, until.and(deadline), body);
+            let message = Calls::message(id, method, until.and(deadline), body, is_traced);
             shared.arm(&mut state);
             if state.calls.in_flight() == 1 && !state.calls.has_outgoing() {
                 (message, pending)
@@ -130,19 +137,21 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
 impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
     type Parts = MultiplexedParts<C>;
 
-    async fn ask<E: Encode + ?Sized>(
+    fn ask<E: Encode + ?Sized>(
         &self,
         method: Method,
         deadline: Option<Duration>,
         request: &E,
-    ) -> Result<Buf, Failure> {
-        let mut pending = self.begin(method, deadline, request, Responses::One).await?;
-        poll_fn(|cx| {
-            let answered = pending.held.shared.state.lock().calls.poll_answer(pending.id, cx.waker());
-            pending.is_done = answered.is_ready();
-            answered
+    ) -> impl Future<Output = Result<Buf, Failure>> + Send {
+        trace::calling(method, async move {
+            let mut pending = self.begin(method, deadline, request, Responses::One).await?;
+            poll_fn(|cx| {
+                let answered = pending.held.shared.state.lock().calls.poll_answer(pending.id, cx.waker());
+                pending.is_done = answered.is_ready();
+                answered
+            })
+            .await
         })
-        .await
     }
 
     async fn open<E: Encode + ?Sized>(
@@ -151,7 +160,9 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         deadline: Option<Duration>,
         request: &E,
     ) -> Result<Self::Parts, Failure> {
-        let pending = self.begin(method, deadline, request, Responses::Several).await?;
+        // The span ends once the call is sent; its responses come later.
+        let opening = self.begin(method, deadline, request, Responses::Several);
+        let pending = trace::calling(method, opening).await?;
         Ok(MultiplexedParts { pending })
     }
 }

@@ -4,6 +4,7 @@ use super::handlers::{Handlers, Progress};
 use super::{Request, Service};
 use crate::rpc::encode::Encoder;
 use crate::rpc::message::{CallId, Content};
+use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, FailureKind, Message};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Runtime};
@@ -139,10 +140,12 @@ where
                     outbox.messages.push(overloaded(call, concurrency));
                     None
                 }
-                (Content::Call { method, milliseconds }, Some(body)) => {
+                (Content::Call { method, milliseconds, is_traced }, Some(mut body)) => {
+                    let trace = if is_traced { take_trace(&mut body) } else { None };
                     let within = Duration::from_millis(milliseconds.into());
                     let deadline = if milliseconds == 0 { None } else { runtime.now().checked_add(within) };
                     let answering = service.call(Request::new(method, body, deadline));
+                    let answering = trace::handling(method, trace, answering);
                     Some(handlers.start(call, deadline, answering))
                 }
                 (Content::Cancel, _) => {
@@ -170,6 +173,13 @@ where
         }
         outbox.flush().await?;
     }
+}
+
+/// Takes the trace off the front of a traced call. A body without the room for one has none, and stays as it is.
+fn take_trace(body: &mut Buf) -> Option<Trace> {
+    let trace = Trace::of_bytes(*body.first_chunk()?);
+    body.advance(trace::LENGTH).ok()?;
+    Some(trace)
 }
 
 /// Answers that were not sent yet.

@@ -2,9 +2,10 @@
 
 use crate::burst::Decoded;
 use crate::rpc::Message;
+use crate::rpc::trace;
 use crate::rpc::wire::{Header, LONGEST};
 use crate::tls::{Parts, TlsConnection};
-use bertha_core::{Buf, Connection, DropCounter, Error, Octets};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, Octets};
 use std::fmt;
 
 /// The connection of [`RpcWithTls`](super::RpcWithTls), for [`Client`](crate::rpc::Client) or [`serve`](crate::rpc::serve()).
@@ -15,8 +16,10 @@ pub struct RpcWithTlsConnection<Inner> {
     malformed: DropCounter,
 }
 
-impl<Inner> RpcWithTlsConnection<Inner> {
+impl<Inner: Connection<Data: Octets>> RpcWithTlsConnection<Inner> {
     pub(super) fn new(tls: TlsConnection<Inner>, malformed: DropCounter) -> Self {
+        // A trace goes in front of the body.
+        tls.base().reserve(trace::HEADROOM);
         Self { tls, malformed }
     }
 

@@ -83,8 +83,11 @@ fn the_server_learns_at_least_how_long_the_client_waits() {
         (Some(Duration::from_micros(1_001)), 2),
         (Some(Duration::from_secs(1 << 40)), u32::MAX),
     ] {
-        let message = Calls::message(id, METHOD, within, bytes(0));
-        assert_eq!(message.content, Content::Call { method: METHOD.id(), milliseconds: expected });
+        let message = Calls::message(id, METHOD, within, bytes(0), false);
+        assert_eq!(
+            message.content,
+            Content::Call { method: METHOD.id(), milliseconds: expected, is_traced: false }
+        );
     }
 }
 
@@ -125,7 +128,7 @@ fn calls_that_are_begun_and_given_up_while_nothing_is_sent_are_bounded() {
     let mut calls = Calls::new(4);
     for _ in 0..100 {
         if let Ok(id) = calls.begin(Responses::One, None) {
-            calls.enqueue(Calls::message(id, METHOD, None, bytes(0)));
+            calls.enqueue(Calls::message(id, METHOD, None, bytes(0), false));
             calls.cancel(id);
         }
     }

@@ -1,0 +1,211 @@
+//! Figure 4.6: the times that flows of many sizes take, over 192 Mbit/s and 100 ms at half load.
+
+use super::control::Control;
+use super::flows::{Ends, MESSAGE, PACKET, connect, lay, path, simulation};
+use crate::harness::{Effort, percentile};
+use crate::report::{Budget, Report};
+use crate::{Error, ErrorKind};
+use bertha_chunnels::Reliable;
+use bertha_core::{Buf, Connection, Runtime};
+use bertha_datapath_sim::{Network, Path};
+use bertha_ycsb::plot::{Spread, spreads};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The connections that flows go over, each over one.
+const CONNECTIONS: usize = 50;
+
+/// The share of the link that flows need.
+const LOAD: f64 = 0.5;
+
+/// The longest time after the last arrival until all are complete.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The agent's times against the datapath's.
+const MEDIAN: Budget = Budget::AtMost(1.05);
+const LARGE: Budget = Budget::AtMost(1.25);
+
+/// Sizes in bytes, and the share of flows that are not larger: 97.6 % are 10 KB or shorter, and a thousandth is larger than a
+/// megabyte, as in the thesis.
+const SIZES: [(f64, f64); 6] =
+    [(100.0, 0.0), (1_000.0, 0.45), (4_000.0, 0.85), (10_000.0, 0.976), (1e6, 0.999), (30e6, 1.0)];
+
+/// One flow.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    at: Duration,
+    bytes: u64,
+    connection: usize,
+}
+
+/// A size and a time.
+#[derive(Debug, Clone, Copy)]
+struct Completion {
+    bytes: u64,
+    took: Duration,
+}
+
+/// Poisson arrivals at [`LOAD`].
+fn arrivals(count: usize, rate: f64, seed: u64) -> Vec<Arrival> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let sizes: Vec<f64> = (0..count).map(|_| size(rng.random())).collect();
+    // Spread evenly, whatever large flows chance drew.
+    let pause = sizes.iter().sum::<f64>() / count as f64 / (LOAD * rate);
+    let mut at = 0.0;
+    let arrival = |bytes: f64| {
+        at -= pause * (1.0 - rng.random::<f64>()).ln();
+        let connection = rng.random_range(0..CONNECTIONS);
+        Arrival { at: Duration::from_secs_f64(at), bytes: bytes as u64, connection }
+    };
+    sizes.into_iter().map(arrival).collect()
+}
+
+/// The size at this quantile, by equal ratios between the sizes of the table.
+fn size(quantile: f64) -> f64 {
+    let segment = SIZES.windows(2).find(|two| quantile <= two[1].1).unwrap_or(&SIZES[SIZES.len() - 2..]);
+    let [(low, from), (high, to)] = [segment[0], segment[1]];
+    low * (high / low).powf((quantile - from) / (to - from))
+}
+
+/// Measures.
+///
+/// # Errors
+/// Those of the simulation and of the figure.
+pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
+    let path = path(192.0, 100);
+    let arrivals = arrivals(effort.pick(20_000, 3_000), path.rate.mean(), 1);
+    let controls = [Control::NewReno, Control::CcpNewReno];
+    let complete = |control: Control| {
+        let last = arrivals.last().map_or(Duration::ZERO, |last| last.at);
+        let mut sim = simulation(1, last + PATIENCE);
+        let network = sim.network().clone();
+        let started = control.start()?;
+        sim.run(completions(network, started.stack(), &path, &arrivals))
+            .map_err(Error::while_doing(ErrorKind::Bertha, format!("flows of {control}")))
+    };
+    let [datapath, agent] = [complete(controls[0])?, complete(controls[1])?];
+    let classes =
+        [("up to 10 KB", 0, 10_000), ("up to 1 MB", 10_001, 1_000_000), ("larger", 1_000_001, u64::MAX)];
+    let mut boxes = Vec::new();
+    for (class, least, most) in classes {
+        let times = |completions: &[Completion]| {
+            let of_class = completions.iter().filter(|it| (least..=most).contains(&it.bytes));
+            of_class.map(|it| it.took.as_secs_f64() * 1e3).collect::<Vec<_>>()
+        };
+        let times = [times(&datapath), times(&agent)];
+        for (control, times) in controls.iter().zip(&times) {
+            let value = percentile(times, 0.5).unwrap_or(f64::NAN);
+            report.figure(format!("4.6, flows {class}: {control}, median of {}", times.len()), value, "ms");
+            let micros: Vec<_> = times.iter().map(|time| time * 1e3).collect();
+            boxes.extend(Spread::of(&format!("{class}: {control}"), &micros));
+        }
+        for (label, part) in [("median", 0.5), ("75th percentile", 0.75), ("95th percentile", 0.95)] {
+            let [datapath, agent] = [0, 1].map(|at| percentile(&times[at], part).unwrap_or(f64::NAN));
+            let name = format!("4.6, flows {class}: CCP to the datapath, {label}");
+            match part {
+                0.5 => report.bounded(
+                    name,
+                    agent / datapath,
+                    "x",
+                    if least > 1_000_000 { LARGE } else { MEDIAN },
+                ),
+                _ => report.figure(name, agent / datapath, "x"),
+            }
+        }
+    }
+    report.draw("congestion-completion.svg", spreads("Flow completion times (thesis, figure 4.6)", &boxes))
+}
+
+/// What is left of the flows that have begun, in messages.
+#[derive(Debug, Default)]
+struct Progress {
+    left: HashMap<u64, u64>,
+    complete: Vec<(u64, Duration)>,
+}
+
+async fn completions(
+    network: Network,
+    stack: Reliable,
+    path: &Path,
+    arrivals: &[Arrival],
+) -> Result<Vec<Completion>, bertha_core::Error> {
+    let runtime = network.runtime();
+    lay(&network, path, &[Duration::ZERO; CONNECTIONS], 1);
+    let ends = connect(&network, &stack.packet(PACKET), CONNECTIONS).await?;
+    let begin = runtime.elapsed();
+    let progress = Arc::new(Mutex::new(Progress::default()));
+    let mut tasks = Vec::new();
+    for (number, Ends { client, server }) in ends.into_iter().enumerate() {
+        let own: Vec<_> =
+            arrivals.iter().copied().enumerate().filter(|(_, it)| it.connection == number).collect();
+        let clock = runtime.clone();
+        tasks.push(runtime.spawn(async move {
+            for (flow, arrival) in own {
+                clock.sleep((begin + arrival.at).saturating_sub(clock.elapsed())).await;
+                let count = messages(arrival.bytes);
+                for message in 0..count {
+                    let last = arrival.bytes - (count - 1) * MESSAGE as u64;
+                    let len = if message + 1 == count { last.max(16) } else { MESSAGE as u64 };
+                    let Ok(mut message) = Buf::new(len as usize, 0) else { return };
+                    message[..8].copy_from_slice(&(flow as u64).to_be_bytes());
+                    message[8..16].copy_from_slice(&count.to_be_bytes());
+                    if client.send(message).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            // Open until all has arrived.
+            std::future::pending::<()>().await;
+        }));
+        let (progress, clock) = (Arc::clone(&progress), runtime.clone());
+        tasks.push(runtime.spawn(async move {
+            while let Ok(message) = server.recv().await {
+                let number =
+                    |at: usize| message[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+                let (flow, count) = (number(0), number(8));
+                let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+                let left = progress.left.entry(flow).or_insert(count);
+                *left -= 1;
+                if *left == 0 {
+                    progress.left.remove(&flow);
+                    progress.complete.push((flow, clock.elapsed()));
+                }
+            }
+        }));
+    }
+    loop {
+        runtime.sleep(Duration::from_secs(1)).await;
+        let progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if progress.complete.len() == arrivals.len() {
+            let completion = |(flow, at): &(u64, Duration)| {
+                let arrival = arrivals[*flow as usize];
+                Completion { bytes: arrival.bytes, took: *at - begin - arrival.at }
+            };
+            return Ok(progress.complete.iter().map(completion).collect());
+        }
+    }
+}
+
+fn messages(bytes: u64) -> u64 {
+    bytes.div_ceil(MESSAGE as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_flows_are_short_and_arrive_at_half_the_rate() {
+        let arrivals = arrivals(20_000, 24e6, 1);
+        let short = arrivals.iter().filter(|it| it.bytes <= 10_000).count();
+        assert!((19_400..19_640).contains(&short), "{short} of 20,000");
+        let bytes: u64 = arrivals.iter().map(|it| it.bytes).sum();
+        let rate = bytes as f64 / arrivals[19_999].at.as_secs_f64();
+        assert!((11.5e6..12.5e6).contains(&rate), "{rate} bytes per second");
+        assert_eq!(size(0.0), 100.0);
+        assert_eq!(size(1.0).round(), 30e6);
+    }
+}

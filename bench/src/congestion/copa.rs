@@ -1,0 +1,36 @@
+//! Figure 4.11, for the one datapath that runs in virtual time: Copa and Vegas by an agent, over 12 Mbit/s and 20 ms.
+
+use super::control::Control;
+use super::flows::{Course, PACKET, mean, path};
+use crate::Error;
+use crate::report::{Budget, Report};
+use bertha_ycsb::plot::{Panel, Series, over_time};
+use std::time::Duration;
+
+/// The share of the link that arrives.
+const USES: Budget = Budget::AtLeast(0.9);
+
+/// The mean delay in a queue that holds 20 ms.
+const QUEUES: Budget = Budget::AtMost(10.0);
+
+/// Measures.
+///
+/// # Errors
+/// Those of the simulation and of the figure.
+pub(super) fn run(report: &mut Report) -> Result<(), Error> {
+    let course = Course::alone(path(12.0, 20), 10, Duration::from_millis(10), 1);
+    let mut series = Vec::new();
+    for control in [Control::CcpCopa, Control::CcpVegas] {
+        let history = course.run(control)?;
+        let used = history.utilisation(course.path.rate.mean());
+        report.bounded(format!("4.11, {control}: uses"), used, "of the link", USES);
+        report.bounded(format!("4.11, {control}: queues"), mean(&history.delays()), "ms", QUEUES);
+        let samples = history.flows[0].iter().enumerate();
+        let points = samples.map(|(at, sample)| (history.at(at), sample.window)).collect();
+        series.push(Series { label: control.to_string(), points });
+    }
+    let mark = Some(course.path.product() / PACKET as f64);
+    let panel = Panel { name: "Window (packets)", series, mark };
+    let title = "Copa and Vegas by CCP: 12 Mbit/s, 20 ms (thesis, figure 4.11)";
+    report.draw("congestion-copa.svg", over_time(title, &[panel]))
+}

@@ -1,0 +1,214 @@
+//! Flows that always have something to send, over one emulated path, in virtual time.
+
+use super::control::Control;
+use crate::{Error, ErrorKind};
+use bertha_chunnels::reliable::{Reliable, ReliableConnection};
+use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
+use bertha_datapath_sim::{Emulator, Limits, Link, Network, Path, Schedule, Sim, SimConnection};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+const SERVER: [u8; 4] = [10, 1, 0, 0];
+
+/// The size of a packet in bytes.
+pub(super) const PACKET: usize = 1_352;
+
+/// A message that fills a packet, with its header of 15 bytes, more or less.
+pub(super) const MESSAGE: usize = 1_337;
+
+/// One flow.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flow {
+    /// The time at which it begins to send.
+    pub(super) start: Duration,
+    /// The time that its round trips take longer than those of the path.
+    pub(super) detour: Duration,
+}
+
+/// Flows that share a path, and how they are observed.
+#[derive(Debug, Clone)]
+pub(super) struct Course {
+    pub(super) path: Path,
+    pub(super) flows: Vec<Flow>,
+    /// The time for which they are observed, and that between two samples.
+    pub(super) time: Duration,
+    pub(super) period: Duration,
+    pub(super) seed: u64,
+}
+
+/// The state of one flow at a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Sample {
+    /// The bytes of packets that have arrived.
+    pub(super) delivered: u64,
+    /// The congestion window, in packets.
+    pub(super) window: f64,
+}
+
+/// The samples of a course.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct History {
+    period: Duration,
+    /// For each flow, in order of time.
+    pub(super) flows: Vec<Vec<Sample>>,
+    /// The delay in the queue at each sample.
+    pub(super) queueing: Vec<Duration>,
+}
+
+impl Course {
+    /// One flow.
+    pub(super) fn alone(path: Path, seconds: u64, period: Duration, seed: u64) -> Self {
+        Self { path, flows: vec![Flow::default()], time: Duration::from_secs(seconds), period, seed }
+    }
+
+    /// Runs it, each flow controlled by `control`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Bertha`] if a simulated connection fails; those of starting an agent.
+    pub(super) fn run(&self, control: Control) -> Result<History, Error> {
+        let mut sim = simulation(self.seed, Duration::from_secs(60) + self.time);
+        let network = sim.network().clone();
+        let details: Vec<_> = self.flows.iter().map(|flow| flow.detour).collect();
+        lay(&network, &self.path, &details, self.seed);
+        let started = control.start()?;
+        sim.run(self.observe(network, started.stack()))
+            .map_err(Error::while_doing(ErrorKind::Bertha, format!("flows of {control}")))
+    }
+
+    async fn observe(&self, network: Network, stack: Reliable) -> Result<History, bertha_core::Error> {
+        let runtime = network.runtime();
+        let ends = connect(&network, &stack.packet(PACKET), self.flows.len()).await?;
+        let counters: Vec<_> = ends.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
+        let clients: Vec<_> = ends.iter().map(|ends| Arc::clone(&ends.client)).collect();
+        let mut tasks = Vec::new();
+        for ((ends, flow), counter) in ends.into_iter().zip(&self.flows).zip(&counters) {
+            let start = runtime.sleep(flow.start);
+            tasks.push(runtime.spawn(async move {
+                start.await;
+                while let Ok(message) = Buf::new(MESSAGE, 0)
+                    && ends.client.send(message).await.is_ok()
+                {}
+            }));
+            let counter = Arc::clone(counter);
+            tasks.push(runtime.spawn(async move {
+                let mut burst = Vec::new();
+                while ends.server.recv_batch(&mut burst, 64).await.is_ok() {
+                    counter.fetch_add((burst.len() * PACKET) as u64, Relaxed);
+                    burst.clear();
+                }
+            }));
+        }
+        let count = (self.time.as_nanos() / self.period.as_nanos()) as usize;
+        let mut history = History {
+            period: self.period,
+            flows: vec![Vec::with_capacity(count); self.flows.len()],
+            queueing: Vec::with_capacity(count),
+        };
+        for _ in 0..count {
+            runtime.sleep(self.period).await;
+            for ((samples, client), counter) in history.flows.iter_mut().zip(&clients).zip(&counters) {
+                let window = client.statistics().window as f64 / PACKET as f64;
+                samples.push(Sample { delivered: counter.load(Relaxed), window });
+            }
+            history.queueing.push(network.queueing_delay(host(0), SERVER));
+        }
+        Ok(history)
+    }
+}
+
+impl History {
+    /// The time of a sample, in seconds.
+    pub(super) fn at(&self, sample: usize) -> f64 {
+        self.period.as_secs_f64() * (sample + 1) as f64
+    }
+
+    /// Megabits per second of a flow, for each period.
+    pub(super) fn throughputs(&self, flow: usize) -> Vec<f64> {
+        let before = std::iter::once(0).chain(self.flows[flow].iter().map(|sample| sample.delivered));
+        let period = self.period.as_secs_f64();
+        let rate = |(sample, before): (&Sample, u64)| (sample.delivered - before) as f64 * 8e-6 / period;
+        self.flows[flow].iter().zip(before).map(rate).collect()
+    }
+
+    /// Bytes per second of each flow, after the first fifth of the time.
+    pub(super) fn rates(&self) -> Vec<f64> {
+        let of = |samples: &Vec<Sample>| {
+            let (first, last) = (samples.len() / 5, samples.len().saturating_sub(1));
+            let bytes = samples[last].delivered - samples[first].delivered;
+            bytes as f64 / ((last - first).max(1) as f64 * self.period.as_secs_f64())
+        };
+        self.flows.iter().map(of).collect()
+    }
+
+    /// The share of `rate`, in bytes per second, that all flows use after the first fifth of the time.
+    pub(super) fn utilisation(&self, rate: f64) -> f64 {
+        self.rates().iter().sum::<f64>() / rate
+    }
+
+    /// The delays in the queue after the first fifth of the time, in milliseconds.
+    pub(super) fn delays(&self) -> Vec<f64> {
+        let late = &self.queueing[self.queueing.len() / 5..];
+        late.iter().map(|delay| delay.as_secs_f64() * 1e3).collect()
+    }
+}
+
+/// A path of so many megabits per second, with a round trip of so many milliseconds and a buffer of one product of both.
+pub(super) fn path(megabits: f64, round_trip_ms: u64) -> Path {
+    let rate = bertha_datapath_sim::Rate::fixed((megabits * 1e6 / 8.0) as u64);
+    Path::new(rate, Duration::from_millis(round_trip_ms) / 2)
+}
+
+/// The mean; zero without values.
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// A simulation that ends by time alone.
+pub(super) fn simulation(seed: u64, limit: Duration) -> Sim {
+    Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX).time_limit(limit)
+}
+
+/// The address of a client.
+fn host(client: usize) -> [u8; 4] {
+    let [.., high, low] = client.to_be_bytes();
+    [10, 0, high, low]
+}
+
+/// Lets clients with these longer round trips share a path to the server, with a way back for each.
+pub(super) fn lay(network: &Network, path: &Path, detours: &[Duration], seed: u64) {
+    network.set_limits(Limits { backlog: 1_024, queue: 65_536 });
+    for (client, detour) in detours.iter().enumerate() {
+        let out = Link { delay: *detour / 2, ..Link::default() };
+        network.set_link_between(host(client), SERVER, out);
+        network.set_link_between(SERVER, host(client), Link { delay: path.delay + *detour / 2, ..out });
+    }
+    let directions = (0..detours.len()).map(|client| (host(client), SERVER));
+    network.emulate(directions, Emulator::new(path.clone(), seed));
+}
+
+/// Both ends of a connection.
+pub(super) struct Ends {
+    pub(super) client: Arc<ReliableConnection<SimConnection>>,
+    pub(super) server: ReliableConnection<SimConnection>,
+}
+
+/// Connects so many clients, one after the other.
+pub(super) async fn connect(
+    network: &Network,
+    stack: &Reliable,
+    clients: usize,
+) -> Result<Vec<Ends>, bertha_core::Error> {
+    let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await?;
+    let mut ends = Vec::with_capacity(clients);
+    for client in 0..clients {
+        let base = network.host(host(client)).connect(listener.local_addr()).await?;
+        let client = Arc::new(stack.wrap(base).await?);
+        client.send(Buf::new(8, 0)?).await?;
+        // This end sends nothing but acknowledgements.
+        let server = Reliable::new().packet(PACKET).wrap(listener.accept().await?).await?;
+        server.recv().await?;
+        ends.push(Ends { client, server });
+    }
+    Ok(ends)
+}

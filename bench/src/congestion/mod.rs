@@ -1,0 +1,80 @@
+//! `bertha-bench congestion`: the figures of the thesis, chapter 4, and how congestion controls use and share a link.
+//!
+//! Flows of `Reliable` run over emulated paths in virtual time, with an agent in lockstep, so every run gives the same on every
+//! machine; only the round trip of an agent (figure 4.7) is measured in real time. Where the thesis has Linux in the place of the
+//! datapath, this has Bertha's own controls.
+
+mod agent;
+mod bbr;
+mod compiled;
+mod completion;
+mod control;
+mod copa;
+mod fidelity;
+mod flows;
+mod incast;
+mod many;
+mod sharing;
+mod slow_start;
+
+use crate::Error;
+use crate::harness::Effort;
+use crate::report::Report;
+use clap::Args;
+
+/// What is measured.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.11 or sharing
+    #[arg(long)]
+    only: Option<String>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// Those of the simulations, of the instruction counter, of sockets and of figures.
+pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
+    let mut report = Report::new("congestion");
+    let is_wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
+    type Part = fn(&mut Report, Effort) -> Result<(), Error>;
+    let parts: [(&str, Part); 9] = [
+        ("4.2", bbr::run),
+        ("4.3", |report, _| slow_start::run(report)),
+        ("4.5", fidelity::run),
+        ("4.6", completion::run),
+        ("4.7", agent::run),
+        ("4.8", many::run),
+        ("4.9", incast::run),
+        ("4.11", |report, _| copa::run(report)),
+        ("sharing", sharing::run),
+    ];
+    for (_, part) in parts.into_iter().filter(|(name, _)| is_wanted(name)) {
+        part(&mut report, effort)?;
+    }
+    Ok(report)
+}
+
+/// Runs the probe of that name.
+pub(crate) fn probe(name: &str, iterations: u64) -> Option<Result<(), Error>> {
+    many::probe(name, iterations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::control::Control;
+    use super::flows::{Course, Flow, path};
+    use std::time::Duration;
+
+    #[test]
+    fn flows_fill_their_path_and_the_same_seed_gives_the_same() {
+        let alone = Course::alone(path(12.0, 20), 5, Duration::from_millis(100), 3);
+        let course = Course { flows: vec![Flow::default(); 2], ..alone };
+        for control in [Control::Cubic, Control::CcpCubic] {
+            let history = course.run(control).unwrap();
+            let used = history.utilisation(1.5e6);
+            assert!((0.9..1.02).contains(&used), "{control} uses {used}");
+            assert_eq!(history, course.run(control).unwrap(), "{control}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The spans of calls, and the trace to which they belong across processes.
+//!
+//! With the feature `opentelemetry` each call is a span of `tracing`, `rpc.call` at the client and `rpc.handle` at the server, both with
+//! the target `bertha::rpc`. If the client's belongs to a trace of OpenTelemetry, the trace goes with the call: version 00 of
+//! `traceparent` (W3C Trace Context), of which the 25 bytes that vary stand in front of the request.
+
+/// The bytes of a trace: its id in 16, the id of the caller's span in 8, and flags in one.
+pub(super) const LENGTH: usize = 25;
+
+/// The headroom for it, where traces are sent.
+pub(super) const HEADROOM: usize = if cfg!(feature = "opentelemetry") { LENGTH } else { 0 };
+
+/// The trace of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Trace([u8; LENGTH]);
+
+impl Trace {
+    pub(super) fn of_bytes(bytes: [u8; LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; LENGTH] {
+        &self.0
+    }
+}
+
+#[cfg(not(feature = "opentelemetry"))]
+pub(super) use silent::*;
+#[cfg(feature = "opentelemetry")]
+pub(super) use spans::*;
+
+/// Without the feature nothing is traced, at no cost.
+#[cfg(not(feature = "opentelemetry"))]
+mod silent {
+    use super::Trace;
+    use crate::rpc::Method;
+
+    #[inline]
+    pub(in crate::rpc) fn of_caller() -> Option<Trace> {
+        None
+    }
+
+    #[inline]
+    pub(in crate::rpc) fn calling<F: Future>(_: Method, call: F) -> F {
+        call
+    }
+
+    #[inline]
+    pub(in crate::rpc) fn handling<F: Future>(_: u32, _: Option<Trace>, answer: F) -> F {
+        answer
+    }
+}
+
+#[cfg(feature = "opentelemetry")]
+mod spans {
+    use super::Trace;
+    use crate::rpc::Method;
+    use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
+    use tracing::{Instrument, Span, info_span};
+    use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+    /// The trace of the span in use, if it has one.
+    pub(in crate::rpc) fn of_caller() -> Option<Trace> {
+        let context = Span::current().context();
+        let span = context.span().span_context().clone();
+        span.is_valid().then(|| {
+            let mut bytes = [0; super::LENGTH];
+            bytes[..16].copy_from_slice(&span.trace_id().to_bytes());
+            bytes[16..24].copy_from_slice(&span.span_id().to_bytes());
+            bytes[24] = span.trace_flags().to_u8();
+            Trace(bytes)
+        })
+    }
+
+    /// The span of a call at the client.
+    pub(in crate::rpc) fn calling<F: Future + Send>(
+        method: Method,
+        call: F,
+    ) -> impl Future<Output = F::Output> + Send {
+        let span = info_span!(
+            target: "bertha::rpc",
+            "rpc.call",
+            otel.kind = "client",
+            rpc.system = "bertha",
+            rpc.method = method.name()
+        );
+        call.instrument(span)
+    }
+
+    /// The span of a call at the server, below that of the client if the call has a trace.
+    pub(in crate::rpc) fn handling<F: Future + Send>(
+        method: u32,
+        trace: Option<Trace>,
+        answer: F,
+    ) -> impl Future<Output = F::Output> + Send {
+        let span = info_span!(
+            target: "bertha::rpc",
+            "rpc.handle",
+            otel.kind = "server",
+            rpc.system = "bertha",
+            rpc.method_id = method
+        );
+        if let Some(parent) = trace.and_then(|trace| trace.parent()) {
+            let context = opentelemetry::Context::new().with_remote_span_context(parent);
+            // Fails without a layer for OpenTelemetry, where nobody asks for the trace.
+            let _ = span.set_parent(context);
+        }
+        answer.instrument(span)
+    }
+
+    impl Trace {
+        /// The caller's span. None if no trace has such ids.
+        fn parent(&self) -> Option<SpanContext> {
+            let (trace, rest) = self.0.split_first_chunk::<16>()?;
+            let (span, flags) = rest.split_first_chunk::<8>()?;
+            let flags = TraceFlags::new(*flags.first()?);
+            let (trace, span) = (TraceId::from_bytes(*trace), SpanId::from_bytes(*span));
+            let parent = SpanContext::new(trace, span, flags, true, TraceState::default());
+            parent.is_valid().then_some(parent)
+        }
+    }
+}
+
+#[cfg(all(test, feature = "opentelemetry"))]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use crate::Rpc;
+    use crate::rpc::{Client, Method, handler, serve};
+    use bertha_core::{Wrap, make_stack};
+    use bertha_datapath_sim::pair;
+    use bertha_runtime_tokio::TokioRuntime;
+    use opentelemetry::trace::{SpanId, SpanKind, TracerProvider};
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+    use tracing::Instrument;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    const DOUBLE: Method = Method::new("double");
+
+    #[tokio::test]
+    async fn the_span_of_the_server_is_below_that_of_the_client() {
+        let exporter = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        let _in_use = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
+
+        let (one, other) = pair(TokioRuntime);
+        let stack = make_stack!(Rpc::new());
+        let client = Client::new(stack.wrap(one).await.unwrap());
+        let server = stack.wrap(other).await.unwrap();
+        let answer = async |number: u64| tracing::info_span!("work").in_scope(|| Ok(2 * number));
+        let serving = serve(server, handler(DOUBLE, answer));
+        let asking = async {
+            let doubled: u64 = client.call(DOUBLE, &21_u64).response().await.unwrap();
+            assert_eq!(doubled, 42);
+        };
+        tokio::select! {
+            () = asking.instrument(tracing::info_span!("request")) => {}
+            ended = async { serving.await } => panic!("{ended:?}"),
+        }
+
+        let spans = exporter.get_finished_spans().unwrap();
+        let span = |name: &str| -> &SpanData { spans.iter().find(|span| span.name == name).unwrap() };
+        let [request, call, handle, work] = ["request", "rpc.call", "rpc.handle", "work"].map(span);
+        assert_eq!(request.parent_span_id, SpanId::INVALID);
+        assert_eq!(call.parent_span_id, request.span_context.span_id());
+        assert_eq!(handle.parent_span_id, call.span_context.span_id());
+        assert_eq!(work.parent_span_id, handle.span_context.span_id());
+        assert!(handle.parent_span_is_remote);
+        assert_eq!((&call.span_kind, &handle.span_kind), (&SpanKind::Client, &SpanKind::Server));
+        assert_eq!(work.span_context.trace_id(), request.span_context.trace_id());
+    }
+}
