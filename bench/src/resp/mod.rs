@@ -63,12 +63,13 @@ fn port(store: &Server) -> Result<u16, Error> {
 }
 
 fn rows(report: &mut Report, pipelined: u32, paired: &Paired<Sample>) {
-    let commands: [(&str, fn(&Sample) -> f64); 2] = [("SET", |it| it.set), ("GET", |it| it.get)];
-    for (command, per_second) in commands {
-        let name = format!("-P {pipelined}, {command}");
-        for (server, samples) in [("redis-server", paired.a()), ("kvstore", paired.b())] {
-            report.median(format!("{name}, {server}"), &samples, per_second, "ops/s");
-        }
-        report.compare(&format!("{name}, kvstore to redis-server"), paired, per_second, Some(THROUGHPUT));
+    row(report, &format!("-P {pipelined}, SET"), paired, |sample| sample.set);
+    row(report, &format!("-P {pipelined}, GET"), paired, |sample| sample.get);
+}
+
+fn row(report: &mut Report, name: &str, paired: &Paired<Sample>, per_second: fn(&Sample) -> f64) {
+    for (server, samples) in [("redis-server", paired.a()), ("kvstore", paired.b())] {
+        report.median(format!("{name}, {server}"), &samples, per_second, "ops/s");
     }
+    report.compare(&format!("{name}, kvstore to redis-server"), paired, per_second, Some(THROUGHPUT));
 }
