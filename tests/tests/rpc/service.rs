@@ -127,8 +127,8 @@ pub(crate) async fn ends_with_tls(network: &Network, seed: u64) -> [SecuredEnd; 
     let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
     let trust = Trust::ca_pem(made.cert.pem()).unwrap();
     let [client, server] = bare(network).await;
-    let client = over_tls(client, Tls::client("numbers.example", trust).unwrap(), seed % 2 == 0);
-    let server = over_tls(server, Tls::server(identity).unwrap(), seed / 2 % 2 == 0);
+    let client = over_tls(client, Tls::client("numbers.example", trust).unwrap(), seed.is_multiple_of(2));
+    let server = over_tls(server, Tls::server(identity).unwrap(), (seed / 2).is_multiple_of(2));
     let (client, server) = futures_util::join!(client, server);
     [client, server]
 }
