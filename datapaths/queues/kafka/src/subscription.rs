@@ -172,7 +172,7 @@ impl Subscription for KafkaSubscription {
         .await
     }
 
-    /// Leaves the group, so that others get its partitions at once. Where the client does not manage that in [`LEAVE_TIMEOUT`], they get
+    /// Leaves the group, so that others get its partitions at once. Where the client does not manage that in ten seconds, they get
     /// them when the session has timed out, and a warning says so.
     async fn close(&self) -> Result<(), Error> {
         let consumer = self.consumer.lock().take();
