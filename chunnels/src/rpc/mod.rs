@@ -62,7 +62,7 @@
 //! # Over TLS
 //!
 //! With the feature `tls`, the pass `FuseRpcAndTls` makes one Chunnel, `RpcWithTls`, of [`Rpc`] directly above `Tls`. It
-//! has their wire format, so peers may have them apart, and takes fewer instructions.
+//! has their wire format, so peers may have them apart, and writes calls that are made together straight into common records.
 
 mod chunnel;
 mod client;
