@@ -269,7 +269,7 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
 }
 
 /// Waits until as many messages were received in the epoch as were sent in it, or until nothing has come for the whole
-/// time-out while a call waited for it.
+/// time-out while a call looked for it. A Chunnel may hold messages for an application that does not ask for them.
 async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared: Arc<Shared<B>>, sent: u64) {
     let (mut before, mut waited) = (epochs.receiving.total(), Duration::ZERO);
     while before < sent {
@@ -277,7 +277,7 @@ async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared
         let received = epochs.receiving.total();
         if received != before {
             (before, waited) = (received, Duration::ZERO);
-        } else if shared.is_awaited() && !epochs.receiving.is_closed() {
+        } else if epochs.receiving.is_attended() && shared.is_awaited() && !epochs.receiving.is_closed() {
             waited += LOOK;
         }
         if waited >= shared.settings().drain_timeout {

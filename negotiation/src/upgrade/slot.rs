@@ -79,6 +79,14 @@ impl<E> Slot<E> {
         waiter.take()
     }
 
+    /// The task of the call that waits in the slot, if it has registered since the last time. It registers again if it is woken and
+    /// waits on.
+    pub(super) fn take_waiter(&self) -> Option<Waker> {
+        let mut waiter = lock(&self.waiter);
+        self.last_waiter.forget();
+        waiter.take()
+    }
+
     /// Ends the closing: calls may come and wait again.
     pub(super) fn reopen(&self) {
         let _waiter = lock(&self.waiter);

@@ -110,6 +110,15 @@ impl<E> Slots<E> {
         if self.empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
+    /// Whether a call that waits in a slot was polled since this was last asked, or may have been. Wakes such calls, so that
+    /// they are polled again: a task that is busy is not, and has not seen what is there for it.
+    pub(crate) fn is_attended(&self) -> bool {
+        let woken: Vec<_> = self.list.iter().filter_map(Slot::take_waiter).collect();
+        let is_attended = !woken.is_empty();
+        woken.into_iter().for_each(Waker::wake);
+        is_attended
+    }
+
     /// Closes if no call is in a slot. Returns whether it did.
     pub(crate) fn close_if_empty(&self) -> bool {
         let mut state = lock(&self.state);

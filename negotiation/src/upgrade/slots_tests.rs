@@ -77,6 +77,23 @@ fn a_call_that_waits_on_in_an_epoch_that_was_opened_again_is_asked_again() {
 }
 
 #[test]
+fn a_call_that_is_not_polled_again_does_not_attend() {
+    let slots = Slots::new(&Arc::new(1));
+    let (parked, waker) = task();
+    let slot = slots.first();
+    let guard = slot.acquire();
+    assert!(!slots.is_attended());
+    for times in 1..3 {
+        assert!(!slot.park(&Context::from_waker(&waker)));
+        assert!(slots.is_attended());
+        // Woken, and busy with something else.
+        assert!(!slots.is_attended());
+        assert_eq!(parked.0.load(Ordering::Relaxed), times);
+    }
+    drop(guard);
+}
+
+#[test]
 fn there_are_slots_for_any_number_of_calls_at_once() {
     let slots = Slots::new(&Arc::new(1));
     let context = Context::from_waker(Waker::noop());
