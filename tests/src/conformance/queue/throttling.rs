@@ -1,4 +1,4 @@
-//! Services that ask for patience.
+//! Services that throttle calls.
 
 use super::scene::{Scene, number};
 use super::{QueueSite, Throttled};
@@ -22,6 +22,8 @@ pub async fn throttling_is_met_with_pauses<Q: QueueSite>(site: &Q) {
     throttle(5);
     scene.succeeds("drain", receiver.drain()).await;
     assert_eq!(receiver.calls().unacknowledged, 0, "{:?}", receiver.calls());
+    // A receiver that had acknowledged before has made no call.
+    throttle(0);
     // For as long as they are repeated.
     let mut settings = site.settings();
     settings.retry_pause = Duration::from_millis(20);
