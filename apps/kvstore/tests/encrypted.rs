@@ -58,7 +58,7 @@ impl Store {
     async fn try_both(&self, encryption: Option<&Encryption>) -> [Result<String, Error>; 2] {
         let map = shard_map([Addr::from(self.shard.addr)]).unwrap();
         let messages = Serialize::<Message>::new();
-        let routed = make_stack!(ClientShard::new(map), messages);
+        let routed = make_stack!(ClientShard::new(map), messages.clone());
         let (router, shard) = (self.router.addr, self.shard.addr);
         let settings = Settings::default();
         match encryption {
