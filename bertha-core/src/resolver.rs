@@ -24,12 +24,12 @@ pub const MAX_ADDRESSES: usize = 64;
 /// }
 /// ```
 pub trait Resolver: Send + Sync {
-    /// The addresses of `name` in order of preference, at most [`MAX_ADDRESSES`] of them. Cancellation-safe. Whoever calls it sets
+    /// The addresses of `name` in order of preference, at most [`MAX_ADDRESSES`] of them. Cancellation-safe. The caller sets
     /// a time-out.
     ///
     /// # Errors
     /// * [`Invalid`](crate::ErrorKind::Invalid): no name of this resolver reads so.
-    /// * [`Unreachable`](crate::ErrorKind::Unreachable): the name has no address, or whoever knows it does not answer.
+    /// * [`Unreachable`](crate::ErrorKind::Unreachable): the name has no address, or its registry does not answer.
     fn resolve<'a>(&'a self, name: &'a Name) -> BoxFuture<'a, Result<Vec<Addr>, Error>>;
 }
 

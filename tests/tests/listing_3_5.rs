@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 /// More than a change takes, and than a service that delivers a message again: a call that waits for messages may take one to its grave.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIME_LIMIT: Duration = Duration::from_secs(90);
 
 const ACCOUNTS: u32 = 5;
 
@@ -64,7 +64,7 @@ async fn wait_for(what: &str, is_so: impl Fn() -> bool) {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    assert!(timeout(PATIENCE, wait).await.is_ok(), "{what}");
+    assert!(timeout(TIME_LIMIT, wait).await.is_ok(), "{what}");
 }
 
 fn uses<C: Connection>(connection: &MultiEndpoint<C>, chunnel: &str) -> bool {

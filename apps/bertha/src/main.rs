@@ -25,7 +25,7 @@ use std::process::ExitCode;
 async fn main() -> ExitCode {
     match Arguments::parse().execute().await {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
+        // The reader of the output has gone.
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // The program's one line to a person; it has no log.

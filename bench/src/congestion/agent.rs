@@ -22,7 +22,7 @@ const WINDOW: u32 = 4;
 const P95: Budget = Budget::AtMost(30.0);
 
 /// The time after which an agent counts as lost.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Measures.
 ///
@@ -70,7 +70,7 @@ fn round_trip(control: &mut dyn CongestionControl) -> Result<f64, Error> {
     acknowledge(control, 1_352, Duration::ZERO);
     while control.window() == before {
         acknowledge(control, 0, begin.elapsed());
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIME_LIMIT {
             return Err(Error::new(ErrorKind::Stalled, "an agent does not answer"));
         }
         // With one core, the agent needs it.

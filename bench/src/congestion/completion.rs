@@ -22,7 +22,7 @@ const CONNECTIONS: usize = 50;
 const LOAD: f64 = 0.5;
 
 /// The longest time after the last arrival until all are complete.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// The agent's times against the datapath's.
 const MEDIAN: Budget = Budget::AtMost(1.05);
@@ -80,7 +80,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let controls = [Control::NewReno, Control::CcpNewReno];
     let complete = |control: Control| {
         let last = arrivals.last().map_or(Duration::ZERO, |last| last.at);
-        let mut sim = simulation(1, last + PATIENCE);
+        let mut sim = simulation(1, last + TIME_LIMIT);
         let network = sim.network().clone();
         let started = control.start()?;
         sim.run(completions(network, started.stack(), &path, &arrivals))

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The time for anything that a program should do.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Whether the program is there; says so if not.
 pub(crate) fn is_there(program: &str, version: &str) -> bool {
@@ -56,7 +56,7 @@ impl OpenSsl {
 
     /// Waits until it has written this text.
     pub(crate) fn says(&self, text: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIME_LIMIT;
         while !self.has_said(text) {
             let said = String::from_utf8_lossy(&self.said.lock().unwrap()).into_owned();
             assert!(Instant::now() < deadline, "openssl did not say {text:?}, but {said}");

@@ -14,7 +14,7 @@ const BURST_MESSAGES: usize = 64;
 
 /// How often the server is asked for its report, and how long an answer may take.
 const ATTEMPTS: u64 = 20;
-const PATIENCE: Duration = Duration::from_millis(250);
+const TIME_LIMIT: Duration = Duration::from_millis(250);
 
 /// The longest time for what the stack still holds at the end.
 const DRAINING: Duration = Duration::from_secs(30);
@@ -70,7 +70,7 @@ pub(super) async fn run(
     sent: &Sent,
 ) -> Result<Outcome, Error> {
     let (tell, mut told) = watch::channel(None);
-    // Whoever sends receives too, since layers below see the peer's messages in no other way.
+    // The sender receives too, since layers below see the peer's messages in no other way.
     let receiving = async {
         loop {
             match connection.recv().await {
@@ -150,7 +150,7 @@ async fn ask(
             Err(error) if !goes_on(&error) => return Err(error),
             _ => {}
         }
-        if timeout(PATIENCE, told.changed()).await.is_ok() {
+        if timeout(TIME_LIMIT, told.changed()).await.is_ok() {
             break;
         }
     }
