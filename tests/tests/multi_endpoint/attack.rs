@@ -121,7 +121,12 @@ fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
     if proof.len() > 4 && dice.roll(4) > 0 {
         invented.truncate(invented.len() - 4);
         invented[HEADER] |= 0x80;
+        let number = invented.len();
         invented.extend(proof);
+        // And a number that was not taken yet, so that nothing but the MAC is wrong.
+        if dice.roll(2) > 0 {
+            invented[number + 2] ^= 1 + dice.roll(255) as u8;
+        }
         let end = invented.len() - 4;
         let check = crc32fast::hash(&invented[..end]);
         invented[end..].copy_from_slice(&check.to_le_bytes());
