@@ -43,7 +43,7 @@ pub struct Settings {
     /// handed over all messages; else it fails with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
     pub close_timeout: Duration,
     /// The time that a change of stacks waits for messages that were sent before it and don't arrive, after the last one that
-    /// did. Only a base that loses messages, or a `send` that was cancelled, makes it wait so long.
+    /// did, as long as the application receives. Only a base that loses messages, or a `send` that was cancelled, makes it wait so long.
     pub drain_timeout: Duration,
     /// The proof that this end gives of itself, and the proof that it asks of the other.
     pub credentials: Credentials,
