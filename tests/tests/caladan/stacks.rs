@@ -2,7 +2,7 @@
 
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
-use bertha_chunnels::{Bincode, Fault, Postcard, Reliable, Serialize};
+use bertha_chunnels::{Bincode, Fault, Ordered, Postcard, Reliable, Serialize};
 use bertha_core::{Addr, Connection, Datapath, Runtime, make_stack, select};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp};
 use bertha_negotiation::{EarlyCache, Negotiate, Pick, Runs, Settings, ZeroRtt};
@@ -74,7 +74,7 @@ async fn changing() {
     const COUNT: u64 = 5000;
     let stack = || {
         let codec = select!(Serialize::<u64, Bincode>::new(), Serialize::<u64, Postcard>::new());
-        make_stack!(codec, Reliable::new()).upgradable()
+        make_stack!(codec, Ordered::new(), Reliable::new()).upgradable()
     };
     let mut incoming = stack().listen(Caladan::new(), on()).await.unwrap();
     let to = incoming.local_addr();
