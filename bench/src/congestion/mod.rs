@@ -5,6 +5,7 @@
 //! datapath, this has Bertha's own controls.
 
 mod agent;
+mod aggregation;
 mod bbr;
 mod compiled;
 mod completion;
@@ -25,7 +26,7 @@ use clap::Args;
 /// What is measured.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.11 or sharing
+    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.10, 4.11 or sharing
     #[arg(long)]
     only: Option<String>,
 }
@@ -38,7 +39,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("congestion");
     let is_wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
     type Part = fn(&mut Report, Effort) -> Result<(), Error>;
-    let parts: [(&str, Part); 9] = [
+    let parts: [(&str, Part); 10] = [
         ("4.2", bbr::run),
         ("4.3", |report, _| slow_start::run(report)),
         ("4.5", fidelity::run),
@@ -46,6 +47,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("4.7", agent::run),
         ("4.8", many::run),
         ("4.9", incast::run),
+        ("4.10", |report, _| aggregation::run(report)),
         ("4.11", |report, _| copa::run(report)),
         ("sharing", sharing::run),
     ];

@@ -1,6 +1,7 @@
 //! The traits of an algorithm.
 
 use super::{Ack, Flow};
+use bertha_core::Addr;
 use std::fmt;
 
 /// The congestion control of one flow: a state machine from signals to window and rate.
@@ -38,6 +39,12 @@ pub trait CongestionControl: fmt::Debug + Send + 'static {
 pub trait Algorithm: fmt::Debug + Send + Sync + 'static {
     /// The state of a flow whose packets have at most `packet` bytes.
     fn start(&self, packet: u64) -> Box<dyn CongestionControl>;
+
+    /// The state of a flow between these addresses, of this end and of the peer. Only algorithms that control several flows together
+    /// need them; for all others it is [`start`](Self::start).
+    fn start_between(&self, packet: u64, _local: &Addr, _peer: &Addr) -> Box<dyn CongestionControl> {
+        self.start(packet)
+    }
 }
 
 /// The initial window of a flow, in bytes: ten packets, within the limits of RFC 9002, section 7.2.

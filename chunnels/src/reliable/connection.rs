@@ -42,7 +42,8 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let below = base.reserved();
         base.reserve(OVERHEAD);
         let max = inner.mtu().saturating_sub(below);
-        let mut machine = Machine::new(settings, algorithm, check, max, base.runtime().random());
+        let control = |packet| algorithm.start_between(packet, &base.local_addr(), &base.peer_addr());
+        let mut machine = Machine::new(settings, control, check, max, base.runtime().random());
         machine.damaged = damaged;
         let shared = Arc::new(Shared::new(inner, machine, below));
         let ended = shared.clone();

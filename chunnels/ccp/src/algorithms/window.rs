@@ -26,6 +26,32 @@ pub(super) fn programs() -> HashMap<&'static str, String> {
     HashMap::from([(NAME, PROGRAM.to_owned())])
 }
 
+/// Begins the program with a window in bytes.
+pub(super) fn begin<I: Ipc>(handle: &mut Handle<I>, window: u32) {
+    handle.begin(NAME, &[("Cwnd", window)]);
+}
+
+/// A report of the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) round: Round,
+    /// Packets that were lost.
+    pub(super) lost: u64,
+    /// Whether all was lost for long: 1 or 0.
+    pub(super) timeout: u64,
+}
+
+/// Reads a report, in packets of `packet` bytes.
+pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64) -> Option<Measured> {
+    let field = |name| handle.field(report, name);
+    let round = Round {
+        acked: field("Report.acked")? as f64 / packet,
+        rtt: Duration::from_micros(field("Report.minrtt")?),
+        now: Duration::from_micros(field("Report.now")?),
+    };
+    Some(Measured { round, lost: field("Report.lost")?, timeout: field("Report.timeout")? })
+}
+
 /// What happened in a round trip, or until a loss.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
@@ -78,25 +104,17 @@ impl<I: Ipc> WindowFlow<I> {
     ) -> Self {
         let packet = f64::from(info.mss.max(1));
         let mut handle = Handle::new(datapath);
-        handle.begin(NAME, &[("Cwnd", info.init_cwnd)]);
+        begin(&mut handle, info.init_cwnd);
         let window = start(f64::from(info.init_cwnd) / packet);
         Self { handle, window, packet, recovery_until: Duration::ZERO }
-    }
-
-    fn round(&self, report: &Report) -> Option<(Round, u64, u64)> {
-        let field = |name| self.handle.field(report, name);
-        let round = Round {
-            acked: field("Report.acked")? as f64 / self.packet,
-            rtt: Duration::from_micros(field("Report.minrtt")?),
-            now: Duration::from_micros(field("Report.now")?),
-        };
-        Some((round, field("Report.lost")?, field("Report.timeout")?))
     }
 }
 
 impl<I: Ipc> Flow for WindowFlow<I> {
     fn on_report(&mut self, _: u32, report: Report) {
-        let Some((round, lost, timeout)) = self.round(&report) else { return };
+        let Some(Measured { round, lost, timeout }) = measured(&self.handle, &report, self.packet) else {
+            return;
+        };
         let is_recovering = round.now < self.recovery_until;
         if timeout > 0 {
             self.window.on_timeout();

@@ -10,7 +10,7 @@ use crate::connect;
 use crate::datapath::Datapath;
 use crate::message::{AlgorithmName, Malformed};
 use bertha_chunnels::congestion::{Algorithm, CongestionControl};
-use bertha_core::Error;
+use bertha_core::{Addr, Error};
 use flow_control::FlowControl;
 use std::path::Path;
 use std::sync::Arc;
@@ -97,6 +97,10 @@ impl Ccp {
 
 impl Algorithm for Ccp {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet))
+        self.start_between(packet, &Addr::Unnamed, &Addr::Unnamed)
+    }
+
+    fn start_between(&self, packet: u64, local: &Addr, peer: &Addr) -> Box<dyn CongestionControl> {
+        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet, local, peer))
     }
 }
