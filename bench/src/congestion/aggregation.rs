@@ -49,10 +49,8 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
             Control::CcpShared => report.bounded(name_of, mean(&joining), "s", JOINS),
             _ => report.figure(name_of, mean(&joining), "s"),
         }
-        let series = (0..FLOWS as usize).map(|flow| Series {
-            label: format!("flow {}", flow + 1),
-            points: windows(&history, flow),
-        });
+        let series = (0..FLOWS as usize)
+            .map(|flow| Series { label: format!("flow {}", flow + 1), points: windows(&history, flow) });
         panels.push(Panel { name, series: series.collect(), mark: None });
     }
     let title = "Five flows of 20 s: 48 Mbit/s, 40 ms (thesis, figure 4.10)";

@@ -61,7 +61,10 @@ fn a_flow_that_joins_has_its_part_at_once_and_returns_it() {
     let agent = Agent::of(NewReno);
     let seen = run(&path, &senders(&agent), 30, 4);
     let (first, second) = (seen.windows[0][105], seen.windows[1][105]);
-    assert!(second < 0.7 * first || seen.dropped[119] - seen.dropped[100] > 10, "{first} and {second} packets");
+    assert!(
+        second < 0.7 * first || seen.dropped[119] - seen.dropped[100] > 10,
+        "{first} and {second} packets"
+    );
 }
 
 #[test]

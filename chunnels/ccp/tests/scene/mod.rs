@@ -117,7 +117,9 @@ async fn observe(network: Network, senders: Vec<Sender>, seconds: u64) -> Seen {
             let end = sender.end.saturating_sub(sender.start);
             let sending = async {
                 match sender.traffic {
-                    Traffic::Bulk(stack) => bulk(&network, &stack, sender.host, number, address, &counts).await,
+                    Traffic::Bulk(stack) => {
+                        bulk(&network, &stack, sender.host, number, address, &counts).await
+                    }
                     Traffic::Idle(stack) => {
                         let _open = connect(&network, &stack, sender.host, number, address).await;
                         std::future::pending().await
@@ -185,14 +187,7 @@ async fn connect(
     client
 }
 
-async fn bulk(
-    network: &Network,
-    stack: &Reliable,
-    from: u8,
-    number: usize,
-    address: Addr,
-    counts: &Counts,
-) {
+async fn bulk(network: &Network, stack: &Reliable, from: u8, number: usize, address: Addr, counts: &Counts) {
     let client = connect(network, stack, from, number, address).await;
     loop {
         client.send(Buf::new(MESSAGE, 0).unwrap()).await.unwrap();

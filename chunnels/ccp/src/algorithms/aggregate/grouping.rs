@@ -51,9 +51,8 @@ mod tests {
     #[test]
     fn flows_are_grouped_by_what_they_have_in_common() {
         let flows = [flow(1, 1, 1, 7), flow(2, 1, 2, 7), flow(3, 1, 3, 8), flow(4, 2, 1, 7)];
-        let with_first = |grouping: Grouping| {
-            flows.each_ref().map(|flow| grouping.key(flow) == grouping.key(&flows[0]))
-        };
+        let with_first =
+            |grouping: Grouping| flows.each_ref().map(|flow| grouping.key(flow) == grouping.key(&flows[0]));
         assert_eq!(with_first(Grouping::Host), [true, true, true, false]);
         assert_eq!(with_first(Grouping::Pair), [true, true, false, false]);
         assert_eq!(with_first(Grouping::Tuple), [true, false, false, false]);

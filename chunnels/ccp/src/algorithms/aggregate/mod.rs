@@ -133,7 +133,9 @@ impl<A: AggregateAlg<I>, I: Ipc> CongAlg<I> for Aggregated<A, I> {
 
 impl<A: AggregateAlg<I>, I: Ipc> fmt::Debug for Aggregated<A, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Aggregated").field("aggregates", &self.aggregates.borrow().len()).finish_non_exhaustive()
+        f.debug_struct("Aggregated")
+            .field("aggregates", &self.aggregates.borrow().len())
+            .finish_non_exhaustive()
     }
 }
 

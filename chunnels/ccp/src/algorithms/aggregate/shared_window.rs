@@ -145,7 +145,10 @@ impl<I: Ipc> Aggregate<I> for SharedWindowAggregate<I> {
         self.flows.push(Member { number, handle, clock: None, heard: self.now, rtt: Duration::ZERO });
         // It counts from now on: the others leave it its part.
         let part = self.part();
-        self.flows.iter_mut().filter(|it| it.number == number).for_each(|it| window::begin(&mut it.handle, part));
+        self.flows
+            .iter_mut()
+            .filter(|it| it.number == number)
+            .for_each(|it| window::begin(&mut it.handle, part));
         self.apportion();
     }
 

@@ -19,7 +19,11 @@ pub(super) const DEPTH: f64 = HEIGHT * UP / (1.0 - UP);
 /// The deviation from the mean rate at `now`, as a share of the capacity: half a sine up, then a longer and flatter one down.
 pub(super) fn pulse(now: Duration) -> f64 {
     let phase = (now.as_secs_f64() * FREQUENCY).fract();
-    if phase < UP { HEIGHT * (PI * phase / UP).sin() } else { -DEPTH * (PI * (phase - UP) / (1.0 - UP)).sin() }
+    if phase < UP {
+        HEIGHT * (PI * phase / UP).sin()
+    } else {
+        -DEPTH * (PI * (phase - UP) / (1.0 - UP)).sin()
+    }
 }
 
 /// The bytes that a pulse adds before it takes them away, for a capacity in bytes per second.
