@@ -100,7 +100,9 @@ impl Started {
     }
 
     /// The algorithm is made on the agent's thread, which some never leave.
-    fn with_agent<A: CongAlg<AgentEnd>>(make: impl FnOnce() -> A + Send + 'static) -> Result<Self, Error> {
+    fn with_agent<A: CongAlg<AgentEnd> + 'static>(
+        make: impl FnOnce() -> A + Send + 'static,
+    ) -> Result<Self, Error> {
         let (ccp, end) = Ccp::in_process(Pace::Lockstep);
         let goes_on = Arc::new(AtomicBool::new(true));
         let seen = goes_on.clone();

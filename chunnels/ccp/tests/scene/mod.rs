@@ -222,7 +222,7 @@ impl Agent {
     }
 
     /// One whose algorithm is made on its own thread.
-    fn made_by<A: CongAlg<AgentEnd>>(make: impl FnOnce() -> A + Send + 'static) -> Self {
+    fn made_by<A: CongAlg<AgentEnd> + 'static>(make: impl FnOnce() -> A + Send + 'static) -> Self {
         let (ccp, end) = Ccp::in_process(Pace::Lockstep);
         let goes_on = Arc::new(AtomicBool::new(true));
         let seen = goes_on.clone();

@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn traffic_that_gives_way_to_pulses_is_elastic() {
-        for (seed, strength) in (0..20).flat_map(|seed| [0.25, 0.5, 1.0].map(|strength| (seed, strength))) {
+        for (seed, strength) in (0..20).flat_map(|seed| [0.5, 0.75, 1.0].map(|strength| (seed, strength))) {
             let mut noise = poisson(0.1, seed);
             let verdict = judge(
                 |now| {

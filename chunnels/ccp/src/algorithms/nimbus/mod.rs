@@ -49,6 +49,9 @@ const TARGET: Duration = Duration::from_micros(12_500);
 const SPARE: f64 = 0.8;
 const DISTANCE: f64 = 0.5;
 
+/// The packets by which a window is larger than what the rate fills, so that rounding holds nothing up.
+const SLACK: f64 = 4.0;
+
 /// The time between two looks at the spectrum, and the weight of each against those before: about a second counts.
 const LOOK: Duration = Duration::from_millis(100);
 const WEIGHT: f64 = 0.1;
@@ -234,12 +237,13 @@ impl<I: Ipc> NimbusFlow<I> {
         let mean = mean.max(pulse::DEPTH * self.capacity);
         let rate = mean + pulse::pulse(round.now) * self.capacity;
         let rate = rate.max(self.packet / seconds);
-        // Only competition is bound by its window; delay control sees the queue by itself, and must not be held by an old one.
+        // Delay control is held by its rate alone. Competition is held by its window too, which cuts the pulses' tops: with them, it would
+        // lose more than the flows beside it, and they show without.
         let in_flight = match self.mode {
-            Mode::DelayControl => 2.0 * mean * seconds,
+            Mode::DelayControl => 2.0 * (mean * seconds + pulse::swing(self.capacity)),
             _ => mean * seconds,
         };
-        let window = in_flight + pulse::swing(self.capacity) + 4.0 * self.packet;
+        let window = in_flight + SLACK * self.packet;
         self.handle.set(&[("Rate", register(rate)), ("Cwnd", register(window))]);
     }
 }
