@@ -96,6 +96,11 @@ impl Window for State {
         }
     }
 
+    /// The time must not count as growth (RFC 9438, section 5.8).
+    fn on_unused(&mut self) {
+        self.epoch = None;
+    }
+
     fn on_loss(&mut self, _: &Round) {
         self.reduce();
         self.packets = self.threshold;

@@ -7,15 +7,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Counts what a round trip acknowledged, and reports it; losses at once.
+/// Counts what a round trip acknowledged, and reports it; losses at once. In flight is what was before each acknowledgement.
 const PROGRAM: &str = "
-    (def (Report (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (now 0)))
+    (def (Report
+        (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (now 0) (volatile inflight 0)))
     (when true
         (:= Report.acked (+ Report.acked (+ Ack.bytes_acked Ack.bytes_misordered)))
         (:= Report.lost (+ Report.lost Ack.lost_pkts_sample))
         (:= Report.timeout (if Flow.was_timeout 1))
         (:= Report.minrtt (min Report.minrtt Flow.rtt_sample_us))
         (:= Report.now Ack.now)
+        (:= Report.inflight (max Report.inflight (+ Flow.bytes_in_flight (+ Ack.bytes_acked Ack.bytes_misordered))))
         (fallthrough))
     (when (|| (> Ack.lost_pkts_sample 0) (> Micros Flow.rtt_sample_us)) (report) (:= Micros 0))";
 
@@ -39,6 +41,14 @@ pub(super) struct Measured {
     pub(super) lost: u64,
     /// Whether all was lost for long: 1 or 0.
     pub(super) timeout: u64,
+    /// The most packets that were in flight.
+    pub(super) in_flight: f64,
+}
+
+/// Whether so many packets in flight use a window. One that is not used says nothing of the path, and must not grow (RFC 9002, section
+/// 7.8). Paced packets fill it not quite.
+pub(super) fn is_used(window: f64, in_flight: f64) -> bool {
+    in_flight + 2.0 >= 0.9 * window
 }
 
 /// Reads a report, in packets of `packet` bytes.
@@ -49,7 +59,8 @@ pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64)
         rtt: Duration::from_micros(field("Report.minrtt")?),
         now: Duration::from_micros(field("Report.now")?),
     };
-    Some(Measured { round, lost: field("Report.lost")?, timeout: field("Report.timeout")? })
+    let in_flight = field("Report.inflight")? as f64 / packet;
+    Some(Measured { round, lost: field("Report.lost")?, timeout: field("Report.timeout")?, in_flight })
 }
 
 /// What happened in a round trip, or until a loss.
@@ -65,8 +76,11 @@ pub(super) struct Round {
 
 /// A window in packets.
 pub(super) trait Window: Send + 'static {
-    /// Nothing was lost.
+    /// Nothing was lost, and the window was used.
     fn on_round(&mut self, round: &Round);
+
+    /// Nothing was lost, and the window was not used.
+    fn on_unused(&mut self) {}
 
     /// Something was lost: once per round trip.
     fn on_loss(&mut self, round: &Round);
@@ -88,6 +102,8 @@ pub struct WindowFlow<I: Ipc> {
     packet: f64,
     /// The end of the round trip in which losses count as one.
     recovery_until: Duration,
+    /// The time of the last report.
+    reported: Duration,
 }
 
 impl<I: Ipc> fmt::Debug for WindowFlow<I> {
@@ -106,24 +122,29 @@ impl<I: Ipc> WindowFlow<I> {
         let mut handle = Handle::new(datapath);
         begin(&mut handle, info.init_cwnd);
         let window = start(f64::from(info.init_cwnd) / packet);
-        Self { handle, window, packet, recovery_until: Duration::ZERO }
+        Self { handle, window, packet, recovery_until: Duration::ZERO, reported: Duration::ZERO }
     }
 }
 
 impl<I: Ipc> Flow for WindowFlow<I> {
     fn on_report(&mut self, _: u32, report: Report) {
-        let Some(Measured { round, lost, timeout }) = measured(&self.handle, &report, self.packet) else {
-            return;
-        };
+        let Some(measured) = measured(&self.handle, &report, self.packet) else { return };
+        let Measured { round, lost, timeout, in_flight } = measured;
         let is_recovering = round.now < self.recovery_until;
         if timeout > 0 {
             self.window.on_timeout();
         } else if lost > 0 && !is_recovering {
             self.window.on_loss(&round);
             self.recovery_until = round.now + round.rtt;
-        } else if lost == 0 && !is_recovering {
-            self.window.on_round(&round);
+        } else if lost == 0 && self.reported >= self.recovery_until {
+            // What was sent before the reduction does not count.
+            if is_used(self.window.packets(), in_flight) {
+                self.window.on_round(&round);
+            } else {
+                self.window.on_unused();
+            }
         }
+        self.reported = round.now;
         let packets = self.window.packets().max(MIN);
         self.handle.set(&[("Cwnd", register(packets * self.packet))]);
     }

@@ -102,8 +102,9 @@ impl Sum {
         Self { start, acked: 0.0, rtt: Duration::MAX }
     }
 
-    fn add(&mut self, round: &Round) {
-        self.acked += round.acked;
+    /// Adds a report of a flow, whose bytes let the window grow if it used its part.
+    fn add(&mut self, round: &Round, is_used: bool) {
+        self.acked += if is_used { round.acked } else { 0.0 };
         self.rtt = self.rtt.min(round.rtt);
     }
 }
@@ -162,7 +163,7 @@ impl<I: Ipc> Aggregate<I> for SharedWindowAggregate<I> {
         // A peer of one flow that is gone says nothing of the path of the others.
         let is_timeout = measured.timeout > 0 && self.active() == 1;
         let is_lost = measured.lost > 0 || measured.timeout > 0;
-        self.round.add(&round);
+        self.round.add(&round, window::is_used(f64::from(before) / self.packet, measured.in_flight));
         if is_timeout {
             self.window.on_timeout();
         } else if is_recovering {
