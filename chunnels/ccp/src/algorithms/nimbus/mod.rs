@@ -21,13 +21,16 @@ use std::time::Duration;
 ///
 /// The highest rate at which packets were received counts as the capacity of the path for as long as the flow lasts, so a path that
 /// becomes slower for good is taken for one with cross traffic. Several flows of Nimbus on one path pulse without regard to each other.
-/// Round trips, queue included, have to be shorter than a fifth of a second, over which pulses average out.
+/// Round trips, queue included, have to be shorter than a fifth of a second, over which pulses average out, and the buffer has to hold more
+/// than the 12.5 ms that delay control aims at, which does not react to losses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nimbus;
 
 /// Reports each hundredth of a second, and losses at once.
 const PROGRAM: &str = "
-    (def (Report (volatile acked 0) (volatile lost 0) (volatile timeout 0) (rtt +infinity) (sending 0) (receiving 0) (now 0)))
+    (def (Report
+        (volatile acked 0) (volatile lost 0) (volatile timeout 0) (rtt +infinity) (sending 0) (receiving 0) (now 0)
+        (volatile inflight 0)))
     (when true
         (:= Report.acked (+ Report.acked (+ Ack.bytes_acked Ack.bytes_misordered)))
         (:= Report.lost (+ Report.lost Ack.lost_pkts_sample))
@@ -36,6 +39,7 @@ const PROGRAM: &str = "
         (:= Report.sending (if (> Flow.rate_outgoing 0) Flow.rate_outgoing))
         (:= Report.receiving (if (> Flow.rate_incoming 0) Flow.rate_incoming))
         (:= Report.now Ack.now)
+        (:= Report.inflight (max Report.inflight (+ Flow.bytes_in_flight (+ Ack.bytes_acked Ack.bytes_misordered))))
         (fallthrough))
     (when (|| (> Ack.lost_pkts_sample 0) (> Micros 10000)) (report) (:= Micros 0))";
 
@@ -48,6 +52,10 @@ const TARGET: Duration = Duration::from_micros(12_500);
 /// The weights of spare capacity and of the distance from [`TARGET`] in delay control.
 const SPARE: f64 = 0.8;
 const DISTANCE: f64 = 0.5;
+
+/// The highest rate of delay control, as a share of the capacity: where round trips are short, a report comes late for them, and the
+/// distance is large.
+const HIGHEST: f64 = 1.2;
 
 /// The packets by which a window is larger than what the rate fills, so that rounding holds nothing up.
 const SLACK: f64 = 4.0;
@@ -131,6 +139,8 @@ struct Measured {
     rates: Rates,
     lost: u64,
     timeout: u64,
+    /// The most packets that were in flight.
+    in_flight: f64,
 }
 
 impl<I: Ipc> fmt::Debug for NimbusFlow<I> {
@@ -153,20 +163,25 @@ impl<I: Ipc> NimbusFlow<I> {
         };
         let (sending, receiving) = (field("Report.sending")? as f64, field("Report.receiving")? as f64);
         let (lost, timeout) = (field("Report.lost")?, field("Report.timeout")?);
-        Some(Measured { round, rates: Rates { sending, receiving }, lost, timeout })
+        let in_flight = field("Report.inflight")? as f64 / self.packet;
+        Some(Measured { round, rates: Rates { sending, receiving }, lost, timeout, in_flight })
     }
 
     /// Lets the window follow CUBIC.
     fn compete(&mut self, measured: &Measured) {
         let round = &measured.round;
         let is_recovering = round.now < self.recovery_until;
+        // Pulses, and a report that is shorter than a round trip, leave some of a window empty that is used.
+        let is_used = 2.0 * measured.in_flight >= self.cubic.packets();
         if measured.timeout > 0 {
             self.cubic.on_timeout();
         } else if measured.lost > 0 && !is_recovering {
             self.cubic.on_loss(round);
             self.recovery_until = round.now + round.rtt;
-        } else if measured.lost == 0 && !is_recovering {
+        } else if measured.lost == 0 && !is_recovering && is_used {
             self.cubic.on_round(round);
+        } else if !is_used {
+            self.cubic.on_unused();
         }
     }
 
@@ -176,7 +191,8 @@ impl<I: Ipc> NimbusFlow<I> {
         let spare = self.capacity - rates.cross(self.capacity) - rates.sending;
         let target = self.shortest + TARGET;
         let distance = (target.as_secs_f64() - round.rtt.as_secs_f64()) / round.rtt.as_secs_f64();
-        rates.sending + SPARE * spare + DISTANCE * self.capacity * distance
+        let rate = rates.sending + SPARE * spare + DISTANCE * self.capacity * distance;
+        rate.min(HIGHEST * self.capacity)
     }
 
     fn enter(&mut self, mode: Mode, now: Duration) {
