@@ -22,7 +22,7 @@ use crate::harness::Effort;
 use crate::report::Report;
 use clap::Args;
 
-/// What is measured.
+/// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.11 or sharing

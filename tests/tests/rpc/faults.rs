@@ -37,7 +37,7 @@ fn below(runtime: &SimRuntime, bound: u64) -> u64 {
     runtime.random() % bound
 }
 
-/// What the caller of a number has seen.
+/// The outcome for the caller of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Answered,

@@ -36,7 +36,7 @@ struct Table {
     last_flow: u32,
 }
 
-/// What an agent reaches of a flow.
+/// The part of a flow that an agent reaches.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     /// Locked for each acknowledgement, and for each message of the agent; never while anything is sent.

@@ -41,7 +41,7 @@ struct Streaming<'a, R> {
     granted: u32,
 }
 
-/// What a future has come to.
+/// The state of a future.
 pub(super) enum Progress<R> {
     Response(R),
     Part { index: u32, response: R },

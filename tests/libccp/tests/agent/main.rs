@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const PACKET: u32 = 1_352;
 
-/// What ten packets lead to: as initial windows are.
+/// The window of ten packets, as initial windows are.
 const INITIAL: u32 = 13_520;
 
 /// The acknowledgements: all alike, but for losses now and then. A round trip is a microsecond, so that each ends one.
