@@ -2,14 +2,14 @@
 //! connections: more than a server keeps for an address.
 
 use crate::early_scene::{known, over};
-use crate::scene::{A, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
+use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
-use bertha_core::{Buf, Connection, Runtime, make_stack};
+use bertha_core::{Buf, Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
 use bertha_negotiation::wire::{self, Kind};
 use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Settings, SharedKey, ZeroRtt};
 use bertha_tests::with_seeds;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -89,7 +89,7 @@ async fn echo_over(network: &Network, connection: &impl Connection<Data = Buf>) 
     let echo = loop {
         connection.send(bytes(b"hello")).await.unwrap();
         let late = pin!(network.runtime().sleep(Duration::from_millis(50)));
-        if let Either::Left((echo, _)) = select(pin!(connection.recv()), late).await {
+        if let Either::Left((echo, _)) = first_of(pin!(connection.recv()), late).await {
             break echo.unwrap();
         }
     };
@@ -193,7 +193,7 @@ fn nor_one_that_has_restarted_and_sends_early() {
     with_seeds(20, |seed| {
         simulate(seed, async |network: Network| {
             let [at_client, at_server] = with_tickets(shared());
-            let stack = over!(A);
+            let stack = over!(select!(A, B));
             let (cache, history) = known(&network, stack.clone(), [at_client.clone(), at_server]).await;
             let recorded = recorder(&network);
             let from = || client(&network).from_port(PORT);
@@ -217,7 +217,7 @@ fn nor_one_that_has_restarted_and_sends_early() {
             let connection = connecting.settings(at_client).await.unwrap();
             connection.send("early".into()).await.unwrap();
             let late = pin!(network.runtime().sleep(Duration::from_secs(2)));
-            match select(pin!(connection.recv()), late).await {
+            match first_of(pin!(connection.recv()), late).await {
                 Either::Left((echo, _)) => assert_eq!(echo.unwrap(), "early", "seed {seed}"),
                 Either::Right(_) => panic!("seed {seed}: no echo"),
             }
