@@ -114,6 +114,7 @@ fn connects(seed: u64, [at_client, at_server]: [Settings; 2], link: Link) {
     simulate(seed, async |network: Network| {
         network.set_link(link);
         let offers = recorded(&network, &at_client, at_server).await;
+        at_any_moment(&network, seed).await;
         play_back(&network, offers);
         for _ in 0..2 {
             echoes(&network, &at_client, Duration::from_secs(2)).await;
@@ -128,9 +129,15 @@ fn connects_again(seed: u64, [at_client, at_server]: [Settings; 2], link: Link) 
         network.set_link(link);
         let offers = recorded(&network, &at_client, at_server).await;
         leave_behind(&network, &at_client).await;
+        at_any_moment(&network, seed).await;
         play_back(&network, offers);
         echoes(&network, &at_client, Duration::from_secs(2)).await;
     });
+}
+
+/// Another one of a second for each seed.
+async fn at_any_moment(network: &Network, seed: u64) {
+    network.runtime().sleep(Duration::from_millis(seed % 20 * 50)).await;
 }
 
 /// Leaves a connection at the server whose client has restarted.
