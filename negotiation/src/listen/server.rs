@@ -176,11 +176,12 @@ where
         let now = base.base().runtime().now();
         let fresh = FreshByOffer::default();
         let random = || base.base().runtime().random();
-        let admitted = match self.decide(now, &base, (&message, false), |hash| fresh.of(hash, random)).await {
-            Ok(Some(admitted)) => admitted,
-            Ok(None) => return Outcome::Nothing,
-            Err((id, error)) => return Outcome::Refused { id, error },
-        };
+        let admitted =
+            match self.decide(now, &base, (&message, false), |hash| fresh.of(hash, now, random)).await {
+                Ok(Some(admitted)) => admitted,
+                Ok(None) => return Outcome::Nothing,
+                Err((id, error)) => return Outcome::Refused { id, error },
+            };
         let has_to_answer = admitted.may_wait();
         let Admitted { accepted, mut credit, is_on_its_word } = admitted;
         if !has_to_answer {

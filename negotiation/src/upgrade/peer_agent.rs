@@ -268,17 +268,23 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
     }
 }
 
+/// The longest pause before it is seen that the application receives again.
+const LONGEST_LOOK: Duration = Duration::from_millis(16);
+
 /// Waits until as many messages were received in the epoch as were sent in it, or until nothing has come for the whole
 /// time-out while a call looked for it. A Chunnel may hold messages for an application that does not ask for them.
 async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared: Arc<Shared<B>>, sent: u64) {
-    let (mut before, mut waited) = (epochs.receiving.total(), Duration::ZERO);
+    let (mut before, mut waited, mut pause) = (epochs.receiving.total(), Duration::ZERO, LOOK);
     while before < sent {
-        sleep(Shared::base(&shared).runtime(), LOOK).await;
+        sleep(Shared::base(&shared).runtime(), pause).await;
         let received = epochs.receiving.total();
         if received != before {
-            (before, waited) = (received, Duration::ZERO);
+            (before, waited, pause) = (received, Duration::ZERO, LOOK);
         } else if epochs.receiving.is_attended() && shared.is_awaited() && !epochs.receiving.is_closed() {
-            waited += LOOK;
+            (waited, pause) = (waited + LOOK, LOOK);
+        } else {
+            // It may not receive for long. To be woken by its calls would cost each of them something.
+            pause = (pause * 2).min(LONGEST_LOOK);
         }
         if waited >= shared.settings().drain_timeout {
             tracing::debug!(received, sent, "messages before a change of stacks are missing");
