@@ -47,11 +47,12 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         inner.base().reserve(HEADER);
+        let dropped = context.counts_drops("ReceiverOrdered", "repeated, late or malformed");
         let sender = inner.base().runtime().random();
-        let arrivals = Mutex::new(Arrivals::new(self.limits));
+        let arrivals = Mutex::new(Arrivals::new(self.limits, dropped));
         Ok(ReceiverOrderedConnection {
             inner,
             sender,
@@ -132,7 +133,7 @@ impl<Inner: Connection<Data = Buf>> Reorders for ReceiverOrderedConnection<Inner
                     self.ready.notify_waiters();
                 }
             }
-            _ => arrivals.dropped += 1,
+            _ => arrivals.dropped.add(1),
         }
     }
 }
