@@ -4,7 +4,7 @@ use crate::handshake::Agreement;
 use bertha_core::{Base, Error};
 use std::fmt;
 use std::sync::Arc;
-use tracing::field::{Empty, debug, display};
+use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
 /// A client's: from the resolution of the name to the built stack.

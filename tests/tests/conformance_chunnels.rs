@@ -257,7 +257,8 @@ fn messages_of_calls() {
             &Responses,
         )
         .await;
-        let (here, there) = connected(make_stack!(Rpc::new(), Ordered::new(), Reliable::new()), client, server).await;
+        let (here, there) =
+            connected(make_stack!(Rpc::new(), Ordered::new(), Reliable::new()), client, server).await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Responses).await;
     });
 }

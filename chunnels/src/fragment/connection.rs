@@ -53,12 +53,7 @@ pub(super) struct Drops {
 const UNACKED: u64 = 1 << 32;
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(
-        inner: Inner,
-        settings: Settings,
-        budget: &Arc<SharedBudget>,
-        drops: Drops,
-    ) -> Self {
+    pub(super) fn new(inner: Inner, settings: Settings, budget: &Arc<SharedBudget>, drops: Drops) -> Self {
         let Settings { limit, piece, discovers_path, .. } = settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);

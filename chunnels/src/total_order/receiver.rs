@@ -81,7 +81,7 @@ pub struct ReceiverOrderedConnection<Inner> {
 impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
     /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and malformed ones.
     pub fn dropped(&self) -> u64 {
-        self.arrivals.lock().dropped
+        self.arrivals.lock().dropped.get()
     }
 
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {

@@ -5,7 +5,7 @@ use super::layers::split;
 use bertha_chunnels::Rpc;
 use bertha_chunnels::rpc::{Bincode, Client, Failure, Message, Method, Multiplexer};
 use bertha_chunnels::rpc::{Reply, Request, Service, decode, encode, serve};
-use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Error, Properties, Runtime, Wrap};
+use bertha_core::{Addr, Base, BoxFuture, Buf, Error, Properties, Runtime, Wrap};
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::future::pending;
@@ -20,6 +20,9 @@ pub const NEXT: Method = Method::new("next");
 pub const COUNT: Method = Method::new("count");
 /// Never answered.
 const WAIT: Method = Method::new("wait");
+
+/// That of clients which name no other.
+const CODEC: Bincode = Bincode;
 
 /// The parts that a client takes without a word.
 const WINDOW: u32 = 64;
@@ -154,7 +157,7 @@ impl Service for Numbers {
     type Response = u64;
 
     async fn call(&self, request: Request) -> Result<Reply<'_, u64>, Failure> {
-        let number: u64 = decode(&Bincode, request.body())?;
+        let number: u64 = decode(&CODEC, request.body())?;
         if request.is(NEXT) {
             return Ok(Reply::One(number.wrapping_add(1)));
         }
@@ -168,7 +171,7 @@ impl Service for Numbers {
     }
 
     fn encode(&self, response: &u64, into: &mut [u8]) -> Result<Option<usize>, Failure> {
-        encode(&Bincode, response, into)
+        encode(&CODEC, response, into)
     }
 }
 

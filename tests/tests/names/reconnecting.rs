@@ -96,7 +96,8 @@ where
     let (mut outcome, mut next) = (Outcome::default(), 0);
     while next < MESSAGES || connection.unconfirmed() > 0 {
         while next < MESSAGES && connection.unconfirmed() < WINDOW {
-            let burst = next..MESSAGES.min(next + if in_bursts { WINDOW - connection.unconfirmed() } else { 1 });
+            let burst =
+                next..MESSAGES.min(next + if in_bursts { WINDOW - connection.unconfirmed() } else { 1 });
             match in_bursts {
                 true => assert_eq!(connection.send_batch(burst.clone()).await.unwrap(), burst),
                 false => assert_eq!(connection.send(next).await.unwrap(), next),

@@ -67,7 +67,8 @@ async fn a_trace_goes_from_a_client_to_a_server_in_another_process() {
         client.caller().close().await.unwrap();
     };
     asking.instrument(tracing::info_span!("request")).await;
-    let (here, there): (Vec<_>, Vec<_>) = (collector.spans(), lines.filter_map(|line| Collected::of_line(&line)).collect());
+    let (here, there): (Vec<_>, Vec<_>) =
+        (collector.spans(), lines.filter_map(|line| Collected::of_line(&line)).collect());
     assert!(server.wait().unwrap().success());
 
     let one = |spans: &[Collected], name: &str| -> Collected {

@@ -2,7 +2,8 @@
 
 use super::tally::Tally;
 use super::{Kind, Order, Probe, Report, Transferred, mark, send_for};
-use bertha::{Base, BoxFuture, Buf, Connection, Error};
+use bertha::core::BoxFuture;
+use bertha::{Base, Buf, Connection, Error};
 use std::future::pending;
 use std::time::Instant;
 

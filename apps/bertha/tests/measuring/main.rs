@@ -81,7 +81,8 @@ fn a_server_that_is_asked_to_sends() {
     ] {
         let mut server = Server::start("127.0.0.1:0", &[options, &["--stack", stack]].concat()[..]);
         let address = server.address.clone();
-        let arguments = [&["perf", "-R", "--client", &address, "--stack", stack], options, &MEASURED].concat();
+        let arguments =
+            [&["perf", "-R", "--client", &address, "--stack", stack], options, &MEASURED].concat();
         let printed = json(&output(&arguments));
         let (served, end) = (server.next(), &printed["end"]);
         assert_eq!((&served["messages"], &printed["start"]["reverse"]), (&0.into(), &true.into()));

@@ -13,7 +13,10 @@ const SEEDS: [(&str, &[u8]); 9] = [
     ("pipelined", b"\x03*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$4\r\nINCR\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n"),
     ("several", b"\x07*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$0\r\n\r\n*3\r\n$3\r\ndel\r\n$1\r\na\r\n$1\r\nb\r\n"),
     ("inline", b"\x00set key 41 nx ex 7\nincr key\r\nexpire key -1\r\nttl key\n  \n*0\r\nquit\n"),
-    ("hello", b"\x10hello 3 setname me\r\nconfig get save *\r\nclient setinfo lib-name x\r\ncommand count\r\n"),
+    (
+        "hello",
+        b"\x10hello 3 setname me\r\nconfig get save *\r\nclient setinfo lib-name x\r\ncommand count\r\n",
+    ),
     ("long", b"\xff*65536\r\n$16777216\r\n"),
     ("too-long", b"\x01ping\r\n*1\r\n$16777217\r\n"),
     ("malformed", b"\x05*1\r\n$3\r\nlong\r\nping\r\n"),

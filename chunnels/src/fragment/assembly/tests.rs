@@ -176,7 +176,8 @@ fn hostile_connections_stay_within_one_budget_and_others_get_through() {
     let settings = settings(64 << 20, ASSEMBLY);
     let total = 256 << 20;
     let budget = Arc::new(SharedBudget::new(total));
-    let connections: Vec<_> = (0..1_000).map(|_| Assembly::new(settings, &budget, DropCounter::default())).collect();
+    let connections: Vec<_> =
+        (0..1_000).map(|_| Assembly::new(settings, &budget, DropCounter::default())).collect();
     let honest = Assembly::new(settings, &budget, DropCounter::default());
     let message = pieces(0, &[7; 100_000], 1_300);
     let mut arrived = 0;

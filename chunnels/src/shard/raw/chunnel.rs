@@ -77,7 +77,8 @@ impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
     where
         Inner: Connection<Data = Buf>,
     {
-        let (client, dropped) = (Arc::new(client), context.counts_drops("ServerShard", "not to be forwarded"));
+        let (client, dropped) =
+            (Arc::new(client), context.counts_drops("ServerShard", "not to be forwarded"));
         let map = self.shard.map();
         let open = |shard| context.connect_through(shard, self.serialize.nodes());
         let link = link::<Inner, AtOffset<OFFSET>>("ShardRaw", &client, map, open, &dropped).await?;
