@@ -1,7 +1,7 @@
 //! One client of the server.
 
 use super::tally::Tally;
-use super::{Kind, Order, Probe, Report, Transferred, mark, send_for};
+use super::{Kind, Order, Probe, Report, Transferred, goes_on, mark, send_for};
 use bertha::core::BoxFuture;
 use bertha::{Base, Buf, Connection, Error};
 use std::future::pending;
@@ -87,9 +87,4 @@ fn buffered(connection: &impl Connection<Data = Buf>, answer: &[u8]) -> Option<B
     let mut buffer = connection.base().buffer(answer.len()).ok()?;
     buffer.copy_from_slice(answer);
     Some(buffer)
-}
-
-/// Whether the connection lives on after this error.
-pub(crate) fn goes_on(error: &Error) -> bool {
-    error.kind().is_of_one_message() || error.kind().may_pass()
 }

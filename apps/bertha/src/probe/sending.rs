@@ -1,6 +1,6 @@
 //! Data that is sent for a while, by a client or, where that asks for it, by the server.
 
-use super::{Kind, Report, SHORTEST, goes_on, mark};
+use super::{Kind, Report, SHORTEST, mark};
 use bertha::{Base, Buf, Connection, Error};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -83,4 +83,9 @@ async fn send(
         tokio::task::yield_now().await;
     }
     Ok(())
+}
+
+/// Whether the connection lives on after this error.
+pub(crate) fn goes_on(error: &Error) -> bool {
+    error.kind().is_of_one_message() || error.kind().may_pass()
 }
