@@ -85,7 +85,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
             self.settings,
             &*self.congestion,
             check,
-            context.counts_drops("Reliable", "damaged"),
+            ["damaged", "repeated"].map(|reason| context.counts_drops("Reliable", reason)),
         ))
     }
 }

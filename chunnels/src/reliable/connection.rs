@@ -36,14 +36,14 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         settings: Settings,
         algorithm: &dyn Algorithm,
         check: Check,
-        damaged: DropCounter,
+        [damaged, repeated]: [DropCounter; 2],
     ) -> Self {
         let base = inner.base();
         let below = base.reserved();
         base.reserve(OVERHEAD);
         let max = inner.mtu().saturating_sub(below);
         let mut machine = Machine::new(settings, algorithm, check, max, base.runtime().random());
-        machine.damaged = damaged;
+        (machine.damaged, machine.repeated) = (damaged, repeated);
         let shared = Arc::new(Shared::new(inner, machine, below));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();

@@ -10,7 +10,9 @@ use std::fmt;
 
 /// The connection of [`Rpc`](super::Rpc), for [`Client`](super::Client) or [`serve`](super::serve()).
 ///
-/// Errors, backpressure and cancellation are those of the connection below. Messages without a header are dropped and counted.
+/// It carries [messages](Message) one by one, both ways, and keeps the promises of [`Connection`]; calls are made of them by the two ends on
+/// top, neither of which is a connection. Errors, backpressure and cancellation are those of the connection below. Messages without a header
+/// are dropped and counted.
 pub struct RpcConnection<Inner> {
     inner: Inner,
     decoding: Decoding,

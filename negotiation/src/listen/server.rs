@@ -11,7 +11,7 @@ use crate::handshake::{
 use crate::link::LinkConnector;
 use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
 use crate::wire;
-use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
+use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
 use futures_util::future::FutureExt;
 use std::collections::VecDeque;
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 /// The messages behind a vain one that are looked at, at most.
 const MOST_BEHIND: usize = 64;
@@ -227,7 +228,10 @@ where
             }
         }
         accepted.early.append(&mut entering.overtaken);
-        self.accept(now, entering).await.into()
+        let span = span::accepting(entering.base.base());
+        let accepted = self.accept(now, entering).instrument(span.clone()).await;
+        span::ended(&span, accepted.as_ref().map(Negotiated::explain));
+        accepted.into()
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.

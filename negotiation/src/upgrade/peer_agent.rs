@@ -22,11 +22,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Span;
 
 /// An application's request for other alternatives, and where the answer goes.
 pub(super) struct Request {
     pub(super) pick: Pick,
     pub(super) report: oneshot::Sender<Result<(), Error>>,
+    /// The span of the request.
+    pub(super) cause: Span,
 }
 
 /// An event that the agent waits for.
@@ -47,6 +50,8 @@ pub(super) struct PeerAgent<S, B: Connection<Data = Buf>> {
     /// Where the secure Chunnel of the staged stack reports.
     secured: SecuredCell,
     report: Option<oneshot::Sender<Result<(), Error>>>,
+    /// The span of the request under way.
+    cause: Span,
 }
 
 impl<S, B> PeerAgent<S, B>
@@ -72,7 +77,8 @@ where
             repeat_after: settings.repeat_after,
         };
         let agreement = PeerAgreement::new(terms, picks);
-        Self { stack, fork, agreement, inbound, requests, secured: SecuredCell::default(), report: None }
+        let (secured, report, cause) = (SecuredCell::default(), None, Span::none());
+        Self { stack, fork, agreement, inbound, requests, secured, report, cause }
     }
 
     fn now(&self) -> Instant {
@@ -104,6 +110,11 @@ where
     fn limits(&self) -> ChangeLimits {
         let limit = self.fork.shared.settings().handshake_timeout;
         ChangeLimits { building: limit, ending: limit }
+    }
+
+    /// Also of a change that the peer has asked for meanwhile, which this request then waits for.
+    fn cause(&self) -> Span {
+        self.cause.clone()
     }
 
     fn stage(&mut self, epoch: u64) -> Staged<Link<B>, EpochQueue> {
@@ -166,6 +177,7 @@ where
         while let Some(result) = self.agreement.poll_report() {
             if let Some(report) = self.report.take() {
                 let _ = report.send(result);
+                self.cause = Span::none();
             }
         }
     }
@@ -206,8 +218,8 @@ where
                     self.agreement.on_message(now, received.upgrade);
                 }
             }
-            Input::Request(Request { pick, report }) => {
-                self.report = Some(report);
+            Input::Request(Request { pick, report, cause }) => {
+                (self.report, self.cause) = (Some(report), cause);
                 self.agreement.on_request(now, pick);
             }
             Input::Timer => {}

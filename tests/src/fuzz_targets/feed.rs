@@ -3,34 +3,50 @@
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties, Runtime};
 use std::collections::VecDeque;
 use std::future::pending;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Gives what it was made with, one message after the other, and takes everything.
-pub(super) struct Feed {
+pub(super) struct Feed<B = Ground> {
+    base: B,
     messages: Mutex<VecDeque<Buf>>,
+    sent: Arc<Mutex<Vec<Buf>>>,
 }
 
 impl Feed {
     pub(super) fn new(messages: impl IntoIterator<Item = Buf>) -> Self {
-        Self { messages: Mutex::new(messages.into_iter().collect()) }
+        Self::on(Ground, messages)
     }
 }
 
-impl Connection for Feed {
-    type Data = Buf;
-    type Base = Ground;
-
-    fn base(&self) -> &Ground {
-        &Ground
+impl<B> Feed<B> {
+    /// On another bottom.
+    pub(super) fn on(base: B, messages: impl IntoIterator<Item = Buf>) -> Self {
+        let messages = Mutex::new(messages.into_iter().collect());
+        Self { base, messages, sent: Arc::default() }
     }
 
-    async fn send(&self, _: Buf) -> Result<(), Error> {
+    /// Where the messages are found that it has taken.
+    pub(super) fn sent(&self) -> Arc<Mutex<Vec<Buf>>> {
+        self.sent.clone()
+    }
+}
+
+impl<B: Base> Connection for Feed<B> {
+    type Data = Buf;
+    type Base = B;
+
+    fn base(&self) -> &B {
+        &self.base
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.sent.lock().unwrap().push(message);
         Ok(())
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
-        let next = self.messages.lock().ok().and_then(|mut messages| messages.pop_front());
+        let next = self.messages.lock().unwrap().pop_front();
         next.ok_or_else(|| Error::new(ErrorKind::Closed, "there is no more"))
     }
 

@@ -64,6 +64,7 @@ impl Machine {
             let len = message.bytes.len();
             if !self.incoming.accept(message.number, len)? {
                 self.counters.duplicates += 1;
+                self.repeated.add(1);
                 continue;
             }
             let is_last = message.bytes.end == packet.len();

@@ -82,6 +82,7 @@ pub(super) struct Machine {
     counters: Counters,
     /// The same as in `counters`, for the connection's report.
     pub(in crate::reliable) damaged: DropCounter,
+    pub(in crate::reliable) repeated: DropCounter,
 }
 
 /// The progress of the close of this end.
@@ -169,6 +170,7 @@ impl Machine {
             abort: None,
             counters: Counters::default(),
             damaged: DropCounter::default(),
+            repeated: DropCounter::default(),
             settings,
         }
     }
