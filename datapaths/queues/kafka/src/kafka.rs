@@ -124,7 +124,11 @@ impl Kafka {
                     return Err(unauthenticated(&text));
                 }
             }
-            Err(unreachable("no broker has answered for ten seconds"))
+            let text = "no broker has answered for ten seconds";
+            Err(match reports.failure() {
+                Some(reason) => unreachable(&format!("{text}; {reason}")),
+                None => unreachable(text),
+            })
         })
         .await
     }
@@ -213,6 +217,7 @@ impl Service for Kafka {
             retention: Some(Duration::from_secs(7 * 24 * 60 * 60)),
             redelivery: None,
             dead_letters: false,
+            one_by_one: false,
         }
     }
 
@@ -239,7 +244,9 @@ impl Service for Kafka {
             .set("fetch.wait.max.ms", "100")
             .set("fetch.error.backoff.ms", "100")
             // The bound of what the client reads ahead.
-            .set("queued.max.messages.kbytes", "16384");
+            .set("queued.max.messages.kbytes", "16384")
+            // When that is full, the client looks again after this time. A fast receiver has taken all of it long before a second is over.
+            .set("fetch.queue.backoff.ms", "10");
         for (name, value) in self.config.config_map() {
             config.set(name, value);
         }
