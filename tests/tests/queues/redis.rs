@@ -133,7 +133,7 @@ async fn over_tls_each_wrong_proof_is_named() {
         ("another authority", "other", "user", &*right, "none of the trusted authorities"),
         ("no certificate", "ca", "", &right, "wants a certificate of this end"),
         ("a stranger's certificate", "ca", "other", &right, "wants a certificate of this end"),
-        ("a wrong password", "ca", "user", "wrong", "or the password in the address is wrong"),
+        ("a wrong password", "ca", "user", "wrong", "does not accept the login"),
     ];
     for (case, authority, own, password, expected) in cases {
         let error = secured.connect(authority, own, password).await.unwrap_err();

@@ -9,7 +9,7 @@ use bertha_queue::{Abilities, Ordering, Service};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::config::{ClientConfig, FromClientConfigAndContext};
 use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
-use rdkafka::error::RDKafkaErrorCode as Code;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::producer::{FutureProducer, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 use std::fmt;
@@ -137,7 +137,14 @@ impl Kafka {
     async fn partitions_of(&self, topic: &str) -> Result<Option<i32>, Error> {
         let (producer, topic) = (self.producer.clone(), topic.to_owned());
         blocking(move || {
-            let metadata = producer.client().fetch_metadata(Some(&topic), ANSWER_TIMEOUT).map_err(failure)?;
+            // The client may put a question to a connection that it is giving up, and then nothing answers that.
+            let deadline = Instant::now() + ANSWER_TIMEOUT;
+            let metadata = loop {
+                match producer.client().fetch_metadata(Some(&topic), QUESTION) {
+                    Err(KafkaError::MetadataFetch(Code::OperationTimedOut)) if Instant::now() < deadline => {}
+                    answer => break answer.map_err(failure)?,
+                }
+            };
             let Some(found) = metadata.topics().first() else { return Ok(None) };
             let errors = std::iter::once(found.error())
                 .chain(found.partitions().iter().map(|partition| partition.error()));

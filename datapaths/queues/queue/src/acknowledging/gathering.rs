@@ -227,7 +227,9 @@ mod tests {
     fn a_call_carries_a_batch_at_most() {
         let (mut gathering, now) = gathering(2);
         let places: Vec<_> = gathering.receive((0..5).collect(), BURST).collect();
-        places.into_iter().for_each(|place| gathering.release(place, Acknowledge, now));
+        for place in places {
+            gathering.release(place, Acknowledge, now);
+        }
         let calls = [(); 4].map(|()| gathering.next(now));
         assert_eq!(calls, [acknowledge([0, 1]), acknowledge([2, 3]), acknowledge([4]), None]);
     }
@@ -254,7 +256,9 @@ mod tests {
         gathering.end(now);
         assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![0, 2] }));
         assert_eq!(gathering.next(now), acknowledge([1]));
-        places.into_iter().for_each(|place| gathering.release(place, Acknowledge, now));
+        for place in places {
+            gathering.release(place, Acknowledge, now);
+        }
         assert!(gathering.is_settled() && gathering.next(now + DELAY).is_none());
     }
 
