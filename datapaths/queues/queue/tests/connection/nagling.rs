@@ -55,6 +55,7 @@ async fn a_message_waits_only_for_the_call_before_it() {
     publisher.send(buf(0)).await.unwrap();
     assert_eq!(receiver.recv().await.unwrap()[0], 0);
     assert_eq!(start.elapsed(), Duration::ZERO);
+    receiver.drain().await.unwrap();
     // The next call is repeated after 25 milliseconds at least.
     service.throttle(1);
     for number in 1..6 {
