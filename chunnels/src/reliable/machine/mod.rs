@@ -4,7 +4,6 @@
 
 mod acks;
 mod arrival;
-mod delivery_rate;
 mod departure;
 mod incoming;
 mod outgoing;
@@ -17,11 +16,11 @@ mod tests;
 
 use super::settings::Settings;
 use super::wire::{Check, Fault, Grant};
+use crate::congestion::delivery_rate::DeliveryRate;
 use crate::congestion::{Ack, Algorithm, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
 use bertha_core::{Buf, DropCounter, Error, ErrorKind};
-use delivery_rate::DeliveryRate;
 use incoming::Incoming;
 use outgoing::{Limits, Outgoing};
 use reach::Reach;

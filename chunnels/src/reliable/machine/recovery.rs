@@ -1,6 +1,6 @@
 //! Loss detection and probe time-outs (RFC 9002, section 6 and appendix A).
 
-use super::delivery_rate::Snapshot;
+use crate::congestion::delivery_rate::Snapshot;
 use super::reordering::Reordering;
 use super::rtt::Rtt;
 use crate::reliable::wire::{Fault, Ranges};
