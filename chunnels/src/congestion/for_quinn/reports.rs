@@ -91,7 +91,13 @@ impl Reports {
     }
 
     /// The report of a loss of `bytes`, of which the newest were sent at `sent`.
-    pub(super) fn on_lost(&mut self, now: Duration, sent: Duration, bytes: u64, is_persistent: bool) -> Report {
+    pub(super) fn on_lost(
+        &mut self,
+        now: Duration,
+        sent: Duration,
+        bytes: u64,
+        is_persistent: bool,
+    ) -> Report {
         self.in_flight = self.in_flight.saturating_sub(bytes);
         let lost_pkts_sample = bytes.div_ceil(self.packet.max(1)).max(1);
         let ack = Ack { now, lost_pkts_sample, newest_lost_sent: Some(sent), ..Ack::default() };
