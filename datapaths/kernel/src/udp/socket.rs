@@ -474,7 +474,8 @@ impl EcnSocket for UdpSocket {
         let is_v4 = self.local.or(self.peer).is_none_or(|addr| addr.is_ipv4());
         // Over IPv6 too, where a socket may also have peers of IPv4.
         let v4 = set_ip_recvtos(&self.io, true);
-        if is_v4 { v4 } else { set_ipv6_recvtclass(&self.io, true) }?;
+        let set = if is_v4 { v4 } else { set_ipv6_recvtclass(&self.io, true) };
+        set?;
         self.marks.lock().insert(peer, state.clone());
         // A call that is under way may receive one more message by the earlier way.
         let _ = self.mode.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |mode| {
