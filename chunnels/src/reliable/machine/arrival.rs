@@ -37,6 +37,9 @@ impl Machine {
             self.outgoing.on_grant(grant);
         }
         if let Some(ack) = &header.ack {
+            if let Some(marking) = &mut self.marking {
+                marking.on_ack(header.marks);
+            }
             self.handle_ack(ack, now)?;
         }
         if let Some(number) = header.number {

@@ -8,18 +8,22 @@ use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, Left};
 use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, sendmmsg};
+use crate::ecn::{Ecn, EcnSocket, EcnState};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Properties};
-use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use parking_lot::Mutex;
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ip_recvtos, set_ip_tos,
+    set_ipv6_mtu_discover, set_ipv6_recvtclass, set_ipv6_tclass,
 };
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
@@ -68,6 +72,8 @@ mod mode {
     pub(super) const SINGLE: u8 = 2;
     /// There was a burst: the kernel coalesces datagrams that arrive.
     pub(super) const COALESCED: u8 = 3;
+    /// Marks for congestion are to be counted, about which plain calls don't tell: as after a burst, from the next message on.
+    pub(super) const MARKS: u8 = 4;
 }
 
 /// A bound socket on the current tokio runtime.
@@ -91,6 +97,8 @@ pub struct UdpSocket {
     late_error: AtomicI32,
     /// How it receives: a constant of [`mode`]. Relaxed accesses do, since one call receives at a time.
     mode: AtomicU8,
+    /// The peers whose marks for congestion are counted.
+    marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
 }
 
 impl UdpSocket {
@@ -135,7 +143,18 @@ impl UdpSocket {
         let (send_buffer, receive_buffer) = (AtomicUsize::new(options.send_buffer), AtomicUsize::new(later));
         let Offload { state, segments } = offload()?;
         let (segments, late_error) = (*segments, AtomicI32::new(0));
-        Ok(Self { io, state, segments, local, send_buffer, peer, receive_buffer, late_error, mode })
+        Ok(Self {
+            io,
+            state,
+            segments,
+            local,
+            send_buffer,
+            peer,
+            receive_buffer,
+            late_error,
+            mode,
+            marks: Mutex::default(),
+        })
     }
 
     /// Has the kernel take a message, and asks it for the send buffer that this socket is to have when there is no room.
@@ -160,11 +179,24 @@ impl UdpSocket {
     }
 
     /// Sends the first messages of a run as one datagram that is cut up on its way, and returns how many they were.
-    fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<usize> {
+    fn send_segmented(&self, run: &Run, to: &Remote) -> io::Result<usize> {
         let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
-        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+        let transmit = Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size, src_ip: None };
         self.sending(|| self.state.try_send(UdpSockRef::from(&self.io), &transmit))?;
         Ok(run.count().min(self.segments))
+    }
+
+    /// Sends one message that may be marked, while others of this socket may not.
+    #[cold]
+    fn send_markable(&self, contents: &[u8], to: &Remote) -> io::Result<()> {
+        let transmit =
+            Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size: None, src_ip: None };
+        self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+    }
+
+    /// Whether datagrams to this peer have to be told apart from others by the kernel.
+    fn marks_singly(to: &Remote) -> bool {
+        to.to().is_some() && to.ecn().is_some()
     }
 
     /// Sends the first messages of a run, and returns how many they were.
@@ -174,13 +206,16 @@ impl UdpSocket {
             return self.send_one(run.contents(), to).map(|()| 1);
         }
         if to.segments() {
-            match self.send_segmented(run, to.peer) {
+            match self.send_segmented(run, to) {
                 Err(error) if segmentation_failed(&error) => {
                     tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
                     to.never_segment();
                 }
                 done => return done,
             }
+        }
+        if Self::marks_singly(to) {
+            return self.sending(|| self.send_markable(run.first(1), to)).map(|()| 1);
         }
         self.sending(|| sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to()))
     }
@@ -203,7 +238,13 @@ impl UdpSocket {
             // The system may grant less, and does so silently.
             let _ = SockRef::from(&self.io).set_recv_buffer_size(wanted);
         }
-        self.mode.store(mode::SINGLE, Ordering::Relaxed);
+        self.change_mode(mode::SECOND, mode::SINGLE);
+    }
+
+    /// Changes the way in which it receives, unless that has changed meanwhile.
+    fn change_mode(&self, from: u8, to: u8) {
+        // Failure is the other change.
+        let _ = self.mode.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// One datagram, while the kernel does not coalesce. Whether more wait is not asked: mostly there are none, and the answer
@@ -303,6 +344,9 @@ impl UdpSocket {
             Ok((filled, if rearms { Left::Nothing } else { Left::Unknown }))
         })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
+            if meta.ecn == Some(EcnCodepoint::Ce) {
+                self.on_marked(meta);
+            }
             deliver(&meta.addr, meta.stride, buffer.fitted(meta.len));
         }
         Ok(Received { buffers: filled, oversize: 0 })
@@ -323,20 +367,21 @@ impl ReceivingSocket for UdpSocket {
         request: Request,
         deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        let (width, mode) = (request.width, self.mode.load(Ordering::Relaxed));
+        let (width, mut mode) = (request.width, self.mode.load(Ordering::Relaxed));
         if width == 1 && mode == mode::SINGLE {
             return self.receive_one(request, deliver);
         }
         if mode == mode::FIRST {
             let received = self.receive_one(request, deliver)?;
-            self.mode.store(mode::SECOND, Ordering::Relaxed);
+            self.change_mode(mode::FIRST, mode::SECOND);
             return Ok(received);
         }
-        if mode == mode::SECOND {
+        if mode == mode::SECOND || mode == mode::MARKS {
             self.enlarge_receive_buffer();
         }
-        if width > 2 && mode != mode::COALESCED {
+        if (width > 2 && mode != mode::COALESCED) || mode == mode::MARKS {
             self.coalesce();
+            mode = mode::COALESCED;
         }
         match width {
             1 if mode != mode::COALESCED => self.receive_one(request, deliver),
@@ -367,14 +412,15 @@ impl DatagramSocket for UdpSocket {
         Remote::of(*peer, self.segments())
     }
 
-    fn base(self: &Arc<Self>, peer: &SocketAddr) -> SocketBase {
+    fn base(self: &Arc<Self>, peer: &SocketAddr, remote: &Remote) -> SocketBase {
         // The rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
         let local = match self.local {
             Some(local) => Local::Known(local.into()),
             None => Local::Of(self.clone()),
         };
-        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, local, (*peer).into())
+        let ecn = Ecn::new(self.clone(), *peer, remote.ecn_state().clone());
+        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, local, (*peer).into()).with_ecn(ecn)
     }
 
     fn local_addr(&self) -> Addr {
@@ -385,6 +431,7 @@ impl DatagramSocket for UdpSocket {
     fn send_one(&self, message: &[u8], to: &Remote) -> io::Result<()> {
         let sent = self.sending(|| match to.to() {
             None => Ok(rustix::net::send(&self.io, message, SendFlags::empty())?),
+            Some(_) if to.ecn().is_some() => self.send_markable(message, to).map(|()| message.len()),
             Some(to) => Ok(rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?),
         });
         sent.map(drop)
@@ -393,13 +440,68 @@ impl DatagramSocket for UdpSocket {
     fn send_some(&self, runs: &mut Runs, to: &Remote) -> io::Result<()> {
         let singles = runs
             .singles()
-            .map(|singles| self.sending(|| sendmmsg(&self.io, singles.clone(), to.to())))
+            .map(|mut singles| {
+                if Self::marks_singly(to)
+                    && let Some(first) = singles.next()
+                {
+                    return self.sending(|| self.send_markable(first, to)).map(|()| 1);
+                }
+                self.sending(|| sendmmsg(&self.io, singles.clone(), to.to()))
+            })
             .transpose()?;
         if let Some(sent) = singles {
             runs.singles_have_left(sent);
         } else if let Some(run) = runs.next() {
             let sent = self.send_run(run, to)?;
             runs.have_left(sent);
+        }
+        Ok(())
+    }
+}
+
+impl UdpSocket {
+    /// Counts marked datagrams, which came in one buffer.
+    #[cold]
+    fn on_marked(&self, meta: &RecvMeta) {
+        if let Some(state) = self.marks.lock().get(&meta.addr) {
+            state.on_marked(meta.len.div_ceil(meta.stride.max(1)) as u64, meta.len as u64);
+        }
+    }
+}
+
+impl EcnSocket for UdpSocket {
+    fn count_marks(&self, peer: SocketAddr, state: &Arc<EcnState>) -> io::Result<()> {
+        let is_v4 = self.local.or(self.peer).is_none_or(|addr| addr.is_ipv4());
+        // Over IPv6 too, where a socket may also have peers of IPv4.
+        let v4 = set_ip_recvtos(&self.io, true);
+        let set = if is_v4 { v4 } else { set_ipv6_recvtclass(&self.io, true) };
+        set?;
+        self.marks.lock().insert(peer, state.clone());
+        // A call that is under way may receive one more message by the earlier way.
+        let _ = self.mode.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |mode| {
+            (mode != mode::COALESCED).then_some(mode::MARKS)
+        });
+        Ok(())
+    }
+
+    fn forget_marks(&self, peer: SocketAddr, state: &Arc<EcnState>) {
+        let mut marks = self.marks.lock();
+        if marks.get(&peer).is_some_and(|counted| Arc::ptr_eq(counted, state)) {
+            marks.remove(&peer);
+        }
+    }
+
+    fn set_markable(&self, on: bool) -> io::Result<()> {
+        let Some(peer) = self.peer else { return Ok(()) };
+        let field = if on { EcnCodepoint::Ect0 as u8 } else { 0 };
+        match peer {
+            SocketAddr::V4(_) => set_ip_tos(&self.io, field)?,
+            SocketAddr::V6(peer) => {
+                if peer.ip().to_ipv4_mapped().is_some() {
+                    set_ip_tos(&self.io, field)?;
+                }
+                set_ipv6_tclass(&self.io, field.into())?;
+            }
         }
         Ok(())
     }

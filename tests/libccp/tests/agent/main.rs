@@ -1,5 +1,7 @@
 //! One algorithm of portus drives a flow of `bertha-ccp` and one of a datapath built on libccp to the same windows.
 
+mod over_a_link;
+
 use bertha_ccp::{Ccp, Pace, algorithms};
 use bertha_chunnels::congestion::{Ack, Algorithm, Flow};
 use crossbeam::channel::{Receiver, Sender, unbounded};
