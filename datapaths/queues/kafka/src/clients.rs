@@ -13,17 +13,11 @@ use std::sync::Arc;
 pub(crate) struct Reports {
     /// The last time that a broker did not accept the client: its words.
     refusal: Arc<Mutex<Option<String>>>,
-    /// The last time that a broker was not there, or ended the connection: the client's words.
-    failure: Arc<Mutex<Option<String>>>,
 }
 
 impl Reports {
     pub(crate) fn refusal(&self) -> Option<String> {
         self.refusal.lock().clone()
-    }
-
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.failure.lock().clone()
     }
 }
 
@@ -41,11 +35,8 @@ impl ClientContext for Reports {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(%error, reason, "Kafka");
         let refused = [RDKafkaErrorCode::Authentication, RDKafkaErrorCode::SSL];
-        let code = error.rdkafka_error_code();
-        if code.is_some_and(|code| refused.contains(&code)) {
+        if error.rdkafka_error_code().is_some_and(|code| refused.contains(&code)) {
             *self.refusal.lock() = Some(reason.to_owned());
-        } else if code == Some(RDKafkaErrorCode::BrokerTransportFailure) {
-            *self.failure.lock() = Some(reason.to_owned());
         }
     }
 }

@@ -124,11 +124,10 @@ impl Kafka {
                     return Err(unauthenticated(&text));
                 }
             }
-            let text = "no broker has answered for ten seconds";
-            Err(match reports.failure() {
-                Some(reason) => unreachable(&format!("{text}; {reason}")),
-                None => unreachable(text),
-            })
+            // Brokers that want a login end a connection without one, and say nothing.
+            Err(unreachable(
+                "no broker has answered for ten seconds; does it want TLS or a login, by security.protocol?",
+            ))
         })
         .await
     }
