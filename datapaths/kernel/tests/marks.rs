@@ -4,6 +4,7 @@
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener, Marks};
 use bertha_datapath_kernel::{Udp, UdpConnection};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use socket2::SockRef;
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -16,8 +17,13 @@ struct Other {
 
 impl Other {
     fn bind(on: &str) -> Self {
+        // On another socket: what it asks of the kernel besides leaves no room to tell about marks of coalesced datagrams.
+        let state = UdpSocketState::new(UdpSockRef::from(&UdpSocket::bind(on).unwrap())).unwrap();
         let socket = UdpSocket::bind(on).unwrap();
-        let state = UdpSocketState::new(UdpSockRef::from(&socket)).unwrap();
+        match socket.local_addr().unwrap() {
+            SocketAddr::V4(_) => SockRef::from(&socket).set_recv_tos_v4(true).unwrap(),
+            SocketAddr::V6(_) => SockRef::from(&socket).set_recv_tclass_v6(true).unwrap(),
+        }
         socket.set_nonblocking(true).unwrap();
         Self { socket, state }
     }

@@ -1,4 +1,4 @@
-//! Over an emulated link of 12 Mbit/s and 20 ms that marks above ten packets, and has room for ten bandwidth-delay products.
+//! Over an emulated link of 12 Mbit/s and 20 ms that marks above ten packets, and has room for four bandwidth-delay products.
 
 use super::{dctcp, stop};
 use bertha_ccp::{Refused, Signal, SignalSet};
@@ -28,7 +28,7 @@ fn flow(client: Reliable, server: Reliable) -> Seen {
     let (client_host, server_host) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let mut sim = Sim::new(3).schedule(Schedule::Fifo).step_limit(u64::MAX);
     let network = sim.network().clone();
-    let path = Path::new(Rate::fixed(1_500_000), Duration::from_millis(10)).buffered(10.0);
+    let path = Path::new(Rate::fixed(1_500_000), Duration::from_millis(10)).buffered(4.0);
     let path = Path { marks_above: Some(10 * PACKET as u64), ..path };
     network.set_link_between(client_host, server_host, Link { delay: Duration::ZERO, ..Link::default() });
     network.set_link_between(server_host, client_host, Link { delay: path.delay, ..Link::default() });

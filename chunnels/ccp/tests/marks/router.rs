@@ -1,6 +1,7 @@
 //! A router between two kernel sockets, which marks datagrams for congestion as RFC 3168 says: only those whose ends understand it.
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use rustix::net::sockopt::set_ip_recvtos;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -69,7 +70,10 @@ struct Marking {
 
 impl Marking {
     fn new(socket: UdpSocket) -> io::Result<Self> {
-        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        // On another socket: what it asks of the kernel besides leaves no room to tell about marks of coalesced datagrams.
+        let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let state = UdpSocketState::new(UdpSockRef::from(&other))?;
+        set_ip_recvtos(&socket, true)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, state })
     }
