@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn marks_are_counted_once_that_is_asked_for() {
-        let Some(mut world) = World::new("net_null23") else { return };
+        let Some(mut world) = World::new("net_null24") else { return };
         let marked = Arc::<Marked>::default();
         world.path = world.path.clone().markable();
         let arrive = |world: &World, has_mark: bool| {
