@@ -106,7 +106,8 @@ impl Libccp {
         let reports = Arc::<AtomicU64>::default();
         let to_agent = ToAgent(to_agent, Arc::clone(&reports));
         // For as long as the process, since the control of a flow refers to it.
-        let datapath = Box::leak(Box::new(DatapathBuilder::default().with_ops(to_agent).with_id(1).init().unwrap()));
+        let datapath =
+            Box::leak(Box::new(DatapathBuilder::default().with_ops(to_agent).with_id(1).init().unwrap()));
         datapath.recv_msg(&mut answer(&answers)).unwrap();
         (Self { datapath, answers, reports }, agent)
     }
@@ -122,7 +123,8 @@ impl Algorithm for Libccp {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
         let initial = 10 * packet as u32;
         let info = FlowInfo::default().with_init_cwnd(initial).with_mss(packet as u32);
-        let connection = Connection::start(self.datapath, Decided { window: initial, rate: 0 }, info).unwrap();
+        let connection =
+            Connection::start(self.datapath, Decided { window: initial, rate: 0 }, info).unwrap();
         self.datapath.recv_msg(&mut answer(&self.answers)).unwrap();
         let (datapath, answers, reports) = (self.datapath, self.answers.clone(), Arc::clone(&self.reports));
         Box::new(Control { connection, datapath, answers, reports, start: None })
