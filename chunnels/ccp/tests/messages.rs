@@ -202,7 +202,7 @@ proptest! {
         let length = bytes.len() as u8;
         bytes[..4].copy_from_slice(&[kind, 0, length, 0]);
         if kind == 5 {
-            // The greeting of a datapath is of no flow, so the number of one is not read.
+            // `Ready` comes from a datapath and not from a flow, so the flow's number is not read.
             bytes[4..8].fill(0);
         }
         if let Ok((message, length)) = Message::decode(&bytes) {

@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Gives what it was made with, one message after the other, and takes everything.
-pub(super) struct Feed<B = Ground> {
-    base: B,
+pub(super) struct Feed<R = Still> {
+    base: Ground<R>,
     messages: Mutex<VecDeque<Buf>>,
     sent: Arc<Mutex<Vec<Buf>>>,
 }
 
 impl Feed {
     pub(super) fn new(messages: impl IntoIterator<Item = Buf>) -> Self {
-        Self::on(Ground, messages)
+        Self::on(Still, messages)
     }
 }
 
-impl<B> Feed<B> {
-    /// On another bottom.
-    pub(super) fn on(base: B, messages: impl IntoIterator<Item = Buf>) -> Self {
+impl<R> Feed<R> {
+    /// With another runtime.
+    pub(super) fn on(runtime: R, messages: impl IntoIterator<Item = Buf>) -> Self {
         let messages = Mutex::new(messages.into_iter().collect());
-        Self { base, messages, sent: Arc::default() }
+        Self { base: Ground(runtime), messages, sent: Arc::default() }
     }
 
     /// Where the messages are found that it has taken.
@@ -32,11 +32,11 @@ impl<B> Feed<B> {
     }
 }
 
-impl<B: Base> Connection for Feed<B> {
+impl<R: Runtime> Connection for Feed<R> {
     type Data = Buf;
-    type Base = B;
+    type Base = Ground<R>;
 
-    fn base(&self) -> &B {
+    fn base(&self) -> &Ground<R> {
         &self.base
     }
 
@@ -60,14 +60,13 @@ impl<B: Base> Connection for Feed<B> {
 }
 
 /// The bottom of a feed. It promises what streams do, so that every Chunnel may stand on it.
-#[derive(Clone)]
-pub(super) struct Ground;
+pub(super) struct Ground<R>(pub(super) R);
 
-impl Base for Ground {
-    type Runtime = Self;
+impl<R: Runtime> Base for Ground<R> {
+    type Runtime = R;
 
-    fn runtime(&self) -> &Self {
-        self
+    fn runtime(&self) -> &R {
+        &self.0
     }
 
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
@@ -97,8 +96,11 @@ impl Base for Ground {
     }
 }
 
-/// Tasks don't run, and time stands still.
-impl Runtime for Ground {
+/// A runtime whose tasks don't run, and which never wakes anybody.
+#[derive(Clone)]
+pub(super) struct Still;
+
+impl Runtime for Still {
     type Task = ();
 
     fn now(&self) -> Instant {

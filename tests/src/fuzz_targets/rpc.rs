@@ -1,11 +1,11 @@
 //! Arbitrary messages of a peer, read by both ends of `Rpc`.
 
-use super::feed::Feed;
+use super::feed::{Feed, Ground, Still};
 use super::layers::split;
 use bertha_chunnels::Rpc;
 use bertha_chunnels::rpc::{Bincode, Client, Failure, Message, Method, Multiplexer};
 use bertha_chunnels::rpc::{Reply, Request, Service, decode, encode, serve};
-use bertha_core::{Addr, Base, BoxFuture, Buf, Error, Properties, Runtime, Wrap};
+use bertha_core::{BoxFuture, Buf, Runtime, Wrap};
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::future::pending;
@@ -51,7 +51,7 @@ mod kind {
 fn check_format(bytes: &[u8]) {
     let Some(message) = Message::decode(Buf::copy_of(bytes, 0).unwrap()) else { return };
     assert!(bytes.ends_with(message.body()));
-    let written = message.encode(&Stage::new()).unwrap();
+    let written = message.encode(&Ground(Still)).unwrap();
     let mut expected = bytes.to_vec();
     // Kinds of failures that are not known are read as one that is.
     if bytes[0] == kind::FAILURE && bytes[8] > 6 {
@@ -175,7 +175,7 @@ impl Service for Numbers {
     }
 }
 
-/// A bottom whose tasks run when they are told to, and whose time stands still.
+/// A runtime whose tasks run when they are told to, and whose time stands still.
 #[derive(Clone)]
 struct Stage {
     start: Instant,
@@ -201,40 +201,6 @@ impl Stage {
     fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
         drop(tasks);
-    }
-}
-
-impl Base for Stage {
-    type Runtime = Self;
-
-    fn runtime(&self) -> &Self {
-        self
-    }
-
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        Buf::new(len, 64)
-    }
-
-    fn reserve(&self, _: usize) {}
-
-    fn reserved(&self) -> usize {
-        64
-    }
-
-    fn mtu(&self) -> usize {
-        65_507
-    }
-
-    fn local_addr(&self) -> Addr {
-        Addr::Unnamed
-    }
-
-    fn peer_addr(&self) -> Addr {
-        Addr::Unnamed
-    }
-
-    fn properties(&self) -> Properties {
-        Properties::STREAM
     }
 }
 

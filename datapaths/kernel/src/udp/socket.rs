@@ -1,33 +1,32 @@
 //! A UDP socket as the kernel gives it: bursts in, bursts out.
 
 use super::Udp;
+use super::offload::{Offload, offload, segmentation_failed};
 use super::remote::Remote;
-use super::run::{Run, SEGMENTS};
+use super::run::Run;
 use super::runs::Runs;
 use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, Left};
 use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, sendmmsg};
-use crate::ecn::{Ecn, EcnSocket, EcnState};
+use crate::ecn::{Ecn, EcnState};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Properties};
 use parking_lot::Mutex;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
-use rustix::io::Errno;
 use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ip_recvtos, set_ip_tos,
-    set_ipv6_mtu_discover, set_ipv6_recvtclass, set_ipv6_tclass,
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use tokio::io::Interest;
 
 /// The room for one receive: the largest datagram, or as many as the kernel coalesces.
@@ -63,42 +62,42 @@ fn give_space_back(space: Buf) {
 }
 
 /// The ways in which a socket receives, in [`UdpSocket::mode`].
-mod mode {
+pub(super) mod mode {
     /// Nothing has come, and the receive buffer is the system's own.
-    pub(super) const FIRST: u8 = 0;
+    pub(in crate::udp) const FIRST: u8 = 0;
     /// One message has come; the receive buffer is asked for before the next.
-    pub(super) const SECOND: u8 = 1;
+    pub(in crate::udp) const SECOND: u8 = 1;
     /// Messages come one by one. Plain calls, which can't tell how many were coalesced, cost half as much for one of them.
-    pub(super) const SINGLE: u8 = 2;
+    pub(in crate::udp) const SINGLE: u8 = 2;
     /// There was a burst: the kernel coalesces datagrams that arrive.
-    pub(super) const COALESCED: u8 = 3;
+    pub(in crate::udp) const COALESCED: u8 = 3;
     /// Marks for congestion are to be counted, about which plain calls don't tell: as after a burst, from the next message on.
-    pub(super) const MARKS: u8 = 4;
+    pub(in crate::udp) const MARKS: u8 = 4;
 }
 
 /// A bound socket on the current tokio runtime.
 #[derive(Debug)]
 pub struct UdpSocket {
-    io: tokio::net::UdpSocket,
+    pub(super) io: tokio::net::UdpSocket,
     /// Coalesces and segments bursts.
     state: &'static UdpSocketState,
     /// How many messages the kernel takes as one datagram.
     segments: usize,
     /// Where it is bound, if it was told.
-    local: Option<SocketAddr>,
+    pub(super) local: Option<SocketAddr>,
     /// The size of the kernel's send buffer that is asked for once the one there is was full; 0 afterwards. Most sockets never fill it.
     send_buffer: AtomicUsize,
     /// The peer that it is connected to.
-    peer: Option<SocketAddr>,
+    pub(super) peer: Option<SocketAddr>,
     /// The size of the kernel's receive buffer that is yet to be asked for; 0 if none is. A socket that connects does so when it receives
     /// for the second time: many exchange one message, and the kernel's own size holds the first messages of a peer.
     receive_buffer: AtomicUsize,
     /// An error, as the system numbers it, that came behind a message in one call; 0 for none.
     late_error: AtomicI32,
     /// How it receives: a constant of [`mode`]. Relaxed accesses do, since one call receives at a time.
-    mode: AtomicU8,
+    pub(super) mode: AtomicU8,
     /// The peers whose marks for congestion are counted.
-    marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
+    pub(super) marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
 }
 
 impl UdpSocket {
@@ -391,6 +390,7 @@ impl ReceivingSocket for UdpSocket {
             _ => self.receive_with::<MAX_WIDTH>(request, deliver),
         }
     }
+
     /// Empties the queue in which the kernel keeps the reports behind an error: they take of the receive buffer's room.
     #[cold]
     fn on_error(&self) {
@@ -459,54 +459,6 @@ impl DatagramSocket for UdpSocket {
     }
 }
 
-impl UdpSocket {
-    /// Counts marked datagrams, which came in one buffer.
-    #[cold]
-    fn on_marked(&self, meta: &RecvMeta) {
-        if let Some(state) = self.marks.lock().get(&meta.addr) {
-            state.on_marked(meta.len.div_ceil(meta.stride.max(1)) as u64, meta.len as u64);
-        }
-    }
-}
-
-impl EcnSocket for UdpSocket {
-    fn count_marks(&self, peer: SocketAddr, state: &Arc<EcnState>) -> io::Result<()> {
-        let is_v4 = self.local.or(self.peer).is_none_or(|addr| addr.is_ipv4());
-        // Over IPv6 too, where a socket may also have peers of IPv4.
-        let v4 = set_ip_recvtos(&self.io, true);
-        let set = if is_v4 { v4 } else { set_ipv6_recvtclass(&self.io, true) };
-        set?;
-        self.marks.lock().insert(peer, state.clone());
-        // A call that is under way may receive one more message by the earlier way.
-        let _ = self.mode.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |mode| {
-            (mode != mode::COALESCED).then_some(mode::MARKS)
-        });
-        Ok(())
-    }
-
-    fn forget_marks(&self, peer: SocketAddr, state: &Arc<EcnState>) {
-        let mut marks = self.marks.lock();
-        if marks.get(&peer).is_some_and(|counted| Arc::ptr_eq(counted, state)) {
-            marks.remove(&peer);
-        }
-    }
-
-    fn set_markable(&self, on: bool) -> io::Result<()> {
-        let Some(peer) = self.peer else { return Ok(()) };
-        let field = if on { EcnCodepoint::Ect0 as u8 } else { 0 };
-        match peer {
-            SocketAddr::V4(_) => set_ip_tos(&self.io, field)?,
-            SocketAddr::V6(peer) => {
-                if peer.ip().to_ipv4_mapped().is_some() {
-                    set_ip_tos(&self.io, field)?;
-                }
-                set_ipv6_tclass(&self.io, field.into())?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Bound for UdpSocket {
     /// A bound socket has an address; should the kernel not tell, it is unnamed.
     fn local_addr(&self) -> Addr {
@@ -517,46 +469,6 @@ impl Bound for UdpSocket {
     }
 }
 
-/// Whether the kernel, the card or the path refused a datagram because it was segmented.
-fn segmentation_failed(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE))
-}
-
-/// The offloads of the kernel, found out once.
-///
-/// The same for all sockets. It is made on a socket of its own, since making it also sets options that ours are to be
-/// without: don't-fragment, which would limit messages to the path's MTU, and time stamps and addresses with each
-/// datagram, which cost time and are not used.
-struct Offload {
-    state: UdpSocketState,
-    /// How many messages it takes as one datagram; 1 if it can't cut them up.
-    segments: usize,
-}
-
-fn offload() -> io::Result<&'static Offload> {
-    static OFFLOAD: OnceLock<Offload> = OnceLock::new();
-    if let Some(offload) = OFFLOAD.get() {
-        return Ok(offload);
-    }
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
-        .or_else(|_| std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)))?;
-    let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-    let segments = match state.max_gso_segments() {
-        segments @ 2.. if takes(&socket, SEGMENTS) => segments.max(SEGMENTS),
-        segments => segments,
-    };
-    Ok(OFFLOAD.get_or_init(|| Offload { state, segments: segments.min(SEGMENTS) }))
-}
-
-/// Whether the kernel takes so many messages at once, tried out with messages from `socket` to itself. No option tells.
-fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
-    let sent = || {
-        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGsoSegment, &1)?;
-        socket.send_to(&[0; SEGMENTS][..segments], socket.local_addr()?)
-    };
-    sent().is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -564,6 +476,7 @@ mod tests {
     use crate::datagram::Burst;
     use crate::endpoint::Endpoint;
     use bertha_core::buf::BurstArena;
+    use std::net::Ipv4Addr;
 
     fn request(width: usize) -> Request {
         Request { width, eager: true, others_wait: false }

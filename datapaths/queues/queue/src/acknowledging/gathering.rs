@@ -41,7 +41,7 @@ pub(super) struct Gathering<R> {
 
 /// How long acknowledgements wait for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum AckDelay {
     /// For those of other bursts, too.
     For(Duration),
     /// For those of their burst, which go at once when all are there.
@@ -52,7 +52,7 @@ pub(crate) enum Patience {
 struct Burst<R> {
     receipts: Vec<Option<R>>,
     held: usize,
-    patience: Patience,
+    ack_delay: AckDelay,
 }
 
 impl<R> Gathering<R> {
@@ -67,13 +67,13 @@ impl<R> Gathering<R> {
     pub(super) fn receive(
         &mut self,
         receipts: Vec<R>,
-        patience: Patience,
+        ack_delay: AckDelay,
     ) -> impl Iterator<Item = Place> + use<R> {
         self.last_burst += 1;
         let (burst, held) = (self.last_burst, receipts.len());
         if held > 0 {
             let receipts = receipts.into_iter().map(Some).collect();
-            self.bursts.insert(burst, Burst { receipts, held, patience });
+            self.bursts.insert(burst, Burst { receipts, held, ack_delay });
         }
         (0..held).map(move |at| Place { burst, at })
     }
@@ -83,7 +83,7 @@ impl<R> Gathering<R> {
         let Some(burst) = self.bursts.get_mut(&place.burst) else { return false };
         let Some(receipt) = burst.receipts.get_mut(place.at).and_then(Option::take) else { return false };
         burst.held -= 1;
-        let (is_last, patience) = (burst.held == 0, burst.patience);
+        let (is_last, ack_delay) = (burst.held == 0, burst.ack_delay);
         if is_last {
             self.bursts.remove(&place.burst);
         }
@@ -92,9 +92,9 @@ impl<R> Gathering<R> {
             Fate::Acknowledge => self.acknowledge.push(receipt),
             Fate::GiveBack => self.give_back.push(receipt),
         }
-        self.be_due(match patience {
-            Patience::ForBurst(_) if is_last => now,
-            Patience::ForBurst(delay) | Patience::For(delay) => now + delay,
+        self.be_due(match ack_delay {
+            AckDelay::ForBurst(_) if is_last => now,
+            AckDelay::ForBurst(delay) | AckDelay::For(delay) => now + delay,
         });
         fate == Fate::GiveBack || self.due != due || self.acknowledge.len() == self.batch
     }
@@ -157,7 +157,7 @@ mod tests {
     use Fate::{Acknowledge, GiveBack};
 
     const DELAY: Duration = Duration::from_millis(10);
-    const BURST: Patience = Patience::ForBurst(DELAY);
+    const BURST: AckDelay = AckDelay::ForBurst(DELAY);
 
     fn acknowledge(receipts: impl IntoIterator<Item = u32>) -> Option<Call<u32>> {
         Some(Call { fate: Acknowledge, receipts: receipts.into_iter().collect() })
@@ -191,10 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn patient_ones_wait_for_those_of_other_bursts() {
+    fn acknowledgements_wait_for_those_of_other_bursts() {
         let (mut gathering, now) = gathering(4);
         let mut release = |receipts: [u32; 1], at| {
-            let place = gathering.receive(receipts.into(), Patience::For(DELAY)).next().unwrap();
+            let place = gathering.receive(receipts.into(), AckDelay::For(DELAY)).next().unwrap();
             let changes = gathering.release(place, Acknowledge, at);
             (changes, gathering.next(at), gathering.due())
         };

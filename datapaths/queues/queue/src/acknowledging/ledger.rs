@@ -1,6 +1,6 @@
 //! The state that the buffers of received messages share with the task that acknowledges them.
 
-use super::gathering::{Call, Fate, Gathering, Patience, Place};
+use super::gathering::{AckDelay, Call, Fate, Gathering, Place};
 use bertha_core::Runtime;
 use bertha_runtime_tokio::TokioRuntime;
 use parking_lot::Mutex;
@@ -45,9 +45,9 @@ impl<R: Send + Sync + 'static> Ledger<R> {
     pub(super) fn receive(
         &self,
         receipts: Vec<R>,
-        patience: Patience,
+        ack_delay: AckDelay,
     ) -> impl Iterator<Item = Place> + use<R> {
-        self.state.lock().gathering.receive(receipts, patience)
+        self.state.lock().gathering.receive(receipts, ack_delay)
     }
 
     /// Acknowledgements that wait for others go now; returns once the service has taken them, or the task has ended.

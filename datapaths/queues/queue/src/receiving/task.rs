@@ -2,7 +2,7 @@
 
 use super::idling::Idling;
 use super::inbox::Inbox;
-use crate::acknowledging::{Ledger, Patience, hold};
+use crate::acknowledging::{AckDelay, Ledger, hold};
 use crate::backoff::Backoff;
 use crate::calls::Counters;
 use crate::{Abilities, QueueSettings, Subscription};
@@ -43,7 +43,7 @@ pub(crate) async fn run<S: Subscription>(
                 idling.reset();
                 counters.has_received(burst.len(), burst.iter().map(|message| message.payload.len()).sum());
                 let mut messages = VecDeque::with_capacity(burst.len());
-                let acknowledging = patience(limit, &abilities, settings.ack_delay);
+                let acknowledging = ack_delay(limit, &abilities, settings.ack_delay);
                 let outcome = hold(&ledger, burst, acknowledging, |message| messages.push_back(message));
                 inbox.put(messages, outcome);
                 Duration::ZERO
@@ -57,14 +57,14 @@ pub(crate) async fn run<S: Subscription>(
 }
 
 /// How long the acknowledgements of a burst wait for others, if so many messages were asked for.
-fn patience(limit: usize, abilities: &Abilities, delay: Duration) -> Patience {
+fn ack_delay(limit: usize, abilities: &Abilities, delay: Duration) -> AckDelay {
     if abilities.one_by_one {
-        Patience::ForBurst(delay / 10)
+        AckDelay::ForBurst(delay / 10)
     } else if limit == 1 {
         // A receiver of single messages asks for the next one when it is done with this.
-        Patience::ForBurst(delay)
+        AckDelay::ForBurst(delay)
     } else {
-        Patience::For(delay)
+        AckDelay::For(delay)
     }
 }
 
