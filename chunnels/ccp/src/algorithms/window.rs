@@ -63,7 +63,7 @@ pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64)
     Some(Measured { round, lost: field("Report.lost")?, timeout: field("Report.timeout")?, in_flight })
 }
 
-/// What happened in a round trip, or until a loss.
+/// The events of a round trip, or until a loss.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     /// Packets that were acknowledged.

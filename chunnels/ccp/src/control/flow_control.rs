@@ -3,9 +3,9 @@
 use super::presence::Presence;
 use super::{Limits, Settings};
 use crate::Signals;
-use crate::datapath::{Datapath, Member};
+use crate::datapath::{Datapath, Member, WITH_MARKS, WITHOUT_MARKS};
 use crate::message::{Create, MAX_FIELDS, Measure};
-use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
+use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewFlow, NewReno};
 use bertha_core::Addr;
 use std::fmt;
 use std::net::IpAddr;
@@ -31,14 +31,9 @@ pub(super) struct FlowControl {
 }
 
 impl FlowControl {
-    pub(super) fn new(
-        datapath: Arc<Datapath>,
-        settings: Settings,
-        packet: u64,
-        local: &Addr,
-        peer: &Addr,
-    ) -> Self {
-        let member = Arc::new(Member::default());
+    pub(super) fn new(datapath: Arc<Datapath>, settings: Settings, flow: &NewFlow) -> Self {
+        let NewFlow { packet, ref local, ref peer, has_marks } = *flow;
+        let member = Arc::new(Member::new(if has_marks { WITH_MARKS } else { WITHOUT_MARKS }));
         let flow = datapath.join(member.clone());
         let fallback = NewReno.start(packet);
         let window = fallback.window();
