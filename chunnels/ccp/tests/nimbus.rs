@@ -12,7 +12,8 @@ const MEGABITS: f64 = 24.0;
 
 #[test]
 fn it_competes_with_cubic_and_keeps_the_queue_short_alone() {
-    for seed in 1..=2 {
+    // With seeds 2 and 6, its rate is soon too low for pulses that show anything.
+    for seed in [1, 2, 6] {
         let agent = Agent::of(Nimbus);
         let cubic = Traffic::Bulk(Reliable::new().with(Cubic));
         let senders = [Sender::new(1, agent.bulk()), Sender::new(2, cubic).during(20, 50)];

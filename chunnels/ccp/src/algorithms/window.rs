@@ -10,12 +10,14 @@ use std::time::Duration;
 /// Counts what a round trip acknowledged, and reports it; losses at once. In flight is what was before each acknowledgement.
 const PROGRAM: &str = "
     (def (Report
-        (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (now 0) (volatile inflight 0)))
+        (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (rtt 0) (now 0)
+        (volatile inflight 0)))
     (when true
         (:= Report.acked (+ Report.acked (+ Ack.bytes_acked Ack.bytes_misordered)))
         (:= Report.lost (+ Report.lost Ack.lost_pkts_sample))
         (:= Report.timeout (if Flow.was_timeout 1))
         (:= Report.minrtt (min Report.minrtt Flow.rtt_sample_us))
+        (:= Report.rtt Flow.rtt_sample_us)
         (:= Report.now Ack.now)
         (:= Report.inflight (max Report.inflight (+ Flow.bytes_in_flight (+ Ack.bytes_acked Ack.bytes_misordered))))
         (fallthrough))
@@ -43,6 +45,16 @@ pub(super) struct Measured {
     pub(super) timeout: u64,
     /// The most packets that were in flight.
     pub(super) in_flight: f64,
+    /// The last round-trip time.
+    pub(super) last_rtt: Duration,
+}
+
+impl Measured {
+    /// The end of a recovery that begins with this report, which is at `now`: until then, packets that were sent before are still found
+    /// to be lost (RFC 9002, section 6.1.2: after 9/8 of a round trip), and these losses count as one.
+    pub(super) fn recovered_at(&self, now: Duration) -> Duration {
+        now + self.last_rtt.max(self.round.rtt) * 9 / 8
+    }
 }
 
 /// Whether so many packets in flight use a window. One that is not used says nothing of the path, and must not grow (RFC 9002, section
@@ -60,7 +72,9 @@ pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64)
         now: Duration::from_micros(field("Report.now")?),
     };
     let in_flight = field("Report.inflight")? as f64 / packet;
-    Some(Measured { round, lost: field("Report.lost")?, timeout: field("Report.timeout")?, in_flight })
+    let (lost, timeout) = (field("Report.lost")?, field("Report.timeout")?);
+    let last_rtt = Duration::from_micros(field("Report.rtt")?);
+    Some(Measured { round, lost, timeout, in_flight, last_rtt })
 }
 
 /// The events of a round trip, or until a loss.
@@ -74,12 +88,22 @@ pub(super) struct Round {
     pub(super) now: Duration,
 }
 
+impl Round {
+    /// The part of a round that began at `start` which lies after `end`, as if its acknowledgements came evenly.
+    pub(super) fn after(&self, start: Duration, end: Duration) -> Self {
+        let all = self.now.saturating_sub(start).as_secs_f64();
+        let part = self.now.saturating_sub(end.max(start)).as_secs_f64();
+        let share = if all > 0.0 { part / all } else { 0.0 };
+        Self { acked: self.acked * share, ..*self }
+    }
+}
+
 /// A window in packets.
 pub(super) trait Window: Send + 'static {
-    /// Nothing was lost, and the window was used.
+    /// So much was acknowledged outside of a recovery, and the window was used.
     fn on_round(&mut self, round: &Round);
 
-    /// Nothing was lost, and the window was not used.
+    /// Something was acknowledged outside of a recovery, and the window was not used.
     fn on_unused(&mut self) {}
 
     /// Something was lost: once per round trip.
@@ -100,7 +124,7 @@ pub struct WindowFlow<I: Ipc> {
     window: Box<dyn Window>,
     /// The size of a packet in bytes.
     packet: f64,
-    /// The end of the round trip in which losses count as one.
+    /// The end of the time in which losses count as one.
     recovery_until: Duration,
     /// The time of the last report.
     reported: Duration,
@@ -129,19 +153,20 @@ impl<I: Ipc> WindowFlow<I> {
 impl<I: Ipc> Flow for WindowFlow<I> {
     fn on_report(&mut self, _: u32, report: Report) {
         let Some(measured) = measured(&self.handle, &report, self.packet) else { return };
-        let Measured { round, lost, timeout, in_flight } = measured;
-        let is_recovering = round.now < self.recovery_until;
+        let Measured { round, lost, timeout, in_flight, .. } = measured;
         if timeout > 0 {
             self.window.on_timeout();
-        } else if lost > 0 && !is_recovering {
-            self.window.on_loss(&round);
-            self.recovery_until = round.now + round.rtt;
-        } else if lost == 0 && self.reported >= self.recovery_until {
-            // What was sent before the reduction does not count.
-            if is_used(self.window.packets(), in_flight) {
-                self.window.on_round(&round);
-            } else {
+        } else {
+            // The bytes that were acknowledged before a loss count, as they would at their acknowledgements.
+            let counted = round.after(self.reported, self.recovery_until);
+            if counted.acked > 0.0 && is_used(self.window.packets(), in_flight) {
+                self.window.on_round(&counted);
+            } else if counted.acked > 0.0 {
                 self.window.on_unused();
+            }
+            if lost > 0 && round.now >= self.recovery_until {
+                self.window.on_loss(&round);
+                self.recovery_until = measured.recovered_at(round.now);
             }
         }
         self.reported = round.now;

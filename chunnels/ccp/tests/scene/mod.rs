@@ -51,7 +51,7 @@ impl Sender {
     }
 }
 
-/// What was seen of all senders at each sample.
+/// The samples of all senders.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Seen {
     /// Megabits per second that arrived, for each sender.

@@ -77,7 +77,7 @@ pub struct SharedWindowAggregate<I: Ipc> {
     /// The time on the clock of the aggregate, which is that of its first flow, carried on by the others.
     now: Duration,
     round: Sum,
-    /// The end of the round trip in which losses count as one.
+    /// The end of the time in which losses count as one.
     recovery_until: Duration,
 }
 
@@ -119,6 +119,15 @@ impl<I: Ipc> SharedWindowAggregate<I> {
         (member.clock, member.heard, member.rtt) = (Some(round.now), at, round.rtt);
     }
 
+    /// Lets the window grow by the bytes of a round trip.
+    fn end_round(&mut self) {
+        let Sum { acked, rtt, .. } = self.round;
+        if acked > 0.0 {
+            self.window.on_round(&Round { acked, rtt, now: self.now });
+        }
+        self.round = Sum::new(self.now);
+    }
+
     fn active(&self) -> usize {
         let is_active = |member: &&Member<I>| {
             let idle_after = IDLE.max(member.rtt * IDLE_ROUNDS);
@@ -157,23 +166,24 @@ impl<I: Ipc> Aggregate<I> for SharedWindowAggregate<I> {
         let Some(member) = self.flows.iter().find(|member| member.number == number) else { return };
         let Some(measured) = window::measured(&member.handle, &report, self.packet) else { return };
         let before = self.part();
+        let start = member.heard;
         self.tick(number, &measured.round);
         let round = Round { now: self.now, ..measured.round };
         let is_recovering = self.now < self.recovery_until;
         // A peer of one flow that is gone says nothing of the path of the others.
         let is_timeout = measured.timeout > 0 && self.active() == 1;
         let is_lost = measured.lost > 0 || measured.timeout > 0;
-        self.round.add(&round, window::is_used(f64::from(before) / self.packet, measured.in_flight));
+        let is_used = window::is_used(f64::from(before) / self.packet, measured.in_flight);
+        self.round.add(&round.after(start, self.recovery_until), is_used);
         if is_timeout {
             self.window.on_timeout();
-        } else if is_recovering {
-            self.round = Sum::new(self.now);
-        } else if is_lost {
+        } else if is_lost && !is_recovering {
+            // The bytes that were acknowledged before a loss count, as they would at their acknowledgements.
+            self.end_round();
             self.window.on_loss(&round);
-            self.recovery_until = self.now + round.rtt;
+            self.recovery_until = measured.recovered_at(self.now);
         } else if self.now >= self.round.start + self.round.rtt {
-            self.window.on_round(&Round { acked: self.round.acked, rtt: self.round.rtt, now: self.now });
-            self.round = Sum::new(self.now);
+            self.end_round();
         }
         if self.part() != before {
             self.apportion();

@@ -3,7 +3,7 @@
 //! Cross traffic that is clocked by its acknowledgements slows down while this flow's pulse takes its place in the queue, and speeds
 //! up after it, so its rate contains the frequency of the pulses. Traffic that sends at a rate of its own does not react.
 
-use super::pulse::FREQUENCY;
+use super::pulse::{DEPTH, FREQUENCY};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 use std::collections::VecDeque;
@@ -41,6 +41,9 @@ const LEAST_SHARE: f64 = 0.1;
 /// acknowledgements is its share, less some delay; a response that is smaller comes from an error in the capacity.
 const LEAST_RESPONSE: f64 = 0.3;
 
+/// The share of the capacity that a flow needs for pulses that show anything: at less, its rate can't fall as far as a pulse rises.
+const LEAST_OWN: f64 = 1.5 * DEPTH;
+
 /// The rates of the packets that were acknowledged last, over one round trip, in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rates {
@@ -64,11 +67,17 @@ pub(super) struct Elasticity {
     pub(super) response: f64,
     /// The mean rate of cross traffic, as a share of the capacity.
     pub(super) share: f64,
+    /// The mean rate of this flow, as a share of the capacity.
+    pub(super) own: f64,
 }
 
 impl Elasticity {
-    /// Whether cross traffic reacts to the pulses.
+    /// Whether cross traffic reacts to the pulses. It is supposed to where the flow is too slow to pulse: traffic that fills the queue has
+    /// made it so, or competition with the rest costs nothing.
     pub(super) fn is_elastic(&self) -> bool {
+        if self.own < LEAST_OWN {
+            return true;
+        }
         let is_response = self.response >= LEAST_RESPONSE * self.share.min(1.0);
         self.share >= LEAST_SHARE && is_response && self.ratio >= ELASTIC
     }
@@ -133,6 +142,7 @@ impl Detector {
             return None;
         }
         let share = self.mean(SAMPLES, |sample| sample.cross) / capacity;
+        let own = self.mean(SAMPLES, |sample| sample.rates.sending) / capacity;
         self.transform(|sample| sample.rates.sending);
         let pulses = self.highest(PULSE - SPREAD..PULSE + SPREAD + 1);
         self.transform(|sample| sample.cross);
@@ -141,7 +151,7 @@ impl Detector {
         // Without any noise nor reaction there is no ratio.
         let ratio = if reaction > 0.0 { reaction / other.max(f64::MIN_POSITIVE) } else { 0.0 };
         let response = if pulses > 0.0 { reaction / pulses } else { 0.0 };
-        Some(Elasticity { ratio, response, share })
+        Some(Elasticity { ratio, response, share, own })
     }
 
     /// The receiving rate five seconds ago, over one period of the pulses.
@@ -265,6 +275,19 @@ mod tests {
     fn without_cross_traffic_nothing_is_elastic() {
         let verdict = judge(|now| CAPACITY * (0.05 - 0.2 * pulse(now)).max(0.0), 1.0);
         assert!(!verdict.is_elastic(), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_flow_without_room_for_pulses_supposes_elastic_traffic() {
+        let mut detector = Detector::new();
+        let verdict = |detector: &mut Detector, own: f64| {
+            detector.clear();
+            let rates = Rates { sending: own * CAPACITY, receiving: own * CAPACITY };
+            (0..SAMPLES as u32).for_each(|tick| detector.sample(INTERVAL * tick, rates, CAPACITY));
+            detector.elasticity(CAPACITY).unwrap().is_elastic()
+        };
+        assert!(verdict(&mut detector, 0.1));
+        assert!(!verdict(&mut detector, 0.2));
     }
 
     #[test]
