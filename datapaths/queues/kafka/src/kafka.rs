@@ -204,23 +204,20 @@ fn begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Res
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     loop {
         match try_to_begin(consumer, topic, partitions) {
-            Err(error) if error.kind() == bertha_core::ErrorKind::Unreachable => {
-                if let Some(refusal) = refusal(consumer) {
+            Err(error)
+                if error.kind() == bertha_core::ErrorKind::Unreachable && Instant::now() < deadline =>
+            {
+                // The client puts a broker's refusal among its messages.
+                if let Some(Err(refusal)) = consumer.recv().now_or_never()
+                    && is_refusal(&refusal)
+                {
                     return Err(failure(refusal));
-                }
-                if Instant::now() > deadline {
-                    return Err(error);
                 }
                 std::thread::sleep(Duration::from_millis(50));
             }
             result => return result,
         }
     }
-}
-
-/// The refusal of a client by a broker, which the client puts among its messages; there are no others before it has subscribed.
-fn refusal(consumer: &StreamConsumer<Member>) -> Option<KafkaError> {
-    std::iter::from_fn(|| consumer.recv().now_or_never()).filter_map(Result::err).find(is_refusal)
 }
 
 fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
