@@ -1,11 +1,11 @@
 //! The common part of the clients of a process.
 
-use crate::failure::{is_refusal, unreachable};
+use crate::failure::unreachable;
 use bertha_core::Error;
 use parking_lot::Mutex;
 use rdkafka::ClientContext;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use std::sync::Arc;
 
 /// Takes what a client reports on its own.
@@ -34,7 +34,8 @@ impl ClientContext for Reports {
 
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(%error, reason, "Kafka");
-        if is_refusal(&error) {
+        let refused = [RDKafkaErrorCode::Authentication, RDKafkaErrorCode::SSL];
+        if error.rdkafka_error_code().is_some_and(|code| refused.contains(&code)) {
             *self.refusal.lock() = Some(reason.to_owned());
         }
     }

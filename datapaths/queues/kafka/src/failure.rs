@@ -89,12 +89,6 @@ fn is_passing(code: Code) -> bool {
     )
 }
 
-/// Whether a broker did not accept the client, by its certificate or login.
-pub(crate) fn is_refusal(error: &KafkaError) -> bool {
-    let refusals = [Code::Authentication, Code::SSL];
-    error.rdkafka_error_code().is_some_and(|code| refusals.contains(&code))
-}
-
 /// Whether a commit came too late: its partitions belong to another receiver.
 pub(crate) fn is_of_lost_partition(error: &KafkaError) -> bool {
     let lost = [

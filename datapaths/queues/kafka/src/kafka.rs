@@ -1,12 +1,11 @@
 //! The service.
 
 use crate::clients::{Reports, blocking, settings};
-use crate::failure::{failure, invalid, is_refusal, of_code, unauthenticated, unreachable};
+use crate::failure::{failure, invalid, of_code, unauthenticated, unreachable};
 use crate::publisher::KafkaPublisher;
 use crate::subscription::{KafkaSubscription, Member};
 use bertha_core::Error;
 use bertha_queue::{Abilities, Ordering, Service};
-use futures_util::FutureExt;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::config::{ClientConfig, FromClientConfigAndContext};
 use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
@@ -207,12 +206,6 @@ fn begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Res
             Err(error)
                 if error.kind() == bertha_core::ErrorKind::Unreachable && Instant::now() < deadline =>
             {
-                // The client puts a broker's refusal among its messages.
-                if let Some(Err(refusal)) = consumer.recv().now_or_never()
-                    && is_refusal(&refusal)
-                {
-                    return Err(failure(refusal));
-                }
                 std::thread::sleep(Duration::from_millis(50));
             }
             result => return result,
