@@ -6,11 +6,14 @@
 //!
 //! An [`Emulator`] is a link with a buffer whose rate may change over time; [`Network::emulate`] puts it between hosts.
 //!
+//! [`Network::bundle`] puts the boxes of a [`Bundle`] around such a link, which shift its queue to the senders' side.
+//!
 //! [`pair`] gives two connected ends in memory, without a network, for any runtime.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod bundler;
 mod emulator;
 mod executor;
 mod network;
@@ -20,6 +23,7 @@ mod rng;
 mod sim;
 mod trace;
 
+pub use bundler::{Bundle, Departure, Feedback, Receivebox, Scheduling, Sendbox};
 pub use emulator::{Cause, Emulator, Fate, Path, Rate};
 pub use executor::{Halt, HaltReason, Schedule, SimRuntime, SimTask};
 pub use network::{

@@ -1,5 +1,6 @@
 //! The way of a datagram from one connection to another.
 
+use super::bundled::Held;
 use super::connection::{Inbox, SimConnection};
 use super::link::corrupt;
 use super::listener::Backlog;
@@ -9,6 +10,7 @@ use crate::queue::{Ending, NotTaken, Queue};
 use bertha_core::{Buf, Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 const CLOSED_PORT: Ending =
     Ending { kind: ErrorKind::Unreachable, context: "the peer's host answers that its port is closed" };
@@ -26,14 +28,26 @@ impl Network {
             return self.transmit_to_all(from, to, &payload);
         }
         self.state().counters.sent += 1;
-        let Some((from, to, mut payload)) = self.pass_tap(from, to, payload)? else { return Ok(()) };
+        let Some((from, to, payload)) = self.pass_tap(from, to, payload)? else { return Ok(()) };
+        let bundle = self.state().bundled.get(&(from.ip(), to.ip())).copied();
+        let datagram = Held { from, to, payload, is_markable };
+        match bundle {
+            Some(number) => self.hold(number, datagram),
+            None => _ = self.cross(datagram)?,
+        }
+        Ok(())
+    }
+
+    /// Sends a datagram over its link. Returns the time after which it arrives, if it does.
+    pub(super) fn cross(&self, datagram: Held) -> Result<Option<Duration>, Error> {
+        let Held { from, to, mut payload, is_markable } = datagram;
         let now = self.runtime().elapsed();
         let mut state = self.state();
         let Some(passage) = state.draw((from.ip(), to.ip()), payload.len(), is_markable, now) else {
             tracing::debug!(%from, %to, len = payload.len(), "datagram lost");
             drop(state);
             self.runtime().world.record(b'l', u64::from(to.port()), &payload);
-            return Ok(());
+            return Ok(None);
         };
         let link = state.link(from.ip(), to.ip());
         let State { rng, counters, .. } = &mut *state;
@@ -52,7 +66,7 @@ impl Network {
         if let Some((delay, copy)) = copy {
             self.arrive_after(Passage { delay, ..passage }, from, to, copy);
         }
-        Ok(())
+        Ok(Some(passage.delay))
     }
 
     /// Puts a datagram on the wire, whatever sender it names. It meets the delay of its link, but neither the

@@ -1,6 +1,7 @@
 //! The network: hosts, links and their faults.
 
 mod base;
+mod bundled;
 mod connection;
 mod counters;
 mod datapath;
@@ -67,6 +68,9 @@ struct State {
     /// Several directions may share an emulator, by its number.
     emulators: Vec<Emulator>,
     emulated: BTreeMap<(IpAddr, IpAddr), usize>,
+    /// As those, in front of emulators and links.
+    bundles: Vec<bundled::Boxes>,
+    bundled: BTreeMap<(IpAddr, IpAddr), usize>,
     cuts: BTreeSet<(IpAddr, IpAddr)>,
     ports: Ports,
     marks: Marked,
@@ -102,6 +106,8 @@ impl Network {
             busy: BTreeMap::new(),
             emulators: Vec::new(),
             emulated: BTreeMap::new(),
+            bundles: Vec::new(),
+            bundled: BTreeMap::new(),
             cuts: BTreeSet::new(),
             ports: Ports::default(),
             marks: Marked::default(),
