@@ -22,7 +22,7 @@ pub(super) struct InnerLoop {
     /// In bytes per second.
     rate: f64,
     /// The round trip without a queue.
-    shortest: Option<Duration>,
+    shortest: Duration,
     /// The rates at which packets arrived in the last epochs, and the number of the next.
     recent: [f64; RECENT],
     epochs: usize,
@@ -40,7 +40,7 @@ pub(super) struct Measurement {
 
 impl InnerLoop {
     pub(super) fn new(target: Duration) -> Self {
-        Self { target, rate: f64::INFINITY, shortest: None, recent: [0.0; RECENT], epochs: 0 }
+        Self { target, rate: f64::INFINITY, shortest: Duration::MAX, recent: [0.0; RECENT], epochs: 0 }
     }
 
     pub(super) fn rate(&self) -> f64 {
@@ -53,9 +53,9 @@ impl InnerLoop {
         Duration::from_secs_f64(bytes as f64 / self.rate)
     }
 
-    /// The bytes that the path holds without a queue, once it is known.
-    pub(super) fn in_flight(&self) -> Option<f64> {
-        self.shortest.map(|shortest| self.fastest() * shortest.as_secs_f64())
+    /// The bytes that the path holds without a queue; none until it is known.
+    pub(super) fn in_flight(&self) -> f64 {
+        self.fastest() * self.shortest.as_secs_f64()
     }
 
     /// The rate of the path, as far as it has shown.
@@ -63,12 +63,14 @@ impl InnerLoop {
         self.recent.iter().copied().fold(0.0, f64::max)
     }
 
+    pub(super) fn on_round_trip(&mut self, round_trip: Duration) {
+        self.shortest = self.shortest.min(round_trip);
+    }
+
     pub(super) fn on_epoch(&mut self, epoch: &Measurement) {
-        let shortest = self.shortest.map_or(epoch.round_trip, |shortest| shortest.min(epoch.round_trip));
-        self.shortest = Some(shortest);
         self.recent[self.epochs % RECENT] = epoch.arriving;
         self.epochs += 1;
-        let queue = epoch.round_trip - shortest;
+        let queue = epoch.round_trip.saturating_sub(self.shortest);
         let distance = self.target.as_secs_f64() - queue.as_secs_f64();
         let factor = 1.0 + GAIN * distance / epoch.round_trip.as_secs_f64().max(f64::MIN_POSITIVE);
         let wanted = |rate: f64| (rate * factor.clamp(LOWEST, HIGHEST)).max(FLOOR);
@@ -99,6 +101,8 @@ mod tests {
     #[test]
     fn a_long_queue_lowers_the_rate_and_a_short_one_raises_it() {
         let mut inner_loop = InnerLoop::new(ms(10));
+        assert_eq!(inner_loop.in_flight(), 0.0);
+        inner_loop.on_round_trip(ms(50));
         inner_loop.on_epoch(&epoch(50, 1e6, false));
         assert_eq!(inner_loop.rate(), f64::INFINITY, "no queue has shown");
         inner_loop.on_epoch(&epoch(100, 1e6, false));
@@ -106,12 +110,14 @@ mod tests {
             inner_loop.on_epoch(&epoch(round_trip, 1e6, true));
             assert_eq!((inner_loop.rate() / 1e3).round() as u64, kilobytes);
         }
-        assert_eq!(inner_loop.in_flight(), Some(50_000.0));
+        assert_eq!(inner_loop.in_flight(), 50_000.0);
     }
 
     #[test]
     fn a_bundle_with_little_to_send_keeps_its_rate() {
         let mut inner_loop = InnerLoop::new(ms(10));
+        assert_eq!(inner_loop.in_flight(), 0.0);
+        inner_loop.on_round_trip(ms(50));
         inner_loop.on_epoch(&epoch(50, 1e6, false));
         inner_loop.on_epoch(&epoch(60, 1e6, true));
         let before = inner_loop.rate();

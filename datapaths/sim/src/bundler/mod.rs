@@ -21,9 +21,6 @@ use std::time::Duration;
 /// The epochs in a round trip: each ends with a packet whose arrival is reported.
 const EPOCHS: f64 = 4.0;
 
-/// The bytes of an epoch while the round trip is not known.
-const FIRST_EPOCH: u64 = 10_000;
-
 /// The reports that are awaited at most. Those of lost packets never come.
 const MAX_AWAITED: usize = 256;
 
@@ -40,7 +37,8 @@ pub struct Bundle {
 
 /// The box at the senders' site.
 ///
-/// It takes the bundle for the only traffic of the path. Beside traffic that fills the queue it would starve; the thesis then leaves the
+/// The shortest round trip so far counts as that without a queue, so the path's queue has to be empty at first. The bundle is taken for the
+/// only traffic of the path. Beside traffic that fills the queue it would starve; the thesis then leaves the
 /// queue to the senders, by Nimbus's detector.
 pub struct Sendbox<P> {
     packets: Packets<P>,
@@ -111,7 +109,7 @@ impl<P> Sendbox<P> {
             inner_loop: InnerLoop::new(bundle.target),
             free_at: Duration::ZERO,
             sent: 0,
-            epoch_end: FIRST_EPOCH,
+            epoch_end: 0,
             is_backlogged: false,
             awaited: VecDeque::new(),
             next_number: 0,
@@ -147,13 +145,15 @@ impl<P> Sendbox<P> {
     pub fn on_feedback(&mut self, now: Duration, feedback: Feedback) {
         while self.awaited.pop_front_if(|end| end.number < feedback.epoch).is_some() {}
         let Some(end) = self.awaited.pop_front_if(|end| end.number == feedback.epoch) else { return };
+        let round_trip = now.saturating_sub(end.sent_at);
+        self.inner_loop.on_round_trip(round_trip);
         let before = self.reported.replace(Reported { at: now, received: feedback.received });
         let Some(before) = before else { return };
         let seconds = now.saturating_sub(before.at).as_secs_f64();
         if seconds > 0.0 {
             let received = feedback.received.saturating_sub(before.received);
             self.inner_loop.on_epoch(&Measurement {
-                round_trip: now.saturating_sub(end.sent_at),
+                round_trip,
                 arriving: received as f64 / seconds,
                 is_backlogged: end.is_backlogged,
             });
@@ -175,8 +175,8 @@ impl<P> Sendbox<P> {
         if self.sent < self.epoch_end {
             return None;
         }
-        let in_flight = self.inner_loop.in_flight().unwrap_or(FIRST_EPOCH as f64 * EPOCHS);
-        self.epoch_end = self.sent + (in_flight / EPOCHS) as u64;
+        // Each packet, as long as the path is not known: the first ones see it without a queue.
+        self.epoch_end = self.sent + (self.inner_loop.in_flight() / EPOCHS) as u64;
         let number = self.next_number;
         self.next_number += 1;
         let is_backlogged = std::mem::replace(&mut self.is_backlogged, true);
