@@ -6,7 +6,6 @@
 
 mod agent;
 mod aggregation;
-mod bad_paths;
 mod bbr;
 mod compiled;
 mod completion;
@@ -29,7 +28,7 @@ use clap::Args;
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.10, 4.11, sharing or bad-paths
+    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.10, 4.11 or sharing
     #[arg(long)]
     only: Option<String>,
 }
@@ -55,7 +54,6 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         #[cfg(feature = "quic")]
         ("4.11", |report, _| datapaths::run(report)),
         ("sharing", sharing::run),
-        ("bad-paths", bad_paths::run),
     ];
     for (_, part) in parts.into_iter().filter(|(name, _)| is_wanted(name)) {
         part(&mut report, effort)?;
