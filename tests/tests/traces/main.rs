@@ -146,7 +146,8 @@ async fn early_connects_have_their_span() {
     }
     drop(clients);
     // Nobody answers any more.
-    let connection = connect(to).instrument(request.clone()).await.unwrap();
+    let connecting = connect(to).into_future().instrument(request.clone());
+    let connection = connecting.await.unwrap();
     connection.send(2).await.unwrap();
     assert!(connection.agreed().await.is_err());
     drop((connection, request));
