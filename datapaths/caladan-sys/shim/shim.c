@@ -86,7 +86,18 @@ ssize_t bertha_udp_read(udpconn_t *c, void *buf, size_t len, uint32_t *ip, uint1
 	return result;
 }
 
-ssize_t bertha_udp_write(udpconn_t *c, const void *buf, size_t len) { return udp_write_to2(c, buf, len, NULL, true); }
+/* The two calls of each message look for the thread by themselves: another call would cost more than the look. */
+ssize_t bertha_udp_receive(udpconn_t *c, void *buf, size_t len)
+{
+	return of_caladan ? udp_read_from2(c, buf, len, NULL, false, true) : -EOPNOTSUPP;
+}
+
+ssize_t bertha_udp_send(udpconn_t *c, const void *buf, size_t len)
+{
+	return of_caladan ? udp_write_to2(c, buf, len, NULL, true) : -EOPNOTSUPP;
+}
+
+void bertha_udp_shutdown(udpconn_t *c) { udp_shutdown(c); }
 
 void bertha_udp_local(udpconn_t *c, uint32_t *ip, uint16_t *port)
 {

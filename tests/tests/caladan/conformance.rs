@@ -3,9 +3,11 @@
 use crate::assume_send::assume_send;
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
-use bertha_core::{Addr, Datapath, ErrorKind};
-use bertha_datapath_caladan::{Caladan, Tcp};
+use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Runtime};
+use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp, TcpConnection};
 use bertha_tests::conformance::{self, Bufs, Site};
+use futures_util::future::{Either, join, select};
+use std::pin::pin;
 
 fn on() -> Addr {
     "10.77.0.2:0".parse().unwrap()
@@ -24,11 +26,27 @@ async fn streams() {
     conformance::datapath(&site).await;
     let (a, b) = site.connected().await;
     conformance::the_peer_hears_of_a_close(&a, &b, &Bufs).await;
+    let (a, b) = site.connected().await;
+    empty_messages(&a, &b).await;
     // The kernel's ports are closed.
     let error = tcp.connect("10.77.0.1:1".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     let nobody = tcp.connect("10.77.0.99:1".parse().unwrap()).await.unwrap_err();
     assert!(matches!(nobody.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut), "{nobody}");
+}
+
+/// Messages that are nothing but a header, with nothing behind them that would wake their receiver.
+async fn empty_messages(a: &TcpConnection, b: &TcpConnection) {
+    let all = async {
+        for _ in 0..20 {
+            let (received, sent) = join(b.recv(), a.send(a.base().buffer(0).unwrap())).await;
+            sent.unwrap();
+            assert!(received.unwrap().is_empty());
+        }
+    };
+    let late = CaladanRuntime.sleep_until(CaladanRuntime.now() + conformance::TIMEOUT);
+    let outcome = select(pin!(all), pin!(late)).await;
+    assert!(matches!(outcome, Either::Left(_)), "empty messages did not arrive");
 }
 
 /// A port that is in use, and addresses that are not this process's.
