@@ -9,7 +9,7 @@ use bertha::{Addr, Error};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// What clients can ask for.
+/// The calls that clients can make.
 #[bertha::service]
 trait Greeter {
     /// A greeting for a name. It may be asked for again if a connection is lost.

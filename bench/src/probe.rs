@@ -21,6 +21,8 @@ pub(crate) fn run(name: &str, iterations: u64) -> Result<(), Error> {
         "echo" => echo::probe(probe, iterations),
         "kv" => kv::probe(probe, iterations),
         #[cfg(feature = "rpc")]
+        "http" => crate::http::probe(probe, iterations),
+        #[cfg(feature = "rpc")]
         "rpc" => crate::rpc::probe(probe, iterations),
         "switch" => switch::probe(probe, iterations),
         "throughput" => throughput::probe(probe, iterations),

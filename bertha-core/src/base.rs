@@ -1,7 +1,7 @@
 //! The bottom of a stack, as every layer reaches it.
 
 use crate::guarantee::{self, Set};
-use crate::{Addr, Buf, Error, Runtime};
+use crate::{Addr, Buf, Error, Marks, Runtime};
 
 /// The delivery properties of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,4 +81,19 @@ pub trait Base: Send + Sync + 'static {
 
     /// The delivery properties of the transport.
     fn properties(&self) -> Properties;
+
+    /// With `true`, lets routers mark later datagrams instead of dropping them when a queue builds up (explicit congestion
+    /// notification, RFC 3168), and begins to count [`marks`](Self::marks); with `false`, lets them no more. Off at first, and then it
+    /// costs nothing. Returns whether the datapath carries marks; one that does not, as by default, does nothing.
+    ///
+    /// For the layer that controls congestion: it has to tell the peer about marks, and to send less for those that the peer tells it
+    /// about. It turns them off if the peer tells nothing.
+    fn set_ecn(&self, _on: bool) -> bool {
+        false
+    }
+
+    /// The datagrams that arrived with a mark for congestion, since [`set_ecn`](Self::set_ecn) was first called. None by default.
+    fn marks(&self) -> Marks {
+        Marks::default()
+    }
 }

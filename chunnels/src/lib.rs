@@ -24,12 +24,13 @@
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
 //! | `tls` | `Tls` | runs over TLS 1.3 above anything reliable and ordered: encrypted, authenticated by certificates or raw public keys |
 //! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
+//! | `quinn` | | no Chunnel: the [congestion controls](congestion) for connections of the crate `quinn` |
 //! | `fault` | `Fault` | loses, duplicates, delays and reorders messages, from a seed |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All but `codec`, `compress`, `quic`, `noise`, `tls` and `fault` are on by default.
+//! All but `codec`, `compress`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -58,7 +59,7 @@ pub mod certificates;
 pub mod checksum;
 #[cfg(feature = "compress")]
 pub mod compress;
-#[cfg(feature = "reliable")]
+#[cfg(any(feature = "quinn", feature = "reliable"))]
 pub mod congestion;
 #[cfg(any(feature = "framing", feature = "quic", feature = "tls"))]
 pub mod deframer;

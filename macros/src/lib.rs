@@ -117,7 +117,7 @@ pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
 
 /// Has `async fn main` run by `bertha::run`: on the runtime that the features of `bertha` call for.
 ///
-/// What it awaits has to be `Send`, as in a task. If the runtime does not start, the program says why and ends with status 1.
+/// Each future that it awaits has to be `Send`, as in a task. If the runtime does not start, the program says why and ends with status 1.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
     entry::expand(arguments.into(), function.into()).into()

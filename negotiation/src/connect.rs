@@ -4,7 +4,7 @@ use crate::early::connect_early;
 use crate::handshake::CurrentAgreement;
 use crate::link::{LinkConnector, establish};
 use crate::reach::Reach;
-use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings};
+use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
     BoxFuture, ConnectContext, Connection, Describe, Destination, Error, Picks, Resolver, Role,
@@ -12,6 +12,7 @@ use bertha_core::{
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Instrument;
 
 /// A connection to be made. Awaiting it connects; until then it can be given other settings.
 ///
@@ -186,8 +187,24 @@ impl<S: Describe, D> fmt::Debug for ConnectEarly<S, D> {
     }
 }
 
-/// Connects, agrees and builds the stack.
+/// Connects, agrees and builds the stack, in a span of its own.
 async fn connect<S, D>(
+    stack: &S,
+    datapath: D,
+    to: Reach,
+    settings: Settings,
+) -> Result<Negotiated<D::Out>, Error>
+where
+    S: Describe + Sync + ?Sized,
+    D: Runs<S>,
+{
+    let span = span::connecting(&to);
+    let connected = agree(stack, datapath, to, settings).instrument(span.clone()).await;
+    span::ended(&span, connected.as_ref().map(Negotiated::explain));
+    connected
+}
+
+async fn agree<S, D>(
     stack: &S,
     datapath: D,
     to: Reach,

@@ -20,6 +20,9 @@
 //! * **Zero round trips.** [`Connect::early`] sends the first messages with the offer, over the stack to which the
 //!   server agreed before. If the server picks another stack, they are sent again over that one. An application whose
 //!   messages must not be replayed by an attacker refuses early data.
+//! * **Traces.** Spans of `tracing` with the target `bertha::negotiation`: `negotiation.connect` at a client, with the server, the agreement or
+//!   the error; `negotiation.accept` at a server, while it builds the stack; `negotiation.upgrade` where a change is asked for, and
+//!   `negotiation.change` at each end, until the old stack has gone. A connection with 0-RTT waits for nothing, and has none.
 //! * **The end.** `close` tells the peer. A peer that vanishes is noticed after
 //!   [`idle_timeout`](Settings::idle_timeout). A peer that restarts is told apart by the connection id.
 
@@ -42,6 +45,7 @@ mod reconnecting;
 mod runs;
 mod settings;
 mod shortage;
+mod span;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod upgrade;
 /// Public for fuzzers, model checkers and `bertha-rendezvous` alone.

@@ -7,8 +7,9 @@ mod server;
 
 use crate::handshake::{Credit, Requirements, check_possible};
 use crate::link::FromLink;
+use crate::reach::Reach;
 use crate::{Negotiated, Runs, Settings};
-use bertha_core::{Addr, BoxFuture, Datapath, Describe, Error, Listener, Properties, Role};
+use bertha_core::{Addr, BoxFuture, Datapath, Describe, Destination, Error, Listener, Properties, Role};
 use futures_util::future::FutureExt;
 use futures_util::stream::unfold;
 use futures_util::{Stream, select_biased};
@@ -31,12 +32,13 @@ const REFUSED: usize = 64;
 pub struct Listen<S, D> {
     stack: S,
     datapath: D,
-    on: Addr,
+    on: Reach,
     settings: Settings,
 }
 
 impl<S, D> Listen<S, D> {
-    pub(crate) fn new(stack: S, datapath: D, on: Addr) -> Self {
+    pub(crate) fn new(stack: S, datapath: D, on: Destination) -> Self {
+        let on = Reach { to: on, resolver: None };
         Self { stack, datapath, on, settings: Settings::default() }
     }
 
@@ -49,7 +51,7 @@ impl<S, D> Listen<S, D> {
 /// # Errors
 /// [`Invalid`](bertha_core::ErrorKind::Invalid) if no alternative of the stack can hold over this datapath, as far as
 /// that is known [before a client is there](bertha_core::Listener::properties); else each client gets that error.
-/// Those of the datapath, if the address can't be used.
+/// Those of the datapath, if the address can't be used. For a name those of [`Connect`](crate::Connect) as well, which come with the resolution.
 impl<S, D> IntoFuture for Listen<S, D>
 where
     S: Describe + Send + Sync + 'static,
@@ -71,7 +73,7 @@ impl<S: Describe, D> fmt::Debug for Listen<S, D> {
 }
 
 /// Starts to serve.
-async fn listen<S, D>(stack: S, datapath: D, on: Addr, settings: Settings) -> Result<Incoming<S, D>, Error>
+async fn listen<S, D>(stack: S, datapath: D, on: Reach, settings: Settings) -> Result<Incoming<S, D>, Error>
 where
     S: Describe,
     D: Runs<S>,
@@ -79,7 +81,7 @@ where
     settings.credentials.check(Role::Server)?;
     let settings = Arc::new(settings);
     let nodes = stack.nodes();
-    let listener = datapath.listen(on).await?;
+    let listener = on.first(&datapath, settings.handshake_timeout, |addr, _| datapath.listen(addr)).await?;
     // Properties that are unknown before there is a client are checked then; no datapath promises more than a stream.
     let requirements = Requirements::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
     check_possible(&nodes, requirements)?;

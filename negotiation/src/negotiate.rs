@@ -1,7 +1,7 @@
 //! The methods that an application calls on its stack.
 
 use crate::{Connect, Link, Listen, Runs, Upgradable};
-use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe, Destination};
+use bertha_core::{BoxStack, Chunnel, Connection, Datapath, Describe, Destination};
 
 /// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
 pub type BoxedStack<D, T> = BoxStack<Link<<D as Datapath>::Connection>, T>;
@@ -36,8 +36,11 @@ pub trait Negotiate: Describe + Send + Sync {
 
     /// Listens at `on` over `datapath`. Each client gets the stack on which it and this server agree.
     ///
+    /// `on` is an address, also as text: `"127.0.0.1:0"`, `"unix:/run/store.sock"`; or the name of this host with a port, `"localhost:80"`, of which
+    /// the first address is taken at which it can listen.
+    ///
     /// Its errors stand with [`Listen`].
-    fn listen<D>(self, datapath: D, on: impl Into<Addr>) -> Listen<Self, D>
+    fn listen<D>(self, datapath: D, on: impl Into<Destination>) -> Listen<Self, D>
     where
         Self: Sized + 'static,
         D: Runs<Self>,

@@ -3,6 +3,7 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+mod archive;
 pub mod ccp;
 mod feed;
 mod frames;
@@ -10,10 +11,12 @@ pub mod layers;
 #[cfg(feature = "quic")]
 pub mod quic;
 pub mod rendezvous;
+pub mod rpc;
 pub mod shm;
 #[cfg(feature = "tls")]
 pub mod tls;
 
+pub use archive::Archive;
 pub use frames::{frames, good_frames};
 
 use bertha_chunnels::compress::frame;
@@ -60,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     #[cfg(feature = "quic")]
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
+    ("rpc", rpc::messages),
     ("shm", shm::ring),
     #[cfg(feature = "tls")]
     ("tls", tls::stream),

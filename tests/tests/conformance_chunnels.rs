@@ -3,12 +3,12 @@
 
 use bertha_chunnels::{
     AtMostOnce, Batch, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nagle, Nothing,
-    Ordered, OrderedByKey, Pace, Postcard, Reliable, Serialize, ServerShard, ShardMap,
+    Ordered, OrderedByKey, Pace, Postcard, Reliable, Rpc, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
-use bertha_tests::conformance::{self, Bufs, Messages, Recorder};
+use bertha_tests::conformance::{self, Bufs, Messages, Recorder, Responses};
 use serde::{Deserialize, Serialize as Encode};
 use std::time::Duration;
 
@@ -245,6 +245,21 @@ fn counted_and_paced_messages() {
         passes!(client, server, &Numbers; Metrics::new("typed"), Serialize::<Numbered>::new(), Metrics::new("bytes"));
         // Fast enough for checks with time-outs, and still in the way.
         passes!(client, server, &Bufs; Pace::new(10_000_000).burst(1));
+    });
+}
+
+#[test]
+fn messages_of_calls() {
+    everywhere(async |_, client, server| {
+        let stack = |below| make_stack!(Rpc::new(), below, Reliable::new());
+        conformance::chunnel(
+            async |[here, there]| both(stack(here), stack(there), client, server).await,
+            &Responses,
+        )
+        .await;
+        let (here, there) =
+            connected(make_stack!(Rpc::new(), Ordered::new(), Reliable::new()), client, server).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Responses).await;
     });
 }
 

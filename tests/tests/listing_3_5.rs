@@ -40,7 +40,7 @@ macro_rules! join {
     };
 }
 
-/// What all receivers got, in the order in which they got it.
+/// The messages of all receivers, in the order in which they got them.
 type Got = Arc<Mutex<Vec<Event>>>;
 
 /// Takes note of each event before the service hears that it was received.

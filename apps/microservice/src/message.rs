@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Message {
     /// Of which customer.
     pub customer: u64,
-    /// What is in the cart.
+    /// The content of the cart.
     pub items: Vec<Item>,
 }
 

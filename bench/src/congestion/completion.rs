@@ -119,7 +119,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     report.draw("congestion-completion.svg", spreads("Flow completion times (thesis, figure 4.6)", &boxes))
 }
 
-/// What is left of the flows that have begun, in messages.
+/// The rest of the flows that have begun, in messages.
 #[derive(Debug, Default)]
 struct Progress {
     left: HashMap<u64, u64>,

@@ -10,6 +10,8 @@ mod compiled;
 mod completion;
 mod control;
 mod copa;
+#[cfg(feature = "quic")]
+mod datapaths;
 mod fidelity;
 mod flows;
 mod incast;
@@ -22,7 +24,7 @@ use crate::harness::Effort;
 use crate::report::Report;
 use clap::Args;
 
-/// What is measured.
+/// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.11 or sharing
@@ -38,7 +40,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("congestion");
     let is_wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
     type Part = fn(&mut Report, Effort) -> Result<(), Error>;
-    let parts: [(&str, Part); 9] = [
+    let parts: Vec<(&str, Part)> = vec![
         ("4.2", bbr::run),
         ("4.3", |report, _| slow_start::run(report)),
         ("4.5", fidelity::run),
@@ -47,6 +49,8 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("4.8", many::run),
         ("4.9", incast::run),
         ("4.11", |report, _| copa::run(report)),
+        #[cfg(feature = "quic")]
+        ("4.11", |report, _| datapaths::run(report)),
         ("sharing", sharing::run),
     ];
     for (_, part) in parts.into_iter().filter(|(name, _)| is_wanted(name)) {

@@ -78,7 +78,7 @@ impl Case {
     }
 }
 
-/// What is measured, and where it is written to.
+/// The measurements, and the places that they are written to.
 struct Study<'a> {
     report: &'a mut Report,
     runtime: &'a Runtime,

@@ -22,6 +22,10 @@ const MESSAGES: u32 = 100;
 /// The most messages of a call to SQS.
 const BATCH: usize = 10;
 
+/// The time for which messages wait in the run that is so named.
+const WAIT: Duration = Duration::from_millis(25);
+const WAITING: &str = "Nagle that waits 25 ms";
+
 /// The calls with `Nagle` to those without.
 const CALLS: Budget = Budget::AtMost(0.92);
 
@@ -32,7 +36,8 @@ const LATENCY: Budget = Budget::AtMost(1.6);
 #[derive(Clone, Copy, PartialEq)]
 enum Batches {
     Nobody,
-    Nagle,
+    /// `Nagle`, whose messages wait for this time.
+    Nagle(Duration),
     Application,
 }
 
@@ -63,8 +68,11 @@ pub(super) fn measure(
             };
             Ok(Run { calls: of(|run| run.calls), median_ms: of(|run| run.median_ms) })
         };
-        let (none, nagle, own) = (of(Batches::Nobody)?, of(Batches::Nagle)?, of(Batches::Application)?);
-        for (name, run) in [("no batches", none), ("Nagle", nagle), ("batches of the application", own)] {
+        let (none, nagle) = (of(Batches::Nobody)?, of(Batches::Nagle(Duration::ZERO))?);
+        let (waiting, own) = (of(Batches::Nagle(WAIT))?, of(Batches::Application)?);
+        let runs =
+            [("no batches", none), ("Nagle", nagle), (WAITING, waiting), ("batches of the application", own)];
+        for (name, run) in runs {
             report.figure(
                 format!("{SQS}, {pause} ms apart, {name}: calls for {MESSAGES} messages"),
                 run.calls,
@@ -89,8 +97,8 @@ async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, E
     let plan = Plan { messages: MESSAGES, pause, groups: 1, overlaps: true };
     let latencies = match batches {
         Batches::Nobody => latencies(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?,
-        Batches::Nagle => {
-            let publisher = make_stack!(Nagle::new()).wrap(publisher).await.map_err(failed)?;
+        Batches::Nagle(wait) => {
+            let publisher = make_stack!(Nagle::new().wait(wait)).wrap(publisher).await.map_err(failed)?;
             let receiver = make_stack!(Nagle::new()).wrap(receiver).await.map_err(failed)?;
             latencies(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?
         }

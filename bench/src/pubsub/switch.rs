@@ -28,7 +28,7 @@ struct Arrival {
     latency_ms: f64,
 }
 
-/// What happened to the messages.
+/// The fate of the messages.
 struct Course {
     arrivals: Vec<Arrival>,
     /// When the second receiver began to join, and when it had joined, in seconds.

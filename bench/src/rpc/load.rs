@@ -4,7 +4,7 @@ use crate::Error;
 use crate::harness::Recorder;
 use std::time::Instant;
 
-/// What a client does.
+/// The work of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// The bytes of a request, and of its response.
@@ -15,7 +15,7 @@ pub(crate) struct Load {
     pub(crate) calls: usize,
 }
 
-/// What a client has seen.
+/// The figures of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) per_second: f64,

@@ -80,3 +80,13 @@ unsafe fn release<T>(storage: NonNull<Storage>) {
         drop(unsafe { Box::from_raw(storage.cast::<Owned<T>>().as_ptr()) });
     }
 }
+
+/// Pretends that as many windows were forgotten as a storage allows.
+///
+/// # Safety
+/// `storage` is that of an `Owned<T>` with at least one window.
+#[cfg(test)]
+pub(super) unsafe fn forget_up_to_the_limit<T>(storage: NonNull<Storage>) {
+    // SAFETY: the caller's promise; a storage with a window lives.
+    unsafe { windows::<T>(storage) }.store(MAX_WINDOWS, Ordering::Relaxed);
+}

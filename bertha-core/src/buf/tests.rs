@@ -47,11 +47,20 @@ fn split_parts_are_independent_and_outlive_each_other() {
     assert_eq!(std::thread::spawn(move || two.to_vec()).join().unwrap(), b"TWO");
 }
 
-/// A message whose block has as many windows as it may have.
+/// A message of the pool whose block has as many windows as it may have.
 fn at_the_limit() -> Buf {
     let buf = Buf::copy_of(b"payload", 0).unwrap();
+    assert!(buf.view.is_pooled());
     // SAFETY: a block with the window of `buf`. The count is too high from now on, so the block is never freed.
-    unsafe { super::pool::forget_up_to_the_limit(buf.view.block()) };
+    unsafe { super::pool::forget_up_to_the_limit(buf.view.shared_storage()) };
+    buf
+}
+
+/// The same of a message over the bytes of another value.
+fn owned_at_the_limit() -> Buf {
+    let buf = Buf::from_owner(b"payload".to_vec()).unwrap();
+    // SAFETY: the storage of an owned vector, with the window of `buf`. The count is too high from now on, so it is never freed.
+    unsafe { super::owned::forget_up_to_the_limit::<Vec<u8>>(buf.view.shared_storage()) };
     buf
 }
 
@@ -61,8 +70,8 @@ fn at_the_limit() -> Buf {
 fn a_count_aborts_instead_of_wrapping() {
     use std::os::unix::process::ExitStatusExt;
     const WAY: &str = "BERTHA_TEST_COUNT_BY";
-    let beyond_the_limit = |way: &str| {
-        let mut buf = at_the_limit();
+    let beyond_the_limit = |(owner, way): (&str, &str)| {
+        let mut buf = if owner == "pool" { at_the_limit() } else { owned_at_the_limit() };
         // The last that is allowed.
         std::mem::forget(buf.split_to(0).unwrap());
         match way {
@@ -72,17 +81,20 @@ fn a_count_aborts_instead_of_wrapping() {
         }
         std::process::exit(7);
     };
-    if let Ok(way) = std::env::var(WAY) {
-        beyond_the_limit(&way);
+    if let Ok(case) = std::env::var(WAY) {
+        beyond_the_limit(case.split_once(' ').unwrap());
     }
     for (way, signal) in [("none", None), ("split_to", Some(6)), ("into_pieces", Some(6))] {
-        let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "buf::tests::a_count_aborts_instead_of_wrapping"])
-            .env(WAY, way)
-            .output()
-            .unwrap()
-            .status;
-        assert_eq!((status.signal(), status.code()), (signal, signal.is_none().then_some(7)), "{way}");
+        for owner in ["pool", "vector"] {
+            let status = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "buf::tests::a_count_aborts_instead_of_wrapping"])
+                .env(WAY, format!("{owner} {way}"))
+                .output()
+                .unwrap()
+                .status;
+            let expected = (signal, signal.is_none().then_some(7));
+            assert_eq!((status.signal(), status.code()), expected, "{owner}, {way}");
+        }
     }
 }
 
@@ -292,7 +304,7 @@ fn a_datapath_recognises_its_own_memory() {
 /// The number of windows into the block that a buffer lies in.
 fn counted(inside: &Buf) -> u32 {
     // SAFETY: a block with at least the window of `inside`.
-    unsafe { super::pool::windows(inside.view.block()) }
+    unsafe { super::pool::windows(inside.view.shared_storage()) }
 }
 
 proptest! {

@@ -232,10 +232,9 @@ impl View {
         }
     }
 
-    /// The storage of a block, for tests of its count.
+    /// The storage that is counted, for tests of the count.
     #[cfg(test)]
-    pub(super) fn block(&self) -> NonNull<Storage> {
-        assert!(self.is_pooled());
+    pub(super) fn shared_storage(&self) -> NonNull<Storage> {
         self.storage
     }
 }

@@ -25,6 +25,9 @@
 //! # Ok(()) }
 //! ```
 //!
+//! With the feature `quinn`, [`ForQuinn`](bertha_chunnels::congestion) makes of a [`Ccp`] a congestion control for connections of the
+//! crate `quinn`.
+//!
 //! # Hostile agents
 //!
 //! A program can't loop, allocate, or read outside of its registers. One run takes at most 256 instructions. A division by zero, an

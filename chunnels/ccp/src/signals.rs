@@ -150,7 +150,7 @@ impl SignalSet {
         Self(self.0 & !(1 << signal as u16))
     }
 
-    /// What this set has and `other` lacks.
+    /// The signals of this set that `other` lacks.
     #[must_use]
     pub const fn missing_in(self, other: Self) -> Self {
         Self(self.0 & !other.0)

@@ -6,7 +6,7 @@ mod compiled;
 
 use agent::{Aimd, UnixAgent};
 use bertha_ccp::message::{Change, Field, Message, Register};
-use bertha_ccp::{AgentEnd, Ccp, Limits, Pace, Refused, Signal, SignalSet, algorithms};
+use bertha_ccp::{AgentEnd, Ccp, Limits, Pace, Refusal, Refused, Signal, SignalSet, algorithms};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
 use bertha_core::{Addr, Buf, Connection, Datapath as _, Listener, Wrap};
@@ -198,9 +198,26 @@ fn no_agent_exceeds_the_limits_or_stops_a_flow() {
 #[test]
 fn a_program_whose_signals_are_missing_is_refused_by_name() {
     let (_link, datapath) = agent::recording();
-    let install = compile("(def (Report (marked 0))) (when (> Ack.ecn_packets 0) (report))");
-    agent::hand(&datapath, &[Message::Install(install)]);
+    let install = compile("(def (Report (marked 0))) (when (< Ack.ecn_packets 1) (:= Cwnd 70000))");
+    let program = install.program;
+    let change = |flow| Message::Change(Change { flow, program, fields: Vec::new() });
+    let ccp = Ccp::over(datapath.clone());
+    let (mut with, mut without) = (ccp.start_with_marks(PACKET), ccp.start(PACKET));
+    agent::hand(&datapath, &[Message::Install(install), change(1)]);
+    assert_eq!(datapath.refusals(), []);
+    agent::hand(&datapath, &[change(2)]);
     let missing = Refused::MissingSignals(SignalSet::default().with(Signal::EcnPackets));
-    assert_eq!(datapath.refusals()[0].reason, missing);
+    assert_eq!(datapath.refusals(), [Refusal { program, reason: missing }]);
     assert!(missing.to_string().contains("Ack.ecn_packets"), "{missing}");
+    (0..20).for_each(|ms| acknowledge(&mut *without, ms));
+    assert_eq!(with.window(), 10 * PACKET);
+    acknowledge(&mut *with, 0);
+    assert_eq!(with.window(), 70_000);
+    assert_eq!(without.window(), 30 * PACKET, "NewReno");
+
+    // No transport has this one.
+    let install = compile("(def (Report (x 0))) (when (> Flow.bytes_pending 0) (report))");
+    agent::hand(&datapath, &[Message::Install(install)]);
+    let missing = Refused::MissingSignals(SignalSet::default().with(Signal::BytesPending));
+    assert!(datapath.refusals().iter().any(|refusal| refusal.reason == missing));
 }

@@ -38,6 +38,12 @@ pub trait CongestionControl: fmt::Debug + Send + 'static {
 pub trait Algorithm: fmt::Debug + Send + Sync + 'static {
     /// The state of a flow whose packets have at most `packet` bytes.
     fn start(&self, packet: u64) -> Box<dyn CongestionControl>;
+
+    /// As [`start`](Self::start), over a transport that says how many packets routers marked for congestion
+    /// ([`Ack::ecn_packets`](super::Ack::ecn_packets)). An algorithm that needs the marks is told by this.
+    fn start_with_marks(&self, packet: u64) -> Box<dyn CongestionControl> {
+        self.start(packet)
+    }
 }
 
 /// The initial window of a flow, in bytes: ten packets, within the limits of RFC 9002, section 7.2.

@@ -13,12 +13,16 @@
 //! | [`FixedWindow`] | nothing: for dedicated links, and tests | nothing |
 //!
 //! An [`Algorithm`], as in `Reliable::new().with(Cubic)`, starts a [`CongestionControl`] for each connection. A custom algorithm
-//! implements both.
+//! implements both. With the feature `quinn`, `ForQuinn` makes of any of them a congestion control of the crate `quinn`. The TCP of
+//! the crate `smoltcp` has no place for one: its controls are the variants of an enumeration, and not implementations of a trait.
 
 mod algorithm;
 mod bbr;
 mod cubic;
+pub(crate) mod delivery_rate;
 mod fixed;
+#[cfg(feature = "quinn")]
+mod for_quinn;
 mod newreno;
 mod recovery;
 mod signals;
@@ -29,5 +33,7 @@ pub use algorithm::{Algorithm, CongestionControl};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use fixed::FixedWindow;
+#[cfg(feature = "quinn")]
+pub use for_quinn::ForQuinn;
 pub use newreno::NewReno;
 pub use signals::{Ack, Flow};

@@ -15,9 +15,9 @@ pub struct Ack {
     pub bytes_misordered: u64,
     /// Packets that were acknowledged while an older packet was outstanding.
     pub packets_misordered: u64,
-    /// Bytes that a router marked for congestion. Zero over base connections without ECN.
+    /// Bytes in packets that a router marked for congestion, as the peer says. Zero unless the transport and the datapath carry marks.
     pub ecn_bytes: u64,
-    /// Packets that a router marked.
+    /// Packets that a router marked; those that carry acknowledgements alone count too.
     pub ecn_packets: u64,
     /// Packets that were just declared lost.
     pub lost_pkts_sample: u64,

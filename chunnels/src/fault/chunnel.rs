@@ -55,8 +55,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fault {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(FaultConnection::new(inner, self.seed, self.rates))
+        Ok(FaultConnection::new(inner, self.seed, self.rates, context.counts_drops("Fault", "on purpose")))
     }
 }

@@ -3,7 +3,7 @@
 use super::rates::Rates;
 use super::schedule::Schedule;
 use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use futures_util::future::select;
 use parking_lot::Mutex;
 use std::fmt;
@@ -45,9 +45,9 @@ struct State {
 }
 
 impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
-    pub(super) fn new(inner: Inner, seed: u64, rates: Rates) -> Self {
+    pub(super) fn new(inner: Inner, seed: u64, rates: Rates, lost: DropCounter) -> Self {
         let start = inner.base().runtime().now();
-        let schedule = Schedule::new(seed, rates);
+        let schedule = Schedule::new(seed, rates, lost);
         let state = Mutex::new(State { schedule, is_closed: false, is_sending: false, failure: None });
         let shared = Arc::new(Shared { inner, state, start, to_send: Notify::new(), sent: Notify::new() });
         let ended = shared.clone();
@@ -58,7 +58,7 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
 
     /// The number of messages that were lost.
     pub fn lost(&self) -> u64 {
-        self.shared.state.lock().schedule.lost
+        self.shared.state.lock().schedule.lost.get()
     }
 
     fn push(&self, message: Buf) -> Result<(), Error> {
@@ -126,7 +126,7 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         state.is_sending = false;
         match sent {
             Err(error) if error.kind().may_pass() => {
-                state.schedule.lost += 1;
+                state.schedule.lost.add(1);
             }
             Err(error) => state.failure = Some((error.kind(), error.context().to_owned())),
             Ok(()) => {}

@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use super::rates::Rates;
-use bertha_core::{Buf, Error};
+use bertha_core::{Buf, DropCounter, Error};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ pub(super) struct Schedule {
     /// Ordered by the time at which they are due, then by arrival.
     waiting: BTreeMap<(Duration, u64), Buf>,
     arrivals: u64,
-    pub(super) lost: u64,
+    pub(super) lost: DropCounter,
 }
 
 impl Schedule {
-    pub(super) fn new(seed: u64, rates: Rates) -> Self {
-        Self { dice: Dice(seed), rates, waiting: BTreeMap::new(), arrivals: 0, lost: 0 }
+    pub(super) fn new(seed: u64, rates: Rates, lost: DropCounter) -> Self {
+        Self { dice: Dice(seed), rates, waiting: BTreeMap::new(), arrivals: 0, lost }
     }
 
     /// Adds a message, and draws its faults. `copy` makes a duplicate.
@@ -40,7 +40,7 @@ impl Schedule {
         let is_double = self.dice.chance(self.rates.duplication);
         let (first, second) = (self.draw_time(now), self.draw_time(now));
         if is_lost {
-            self.lost += 1;
+            self.lost.add(1);
             return Ok(());
         }
         if is_double {
@@ -59,7 +59,7 @@ impl Schedule {
 
     fn schedule(&mut self, at: Duration, message: Buf) {
         if self.waiting.len() >= MAX_WAITING {
-            self.lost += 1;
+            self.lost.add(1);
             return;
         }
         self.waiting.insert((at, self.arrivals), message);
@@ -87,7 +87,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn run(rates: Rates) -> (Vec<(Duration, u64)>, u64) {
-        let mut schedule = Schedule::new(7, rates);
+        let mut schedule = Schedule::new(7, rates, DropCounter::default());
         let mut went = Vec::new();
         for tick in 0..2_000 {
             let now = MS * tick;
@@ -100,7 +100,7 @@ mod tests {
             }
         }
         assert_eq!(schedule.due(), None);
-        (went, schedule.lost)
+        (went, schedule.lost.get())
     }
 
     fn none() -> Rates {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_burst_ends_where_the_length_changes() {
-        let mut schedule = Schedule::new(7, none());
+        let mut schedule = Schedule::new(7, none(), DropCounter::default());
         for len in [3, 3, 2, 3] {
             let message = Buf::copy_of(&[1, 2, 3][..len], 0).unwrap();
             schedule.push(message, MS, |message| Buf::copy_of(message, 0)).unwrap();

@@ -5,7 +5,7 @@ use super::budget::{Account, Budget, Debtor};
 use super::partial::Partial;
 use super::piece::Piece;
 use super::settings::Settings;
-use bertha_core::Buf;
+use bertha_core::{Buf, DropCounter};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ pub(super) struct Assembly {
     account: Account<Mutex<Self>>,
     expiry: Duration,
     /// The number of messages that were evicted or have expired.
-    pub(super) abandoned: u64,
+    pub(super) abandoned: DropCounter,
     /// The peer's violation of the protocol, if there was one.
     pub(super) refused: Option<Contradiction>,
 }
@@ -70,12 +70,16 @@ impl fmt::Display for Contradiction {
 }
 
 impl Assembly {
-    pub(super) fn new(settings: Settings, budget: &Arc<SharedBudget>) -> Arc<Mutex<Self>> {
+    pub(super) fn new(
+        settings: Settings,
+        budget: &Arc<SharedBudget>,
+        abandoned: DropCounter,
+    ) -> Arc<Mutex<Self>> {
         let Settings { limit, incomplete: max_messages, expiry, .. } = settings;
         let max_bytes = settings.memory_of_one();
         Arc::new_cyclic(|this| {
             let account = budget.open(this.clone());
-            let (messages, by_age, next_age, abandoned, refused) = Default::default();
+            let (messages, by_age, next_age, refused) = Default::default();
             Mutex::new(Self {
                 messages,
                 by_age,
@@ -174,7 +178,7 @@ impl Assembly {
         if !partial.is_some_and(|partial| partial.make_room(piece)) {
             self.account.give(further);
             self.remove(piece.message);
-            self.abandoned += 1;
+            self.abandoned.add(1);
         }
         Ok(())
     }
@@ -228,7 +232,7 @@ impl Assembly {
     fn evict_oldest(&mut self) {
         if let Some((_, &oldest)) = self.by_age.first_key_value() {
             self.remove(oldest);
-            self.abandoned += 1;
+            self.abandoned.add(1);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::FragmentConnection;
 use super::assembly::SharedBudget;
+use super::connection::Drops;
 use super::piece::{MAX_PIECE, MIN_PIECE};
 use super::settings::Settings;
 use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
@@ -128,11 +129,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(FragmentConnection::new(
-            inner,
-            self.settings,
-            &self.budget,
-            context.counts_drops("Fragment", "malformed"),
-        ))
+        let drops = Drops {
+            malformed: context.counts_drops("Fragment", "malformed"),
+            abandoned: context.counts_drops("Fragment", "incomplete"),
+        };
+        Ok(FragmentConnection::new(inner, self.settings, &self.budget, drops))
     }
 }

@@ -43,20 +43,22 @@ pub struct FragmentConnection<Inner: Connection> {
     _task: Option<<<Inner::Base as Base>::Runtime as Runtime>::Task>,
 }
 
+/// The counters of what is dropped.
+pub(super) struct Drops {
+    pub(super) malformed: DropCounter,
+    pub(super) abandoned: DropCounter,
+}
+
 /// The bit in front of the number of a probe to acknowledge.
 const UNACKED: u64 = 1 << 32;
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(
-        inner: Inner,
-        settings: Settings,
-        budget: &Arc<SharedBudget>,
-        malformed: DropCounter,
-    ) -> Self {
+    pub(super) fn new(inner: Inner, settings: Settings, budget: &Arc<SharedBudget>, drops: Drops) -> Self {
         let Settings { limit, piece, discovers_path, .. } = settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);
-        let assembly = Assembly::new(settings, budget);
+        let Drops { malformed, abandoned } = drops;
+        let assembly = Assembly::new(settings, budget, abandoned);
         let mtu = limit as usize + inner.base().reserved();
         let inner = Arc::new(inner);
         let (next, unacked) = Default::default();
@@ -79,7 +81,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
 
     /// The number of incomplete messages that were dropped: to make room for others, or since they waited too long.
     pub fn abandoned(&self) -> u64 {
-        self.assembly.lock().abandoned
+        self.assembly.lock().abandoned.get()
     }
 
     /// The number of messages that were dropped as malformed.

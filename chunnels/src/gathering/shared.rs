@@ -52,7 +52,7 @@ pub(crate) struct State<G: Gather> {
     pub(crate) refusals: u64,
     /// The last such error, until somebody reports it.
     refusal: Option<Error>,
-    /// What was received from the connection below and nobody took, kept until that connection is gone: a queue would take an earlier
+    /// Messages received from the connection below that nobody took, kept until that connection is gone: a queue would take an earlier
     /// drop for the work on it being done.
     unreceived: VecDeque<G::Item>,
 }

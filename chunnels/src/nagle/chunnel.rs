@@ -13,9 +13,9 @@ pub struct Nagle {
 }
 
 impl Nagle {
-    /// Gathers up to 10 messages for up to 25 milliseconds.
+    /// Gathers messages while the connection below is busy with those before, up to 10.
     pub fn new() -> Self {
-        Self { messages: 10, wait: Duration::from_millis(25) }
+        Self { messages: 10, wait: Duration::ZERO }
     }
 
     /// Sends a burst once it has so many messages, at least one, and asks for as many when it receives.
@@ -24,8 +24,8 @@ impl Nagle {
         Self { messages, ..self }
     }
 
-    /// Sends a burst once its first message has waited for this time. With zero a burst has the messages that were given to `send`
-    /// while the connection below was busy.
+    /// Sends a burst once its first message has waited for this time, or the burst is full. With zero, Nagle's algorithm, a burst has the messages
+    /// that were given to `send` while the connection below was busy, and none waits for others alone.
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait, ..self }

@@ -1,9 +1,12 @@
 //! Messages in bursts, for what has a price per call.
 //!
-//! [`Nagle`] gathers the messages of several `send`s and hands them down as one burst, once there are enough or the first has waited long
-//! enough; and it receives in bursts, from which the next `recv`s are served. It is for layers that do a burst in fewer calls than its
-//! messages: cloud services, which bill calls, and system calls. It looks at no message, so it stands anywhere in a stack, above
-//! serialisation too, needs no counterpart at the other end, and changes nothing on the wire.
+//! [`Nagle`] gathers the messages of several `send`s and hands them down as one burst, by Nagle's algorithm: a message goes at once if the
+//! connection below is idle, and those that come while it is busy go together when it is done. On request, messages also
+//! [wait](Nagle::wait) for others. It receives in bursts, from which the next `recv`s are served.
+//!
+//! It is for layers that do a burst in fewer calls than its messages: cloud services, which bill calls, and system calls. It looks
+//! at no message, so it stands anywhere in a stack, above serialisation too, needs no counterpart at the other end, and changes nothing
+//! on the wire.
 //!
 //! ```
 //! use bertha_chunnels::{Nagle, Serialize};
@@ -18,9 +21,12 @@
 //!
 //! # Which calls it saves
 //!
-//! Over a queue, `n` messages that come with a pause of `p` between them are published by one call for each `1 + wait / p` of them, at
-//! most [`messages`](Nagle::messages); and so received and acknowledged, if the receiver has this Chunnel, too, or receives in
-//! bursts itself. A message waits for up to [`wait`](Nagle::wait): it is the price.
+//! Over a queue, messages that come with a pause of `p` between them are published by one call for each `1 + t / p` of them, at
+//! most [`messages`](Nagle::messages), where `t` is the time that a call takes or, if it is longer, [`wait`](Nagle::wait). A message waits for up to
+//! `t`: for the call before it, whose messages were not stored earlier either, and for others only if `wait` asks for it.
+//!
+//! If the receiver has this Chunnel, too, or receives in bursts itself, it takes what has come with one call, and acknowledges
+//! messages of several calls together, which holds up nobody.
 //!
 //! [`Batch`](crate::Batch) makes one message of several instead, which saves the datapath's messages and not only calls, but needs bytes, and a
 //! `Batch` at the other end.
@@ -30,7 +36,7 @@
 //! | setting | default |
 //! |---|---|
 //! | [`messages`](Nagle::messages) | 10, the batch of SQS |
-//! | [`wait`](Nagle::wait) | 25 milliseconds |
+//! | [`wait`](Nagle::wait) | none |
 //! | messages that wait below | 16 bursts, fixed |
 
 mod chunnel;

@@ -4,8 +4,10 @@ use super::settings::Settings;
 use super::{QuicConnection, start};
 use crate::certificates::side::Side;
 use crate::certificates::{TlsIdentity, Trust};
+use crate::congestion::Algorithm;
 use bertha_core::guarantee::{PeerIdentified, Set};
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Carries messages over QUIC. See the [module](crate::quic).
@@ -42,7 +44,7 @@ impl Quic {
 
     /// With packets of 1,352 bytes and a time-out of 30 seconds.
     pub(crate) fn of(side: Side) -> Self {
-        Self { side, settings: Settings { packet: 1_352, idle: Duration::from_secs(30) } }
+        Self { side, settings: Settings { packet: 1_352, idle: Duration::from_secs(30), congestion: None } }
     }
 
     /// Shows this identity, for servers that [require](Self::require_clients) one.
@@ -55,6 +57,14 @@ impl Quic {
     #[must_use]
     pub fn require_clients(self, trust: Trust) -> Self {
         Self { side: self.side.with_trust(trust), ..self }
+    }
+
+    /// Sets the congestion control, as [`ForQuinn`](crate::congestion::ForQuinn) runs it; without, it is the Cubic of `quinn`. Each end
+    /// chooses its own.
+    #[must_use]
+    pub fn with(mut self, congestion: impl Algorithm) -> Self {
+        self.settings.congestion = Some(Arc::new(congestion));
+        self
     }
 
     /// Sends packets of up to `bytes`, at least 1,200, and at most the largest message below. Choose the MTU of the path: about

@@ -48,6 +48,7 @@
 //!
 //! | setting | default |
 //! |---|---|
+//! | congestion control ([`with`](Quic::with)) | the Cubic of `quinn` |
 //! | [`packet`](Quic::packet) | 1,352 bytes |
 //! | [`idle_timeout`](Quic::idle_timeout) | 30 seconds |
 //! | queued messages each way | 256, fixed |

@@ -1,5 +1,7 @@
 //! The settings of a connection.
 
+use crate::congestion::Algorithm;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The settings that the methods of [`Quic`](super::Quic) choose.
@@ -9,4 +11,6 @@ pub(super) struct Settings {
     pub(super) packet: u16,
     /// The idle time-out.
     pub(super) idle: Duration,
+    /// The congestion control, instead of that of `quinn`.
+    pub(super) congestion: Option<Arc<dyn Algorithm>>,
 }

@@ -8,6 +8,7 @@ use super::socket::{PEER, Socket};
 use super::stream::failure;
 use super::tls::{ForConnection, Reason};
 use crate::certificates::side::Side;
+use crate::congestion::ForQuinn;
 use crate::task_end::runtime_ended;
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -135,6 +136,9 @@ fn transport(settings: &Settings, packet: u16) -> Result<TransportConfig, Error>
         .receive_window(VarInt::from_u32(WINDOW))
         .send_window(u64::from(WINDOW))
         .datagram_receive_buffer_size(None);
+    if let Some(algorithm) = &settings.congestion {
+        transport.congestion_controller_factory(Arc::new(ForQuinn::from(algorithm.clone())));
+    }
     Ok(transport)
 }
 

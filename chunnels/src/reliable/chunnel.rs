@@ -55,6 +55,18 @@ impl Reliable {
         self
     }
 
+    /// Lets routers mark packets instead of dropping them when a queue builds up: explicit congestion notification (RFC 3168). Off
+    /// unless chosen. It is used if both ends choose it and the [datapath](bertha_core::Base::set_ecn) carries marks, as kernel
+    /// UDP does; otherwise packets go unmarked.
+    ///
+    /// Choose a congestion control that answers marks: [`NewReno`](crate::congestion::NewReno), [`Cubic`], or an algorithm of an agent
+    /// that asks for them, such as DCTCP. [`Bbr`](crate::congestion::Bbr) does not.
+    #[must_use]
+    pub fn ecn(mut self) -> Self {
+        self.settings.ecn = true;
+        self
+    }
+
     /// Sets the time after which the connection fails if nothing arrived from the peer, or nothing was acknowledged. After a
     /// third of it the peer is probed, so an idle connection lasts. At least 100 milliseconds.
     #[must_use]
@@ -85,7 +97,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
             self.settings,
             &*self.congestion,
             check,
-            context.counts_drops("Reliable", "damaged"),
+            ["damaged", "repeated"].map(|reason| context.counts_drops("Reliable", reason)),
         ))
     }
 }

@@ -36,15 +36,17 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         settings: Settings,
         algorithm: &dyn Algorithm,
         check: Check,
-        damaged: DropCounter,
+        [damaged, repeated]: [DropCounter; 2],
     ) -> Self {
         let base = inner.base();
         let below = base.reserved();
         base.reserve(OVERHEAD);
         let max = inner.mtu().saturating_sub(below);
+        let settings = Settings { ecn: settings.ecn && base.set_ecn(true), ..settings };
+        let marks_before = settings.ecn.then(|| base.marks());
         let mut machine = Machine::new(settings, algorithm, check, max, base.runtime().random());
-        machine.damaged = damaged;
-        let shared = Arc::new(Shared::new(inner, machine, below));
+        (machine.damaged, machine.repeated) = (damaged, repeated);
+        let shared = Arc::new(Shared::new(inner, machine, below, marks_before));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();
         let _task = task_end::spawn(runtime, task::run(shared.clone()), move || {

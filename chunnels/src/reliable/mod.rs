@@ -19,7 +19,8 @@
 //!
 //! Packets are numbered and acknowledged selectively; round-trip time, loss and time-outs follow RFC 9002. Short messages
 //! that wait to be sent share a packet. A [congestion control](crate::congestion) sets window and rate, and
-//! packets are paced. Each end grants the other a number of messages and bytes, so both buffer a bounded amount; see
+//! packets are paced. With [`ecn`](Reliable::ecn), acknowledgements also say how many packets arrived with a mark for congestion, and
+//! the congestion control is told. Each end grants the other a number of messages and bytes, so both buffer a bounded amount; see
 //! [`Reliable::buffer`]. The protocol is a state machine without I/O. One task per connection moves packets between it
 //! and the connection below, and ends when the connection is dropped. If the runtime ends first, calls fail with
 //! [`Closed`](bertha_core::ErrorKind::Closed).
@@ -47,6 +48,7 @@
 //! | [`buffer`](Reliable::buffer), each way | 4 MiB and 4,096 messages |
 //! | [`packet`](Reliable::packet) | 1,352 bytes |
 //! | [`idle_timeout`](Reliable::idle_timeout) | 30 seconds |
+//! | marks for congestion ([`ecn`](Reliable::ecn)) | off |
 //! | largest message | 64 KiB, and the largest message below less 25 bytes; fixed |
 
 mod chunnel;

@@ -9,6 +9,8 @@ pub(crate) struct Settings {
     pub(crate) messages: usize,
     pub(super) bytes: usize,
     pub(super) idle: Duration,
+    /// Whether routers may mark packets for congestion.
+    pub(super) ecn: bool,
 }
 
 impl Default for Settings {
@@ -19,6 +21,7 @@ impl Default for Settings {
             messages: 4_096,
             bytes: 4 * 1024 * 1024,
             idle: Duration::from_secs(30),
+            ecn: false,
         }
     }
 }

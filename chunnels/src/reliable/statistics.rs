@@ -10,6 +10,8 @@ pub struct Statistics {
     pub packets_sent: u64,
     /// Packets declared lost.
     pub packets_lost: u64,
+    /// Packets that arrived at the peer with a mark for congestion, as it says.
+    pub packets_marked: u64,
     /// Packets received undamaged.
     pub packets_received: u64,
     /// Packets dropped as damaged or malformed.

@@ -1,7 +1,7 @@
 //! The task of a connection, which moves packets between the machine and the connection below, and drives the timers.
 
 use super::machine::Machine;
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Error, Marks, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::future::poll_fn;
@@ -23,6 +23,8 @@ pub(super) struct Shared<Inner> {
     pub(super) machine: Mutex<Machine>,
     /// The headroom of the layers below.
     pub(super) below: usize,
+    /// The marks for congestion that had arrived before, if they are counted.
+    marks_before: Option<Marks>,
     start: Instant,
     /// Notified when there may be a packet to send.
     pub(super) to_send: Notify,
@@ -35,10 +37,12 @@ pub(super) struct Shared<Inner> {
 }
 
 impl<Inner: Connection<Data = Buf>> Shared<Inner> {
-    pub(super) fn new(inner: Inner, machine: Machine, below: usize) -> Self {
+    /// `marks_before` are the marks for congestion that arrived before the connection began, if they are counted.
+    pub(super) fn new(inner: Inner, machine: Machine, below: usize, marks_before: Option<Marks>) -> Self {
         let start = inner.base().runtime().now();
         let [to_send, arrived, capacity, closed] = std::array::from_fn(|_| Notify::new());
-        Self { inner, machine: Mutex::new(machine), below, start, to_send, arrived, capacity, closed }
+        let machine = Mutex::new(machine);
+        Self { inner, machine, below, marks_before, start, to_send, arrived, capacity, closed }
     }
 
     /// Wakes all waiting calls, since the connection has ended.
@@ -89,6 +93,7 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>
 /// Receives packets until the connection below ends.
 async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<Error> {
     let mut packets = Vec::with_capacity(BURST);
+    let mut marks_before = shared.marks_before;
     loop {
         match shared.inner.recv_batch(&mut packets, BURST).await {
             Ok(_) => {}
@@ -98,6 +103,14 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Optio
         let (now, is_full) = (shared.now(), packets.len() == BURST);
         for packet in packets.drain(..) {
             shared.machine.lock().handle_packet(packet, now);
+        }
+        if let Some(before) = marks_before {
+            let base = shared.inner.base();
+            if !shared.machine.lock().on_marks(base.marks().since(before)) {
+                // Nobody would answer them.
+                base.set_ecn(false);
+                marks_before = None;
+            }
         }
         shared.wake_waiting();
         shared.to_send.notify_one();

@@ -40,8 +40,8 @@ impl<Inner: Connection<Data: Correlated + Clone>> Chunnel<Inner> for Retry {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(RetryConnection::new(inner, self.limits))
+        Ok(RetryConnection::new(inner, self.limits, context.counts_drops("Retry", "to no request")))
     }
 }

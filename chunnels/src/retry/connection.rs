@@ -1,7 +1,7 @@
 //! The connection that sends again.
 
 use super::{Limits, Requests};
-use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Connection, DropCounter, Error, ErrorKind, Runtime};
 use futures_util::future::select;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -29,6 +29,8 @@ pub struct RetryConnection<Inner: Connection> {
     requests: Mutex<Requests<Inner::Data>>,
     /// The requests that were given up, until `recv` has reported them.
     given_up: Mutex<VecDeque<u64>>,
+    /// Replies to requests that have one, and to those that were given up.
+    vain: DropCounter,
     /// Told when there may be room in the window.
     room: Notify,
     /// Told when the first request is in flight, so that `recv` waits for its time-out.
@@ -36,10 +38,11 @@ pub struct RetryConnection<Inner: Connection> {
 }
 
 impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
-    pub(super) fn new(inner: Inner, limits: Limits) -> Self {
+    pub(super) fn new(inner: Inner, limits: Limits, vain: DropCounter) -> Self {
         let start = inner.base().runtime().now();
         let requests = Mutex::new(Requests::new(limits));
-        Self { inner, start, requests, given_up: Mutex::default(), room: Notify::new(), armed: Notify::new() }
+        let (given_up, room, armed) = (Mutex::default(), Notify::new(), Notify::new());
+        Self { inner, start, requests, given_up, vain, room, armed }
     }
 
     /// The number of requests that were sent again.
@@ -195,7 +198,10 @@ where
         let before = *count;
         into.extend(replies.into_iter().filter(|reply| {
             let is_first = connection.requests.lock().on_reply(reply.id(), now).is_some();
-            *count += usize::from(is_first);
+            match is_first {
+                true => *count += 1,
+                false => connection.vain.add(1),
+            }
             is_first
         }));
         if *count > before {

@@ -1,38 +1,32 @@
 //! The connection that puts headers on, and takes them off.
 
 use super::Message;
+use super::decoding::Decoding;
 use super::trace;
 use super::wire::LONGEST;
-use crate::burst::{Decoded, send_encoded};
+use crate::burst::send_encoded;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error};
 use std::fmt;
 
 /// The connection of [`Rpc`](super::Rpc), for [`Client`](super::Client) or [`serve`](super::serve()).
 ///
-/// Errors, backpressure and cancellation are those of the connection below. Messages without a header are dropped and counted.
+/// It carries [messages](Message) one by one, both ways, and keeps the promises of [`Connection`]; calls are made of them by the two ends on
+/// top, neither of which is a connection. Errors, backpressure and cancellation are those of the connection below. Messages without a header
+/// are dropped and counted.
 pub struct RpcConnection<Inner> {
     inner: Inner,
-    malformed: DropCounter,
+    decoding: Decoding,
 }
 
 impl<Inner: Connection<Data = Buf>> RpcConnection<Inner> {
     pub(super) fn new(inner: Inner, malformed: DropCounter) -> Self {
         inner.base().reserve(LONGEST + trace::HEADROOM);
-        Self { inner, malformed }
+        Self { inner, decoding: Decoding::new(malformed) }
     }
 
     /// The number of messages that were dropped because they had no header.
     pub fn malformed(&self) -> u64 {
-        self.malformed.get()
-    }
-
-    #[inline]
-    fn decode(&self, bytes: Buf) -> Option<Message> {
-        let message = Message::decode(bytes);
-        if message.is_none() {
-            self.malformed.add(1);
-        }
-        message
+        self.decoding.malformed()
     }
 }
 
@@ -55,12 +49,8 @@ impl<Inner: Connection<Data = Buf>> Connection for RpcConnection<Inner> {
         async move { self.inner.send(encoded?).await }
     }
 
-    async fn recv(&self) -> Result<Message, Error> {
-        loop {
-            if let Some(message) = self.decode(self.inner.recv().await?) {
-                return Ok(message);
-            }
-        }
+    fn recv(&self) -> impl Future<Output = Result<Message, Error>> + Send {
+        self.decoding.recv(&self.inner)
     }
 
     fn send_batch(
@@ -70,17 +60,12 @@ impl<Inner: Connection<Data = Buf>> Connection for RpcConnection<Inner> {
         send_encoded(&self.inner, messages, |message| message.encode(self.inner.base()))
     }
 
-    async fn recv_batch(
+    fn recv_batch(
         &self,
         into: &mut (impl Extend<Message> + Send),
         limit: usize,
-    ) -> Result<usize, Error> {
-        let mut decoded = Decoded { into, decode: |bytes| self.decode(bytes), count: 0 };
-        // A burst of malformed messages alone would return zero.
-        while decoded.count == 0 && limit > 0 {
-            self.inner.recv_batch(&mut decoded, limit).await?;
-        }
-        Ok(decoded.count)
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.decoding.recv_batch(&self.inner, into, limit)
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {

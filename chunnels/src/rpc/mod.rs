@@ -67,6 +67,7 @@
 mod chunnel;
 mod client;
 mod connection;
+mod decoding;
 mod encode;
 mod failure;
 mod message;

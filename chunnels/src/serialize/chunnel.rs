@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::{Bincode, Codec, Encoding, KeyPlace, SerializeConnection, schema};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Connection, DropCounter, Error, Identity};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -61,6 +61,17 @@ impl<T, C> Serialize<T, C> {
     }
 }
 
+impl<T, C: Codec<T>> Serialize<T, C> {
+    /// The connection over `inner`, which counts what it drops there.
+    pub(crate) fn over<Inner>(&self, inner: Inner, malformed: DropCounter) -> SerializeConnection<Inner, T, C>
+    where
+        T: Send + 'static,
+        Inner: Connection<Data = Buf>,
+    {
+        SerializeConnection::new(inner, self.codec.clone(), malformed)
+    }
+}
+
 impl<T, C, Inner> Chunnel<Inner> for Serialize<T, C>
 where
     T: Send + 'static,
@@ -74,11 +85,7 @@ where
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(SerializeConnection::new(
-            inner,
-            self.codec.clone(),
-            context.counts_drops("Serialize", "malformed"),
-        ))
+        Ok(self.over(inner, context.counts_drops("Serialize", "malformed")))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Limits;
 use super::window::Window;
+use bertha_core::DropCounter;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ pub(super) struct Arrivals<T> {
     limits: Limits,
     clock: u64,
     /// The number of messages dropped as duplicates, or after they were skipped.
-    pub(super) dropped: u64,
+    pub(super) dropped: DropCounter,
 }
 
 #[derive(Debug)]
@@ -26,8 +27,8 @@ struct Sequence<T> {
 }
 
 impl<T> Arrivals<T> {
-    pub(super) fn new(limits: Limits) -> Self {
-        Self { sequences: BTreeMap::new(), ready: VecDeque::new(), limits, clock: 0, dropped: 0 }
+    pub(super) fn new(limits: Limits, dropped: DropCounter) -> Self {
+        Self { sequences: BTreeMap::new(), ready: VecDeque::new(), limits, clock: 0, dropped }
     }
 
     /// Inserts message `number` of a sequence. Returns whether a gap has begun, and so a new deadline.
@@ -43,7 +44,7 @@ impl<T> Arrivals<T> {
         slot.last_used = self.clock;
         let had_gap = slot.window.gap_since().is_some();
         if slot.window.insert(now, number, message).is_err() {
-            self.dropped += 1;
+            self.dropped.add(1);
             return false;
         }
         if slot.window.len() >= self.limits.capacity {
@@ -58,7 +59,7 @@ impl<T> Arrivals<T> {
     fn evict_one(&mut self) {
         let oldest = self.sequences.iter().min_by_key(|(_, sequence)| sequence.last_used).map(|(id, _)| *id);
         if let Some(mut evicted) = oldest.and_then(|id| self.sequences.remove(&id)) {
-            self.dropped += evicted.window.len() as u64;
+            self.dropped.add(evicted.window.len() as u64);
             evicted.window.skip();
         }
     }

@@ -47,11 +47,12 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         inner.base().reserve(HEADER);
+        let dropped = context.counts_drops("ReceiverOrdered", "repeated, late or malformed");
         let sender = inner.base().runtime().random();
-        let arrivals = Mutex::new(Arrivals::new(self.limits));
+        let arrivals = Mutex::new(Arrivals::new(self.limits, dropped));
         Ok(ReceiverOrderedConnection {
             inner,
             sender,
@@ -80,7 +81,7 @@ pub struct ReceiverOrderedConnection<Inner> {
 impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
     /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and malformed ones.
     pub fn dropped(&self) -> u64 {
-        self.arrivals.lock().dropped
+        self.arrivals.lock().dropped.get()
     }
 
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {
@@ -132,7 +133,7 @@ impl<Inner: Connection<Data = Buf>> Reorders for ReceiverOrderedConnection<Inner
                     self.ready.notify_waiters();
                 }
             }
-            _ => arrivals.dropped += 1,
+            _ => arrivals.dropped.add(1),
         }
     }
 }

@@ -56,9 +56,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for SequencerOrdered {
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         inner.base().reserve(HEADER);
+        let dropped = context.counts_drops("SequencerOrdered", "repeated, late or malformed");
         let leads = matches!(context.role(), Role::Server | Role::Participant { leads: true });
         let sender = inner.base().runtime().random();
-        let state = State { arrivals: Arrivals::new(self.limits), next_place: 0, ordered: 0 };
+        let state = State { arrivals: Arrivals::new(self.limits, dropped), next_place: 0, ordered: 0 };
         Ok(SequencerOrderedConnection {
             inner,
             sender,
@@ -120,7 +121,7 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
 
     /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and malformed ones.
     pub fn dropped(&self) -> u64 {
-        self.state.lock().arrivals.dropped
+        self.state.lock().arrivals.dropped.get()
     }
 
     /// Writes the header in front of a message.
@@ -206,7 +207,7 @@ impl<Inner: Connection<Data = Buf>> Reorders for SequencerOrderedConnection<Inne
         let now = self.inner.base().runtime().now();
         let mut state = self.state.lock();
         let Some(frame) = Frame::parse(message) else {
-            state.arrivals.dropped += 1;
+            state.arrivals.dropped.add(1);
             return;
         };
         let has_new_gap = match (frame.placed.place, self.leads) {
@@ -222,7 +223,7 @@ impl<Inner: Connection<Data = Buf>> Reorders for SequencerOrderedConnection<Inne
             // Meant for the sequencer alone.
             (None, false) => false,
             (Some(_), true) => {
-                state.arrivals.dropped += 1;
+                state.arrivals.dropped.add(1);
                 false
             }
         };

@@ -1,8 +1,9 @@
 //! The bottom of every connection over a port.
 
+use crate::ecn::Ecn;
 use crate::failure::{NAME, failure};
 use crate::{Pool, TokioRuntime};
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
 use bertha_netstack::HEADERS;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,11 +19,18 @@ pub struct DpdkBase {
     mtu: Arc<AtomicUsize>,
     local: SocketAddr,
     peer: SocketAddr,
+    pub(crate) ecn: Ecn,
 }
 
 impl DpdkBase {
-    pub(crate) fn new(pool: Pool, mtu: Arc<AtomicUsize>, local: SocketAddr, peer: SocketAddr) -> Self {
-        Self { runtime: TokioRuntime, pool, reserved: AtomicUsize::new(0), mtu, local, peer }
+    pub(crate) fn new(
+        pool: Pool,
+        mtu: Arc<AtomicUsize>,
+        local: SocketAddr,
+        peer: SocketAddr,
+        ecn: Ecn,
+    ) -> Self {
+        Self { runtime: TokioRuntime, pool, reserved: AtomicUsize::new(0), mtu, local, peer, ecn }
     }
 
     /// The error for a message that does not fit.
@@ -93,5 +101,13 @@ impl Base for DpdkBase {
 
     fn properties(&self) -> Properties {
         Properties::DATAGRAM
+    }
+
+    fn set_ecn(&self, on: bool) -> bool {
+        self.ecn.set(on)
+    }
+
+    fn marks(&self) -> Marks {
+        self.ecn.marks()
     }
 }

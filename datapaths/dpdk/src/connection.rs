@@ -1,6 +1,7 @@
 //! A connection over a port, to one peer.
 
 use crate::device::Device;
+use crate::ecn::Ecn;
 use crate::failure::failure;
 use crate::queue::{Ending, Frame, Obstacle, Queue, QueueSource, QueueState, Sent, look_after_another};
 use crate::{Burst, DpdkBase};
@@ -71,7 +72,8 @@ impl DpdkConnection {
         let max_message = state.max_message(number, peer.ip());
         let prediction = state.network.stack.predict(flow);
         drop(state);
-        let base = DpdkBase::new(device.port.pool, max_message, (own, port).into(), peer);
+        let ecn = Ecn::new(&device, queue, number);
+        let base = DpdkBase::new(device.port.pool, max_message, (own, port).into(), peer, ecn);
         let headers = device.interface.headers(flow.peer().ip());
         Self { device, queue, number, base, headers, prediction, closed: AtomicBool::new(false) }
     }
@@ -294,7 +296,8 @@ impl DpdkConnection {
 
     fn guard(&self) -> PollGuard<'_, QueueSource<'_>> {
         let source = QueueSource::new(&self.device.queues, self.queue);
-        let source = source.with_prediction(self.prediction.as_ref());
+        let source =
+            source.with_prediction(self.prediction.as_ref().filter(|_| !self.base.ecn.is_counting()));
         PollGuard::new(source, Awaited::Connection(self.number))
     }
 

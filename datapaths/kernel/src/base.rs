@@ -1,8 +1,9 @@
 //! The bottom of every connection through a kernel socket.
 
 use crate::TokioRuntime;
+use crate::ecn::Ecn;
 use bertha_core::buf::BurstArena;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +20,8 @@ pub struct SocketBase {
     properties: Properties,
     /// The place for the messages of a burst, should the socket offer room.
     arena: BurstArena,
+    /// Where datagrams carry marks for congestion.
+    ecn: Option<Ecn>,
 }
 
 /// The address that a socket is bound to.
@@ -52,7 +55,11 @@ impl SocketBase {
     ) -> Self {
         let local = local.into();
         let (reserved, arena) = (AtomicUsize::new(0), BurstArena::new());
-        Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, arena }
+        Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, arena, ecn: None }
+    }
+
+    pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
+        Self { ecn: Some(ecn), ..self }
     }
 
     pub(crate) fn arena(&self) -> &BurstArena {
@@ -140,5 +147,13 @@ impl Base for SocketBase {
 
     fn properties(&self) -> Properties {
         self.properties
+    }
+
+    fn set_ecn(&self, on: bool) -> bool {
+        self.ecn.as_ref().is_some_and(|ecn| ecn.set(on))
+    }
+
+    fn marks(&self) -> Marks {
+        self.ecn.as_ref().map_or_else(Marks::default, Ecn::marks)
     }
 }

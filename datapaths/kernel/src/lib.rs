@@ -9,6 +9,7 @@
 mod async_socket;
 mod base;
 mod datagram;
+mod ecn;
 mod endpoint;
 mod multicast;
 mod options;

@@ -42,4 +42,5 @@ pub use iface::{
     Arrival, Checksums, Counters, Destination, Flow, HEADERS, Interface, InvalidInterface, LinkHeader,
     Offload, Offloaded, Path, Ports, Prediction, Route, Spread, Stack, Subnet, Waiting, WaitingLimits,
 };
+pub use wire::ecn::is_marked;
 pub use wire::mac::MacAddr;

@@ -34,7 +34,7 @@ const NOT_THIS_USER: u8 = 2;
 /// The server takes no such memory.
 const NOT_THIS_MEMORY: u8 = 3;
 
-/// What both ends have in the end.
+/// The result, at both ends.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) memory: Mapping,

@@ -2,13 +2,19 @@
 
 use super::schedule::MacKey;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
+
+/// Without an offer for so long, later ones are none of those that had to be forgotten. Half of the time for which a ticket may be off.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// Random bits for one answer.
 #[derive(Clone)]
 pub struct Fresh {
     pub(crate) number: u64,
+    /// The time that the answer names, if it is not the present.
+    pub(crate) time: Option<Instant>,
     pub(super) nonce: [u8; 16],
     pub(super) secret: Zeroizing<[u8; 32]>,
 }
@@ -24,7 +30,7 @@ impl Fresh {
         let numbers = key.derive("numbers", context);
         let (number, nonce) = numbers.bytes().split_at(8);
         let (mut fresh, mut bytes) =
-            (Self { number: 0, nonce: [0; 16], secret: Zeroizing::default() }, [0; 8]);
+            (Self { number: 0, time: None, nonce: [0; 16], secret: Zeroizing::default() }, [0; 8]);
         bytes.copy_from_slice(number);
         fresh.number = u64::from_le_bytes(bytes);
         fresh.nonce.copy_from_slice(&nonce[..16]);
@@ -44,12 +50,33 @@ impl fmt::Debug for Fresh {
 ///
 /// It must not outlast the wait for these clients: an observer that recorded an offer and its confirmation could repeat both.
 #[derive(Debug, Default)]
-pub(crate) struct FreshByOffer(OnceLock<MacKey>);
+pub(crate) struct FreshByOffer {
+    key: OnceLock<MacKey>,
+    run: Mutex<Option<Run>>,
+}
+
+/// Offers that follow each other closely. Answers to them name its beginning as the time: an answer that names the present would
+/// be another one when its offer comes again. Somebody who goes on making offers makes tickets look older than they are, which costs
+/// their holders a round trip.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    beginning: Instant,
+    last: Instant,
+}
 
 impl FreshByOffer {
-    /// Those of the offer with this hash. The bits have to be unpredictable.
-    pub(crate) fn of(&self, offer: &[u8; 32], random: impl FnMut() -> u64) -> Fresh {
-        Fresh::derive(self.0.get_or_init(|| seed(random)), offer)
+    /// Those of the offer with this hash, which came now. The bits have to be unpredictable.
+    pub(crate) fn of(&self, offer: &[u8; 32], now: Instant, random: impl FnMut() -> u64) -> Fresh {
+        let fresh = Fresh::derive(self.key.get_or_init(|| seed(random)), offer);
+        Fresh { time: Some(self.time(now)), ..fresh }
+    }
+
+    fn time(&self, now: Instant) -> Instant {
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let under_way = run.filter(|run| now.saturating_duration_since(run.last) < QUIET);
+        let beginning = under_way.map_or(now, |run| run.beginning);
+        *run = Some(Run { beginning, last: now });
+        beginning
     }
 }
 
@@ -58,4 +85,23 @@ pub(crate) fn seed(mut random: impl FnMut() -> u64) -> MacKey {
     let mut bytes = Zeroizing::new([0; 32]);
     bytes.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&random().to_le_bytes()));
     MacKey::new(*bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_to_an_offer_that_comes_again_is_the_same() {
+        let (fresh, start) = (FreshByOffer::default(), Instant::now());
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let first = fresh.of(&[1; 32], at(0), || 5);
+        for seconds in [0, 4, 8, 12] {
+            let other = fresh.of(&[2; 32], at(seconds), || 6);
+            let again = fresh.of(&[1; 32], at(seconds), || 6);
+            assert_eq!((again.number, again.nonce, again.time), (first.number, first.nonce, Some(at(0))));
+            assert!(other.number != first.number && other.time == Some(at(0)));
+        }
+        assert_eq!(fresh.of(&[1; 32], at(17), || 7).time, Some(at(17)), "after a while without any");
+    }
 }

@@ -176,13 +176,13 @@ impl Handshake {
         self.offering.early_key().is_some()
     }
 
-    /// The message that is sent at the moment, with early messages behind it; without them if there are none.
+    /// The offer, which may be returned with a cookie, with early messages behind it; without them if there are none.
     pub(super) fn with_early<'m>(
         &self,
+        offer: &[u8],
         claim: (&[u8; CLAIM], PresentedTicket),
         messages: impl ExactSizeIterator<Item = &'m [u8]>,
     ) -> Vec<u8> {
-        let offer = self.current();
         if messages.len() == 0 {
             return offer.to_vec();
         }

@@ -4,7 +4,7 @@ use super::client::{Handshake, Progress};
 use super::expected::Expected;
 use super::ticket::HeldTicket;
 use crate::Session;
-use crate::wire::{Answer, CLAIM, early_capacity, early_cost};
+use crate::wire::{Answer, CLAIM, COOKIE, PresentedTicket, early_capacity, early_cost, envelop};
 use bertha_core::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +19,9 @@ pub struct FirstFlight {
     expected: Expected,
     claim: [u8; CLAIM],
     ticket: HeldTicket,
+    /// The ticket as it was sent last.
+    presented: PresentedTicket,
+    /// All that go with the offer; once there is an answer, those that the server has taken.
     messages: Vec<Vec<u8>>,
     /// The number of bytes left for messages, and the number of messages that may be added.
     room: usize,
@@ -90,6 +93,7 @@ impl FirstFlight {
             expected,
             claim,
             ticket,
+            presented: ticket.presented(now),
             messages: Vec::new(),
             room,
             places: most,
@@ -148,8 +152,24 @@ impl FirstFlight {
         }
         self.has_news = false;
         self.is_closed |= self.messages.is_empty();
+        self.presented = self.ticket.presented(now);
+        Ok(Some(self.with_messages(self.handshake.current())))
+    }
+
+    /// The offer with the messages that the server has taken, for a server that has had to forget it before it was confirmed, and wants this cookie by now
+    /// if it does. The ticket is not presented anew: once its time is up, the server may have forgotten as well that it has
+    /// received the messages.
+    pub(crate) fn again(&self, cookie: Option<&[u8; COOKIE]>) -> Option<Vec<u8>> {
+        let returned = cookie.map(|cookie| envelop(cookie, self.handshake.offer()));
+        match returned {
+            Some(returned) => Some(self.with_messages(&returned?)),
+            None => Some(self.with_messages(self.handshake.current())),
+        }
+    }
+
+    fn with_messages(&self, offer: &[u8]) -> Vec<u8> {
         let messages = self.messages.iter().map(|message| &message[..]);
-        Ok(Some(self.handshake.with_early((&self.claim, self.ticket.presented(now)), messages)))
+        self.handshake.with_early(offer, (&self.claim, self.presented), messages)
     }
 
     /// Takes a message that arrived.

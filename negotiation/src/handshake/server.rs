@@ -298,7 +298,8 @@ fn described(layers: &[Node]) -> String {
 /// The ticket for an answer of a server that takes messages with the next offer, if it could take them over this stack.
 fn ticket(found: &Found, terms: &Terms<'_>) -> Option<[u8; TICKET]> {
     let tickets = terms.tickets.filter(|_| terms.credentials.can_send_early())?;
-    takes_early_data(&found.layers).then(|| tickets.issue(terms.now))
+    let time = terms.fresh.and_then(|fresh| fresh.time).unwrap_or(terms.now);
+    takes_early_data(&found.layers).then(|| tickets.issue(time))
 }
 
 /// The messages that came with the offer, if they can be taken: they were sent just now with a ticket of this server, the client

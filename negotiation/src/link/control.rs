@@ -4,7 +4,7 @@ use super::replacement::Replacement;
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
 use crate::handshake::{path, question, unknown};
-use crate::wire::{self, Answer, Close, Confirm, Kind, Retry, Tag};
+use crate::wire::{self, Answer, COOKIE, Close, Confirm, Kind, Retry, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -161,31 +161,38 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let now = self.base.base().runtime().now();
         let Some(questions) = self.take_question(now) else { return self.count_dropped() };
         self.send_keep_alive().await;
-        if let Some((offer, number)) = self.unconfirmed_offer()
-            && questions <= MOST_OFFERS
+        if questions <= MOST_OFFERS
+            && let Some((offer, number)) = self.unconfirmed_offer(None)
         {
-            self.transmit_bytes(offer).await;
+            self.transmit_bytes(&offer).await;
             self.send_confirm(number).await;
         }
     }
 
-    /// The offer, and the number that confirms it, for a server that may have had to forget it.
-    fn unconfirmed_offer(&self) -> Option<(&[u8], u64)> {
-        let Some(Agreed::Client { offer, confirm: Some(number), .. }) = self.agreed.get() else {
+    /// The offer, with this cookie if there is one, and the number that confirms it, for a server that may have had to forget it.
+    fn unconfirmed_offer(&self, cookie: Option<&[u8; COOKIE]>) -> Option<(Vec<u8>, u64)> {
+        let Some(Agreed::Client { offer, confirm: Some(number), early, .. }) = self.agreed.get() else {
             return None;
         };
-        (!offer.is_empty()).then_some((offer, *number))
+        if !self.session().has_credentials() {
+            return None;
+        }
+        let offer = match (early, cookie) {
+            (0, None) => offer.clone(),
+            (0, Some(cookie)) => wire::envelop(cookie, wire::offer_in(offer)?.0)?,
+            _ => self.flight_again(cookie)?,
+        };
+        Some((offer, *number))
     }
 
     /// Makes an offer again that the server has asked for, with the cookie that it wants by now. Once for each question, since anybody
     /// that has seen the tag can send this as well.
     async fn on_retry(&self, message: &[u8]) {
         let retry = wire::decode::<Retry>(message).ok().filter(|retry| retry.id == self.id);
-        let Some((Retry { cookie, .. }, (offer, number))) = retry.zip(self.unconfirmed_offer()) else {
+        let returned = retry.and_then(|Retry { cookie, .. }| self.unconfirmed_offer(Some(&cookie)));
+        let Some((returned, number)) = returned.filter(|_| self.take_offer()) else {
             return self.count_dropped();
         };
-        let returned = wire::offer_in(offer).and_then(|(offer, _)| wire::envelop(&cookie, offer));
-        let Some(returned) = returned.filter(|_| self.take_offer()) else { return self.count_dropped() };
         self.transmit_bytes(&returned).await;
         self.send_confirm(number).await;
     }

@@ -112,8 +112,8 @@ pub(crate) enum Agreed {
     },
     /// The client's confirmation, if the answer asked for it.
     Client {
-        /// The offer, for a server that has had to forget it before it was confirmed; kept only with credentials, and if no messages went
-        /// with it.
+        /// The offer, for a server that has had to forget it before it was confirmed; kept only with credentials, and if the server took no
+        /// messages that went with it: those are [kept](Opening) with their offer.
         offer: Vec<u8>,
         /// The encoded answer; kept only if it has a proof, and is recognised by its bytes.
         answer: Vec<u8>,

@@ -4,7 +4,7 @@ use super::connection::seal;
 use super::{Agreed, End, EpochQueue, Link, Shared, Start, watchdog};
 use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::shortage::{insist, or_lost};
-use crate::wire::{Answer, HEADER, Tag, parted};
+use crate::wire::{Answer, COOKIE, HEADER, Tag, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -128,6 +128,11 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             }
             over.await;
         }
+    }
+
+    /// The offer of the link with the messages that the server has taken, as it was sent, or with this cookie.
+    pub(super) fn flight_again(&self, cookie: Option<&[u8; COOKIE]>) -> Option<Vec<u8>> {
+        self.opening.as_ref()?.flight().again(cookie)
     }
 
     /// Closes a link that can't be used yet. Whether it was one. The base stays the handshake's, which reads it, and may need it for

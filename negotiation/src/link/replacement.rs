@@ -155,7 +155,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
             return candidate.reply().ok_or(()).map(Some);
         }
         drop(slot);
-        let fresh = self.fresh.of(hash, || base.base().runtime().random());
+        let runtime = base.base().runtime();
+        let fresh = self.fresh.of(hash, runtime.now(), || runtime.random());
         let asked = FromLink::Offered {
             base: base.clone(),
             offer,

@@ -59,11 +59,10 @@ where
                 Step::Confirmed(accepted, early) => return Some((*accepted, early)),
                 Step::Decide(offer) => {
                     // A refusal went out; it does not end the wait for the others.
-                    let Ok(Some(Admitted { accepted, credit, .. })) = self
-                        .decide(runtime.now(), base, (&offer, true), |hash| {
-                            fresh.of(hash, || runtime.random())
-                        })
-                        .await
+                    let now = runtime.now();
+                    let fresh = |hash: &[u8; 32]| fresh.of(hash, now, || runtime.random());
+                    let Ok(Some(Admitted { accepted, credit, .. })) =
+                        self.decide(now, base, (&offer, true), fresh).await
                     else {
                         continue;
                     };

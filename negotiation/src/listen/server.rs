@@ -11,7 +11,7 @@ use crate::handshake::{
 use crate::link::LinkConnector;
 use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
 use crate::wire;
-use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
+use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
 use futures_util::future::FutureExt;
 use std::collections::VecDeque;
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 /// The messages behind a vain one that are looked at, at most.
 const MOST_BEHIND: usize = 64;
@@ -176,11 +177,12 @@ where
         let now = base.base().runtime().now();
         let fresh = FreshByOffer::default();
         let random = || base.base().runtime().random();
-        let admitted = match self.decide(now, &base, (&message, false), |hash| fresh.of(hash, random)).await {
-            Ok(Some(admitted)) => admitted,
-            Ok(None) => return Outcome::Nothing,
-            Err((id, error)) => return Outcome::Refused { id, error },
-        };
+        let admitted =
+            match self.decide(now, &base, (&message, false), |hash| fresh.of(hash, now, random)).await {
+                Ok(Some(admitted)) => admitted,
+                Ok(None) => return Outcome::Nothing,
+                Err((id, error)) => return Outcome::Refused { id, error },
+            };
         let has_to_answer = admitted.may_wait();
         let Admitted { accepted, mut credit, is_on_its_word } = admitted;
         if !has_to_answer {
@@ -226,7 +228,10 @@ where
             }
         }
         accepted.early.append(&mut entering.overtaken);
-        self.accept(now, entering).await.into()
+        let span = span::accepting(entering.base.base());
+        let accepted = self.accept(now, entering).instrument(span.clone()).await;
+        span::ended(&span, accepted.as_ref().map(Negotiated::explain));
+        accepted.into()
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.

@@ -43,7 +43,7 @@ impl fmt::Display for Interruption {
 /// The next of a [`Reconnecting`](super::Reconnecting) connection's receptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received<T> {
-    /// A message.
+    /// A message, or the number of those of a burst.
     Message(T),
     /// The connection was lost since the last reception. Another one takes its place with the next call.
     Interrupted(Interruption),

@@ -21,6 +21,11 @@ impl Ledger {
         number
     }
 
+    /// The number of the next message.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
     /// All messages up to this one have arrived. Says nothing about numbers that were not sent yet.
     pub(super) fn confirm(&mut self, number: u64) {
         self.open = self.open.max(number.saturating_add(1).min(self.next));

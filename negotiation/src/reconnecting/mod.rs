@@ -11,6 +11,8 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use ledger::Ledger;
 use std::fmt;
+use std::iter::from_fn;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Mutex as Turn, Notify};
@@ -30,6 +32,7 @@ pub use interruption::{Interruption, Received};
 ///   are still received.
 /// * **Ends.** A connection is lost with every error of `send` or `recv` that does not concern one message alone. That includes
 ///   [`Unreachable`](ErrorKind::Unreachable), which a forged report can bring about; it then costs one connection.
+/// * **Bursts.** [`send_batch`](Self::send_batch) and [`recv_batch`](Self::recv_batch) do the same for several messages.
 /// * **Backpressure.** As that of the connection; while there is none, calls wait. An application that does not receive gets
 ///   one interruption for all losses, so nothing grows.
 /// * **Cancellation.** Any future may be dropped. An attempt to connect goes on with the next call. A message whose `send` was dropped
@@ -123,6 +126,49 @@ impl<C: Connection> Reconnecting<C> {
         }
     }
 
+    /// Sends a burst, and returns the numbers of its messages, from that of the first to beyond that of the last; if others send at
+    /// once, some in between are theirs. What the connection has not taken when it is lost goes over the next one. Dropping the future
+    /// leaves the messages unsent that were not taken, and those that were have their numbers.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send). After an error, the messages still in the iterator were not sent; pass `&mut iterator` to keep them.
+    pub async fn send_batch(
+        &self,
+        mut messages: impl Iterator<Item = C::Data> + Send,
+    ) -> Result<Range<u64>, Error> {
+        let mut numbers: Option<Range<u64>> = None;
+        // One for which there was no connection any more when it was taken from the iterator.
+        let mut left = None;
+        let mut is_over = false;
+        while !is_over {
+            let Numbered { connection, number } = self.connected().await?;
+            let mut is_lost = false;
+            let numbered = from_fn(|| {
+                let Some(message) = left.take().or_else(|| messages.next()) else {
+                    is_over = true;
+                    return None;
+                };
+                let mut state = self.state();
+                if state.connections != number || state.current.is_none() {
+                    (left, is_lost) = (Some(message), true);
+                    return None;
+                }
+                let sent = state.ledger.send();
+                numbers.get_or_insert(sent..sent).end = sent + 1;
+                Some(message)
+            });
+            match connection.send_batch(numbered.fuse()).await {
+                Ok(()) => is_over |= !is_lost,
+                Err(error) if error.kind().is_of_one_message() => return Err(error),
+                Err(error) => self.lose(number, &error),
+            }
+        }
+        Ok(numbers.unwrap_or_else(|| {
+            let next = self.state().ledger.next();
+            next..next
+        }))
+    }
+
     /// Waits for the next message, or the news that the connection was lost. Messages that had arrived over it come first.
     ///
     /// # Errors
@@ -130,15 +176,18 @@ impl<C: Connection> Reconnecting<C> {
     /// [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
     pub async fn recv(&self) -> Result<Received<C::Data>, Error> {
         loop {
-            if let Some(received) = self.left_over() {
-                return received.map(Received::Message);
+            if let Some(previous) = self.previous() {
+                if let Some(received) = left_over(previous.recv()) {
+                    return received.map(Received::Message);
+                }
+                self.forget(&previous);
             }
             if let Some(interruption) = self.take_interruption() {
                 return Ok(Received::Interrupted(interruption));
             }
             let Numbered { connection, number } = self.connected().await?;
             let changed = pin!(self.changed.notified());
-            if self.state().current.as_ref().is_none_or(|current| !Arc::ptr_eq(current, &connection)) {
+            if !self.is_current(&connection) {
                 continue;
             }
             let Either::Left((received, _)) = select(pin!(connection.recv()), changed).await else {
@@ -146,6 +195,47 @@ impl<C: Connection> Reconnecting<C> {
             };
             match received {
                 Ok(message) => return Ok(Received::Message(message)),
+                Err(error) if error.kind().is_of_one_message() => return Err(error),
+                Err(error) => self.lose(number, &error),
+            }
+        }
+    }
+
+    /// Waits for at least one message, appends what is there to `into`, at most `limit`, and returns their number; or the news that the
+    /// connection was lost, as [`recv`](Self::recv) does. With a `limit` of zero it returns zero at once. If the future is dropped,
+    /// messages that were appended count.
+    ///
+    /// # Errors
+    /// As for [`recv`](Self::recv).
+    pub async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<C::Data> + Send),
+        limit: usize,
+    ) -> Result<Received<usize>, Error> {
+        if limit == 0 {
+            return Ok(Received::Message(0));
+        }
+        loop {
+            if let Some(previous) = self.previous() {
+                if let Some(received) = left_over(previous.recv_batch(into, limit)) {
+                    return received.map(Received::Message);
+                }
+                self.forget(&previous);
+            }
+            if let Some(interruption) = self.take_interruption() {
+                return Ok(Received::Interrupted(interruption));
+            }
+            let Numbered { connection, number } = self.connected().await?;
+            let changed = pin!(self.changed.notified());
+            if !self.is_current(&connection) {
+                continue;
+            }
+            let receiving = pin!(connection.recv_batch(into, limit));
+            let Either::Left((received, _)) = select(receiving, changed).await else {
+                continue;
+            };
+            match received {
+                Ok(count) => return Ok(Received::Message(count)),
                 Err(error) if error.kind().is_of_one_message() => return Err(error),
                 Err(error) => self.lose(number, &error),
             }
@@ -257,20 +347,23 @@ impl<C: Connection> Reconnecting<C> {
         self.changed.notify_waiters();
     }
 
-    /// A message that had arrived over the connection that was lost, or an error that concerns one.
-    fn left_over(&self) -> Option<Result<C::Data, Error>> {
-        let previous = self.state().previous.clone()?;
-        match previous.recv().now_or_never() {
-            Some(Ok(message)) => return Some(Ok(message)),
-            Some(Err(error)) if error.kind().is_of_one_message() => return Some(Err(error)),
-            _ => {}
-        }
+    fn is_current(&self, connection: &Arc<C>) -> bool {
+        self.state().current.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection))
+    }
+
+    /// The connection that was lost, while it may have messages.
+    fn previous(&self) -> Option<Arc<C>> {
+        self.state().previous.clone()
+    }
+
+    /// Nothing is left in the connection that was lost.
+    fn forget(&self, previous: &Arc<C>) {
         let mut state = self.state();
-        let is_same = state.previous.as_ref().is_some_and(|other| Arc::ptr_eq(other, &previous));
+        let is_same = state.previous.as_ref().is_some_and(|other| Arc::ptr_eq(other, previous));
         let over = if is_same { state.previous.take() } else { None };
+        // A connection is dropped without the lock.
         drop(state);
         drop(over);
-        None
     }
 
     fn state(&self) -> MutexGuard<'_, State<C>> {
@@ -286,6 +379,14 @@ impl<C> State<C> {
         let numbered =
             |connection: &Arc<C>| Numbered { connection: connection.clone(), number: self.connections };
         Ok(self.current.as_ref().map(numbered))
+    }
+}
+
+/// What a connection that was lost still gives at once: messages, or an error that concerns one.
+fn left_over<T>(receiving: impl Future<Output = Result<T, Error>>) -> Option<Result<T, Error>> {
+    match receiving.now_or_never()? {
+        Err(error) if !error.kind().is_of_one_message() => None,
+        received => Some(received),
     }
 }
 

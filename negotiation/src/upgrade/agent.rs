@@ -7,6 +7,7 @@ use bertha_core::{BoxFuture, Connection, Error};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Span;
 
 /// The messages of one epoch, below the stacks of an agent's connection.
 pub(super) type QueueOf<A> = <<A as Agent>::Bottom as Bottom>::Queue;
@@ -53,6 +54,9 @@ pub trait Agent: Send + 'static {
 
     /// The time limits of a change.
     fn limits(&self) -> ChangeLimits;
+
+    /// The span in which the change under way was asked for, if that was here.
+    fn cause(&self) -> Span;
 
     /// Carries out `Step::Stage`.
     fn stage(&mut self, epoch: Self::Epoch) -> Staged<Self::Link, QueueOf<Self>>;

@@ -4,11 +4,12 @@ use super::epoch::Epochs;
 use super::peer_agent::{Request, ended};
 use super::pick::Pick;
 use crate::link::Shared;
-use crate::{Agreement, Negotiated};
+use crate::{Agreement, Negotiated, span};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
+use tracing::{Instrument, Span};
 
 type TaskOf<B> = <<<B as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -100,8 +101,10 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     ///   change.
     /// * Those of the Chunnels that can't be built, and of a connection that has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
-        self.connection().upgrade(to).await?;
-        Ok(self.explain())
+        let span = span::upgrading(&to);
+        let changed = self.connection().upgrade(to).instrument(span.clone()).await.map(|()| self.explain());
+        span::ended(&span, changed.as_ref().map(Arc::clone));
+        changed
     }
 }
 
@@ -109,7 +112,7 @@ impl<C, B: Connection<Data = Buf>> Switching<C, B> {
     /// As [`Negotiated::upgrade`].
     pub(crate) async fn upgrade(&self, to: Pick) -> Result<(), Error> {
         let (report, reported) = oneshot::channel();
-        if self.requests.send(Request { pick: to, report }).await.is_err() {
+        if self.requests.send(Request { pick: to, report, cause: Span::current() }).await.is_err() {
             self.shared.check()?;
             return Err(ended());
         }

@@ -22,11 +22,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Span;
 
 /// An application's request for other alternatives, and where the answer goes.
 pub(super) struct Request {
     pub(super) pick: Pick,
     pub(super) report: oneshot::Sender<Result<(), Error>>,
+    /// The span of the request.
+    pub(super) cause: Span,
 }
 
 /// An event that the agent waits for.
@@ -47,6 +50,8 @@ pub(super) struct PeerAgent<S, B: Connection<Data = Buf>> {
     /// Where the secure Chunnel of the staged stack reports.
     secured: SecuredCell,
     report: Option<oneshot::Sender<Result<(), Error>>>,
+    /// The span of the request under way.
+    cause: Span,
 }
 
 impl<S, B> PeerAgent<S, B>
@@ -72,7 +77,8 @@ where
             repeat_after: settings.repeat_after,
         };
         let agreement = PeerAgreement::new(terms, picks);
-        Self { stack, fork, agreement, inbound, requests, secured: SecuredCell::default(), report: None }
+        let (secured, report, cause) = (SecuredCell::default(), None, Span::none());
+        Self { stack, fork, agreement, inbound, requests, secured, report, cause }
     }
 
     fn now(&self) -> Instant {
@@ -104,6 +110,11 @@ where
     fn limits(&self) -> ChangeLimits {
         let limit = self.fork.shared.settings().handshake_timeout;
         ChangeLimits { building: limit, ending: limit }
+    }
+
+    /// Also of a change that the peer has asked for meanwhile, which this request then waits for.
+    fn cause(&self) -> Span {
+        self.cause.clone()
     }
 
     fn stage(&mut self, epoch: u64) -> Staged<Link<B>, EpochQueue> {
@@ -166,6 +177,7 @@ where
         while let Some(result) = self.agreement.poll_report() {
             if let Some(report) = self.report.take() {
                 let _ = report.send(result);
+                self.cause = Span::none();
             }
         }
     }
@@ -206,8 +218,8 @@ where
                     self.agreement.on_message(now, received.upgrade);
                 }
             }
-            Input::Request(Request { pick, report }) => {
-                self.report = Some(report);
+            Input::Request(Request { pick, report, cause }) => {
+                (self.report, self.cause) = (Some(report), cause);
                 self.agreement.on_request(now, pick);
             }
             Input::Timer => {}
@@ -268,17 +280,23 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
     }
 }
 
+/// The longest pause before it is seen that the application receives again.
+const LONGEST_LOOK: Duration = Duration::from_millis(16);
+
 /// Waits until as many messages were received in the epoch as were sent in it, or until nothing has come for the whole
 /// time-out while a call looked for it. A Chunnel may hold messages for an application that does not ask for them.
 async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared: Arc<Shared<B>>, sent: u64) {
-    let (mut before, mut waited) = (epochs.receiving.total(), Duration::ZERO);
+    let (mut before, mut waited, mut pause) = (epochs.receiving.total(), Duration::ZERO, LOOK);
     while before < sent {
-        sleep(Shared::base(&shared).runtime(), LOOK).await;
+        sleep(Shared::base(&shared).runtime(), pause).await;
         let received = epochs.receiving.total();
         if received != before {
-            (before, waited) = (received, Duration::ZERO);
+            (before, waited, pause) = (received, Duration::ZERO, LOOK);
         } else if epochs.receiving.is_attended() && shared.is_awaited() && !epochs.receiving.is_closed() {
-            waited += LOOK;
+            (waited, pause) = (waited + LOOK, LOOK);
+        } else {
+            // It may not receive for long. To be woken by its calls would cost each of them something.
+            pause = (pause * 2).min(LONGEST_LOOK);
         }
         if waited >= shared.settings().drain_timeout {
             tracing::debug!(received, sent, "messages before a change of stacks are missing");

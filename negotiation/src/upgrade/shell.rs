@@ -6,6 +6,7 @@ use super::bottom::Bottom;
 use super::epoch::{Epoch, Epochs};
 use super::handover::Step;
 use super::steps::{Ending, end_sending, leave, read_meanwhile, within};
+use crate::span;
 use bertha_core::{Base, BoxFuture, Error};
 use futures_util::future::{FutureExt, pending};
 use futures_util::stream::FuturesUnordered;
@@ -13,6 +14,7 @@ use futures_util::{StreamExt, select_biased};
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
+use tracing::{Instrument, Span};
 
 /// An epoch, and the queue below its stack.
 struct Stage<C, Q> {
@@ -31,6 +33,8 @@ struct Next<C, L, Q> {
     epoch: Option<Arc<Epoch<C>>>,
     /// The room that was reserved before, in bytes. Nothing else reserves any meanwhile.
     reserved_before: usize,
+    /// Of the change, until the old stack has gone.
+    span: Span,
 }
 
 /// A step that took time.
@@ -157,17 +161,20 @@ impl<A: Agent> Shell<A> {
         let (base, limits) = (bottom.base(), self.agent.limits());
         match step {
             Step::Stage(epoch) => {
+                let span = span::changing(&self.agent.cause());
                 let Staged { link, queue } = self.agent.stage(epoch);
-                self.next =
-                    Some(Next { queue, link: Some(link), epoch: None, reserved_before: base.reserved() });
+                let reserved_before = base.reserved();
+                self.next = Some(Next { queue, link: Some(link), epoch: None, reserved_before, span });
             }
             Step::Build => {
-                let Some(link) = self.next.as_mut().and_then(|next| next.link.take()) else { return };
+                let Some(Next { link, span, .. }) = &mut self.next else { return };
+                let Some(link) = link.take() else { return };
                 let (building, runtime) = (self.agent.build(link), bottom.runtime().clone());
-                self.building = Some(Box::pin(async move {
+                let building = async move {
                     let what = "a Chunnel did not get ready in time";
                     within(&runtime, limits.building, (A::NAME, what), building).await
-                }));
+                };
+                self.building = Some(Box::pin(building.instrument(span.clone())));
             }
             Step::Discard => {
                 self.building = None;
@@ -205,9 +212,11 @@ impl<A: Agent> Shell<A> {
                 self.work.push(Box::pin(leaving.map(|()| Done::ReceiversLeft)));
             }
             Step::Retire => {
-                let Some(Next { queue, epoch: Some(epoch), reserved_before, .. }) = self.next.take() else {
+                let Some(Next { queue, epoch: Some(epoch), reserved_before, span, .. }) = self.next.take()
+                else {
                     return;
                 };
+                span.record("changed", true);
                 bottom.read_through(&self.current.queue, &queue);
                 self.epochs.receiving.open(&epoch);
                 let reserved = base.reserved().saturating_sub(reserved_before);

@@ -37,7 +37,7 @@ pub use closing::*;
 pub use concurrency::*;
 pub use delivery::*;
 pub use listening::*;
-pub use messages::{Bufs, Messages};
+pub use messages::{Bufs, Messages, Responses};
 pub use oversize::*;
 pub use passing_on::*;
 pub use recorder::{Recorder, RecorderConnection};

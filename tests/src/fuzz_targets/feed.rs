@@ -3,34 +3,50 @@
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties, Runtime};
 use std::collections::VecDeque;
 use std::future::pending;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Gives what it was made with, one message after the other, and takes everything.
-pub(super) struct Feed {
+pub(super) struct Feed<R = Still> {
+    base: Ground<R>,
     messages: Mutex<VecDeque<Buf>>,
+    sent: Arc<Mutex<Vec<Buf>>>,
 }
 
 impl Feed {
     pub(super) fn new(messages: impl IntoIterator<Item = Buf>) -> Self {
-        Self { messages: Mutex::new(messages.into_iter().collect()) }
+        Self::on(Still, messages)
     }
 }
 
-impl Connection for Feed {
-    type Data = Buf;
-    type Base = Ground;
-
-    fn base(&self) -> &Ground {
-        &Ground
+impl<R> Feed<R> {
+    /// With another runtime.
+    pub(super) fn on(runtime: R, messages: impl IntoIterator<Item = Buf>) -> Self {
+        let messages = Mutex::new(messages.into_iter().collect());
+        Self { base: Ground(runtime), messages, sent: Arc::default() }
     }
 
-    async fn send(&self, _: Buf) -> Result<(), Error> {
+    /// Where the messages are found that it has taken.
+    pub(super) fn sent(&self) -> Arc<Mutex<Vec<Buf>>> {
+        self.sent.clone()
+    }
+}
+
+impl<R: Runtime> Connection for Feed<R> {
+    type Data = Buf;
+    type Base = Ground<R>;
+
+    fn base(&self) -> &Ground<R> {
+        &self.base
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.sent.lock().unwrap().push(message);
         Ok(())
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
-        let next = self.messages.lock().ok().and_then(|mut messages| messages.pop_front());
+        let next = self.messages.lock().unwrap().pop_front();
         next.ok_or_else(|| Error::new(ErrorKind::Closed, "there is no more"))
     }
 
@@ -44,14 +60,13 @@ impl Connection for Feed {
 }
 
 /// The bottom of a feed. It promises what streams do, so that every Chunnel may stand on it.
-#[derive(Clone)]
-pub(super) struct Ground;
+pub(super) struct Ground<R>(pub(super) R);
 
-impl Base for Ground {
-    type Runtime = Self;
+impl<R: Runtime> Base for Ground<R> {
+    type Runtime = R;
 
-    fn runtime(&self) -> &Self {
-        self
+    fn runtime(&self) -> &R {
+        &self.0
     }
 
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
@@ -81,8 +96,11 @@ impl Base for Ground {
     }
 }
 
-/// Tasks don't run, and time stands still.
-impl Runtime for Ground {
+/// A runtime whose tasks don't run, and which never wakes anybody.
+#[derive(Clone)]
+pub(super) struct Still;
+
+impl Runtime for Still {
     type Task = ();
 
     fn now(&self) -> Instant {

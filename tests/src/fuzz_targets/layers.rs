@@ -31,7 +31,8 @@ pub fn messages(bytes: &[u8]) {
     assert!(batched <= bytes.len());
 }
 
-fn split(mut bytes: &[u8]) -> Vec<Buf> {
+/// The messages in these bytes, each behind its length of one byte.
+pub(super) fn split(mut bytes: &[u8]) -> Vec<Buf> {
     let mut messages = Vec::new();
     while let Some((&len, rest)) = bytes.split_first() {
         let (message, rest) = rest.split_at(rest.len().min(len.into()));

@@ -1,11 +1,9 @@
 //! Replays everything that the fuzzers of `fuzz/` found worth keeping, and the seeds that they start from.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod archive;
 mod seeds;
 
-use archive::Archive;
-use bertha_tests::fuzz_targets::TARGETS;
+use bertha_tests::fuzz_targets::{Archive, TARGETS};
 use std::fs;
 use std::path::Path;
 

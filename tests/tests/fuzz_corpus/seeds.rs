@@ -3,6 +3,7 @@
 use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
 };
+use bertha_chunnels::rpc::Method;
 use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
@@ -10,6 +11,7 @@ use bertha_negotiation::wire::{
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_rendezvous::member::Description;
 use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
@@ -38,6 +40,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         }
         "quic" => named(streams(64 * 1024)),
         "rendezvous" => named(records()),
+        "rpc" => named(calls()),
         "noise" => named(noise()),
         "shm" => numbered(ring_seeds()),
         "tls" => named(streams(1024 * 1024)),
@@ -221,12 +224,48 @@ fn some_of_the_compressed_messages_are_messages() {
     assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
 }
 
+/// Messages, each behind its length of one byte.
+fn framed(messages: &[&[u8]]) -> Vec<u8> {
+    messages.iter().flat_map(|it| [&[it.len() as u8], *it].concat()).collect()
+}
+
+/// Messages of both ends of `Rpc`: calls of each kind and what a client says about them; answers to the calls of a client, late ones, and
+/// those of a stream in any order; and what breaks the rules.
+fn calls() -> Vec<(&'static str, Vec<u8>)> {
+    let name = |kind: u8, slot: u8, generation: u8| [kind, slot, 0, 0, generation, 0, 0, 0];
+    let numbered = |kind, slot, number: u32, body: &[u8]| {
+        [&name(kind, slot, 0)[..], &number.to_le_bytes(), body].concat()
+    };
+    let call = |slot, method: Method, milliseconds: u8, body: &[u8]| {
+        numbered(1, slot, method.id(), &[&[milliseconds, 0, 0, 0], body].concat())
+    };
+    let (next, count) = (call(0, NEXT, 0, &[41]), call(1, COUNT, 0, &[200]));
+    // The number 1,000,000 as bincode has it.
+    let long = call(2, COUNT, 0, &[252, 0x40, 0x42, 0x0f, 0]);
+    let traced = [&[8], &next[1..16], &[3; 25], &[41]].concat();
+    let credit = |slot, parts| numbered(5, slot, parts, &[]);
+    let response = |slot, generation, body: &[u8]| [&name(2, slot, generation)[..], body].concat();
+    let part = |index, body: u8| numbered(3, 2, index, &[body]);
+    let end = |parts| numbered(4, 2, parts, &[]);
+    let failure = |kind, text: &[u8]| [&name(7, 1, 0)[..], &[kind], text].concat();
+    vec![
+        ("calls", framed(&[&next, &count, &credit(1, 128), &call(3, NEXT, 1, &[7]), &name(6, 1, 0)])),
+        ("traced", framed(&[&traced, &traced[..20]])),
+        ("twice", framed(&[&count, &count, &next, &next])),
+        ("much-credit", framed(&[&long, &credit(2, u32::MAX), &credit(2, 0), &credit(9, 128)])),
+        ("cancelled-before", framed(&[&name(6, 0, 0), &next, &name(6, 9, 9)])),
+        ("wrong-requests", framed(&[&call(0, NEXT, 0, &[]), &call(1, Method::new("none"), 0, &[1])])),
+        ("answers", framed(&[&response(0, 1, &[42]), &response(1, 0, &[43]), &response(0, 0, &[44])])),
+        ("stream", framed(&[&part(1, 1), &part(0, 0), &end(2)])),
+        ("wrong-stream", framed(&[&part(64, 1), &part(0, 0), &part(0, 0), &end(1), &end(u32::MAX)])),
+        ("failures", framed(&[&failure(1, b"busy"), &failure(250, b""), &failure(0, &[0xff])])),
+        ("cut", framed(&[&next[..15], &part(0, 0)[..11], &name(7, 1, 0), &name(2, 1, 0)[..7], &[]])),
+    ]
+}
+
 /// Messages as Chunnels take them, each behind its length: pieces that make a message, that contradict each
 /// other, that claim much; a probe and its acknowledgement; numbers in and out of order; a batch; and messages that are too short.
 fn layered() -> Vec<(&'static str, Vec<u8>)> {
-    let framed = |messages: &[&[u8]]| {
-        messages.iter().flat_map(|it| [&[it.len() as u8], *it].concat()).collect::<Vec<u8>>()
-    };
     let piece = |number: u8, length: u32, place: u32, size: u16, fill: u8, len: usize| {
         let header =
             [&[1, number, 0, 0, 0][..], &length.to_le_bytes(), &place.to_le_bytes(), &size.to_le_bytes()];

@@ -248,33 +248,66 @@ fn nor_a_group_whose_chunnels_keep_state_of_each_other() {
     });
 }
 
+/// Records the last message of the application.
+fn last_message(network: &Network) -> Arc<Mutex<Option<Datagram>>> {
+    let last = Arc::<Mutex<Option<Datagram>>>::default();
+    let record = last.clone();
+    network.tap(move |datagram| {
+        if let Some((Kind::GroupData, _)) = wire::header(&datagram.payload) {
+            record.lock().unwrap().replace(datagram.clone());
+        }
+        Verdict::Pass
+    });
+    last
+}
+
+/// A lie in the name of the same sender, for a round that comes so many rounds later.
+fn ahead(genuine: &Datagram, rounds: u64) -> Datagram {
+    let mut forged = genuine.clone();
+    let header = u64::from_le_bytes(*genuine.payload.first_chunk().unwrap());
+    // The tag is behind the byte of the kind.
+    forged.payload[..HEADER].copy_from_slice(&(header + (rounds << 8)).to_le_bytes());
+    forged.payload.truncate(GROUP_HEADER);
+    forged.payload.extend(b"lie");
+    forged
+}
+
+#[test]
+fn messages_for_rounds_that_nobody_knows_take_bounded_room() {
+    with_seeds(3, async |crowd, seed| {
+        const LIES: u64 = 5000;
+        let last = last_message(&crowd.network);
+        let one = crowd.join(1, make_stack!(Nothing)).await.unwrap();
+        let two = crowd.join(2, make_stack!(Nothing)).await.unwrap();
+        one.send(Buf::copy_of(b"now", 40).unwrap()).await.unwrap();
+        assert_eq!(*two.recv().await.unwrap(), *b"now");
+        let genuine = last.lock().unwrap().take().unwrap();
+        let before = two.dropped();
+        for rounds in 1..=LIES {
+            crowd.network.inject(&ahead(&genuine, rounds)).unwrap();
+        }
+        crowd.pause(Duration::from_millis(10)).await;
+        one.send(Buf::copy_of(b"then", 40).unwrap()).await.unwrap();
+        assert_eq!(*two.recv().await.unwrap(), *b"then", "seed {seed}");
+        // No more than 1,024 are kept.
+        assert!(two.dropped() - before >= LIES - 1024, "seed {seed}: {}", two.dropped() - before);
+    });
+}
+
 /// Tags of rounds follow each other, so anybody can say something for a round to come. If that were kept until the round begins, a
 /// position far in the future would have the receivers skip all that is sent before it.
 #[test]
 fn nobody_is_heard_in_a_round_that_begins_long_after() {
     with_seeds(10, async |crowd, seed| {
         let stack = || make_stack!(select!(Batch::new(), Nothing));
-        let (genuine, record) = (Arc::new(Mutex::new(None)), crowd.network.clone());
-        let seen = genuine.clone();
-        record.tap(move |datagram| {
-            if let Some((Kind::GroupData, _)) = wire::header(&datagram.payload) {
-                seen.lock().unwrap().replace(datagram.clone());
-            }
-            Verdict::Pass
-        });
+        let last = last_message(&crowd.network);
         let one = crowd.join(1, stack()).await.unwrap();
         let two = crowd.join(2, stack()).await.unwrap();
         one.send(Buf::copy_of(b"now", 40).unwrap()).await.unwrap();
         assert_eq!(*two.recv().await.unwrap(), *b"now");
-        let genuine: Datagram = genuine.lock().unwrap().take().unwrap();
-        let header = genuine.payload.first_chunk().map(|header| u64::from_le_bytes(*header)).unwrap();
+        let genuine = last.lock().unwrap().take().unwrap();
         for rounds in 1..8 {
-            let mut forged = genuine.clone();
-            // The tag is behind the byte of the kind.
-            forged.payload[..HEADER].copy_from_slice(&(header + (rounds << 8)).to_le_bytes());
-            forged.payload.truncate(GROUP_HEADER);
-            forged.payload.extend(b"lie");
-            crowd.network.inject(&forged).unwrap();
+            crowd.network.inject(&ahead(&genuine, rounds)).unwrap();
         }
         let listening = async { while one.recv().await.is_ok() {} };
         let asking = async {

@@ -137,3 +137,30 @@ fn outside_of_a_runtime_names_are_not_resolved() {
     let error = futures_util::FutureExt::now_or_never(connecting).unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
+
+#[tokio::test]
+async fn a_server_listens_where_a_client_connects() {
+    let stack = make_stack!(Serialize::<String>::new());
+    let folder = std::env::temp_dir().join(format!("bertha-names-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let unix = format!("unix:{}/store.sock", folder.display());
+    let mut incoming = stack.clone().listen(UnixStream::new(), &unix).await.unwrap();
+    let (connection, accepted) =
+        futures_util::join!(stack.connect(UnixStream::new(), &unix).into_future(), incoming.next());
+    assert!(connection.is_ok() && accepted.unwrap().is_ok());
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    let mut incoming = stack.clone().listen(Tcp::new(), "localhost:0").await.unwrap();
+    let at = incoming.local_addr();
+    assert!(ip(at.clone()).ip().is_loopback(), "{at}");
+    let (connection, accepted) =
+        futures_util::join!(stack.connect(Tcp::new(), at).into_future(), incoming.next());
+    assert!(connection.is_ok() && accepted.unwrap().is_ok());
+
+    for (nowhere, kind) in
+        [("no-such-host.invalid:1", ErrorKind::Unreachable), ("::1:80x", ErrorKind::Invalid)]
+    {
+        let error = stack.clone().listen(Tcp::new(), nowhere).await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+}

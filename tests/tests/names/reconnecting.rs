@@ -1,10 +1,10 @@
 //! Connections that are made again, over a simulated network.
 
-use bertha_chunnels::Serialize;
+use bertha_chunnels::{Ordered, Reliable, Serialize};
 use bertha_core::backoff::Backoff;
 use bertha_core::{Addr, Connection, ErrorKind, Runtime, make_stack};
 use bertha_datapath_sim::{Link, Network, Sim, SimRuntime, pair_of};
-use bertha_negotiation::{Negotiate, Received, Reconnecting};
+use bertha_negotiation::{Negotiate, Received, Reconnecting, Runs};
 use futures_util::future::{Either, select};
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -32,11 +32,13 @@ async fn pause(runtime: &SimRuntime, millis: u64) {
 }
 
 /// A server that answers some messages, takes some without an answer, goes away, and comes back after a while.
-async fn unsteady(network: Network, arrived: Arc<Mutex<BTreeSet<u64>>>) {
-    let runtime = network.runtime().clone();
+async fn unsteady<S, D>(stack: S, datapath: D, runtime: SimRuntime, arrived: Arc<Mutex<BTreeSet<u64>>>)
+where
+    S: Negotiate + Clone + 'static,
+    D: Runs<S, Out: Connection<Data = u64>> + Clone,
+{
     loop {
-        let stack = make_stack!(Serialize::<u64>::new());
-        let mut incoming = stack.listen(network.host(SERVER).streams(), server_addr()).await.unwrap();
+        let mut incoming = stack.clone().listen(datapath.clone(), server_addr()).await.unwrap();
         let Some(Ok(connection)) = incoming.next().await else { continue };
         let answered = runtime.random() % 20;
         for number in 0..answered + runtime.random() % WINDOW {
@@ -60,50 +62,104 @@ struct Outcome {
     losses: u64,
 }
 
-fn history(seed: u64) -> Outcome {
+/// Where the ends meet. A stack over datagrams repeats and orders messages by itself.
+#[derive(Debug, Clone, Copy)]
+enum Site {
+    Streams,
+    Datagrams,
+}
+
+/// What becomes of the messages of a client, sent and received one by one or in bursts.
+fn history(seed: u64, site: Site, in_bursts: bool) -> Outcome {
     simulate(seed, async |network: Network| {
         network.set_link(Link::poor(0.05));
-        let arrived = Arc::<Mutex<BTreeSet<u64>>>::default();
-        std::mem::forget(network.runtime().spawn(unsteady(network.clone(), arrived.clone())));
-        pause(network.runtime(), 1).await;
-        let stack = make_stack!(Serialize::<u64>::new());
-        let connecting = stack.connect(network.host(CLIENT).streams(), server_addr());
-        let connection = connecting.reconnecting(Backoff::default()).await.unwrap();
-        let (mut outcome, mut next) = (Outcome::default(), 0);
-        while next < MESSAGES || connection.unconfirmed() > 0 {
-            while next < MESSAGES && connection.unconfirmed() < WINDOW {
-                assert_eq!(connection.send(next).await.unwrap(), next);
-                next += 1;
-            }
-            match connection.recv().await.unwrap() {
-                Received::Message(number) => {
-                    connection.confirm(number);
-                    outcome.confirmed.insert(number);
-                }
-                Received::Interrupted(loss) => {
-                    outcome.losses += loss.lost;
-                    outcome.in_doubt.extend(loss.in_doubt);
-                }
-            }
+        let (client, server) = (network.host(CLIENT), network.host(SERVER));
+        let plain = make_stack!(Serialize::<u64>::new());
+        let repeating = make_stack!(Serialize::<u64>::new(), Ordered::new(), Reliable::new());
+        match site {
+            Site::Streams => of_stack(plain, client.streams(), server.streams(), network, in_bursts).await,
+            Site::Datagrams => of_stack(repeating, client, server, network, in_bursts).await,
         }
-        // Of the last messages nobody may have told yet.
-        if let Some(loss) = connection.take_interruption() {
-            outcome.losses += loss.lost;
-            outcome.in_doubt.extend(loss.in_doubt);
-        }
-        connection.close().await.ok();
-        assert_eq!(connection.send(0).await.unwrap_err().kind(), ErrorKind::Closed);
-        outcome.arrived = std::mem::take(&mut *arrived.lock().unwrap());
-        outcome
     })
+}
+
+async fn of_stack<S, D>(stack: S, client: D, server: D, network: Network, in_bursts: bool) -> Outcome
+where
+    S: Negotiate + Clone + 'static,
+    D: Runs<S, Out: Connection<Data = u64>> + Clone,
+{
+    let (runtime, arrived) = (network.runtime().clone(), Arc::<Mutex<BTreeSet<u64>>>::default());
+    let serving = unsteady(stack.clone(), server, runtime.clone(), arrived.clone());
+    std::mem::forget(runtime.spawn(serving));
+    pause(&runtime, 1).await;
+    let connection = stack.connect(client, server_addr()).reconnecting(Backoff::default()).await.unwrap();
+    let (mut outcome, mut next) = (Outcome::default(), 0);
+    while next < MESSAGES || connection.unconfirmed() > 0 {
+        while next < MESSAGES && connection.unconfirmed() < WINDOW {
+            let burst =
+                next..MESSAGES.min(next + if in_bursts { WINDOW - connection.unconfirmed() } else { 1 });
+            match in_bursts {
+                true => assert_eq!(connection.send_batch(burst.clone()).await.unwrap(), burst),
+                false => assert_eq!(connection.send(next).await.unwrap(), next),
+            }
+            next = burst.end;
+        }
+        let mut answers = Vec::new();
+        let received = match in_bursts {
+            true => connection.recv_batch(&mut answers, 3).await.unwrap(),
+            false => match connection.recv().await.unwrap() {
+                Received::Message(number) => {
+                    answers.push(number);
+                    Received::Message(1)
+                }
+                Received::Interrupted(loss) => Received::Interrupted(loss),
+            },
+        };
+        match received {
+            Received::Message(count) => assert_eq!(count, answers.len()),
+            Received::Interrupted(loss) => {
+                outcome.losses += loss.lost;
+                outcome.in_doubt.extend(loss.in_doubt);
+            }
+        }
+        for number in answers {
+            connection.confirm(number);
+            outcome.confirmed.insert(number);
+        }
+    }
+    // Of the last messages nobody may have told yet.
+    if let Some(loss) = connection.take_interruption() {
+        outcome.losses += loss.lost;
+        outcome.in_doubt.extend(loss.in_doubt);
+    }
+    connection.close().await.ok();
+    assert_eq!(connection.send(0).await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(connection.send_batch([0].into_iter()).await.unwrap_err().kind(), ErrorKind::Closed);
+    outcome.arrived = std::mem::take(&mut *arrived.lock().unwrap());
+    outcome
 }
 
 /// Each message is confirmed or in doubt, and never both; those in doubt deserve the word.
 #[test]
 fn every_message_is_confirmed_or_told_to_be_in_doubt() {
+    check_histories(Site::Streams, false);
+}
+
+#[test]
+fn so_is_each_of_a_burst() {
+    check_histories(Site::Streams, true);
+}
+
+#[test]
+fn so_it_is_over_lossy_datagrams() {
+    check_histories(Site::Datagrams, false);
+    check_histories(Site::Datagrams, true);
+}
+
+fn check_histories(site: Site, in_bursts: bool) {
     let (mut losses, mut doubtful_arrived, mut doubtful_lost) = (0, 0, 0);
     for seed in 0..100 {
-        let Outcome { confirmed, in_doubt, arrived, losses: lost } = history(seed);
+        let Outcome { confirmed, in_doubt, arrived, losses: lost } = history(seed, site, in_bursts);
         // An answer may come after the loss that put its message in doubt.
         let told: BTreeSet<_> = confirmed.union(&in_doubt).copied().collect();
         assert_eq!(told, (0..MESSAGES).collect(), "seed {seed}");

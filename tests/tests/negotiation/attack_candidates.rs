@@ -1,13 +1,15 @@
 //! An observer that plays back, in a client's name and just while the client's confirmation is on its way, the offers of its earlier
 //! connections: more than a server keeps for an address.
 
-use crate::scene::{A, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
-use bertha_core::{Connection, Runtime, make_stack};
-use bertha_datapath_sim::{Datagram, Network, Verdict};
+use crate::early_scene::{known, over};
+use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
+use bertha_chunnels::Serialize;
+use bertha_core::{Buf, Connection, Runtime, make_stack, select};
+use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
 use bertha_negotiation::wire::{self, Kind};
-use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Settings, SharedKey};
+use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Settings, SharedKey, ZeroRtt};
 use bertha_tests::with_seeds;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -74,15 +76,7 @@ async fn echoes(network: &Network, settings: &Settings, within: Duration) {
     let (runtime, from) = (network.runtime(), client(network).from_port(PORT));
     let before = runtime.now();
     let connection = make_stack!(A).connect(from, server_addr()).settings(settings.clone()).await.unwrap();
-    // Whatever is sent before the server knows the client may be lost with its place.
-    let echo = loop {
-        connection.send(bytes(b"hello")).await.unwrap();
-        let late = pin!(runtime.sleep(Duration::from_millis(50)));
-        if let Either::Left((echo, _)) = select(pin!(connection.recv()), late).await {
-            break echo.unwrap();
-        }
-    };
-    assert_eq!(*echo, *b"hello");
+    echo_over(network, &connection).await;
     assert!(runtime.now() - before < within, "{:?}", runtime.now() - before);
     connection.close().await.unwrap();
     drop(connection);
@@ -90,17 +84,37 @@ async fn echoes(network: &Network, settings: &Settings, within: Duration) {
     runtime.sleep(Duration::from_secs(30)).await;
 }
 
-/// A client that connects while all its earlier offers are played back.
-fn connects(seed: u64, [at_client, at_server]: [Settings; 2]) {
-    simulate(seed, async |network: Network| {
-        let listening = make_stack!(A).listen(server(&network), server_addr()).settings(at_server);
-        echo(&network, listening.await.unwrap(), |_| {});
-        let recorded = recorder(&network);
-        for _ in 0..RECORDED {
-            echoes(&network, &at_client, Duration::from_secs(1)).await;
+/// Whatever is sent before the server knows the client may be lost with its place.
+async fn echo_over(network: &Network, connection: &impl Connection<Data = Buf>) {
+    let echo = loop {
+        connection.send(bytes(b"hello")).await.unwrap();
+        let late = pin!(network.runtime().sleep(Duration::from_millis(50)));
+        if let Either::Left((echo, _)) = first_of(pin!(connection.recv()), late).await {
+            break echo.unwrap();
         }
-        let offers = std::mem::take(&mut *recorded.lock().unwrap());
-        assert!(offers.len() >= RECORDED, "{}", offers.len());
+    };
+    assert_eq!(*echo, *b"hello");
+}
+
+/// A server, and the offers of the connections that a client has had with it.
+async fn recorded(network: &Network, at_client: &Settings, at_server: Settings) -> Vec<Datagram> {
+    let listening = make_stack!(A).listen(server(network), server_addr()).settings(at_server);
+    echo(network, listening.await.unwrap(), |_| {});
+    let recorded = recorder(network);
+    for _ in 0..RECORDED {
+        echoes(network, at_client, Duration::from_secs(1)).await;
+    }
+    let offers = std::mem::take(&mut *recorded.lock().unwrap());
+    assert!(offers.len() >= RECORDED, "{}", offers.len());
+    offers
+}
+
+/// A client that connects while all its earlier offers are played back.
+fn connects(seed: u64, [at_client, at_server]: [Settings; 2], link: Link) {
+    simulate(seed, async |network: Network| {
+        network.set_link(link);
+        let offers = recorded(&network, &at_client, at_server).await;
+        at_any_moment(&network, seed).await;
         play_back(&network, offers);
         for _ in 0..2 {
             echoes(&network, &at_client, Duration::from_secs(2)).await;
@@ -110,42 +124,113 @@ fn connects(seed: u64, [at_client, at_server]: [Settings; 2]) {
 
 /// The same on an address whose earlier connection the server still has. There the listener decides about an offer after the link has
 /// read the confirmation behind it.
-fn connects_again(seed: u64, [at_client, at_server]: [Settings; 2]) {
+fn connects_again(seed: u64, [at_client, at_server]: [Settings; 2], link: Link) {
     simulate(seed, async |network: Network| {
-        let listening = make_stack!(A).listen(server(&network), server_addr()).settings(at_server);
-        echo(&network, listening.await.unwrap(), |_| {});
-        let recorded = recorder(&network);
-        for _ in 0..RECORDED {
-            echoes(&network, &at_client, Duration::from_secs(1)).await;
-        }
-        let offers = std::mem::take(&mut *recorded.lock().unwrap());
-        let (stack, from) = (make_stack!(A), client(&network).from_port(PORT));
-        let connection = stack.connect(from, server_addr()).settings(at_client.clone()).await.unwrap();
-        network.cut(CLIENT, SERVER);
-        drop(connection);
-        network.restart(CLIENT);
-        network.heal_all();
+        network.set_link(link);
+        let offers = recorded(&network, &at_client, at_server).await;
+        leave_behind(&network, &at_client).await;
+        at_any_moment(&network, seed).await;
         play_back(&network, offers);
         echoes(&network, &at_client, Duration::from_secs(2)).await;
     });
 }
 
+/// Another one of a second for each seed.
+async fn at_any_moment(network: &Network, seed: u64) {
+    network.runtime().sleep(Duration::from_millis(seed % 20 * 50)).await;
+}
+
+/// Leaves a connection at the server whose client has restarted.
+async fn leave_behind(network: &Network, at_client: &Settings) {
+    let (stack, from) = (make_stack!(A), client(network).from_port(PORT));
+    let connection = stack.connect(from, server_addr()).settings(at_client.clone()).await.unwrap();
+    network.cut(CLIENT, SERVER);
+    drop(connection);
+    network.restart(CLIENT);
+    network.heal_all();
+}
+
 #[test]
 fn offers_of_the_past_push_no_client_out_that_confirms() {
-    with_seeds(20, |seed| connects(seed, shared()));
+    with_seeds(20, |seed| connects(seed, shared(), Link::default()));
 }
 
 #[test]
 fn nor_one_whose_server_makes_no_further_signatures() {
-    with_seeds(5, |seed| connects(seed, signed()));
+    with_seeds(5, |seed| connects(seed, signed(), Link::default()));
 }
 
 #[test]
 fn nor_one_that_has_restarted() {
-    with_seeds(20, |seed| connects_again(seed, shared()));
+    with_seeds(20, |seed| connects_again(seed, shared(), Link::default()));
 }
 
 #[test]
 fn nor_one_that_has_restarted_whose_server_makes_no_further_signatures() {
-    with_seeds(5, |seed| connects_again(seed, signed()));
+    with_seeds(5, |seed| connects_again(seed, signed(), Link::default()));
+}
+
+/// A link so slow that a second often ends between an offer and its repetition.
+fn slow() -> Link {
+    Link { delay: Duration::from_millis(100), ..Link::default() }
+}
+
+/// Of a server that takes early data: its answers have tickets, which name the time.
+fn with_tickets([at_client, mut at_server]: [Settings; 2]) -> [Settings; 2] {
+    at_server.early_data = true;
+    [at_client, at_server]
+}
+
+/// The second answer to an offer that the server had to forget has to be the first one, byte for byte: of that the client has made its keys.
+#[test]
+fn nor_one_to_which_a_second_ticket_would_be_given() {
+    with_seeds(20, |seed| connects(seed, with_tickets(shared()), slow()));
+    with_seeds(5, |seed| connects(seed, with_tickets(signed()), slow()));
+}
+
+#[test]
+fn nor_one_that_has_restarted_to_which_a_second_ticket_would_be_given() {
+    with_seeds(20, |seed| connects_again(seed, with_tickets(shared()), slow()));
+    with_seeds(5, |seed| connects_again(seed, with_tickets(signed()), slow()));
+}
+
+/// As `connects_again`, of a client whose offer brings its first message along.
+#[test]
+fn nor_one_that_has_restarted_and_sends_early() {
+    with_seeds(20, |seed| {
+        simulate(seed, async |network: Network| {
+            let [at_client, at_server] = with_tickets(shared());
+            let stack = over!(select!(A, B));
+            let (cache, history) = known(&network, stack.clone(), [at_client.clone(), at_server]).await;
+            let recorded = recorder(&network);
+            let from = || client(&network).from_port(PORT);
+            for _ in 0..RECORDED {
+                let connecting = stack.connect(from(), server_addr()).settings(at_client.clone());
+                connecting.await.unwrap().close().await.unwrap();
+                network.runtime().sleep(Duration::from_secs(1)).await;
+            }
+            let connecting = stack.connect(from(), server_addr()).settings(at_client.clone());
+            let old = connecting.await.unwrap();
+            old.send("old".into()).await.unwrap();
+            assert_eq!(old.recv().await.unwrap(), "old");
+            network.cut(CLIENT, SERVER);
+            drop(old);
+            network.restart(CLIENT);
+            network.heal_all();
+            let offers = std::mem::take(&mut *recorded.lock().unwrap());
+            assert!(offers.len() >= RECORDED, "{}", offers.len());
+            play_back(&network, offers);
+            let connecting = stack.connect(from(), server_addr()).early(&cache);
+            let connection = connecting.settings(at_client).await.unwrap();
+            connection.send("early".into()).await.unwrap();
+            let late = pin!(network.runtime().sleep(Duration::from_secs(2)));
+            match first_of(pin!(connection.recv()), late).await {
+                Either::Left((echo, _)) => assert_eq!(echo.unwrap(), "early", "seed {seed}"),
+                Either::Right(_) => panic!("seed {seed}: no echo"),
+            }
+            assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::Taken(1)), "seed {seed}");
+            // All of it once.
+            assert_eq!(history.lock().unwrap().concat(), ["old", "early"], "seed {seed}");
+        });
+    });
 }

@@ -2,133 +2,20 @@
 
 use crate::keyed::Keyed;
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
+use crate::third_party::{
+    Seen, connect, endings, learned, pause, still_talk, tell_both, watch, while_receiving,
+};
 use bertha_core::guarantee::Set;
 use bertha_core::{
-    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime, make_stack,
-    select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, make_stack, select,
 };
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Answer, Close, Confirm, Kind, Offer, Tag, Upgrade, UpgradeStep};
-use bertha_negotiation::{Credentials, Negotiate, Negotiated, Pick, Runs, Settings, SharedKey};
+use bertha_negotiation::wire::{self, Answer, Confirm, Kind, Offer, Tag, Upgrade, UpgradeStep};
+use bertha_negotiation::{Credentials, Negotiate, Pick, Runs, Settings, SharedKey};
 use futures_util::future::{Either, join, select as first_of};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
-
-/// Everything that went over the wire.
-type Seen = Arc<Mutex<Vec<Datagram>>>;
-
-fn watch(network: &Network) -> Seen {
-    let seen = Seen::default();
-    let record = seen.clone();
-    network.tap(move |datagram| {
-        record.lock().unwrap().push(datagram.clone());
-        Verdict::Pass
-    });
-    seen
-}
-
-/// The id of the connection of which the first offer was seen, and the addresses of client and server.
-fn learned(seen: &Seen) -> (u64, Datagram) {
-    let seen = seen.lock().unwrap();
-    let first = seen.iter().find(|it| wire::offer_in(&it.payload).is_some()).unwrap();
-    let (offer, _) = wire::offer_in(&first.payload).unwrap();
-    (postcard::take_from_bytes(&offer[wire::HEADER + 1..]).unwrap().0, first.clone())
-}
-
-/// The message as it would be if the end with this role had sent it.
-fn as_from(role: Role, message: &[u8]) -> Vec<u8> {
-    let mut message = message.to_vec();
-    let (Some((kind, tag)), Some(_)) = (wire::header(&message), wire::sender(&message)) else {
-        return message;
-    };
-    message[..wire::HEADER].copy_from_slice(&tag.header_from(role, kind));
-    if message.len() > wire::HEADER {
-        let end = message.len() - 4;
-        let check = crc32fast::hash(&message[..end]);
-        message[end..].copy_from_slice(&check.to_le_bytes());
-    }
-    message
-}
-
-/// Says this to both ends, as if from the other.
-fn tell_both(network: &Network, to_server: &Datagram, payload: &[u8]) {
-    let there = Datagram { payload: as_from(Role::Client, payload), ..to_server.clone() };
-    let payload = as_from(Role::Server, payload);
-    let here = Datagram { from: there.to, to: there.from, payload };
-    network.inject(&there).unwrap();
-    network.inject(&here).unwrap();
-}
-
-async fn connect<S>(network: &Network, stack: impl Fn() -> S, settings: &Settings) -> (Out<S>, Out<S>)
-where
-    S: bertha_core::Describe + Send + Sync + 'static,
-    SimDatapath: Runs<S>,
-{
-    let listening = stack();
-    let mut incoming =
-        listening.listen(server(network), server_addr()).settings(settings.clone()).await.unwrap();
-    let connecting = stack();
-    let connecting =
-        connecting.connect(client(network).from_port(5000), server_addr()).settings(settings.clone());
-    let (served, connected) = join(incoming.next(), connecting.into_future()).await;
-    let ends = (connected.unwrap(), served.unwrap().unwrap());
-    // The listener goes on, for clients that come back.
-    let runtime = network.runtime().clone();
-    std::mem::forget(runtime.spawn(async move { while incoming.next().await.is_some() {} }));
-    ends
-}
-
-async fn pause(network: &Network, time: Duration) {
-    network.runtime().sleep(time).await;
-}
-
-/// Both ends receive until nothing more comes for a while; then a message goes each way.
-async fn still_talk(
-    network: &Network,
-    client: &impl Connection<Data = Buf>,
-    server: &impl Connection<Data = Buf>,
-) {
-    let quiet = pin!(pause(network, Duration::from_millis(400)));
-    let received = pin!(join(client.recv(), server.recv()));
-    if let Either::Left((received, _)) = first_of(received, quiet).await {
-        panic!("{received:?}");
-    }
-    let (sent, received) = join(client.send(bytes(b"there")), server.recv()).await;
-    sent.unwrap();
-    assert_eq!(*received.unwrap(), *b"there");
-    let (sent, received) = join(server.send(bytes(b"back")), client.recv()).await;
-    sent.unwrap();
-    assert_eq!(*received.unwrap(), *b"back");
-}
-
-/// All that could end the connection with this id.
-fn endings(id: u64) -> Vec<Vec<u8>> {
-    let tag = Tag::of(id);
-    let close =
-        |failure: &str| wire::encode(Kind::Close, tag, &Close { id, failure: failure.into() }).unwrap();
-    let mut all = vec![
-        close(""),
-        close("no"),
-        tag.header(Kind::Reset).to_vec(),
-        tag.header(Kind::CloseSeen).to_vec(),
-        tag.header(Kind::KeepAlive).to_vec(),
-        wire::encode(Kind::Reset, tag, &[7_u8; 16]).unwrap(),
-        wire::encode(Kind::Confirm, tag, &Confirm { id, number: 5 }).unwrap(),
-    ];
-    // As if there were proofs: bytes where counter and MAC would stand.
-    for mut message in all.clone().into_iter().filter(|message| message.len() > wire::HEADER) {
-        message.truncate(message.len() - 4);
-        message[wire::HEADER] |= 0x80;
-        message.extend([3; 24]);
-        let check = crc32fast::hash(&message);
-        message.extend(check.to_le_bytes());
-        all.push(message);
-    }
-    all
-}
 
 #[test]
 fn forged_messages_about_a_secured_connection_are_dropped_and_counted() {
@@ -415,17 +302,6 @@ fn a_proposal_that_came_before_the_stack_was_secured_does_not_count() {
             let is_deaf = client.explain().is_authenticated();
             assert_eq!(*replies.lock().unwrap() == 0, is_deaf, "a proposal is answered");
         });
-    }
-}
-
-async fn while_receiving<T>(
-    upgrading: impl Future<Output = T>,
-    client: &impl Connection<Data = Buf>,
-    server: &impl Connection<Data = Buf>,
-) -> T {
-    match first_of(pin!(upgrading), pin!(join(client.recv(), server.recv()))).await {
-        Either::Left((upgraded, _)) => upgraded,
-        Either::Right((received, _)) => panic!("{received:?}"),
     }
 }
 

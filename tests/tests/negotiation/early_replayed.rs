@@ -7,6 +7,7 @@ use bertha_core::{Addr, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::wire::Kind;
 use bertha_negotiation::{Credentials, Negotiate, Settings, SharedKey};
+use bertha_tests::with_seeds;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -49,6 +50,57 @@ async fn received(network: &Network, flight: &Datagram, history: &History) -> Ve
     network.inject(flight).unwrap();
     pause(network, Duration::from_secs(5)).await;
     history.lock().unwrap().concat()
+}
+
+/// Its ticket is fresh for as long, so nothing but the server's memory of it tells.
+#[test]
+fn a_flight_that_is_said_again_within_ten_seconds_is_known() {
+    for credentials in each() {
+        with_seeds(10, |seed| {
+            simulate(seed, async |network: Network| {
+                let (mut flight, history) = recorded(&network, &credentials).await;
+                pause(&network, Duration::from_millis(seed % 10 * 700)).await;
+                // From its own address, and from others.
+                for port in [5000, 7, 8] {
+                    flight.from.set_port(port);
+                    network.answer_closed_ports(false);
+                    history.lock().unwrap().clear();
+                    network.inject(&flight).unwrap();
+                    pause(&network, Duration::from_millis(500)).await;
+                    assert_eq!(history.lock().unwrap().concat(), [""; 0], "seed {seed}, port {port}");
+                }
+            });
+        });
+    }
+}
+
+/// Nor does it matter how soon: before the server has built a stack for the first one, there may be others.
+#[test]
+fn a_flight_that_is_said_many_times_at_once_is_received_once() {
+    for credentials in each() {
+        with_seeds(20, |seed| {
+            simulate(seed, async |network: Network| {
+                network.answer_closed_ports(false);
+                let both = [settings(&credentials), settings(&credentials)];
+                let (cache, history) = known(&network, over!(select!(A, B)), both).await;
+                let attacker = network.clone();
+                network.tap(move |datagram| {
+                    if datagram.payload[0] == Kind::Early as u8 {
+                        for port in 7..12 {
+                            let mut flight = datagram.clone();
+                            flight.from.set_port(port);
+                            attacker.inject(&flight).unwrap();
+                        }
+                    }
+                    Verdict::Pass
+                });
+                let connection = connect(&network, &cache, settings(&credentials)).await.unwrap();
+                say(&connection, &["pay"]).await;
+                pause(&network, Duration::from_secs(5)).await;
+                assert_eq!(history.lock().unwrap().concat(), ["pay"], "seed {seed}");
+            });
+        });
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod server;
 
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 use bertha_queue::Ordering;
 use bertha_queue_kafka::Kafka;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
@@ -57,4 +57,75 @@ fn every_promise_is_kept() {
     server::run(async move || {
         queue(&Broker { address, login: bertha_tests::service("BERTHA_KAFKA_LOGIN") }).await;
     });
+}
+
+/// Settings with a login, and others.
+fn login<'a>(user: &'a str, password: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let settings = [
+        ("security.protocol", "SASL_PLAINTEXT"),
+        ("sasl.mechanism", "PLAIN"),
+        ("sasl.username", user),
+        ("sasl.password", password),
+    ];
+    // The last one of a name counts.
+    settings.into_iter().chain(more.iter().copied()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_wrong_login_is_named() {
+    let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
+    // The right one is let in.
+    Kafka::with_config(&address, login("bertha", "bertha", &[])).await.unwrap();
+    let cases = [
+        (login("bertha", "wrong", &[]), ErrorKind::Unauthenticated, "sasl.password"),
+        (login("nobody", "bertha", &[]), ErrorKind::Unauthenticated, "sasl.username"),
+        (
+            login("bertha", "bertha", &[("sasl.mechanism", "NO-SUCH")]),
+            ErrorKind::Invalid,
+            "the settings can't be used",
+        ),
+        // The broker ends a connection that begins without one.
+        (Vec::new(), ErrorKind::Unreachable, "security.protocol"),
+    ];
+    for (settings, kind, expected) in cases {
+        let case = format!("{settings:?}");
+        let error = Kafka::with_config(&address, settings).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{case}: {error:?}");
+        assert!(error.to_string().contains(expected), "{case}: {error:?}");
+    }
+}
+
+#[cfg(not(feature = "kafka-ssl"))]
+#[tokio::test]
+async fn without_the_feature_for_tls_it_is_named() {
+    for more in [("security.protocol", "SASL_SSL"), ("sasl.mechanism", "SCRAM-SHA-256")] {
+        let error = Kafka::with_config("127.0.0.1:1", login("bertha", "bertha", &[more])).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{more:?}: {error:?}");
+        assert!(error.to_string().contains("need the feature `ssl`"), "{more:?}: {error:?}");
+    }
+}
+
+#[cfg(feature = "kafka-ssl")]
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tls_each_wrong_proof_is_named() {
+    let Some(address) = bertha_tests::service("BERTHA_KAFKA_TLS") else { return };
+    let Some(secrets) = bertha_tests::service("BERTHA_KAFKA_SECRETS") else { return };
+    let (right, other) = (format!("{secrets}/ca.pem"), format!("{secrets}/other.pem"));
+    let connect = async |password: &str, authority: Option<&str>| {
+        let mut settings = login("bertha", password, &[("security.protocol", "SASL_SSL")]);
+        settings.extend(authority.map(|file| ("ssl.ca.location", file)));
+        Kafka::with_config(&address, settings).await
+    };
+    connect("bertha", Some(&right)).await.unwrap();
+    let cases = [
+        ("another authority", "bertha", Some(&*other), "ssl.ca.location"),
+        // Which know nothing of it.
+        ("the system's authorities", "bertha", None, "ssl.ca.location"),
+        ("a wrong password", "wrong", Some(&right), "sasl.password"),
+    ];
+    for (case, password, authority, expected) in cases {
+        let error = connect(password, authority).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{case}: {error:?}");
+        assert!(error.to_string().contains(expected), "{case}: {error:?}");
+    }
 }

@@ -3,9 +3,9 @@
 
 mod server;
 
-use bertha_core::Error;
-use bertha_queue::{Ordering, Service, Subscription};
-use bertha_queue_nats::Nats;
+use bertha_core::{Buf, Connection, Error, ErrorKind};
+use bertha_queue::{Ordering, Service, Subscription, Topic};
+use bertha_queue_nats::{ConnectOptions, Nats};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
 use std::path::Path;
 use std::time::Duration;
@@ -76,6 +76,42 @@ async fn a_user_without_rights_is_told_so() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
     let nats = Nats::connect(&address.replace("nats://", "nats://limited:limited@")).await.unwrap();
     let error = nats.create("orders").await.unwrap_err();
-    assert_eq!(error.kind(), bertha_core::ErrorKind::Unauthenticated, "{error:?}");
+    assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error:?}");
     assert!(error.to_string().contains("orders"), "{error:?}");
+}
+
+/// Over TLS, with a login in the address.
+#[tokio::test]
+async fn over_tls_each_wrong_proof_is_named() {
+    let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
+    let Some(secrets) = bertha_tests::service("BERTHA_NATS_SECRETS") else { return };
+    let server = address.trim_start_matches("nats://");
+    let connect = async |authority: &str, login: &str| {
+        let options =
+            ConnectOptions::new().add_root_certificates(format!("{secrets}/{authority}.pem").into());
+        Nats::with_options(&format!("tls://{login}{server}"), options).await
+    };
+    let nats = connect("ca", "anybody:anybody@").await.unwrap();
+    let topic = Topic::new(nats, format!("tls-{:016x}", rand::random::<u64>()));
+    topic.create().await.unwrap();
+    let (receiver, publisher) = (topic.receiver("all").await.unwrap(), topic.publisher().await.unwrap());
+    publisher.send(Buf::copy_of(b"a book", 0).unwrap()).await.unwrap();
+    assert_eq!(&*receiver.recv().await.unwrap(), b"a book");
+    receiver.close().await.unwrap();
+    topic.delete().await.unwrap();
+    let cases = [
+        ("another authority", "other", "anybody:anybody@", "certificate"),
+        ("a wrong password", "ca", "anybody:wrong@", "does not accept the user and password"),
+        ("an unknown user", "ca", "nobody:anybody@", "does not accept the user and password"),
+    ];
+    for (case, authority, login, expected) in cases {
+        let error = connect(authority, login).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{case}: {error:?}");
+        assert!(error.to_string().contains(expected), "{case}: {error:?}");
+        assert!(!format!("{error:?}").contains("wrong@"), "{case}: {error:?}");
+    }
+    // The system's authorities know nothing of it.
+    let error = Nats::connect(&format!("tls://{server}")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error:?}");
+    assert!(error.to_string().contains("certificate"), "{error:?}");
 }

@@ -4,6 +4,7 @@ use crate::service::{COUNT, DOUBLE, FAIL, Numbers, SLOWLY, ends, ends_with_tls};
 use bertha_chunnels::rpc::{Client, FailureKind, Message, Multiplexer, serve};
 use bertha_core::{Connection, Runtime};
 use bertha_datapath_sim::{Link, Network, Sim, SimRuntime};
+use bertha_tests::with_seeds;
 use futures_util::future::{Either, join_all, select};
 use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
@@ -13,11 +14,6 @@ const MS: Duration = Duration::from_millis(1);
 
 /// The calls of a run.
 const CALLS: u64 = 60;
-
-/// How many seeds run. `RPC_SEEDS` sets another number.
-fn seeds() -> u64 {
-    std::env::var("RPC_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300)
-}
 
 /// A tenth of everything is lost, repeated or late, and some is damaged.
 fn bad() -> Link {
@@ -37,7 +33,7 @@ fn below(runtime: &SimRuntime, bound: u64) -> u64 {
     runtime.random() % bound
 }
 
-/// What the caller of a number has seen.
+/// The outcome for the caller of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Answered,
@@ -146,21 +142,21 @@ where
 
 #[test]
 fn each_call_is_answered_once_or_fails_once_and_nothing_leaks() {
-    for seed in 0..seeds() {
+    with_seeds(300, |seed| {
         let mut sim = Sim::new(seed);
         let network = sim.network().clone();
         network.set_link(bad());
         sim.run(run(network, seed, async |network| ends(&network).await));
-    }
+    });
 }
 
 /// The same by one Chunnel for calls and TLS, whose peer has it or the two apart. A handshake takes a thousand times as long as a call.
 #[test]
 fn so_it_is_with_tls_fused_or_apart() {
-    for seed in 0..seeds() / 10 {
+    with_seeds(30, |seed| {
         let mut sim = Sim::new(seed);
         let network = sim.network().clone();
         network.set_link(bad());
         sim.run(run(network, seed, async move |network| ends_with_tls(&network, seed).await));
-    }
+    });
 }

@@ -7,35 +7,10 @@ use bertha_chunnels::{Ordered, Reliable, Rpc, Tls};
 use bertha_core::guarantee::{
     AtMostOnce, Authenticated, Encrypted, ForwardSecret, IntegrityChecked, PeerIdentified, Set,
 };
-use bertha_core::{Buf, Connection, Describe, Runtime, make_stack, optimize};
+use bertha_core::{Connection, Describe, Runtime, make_stack, optimize};
 use bertha_negotiation::Settings;
-use bertha_tests::conformance::{self, Bufs, Messages};
+use bertha_tests::conformance::{self, Responses};
 use futures_util::future::join_all;
-
-/// Responses, as the server sends them.
-struct Numbered;
-
-impl Messages<Message> for Numbered {
-    fn make<C: Connection<Data = Message>>(&self, _: &C, number: u64) -> Message {
-        let mut body = vec![number as u8; 8 + (number % 50) as usize];
-        body[..8].copy_from_slice(&number.to_be_bytes());
-        response(&body)
-    }
-
-    fn number(&self, message: &Message) -> u64 {
-        Bufs.number(&Buf::copy_of(message.body(), 0).unwrap())
-    }
-
-    fn oversize<C: Connection<Data = Message>>(&self, connection: &C) -> Option<Message> {
-        Some(response(&vec![0; connection.mtu() + 1]))
-    }
-}
-
-fn response(body: &[u8]) -> Message {
-    // The header of a response to the call with number zero.
-    let header = [2, 0, 0, 0, 0, 0, 0, 0];
-    Message::decode(Buf::copy_of(&[&header[..], body].concat(), 0).unwrap()).unwrap()
-}
 
 fn fused(tls: Tls) -> RpcWithTls {
     RpcWithTls::new(Rpc::new(), tls)
@@ -69,11 +44,11 @@ fn it_keeps_the_promises_of_connections() {
                 let server = make_stack!(fused(party.server()), there);
                 hosts.connect(client, server).await
             },
-            &Numbered,
+            &Responses,
         )
         .await;
         let (here, there) = hosts.connect(fused(party.client()), fused(party.server())).await;
-        conformance::the_peer_hears_of_a_close(&here, &there, &Numbered).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Responses).await;
     });
 }
 
@@ -88,7 +63,7 @@ fn so_do_the_two_apart() {
                 let server = make_stack!(Rpc::new(), party.server(), there);
                 hosts.connect(client, server).await
             },
-            &Numbered,
+            &Responses,
         )
         .await;
     });

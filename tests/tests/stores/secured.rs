@@ -38,6 +38,11 @@ impl Access {
         Self { front: self.front.replace("bertha@", &format!("{user}@")), ..self }
     }
 
+    /// The server's name and port.
+    fn server(&self) -> &str {
+        self.front.rsplit_once('@').unwrap().1
+    }
+
     fn password(&self) -> String {
         std::fs::read_to_string(format!("{}/password", self.folder)).unwrap().trim().into()
     }
@@ -124,6 +129,43 @@ mod redis {
         assert!(error.to_string().contains("has to begin with rediss://"), "{error}");
     }
 
+    /// The reply to a command of the user.
+    fn replied(access: &Access, command: &[&str]) -> String {
+        let file = |name: &str| format!("{}/{name}", access.folder);
+        let (host, port) = access.server().trim_end_matches('/').rsplit_once(':').unwrap();
+        let output = std::process::Command::new("redis-cli")
+            .args(["-h", host, "-p", port, "--tls", "--cacert", &file("ca.pem"), "--user", "bertha"])
+            .args(["--cert", &file("user.pem"), "--key", &file("user.key"), "--no-auth-warning"])
+            .args(command)
+            .env("REDISCLI_AUTH", access.password())
+            .output()
+            .expect("redis-cli, which starts the server as well");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[tokio::test]
+    async fn its_user_may_do_nothing_else() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        let own = ["hgetall", "bertha:rendezvous:{secured}"];
+        assert!(!replied(&access, &own).contains("NOPERM"), "{}", replied(&access, &own));
+        for other in [
+            &["hgetall", "bertha:rendezvous:secured"][..],
+            &["hgetall", "bertha:secured"],
+            &["hset", "other", "field", "value"],
+            &["set", "bertha:rendezvous:{secured}", "value"],
+            &["publish", "bertha:rendezvous:{secured}", "message"],
+            &["eval", "return 1", "0"],
+            &["keys", "*"],
+            &["scan", "0"],
+            &["config", "get", "dir"],
+            &["acl", "list"],
+            &["flushall"],
+        ] {
+            let reply = replied(&access, other);
+            assert!(reply.contains("NOPERM"), "{other:?}: {reply}");
+        }
+    }
+
     /// The script itself runs as the user.
     #[tokio::test]
     async fn a_user_without_one_of_the_rights_is_told() {
@@ -136,6 +178,7 @@ mod redis {
 #[cfg(feature = "etcd")]
 mod etcd {
     use super::*;
+    use bertha_names::etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
     use bertha_rendezvous::EtcdStore;
 
     #[tokio::test]
@@ -150,5 +193,31 @@ mod etcd {
         says_what_is_wrong(&access, EtcdStore::new).await;
         let store = EtcdStore::new(&access.logged_in_as("limited").url()).unwrap();
         is_forbidden(store.read(&Name::new("secured").unwrap()).await);
+    }
+
+    #[tokio::test]
+    async fn its_user_may_do_nothing_else() {
+        let Some(access) = Access::to("BERTHA_ETCD_TLS") else { return };
+        let file = |name: &str| std::fs::read(format!("{}/{name}", access.folder)).unwrap();
+        let tls = TlsOptions::new()
+            .ca_certificate(Certificate::from_pem(file("ca.pem")))
+            .identity(Identity::from_pem(file("user.pem"), file("user.key")));
+        let options = ConnectOptions::new().with_user("bertha", access.password()).with_tls(tls);
+        let server = format!("https://{}", access.server());
+        let mut client = Client::connect([server], Some(options)).await.unwrap();
+        client.get("/bertha/rendezvous/secured", None).await.unwrap();
+        for other in ["/bertha/rendezvous", "/bertha/rendezvous0", "/bertha/other", "other"] {
+            let refused = [
+                client.get(other, None).await.map(drop),
+                client.put(other, "value", None).await.map(drop),
+                client.delete(other, None).await.map(drop),
+            ];
+            for refused in refused {
+                let error = refused.unwrap_err().to_string();
+                assert!(error.contains("permission denied"), "{other}: {error}");
+            }
+        }
+        let error = client.user_list().await.unwrap_err().to_string();
+        assert!(error.contains("permission denied"), "{error}");
     }
 }

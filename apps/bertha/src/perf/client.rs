@@ -1,11 +1,13 @@
-//! The client: connects, sends on all connections at once, and prints figures meanwhile and at the end.
+//! The client: connects, sends or receives on all connections at once, and prints figures meanwhile and at the end.
 
 use super::Perf;
 use super::figures::{Ended, HEADING, Interval, Span};
-use super::stream::{Outcome, Sent, message_length, run};
+use super::stream::{Outcome, message_length};
+use super::{reverse, stream};
 use crate::drops::{Row, rows};
 use crate::escape::escaped;
 use crate::output;
+use crate::probe::Transferred;
 use crate::site::Place;
 use crate::stack::Side;
 use crate::transport::OverDatapath;
@@ -24,7 +26,7 @@ pub(super) struct Client<'a> {
     pub(super) place: Place,
 }
 
-/// A connection that has sent.
+/// A connection that has sent or received.
 struct Finished {
     number: usize,
     outcome: Result<Outcome, Error>,
@@ -48,6 +50,7 @@ struct Start {
     agreement: String,
     connecting_to: String,
     parallel: usize,
+    reverse: bool,
     length: usize,
 }
 
@@ -80,18 +83,22 @@ impl OverDatapath for Client<'_> {
             agreement,
             connecting_to: place.addr.to_string(),
             parallel: perf.parallel.get(),
+            reverse: perf.reverse,
             length,
         };
         if !perf.json {
             output::line(start.sentence())?;
         }
 
-        let counters: Vec<Arc<Sent>> = connections.iter().map(|_| Arc::default()).collect();
+        let counters: Vec<Arc<Transferred>> = connections.iter().map(|_| Arc::default()).collect();
         let mut running = JoinSet::new();
-        for (number, (connection, sent)) in connections.into_iter().zip(&counters).enumerate() {
-            let (sent, time) = (sent.clone(), perf.time);
+        for (number, (connection, counts)) in connections.into_iter().zip(&counters).enumerate() {
+            let (counts, time, is_reverse) = (counts.clone(), perf.time, perf.reverse);
             running.spawn(async move {
-                let outcome = run(&connection, length, time, &sent).await;
+                let outcome = match is_reverse {
+                    true => reverse::run(&connection, length, time, &counts).await,
+                    false => stream::run(&connection, length, time, &counts).await,
+                };
                 // The outcome is known; a peer that has gone meanwhile changes nothing about it.
                 let _ = connection.close().await;
                 Finished { number, outcome, drops: connection.drops() }
@@ -118,9 +125,10 @@ impl OverDatapath for Client<'_> {
 
 impl Start {
     fn sentence(&self) -> String {
-        let Self { connecting_to, parallel, length, datapath, agreement, .. } = self;
+        let Self { connecting_to, parallel, length, datapath, agreement, reverse, .. } = self;
+        let end = if *reverse { "the server" } else { "this end" };
         format!(
-            "{parallel} connection(s) to {connecting_to} over {datapath}, messages of {length} bytes\n{agreement}\n{HEADING}"
+            "{parallel} connection(s) to {connecting_to} over {datapath}, {end} sends messages of {length} bytes\n{agreement}\n{HEADING}"
         )
     }
 }
@@ -128,14 +136,14 @@ impl Start {
 /// Waits for all connections, and takes figures at each interval.
 async fn watch(
     perf: &Perf,
-    counters: &[Arc<Sent>],
+    counters: &[Arc<Transferred>],
     mut running: JoinSet<Finished>,
 ) -> Result<(Vec<Interval>, Vec<Outcome>, Drops), Error> {
     let start = Instant::now();
     let mut ticks = interval_at((start + perf.interval).into(), perf.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let (mut intervals, mut ended) = (Vec::new(), Vec::new());
-    let mut seen: Vec<Sent> = counters.iter().map(|_| Sent::default()).collect();
+    let mut seen: Vec<Transferred> = counters.iter().map(|_| Transferred::default()).collect();
     let (mut last, mut drops) = (Duration::ZERO, Drops::default());
     loop {
         tokio::select! {
@@ -170,7 +178,12 @@ async fn watch(
 }
 
 /// The figures since the last ones.
-fn interval(from: Duration, to: Duration, counters: &[Arc<Sent>], seen: &mut [Sent]) -> Interval {
+fn interval(
+    from: Duration,
+    to: Duration,
+    counters: &[Arc<Transferred>],
+    seen: &mut [Transferred],
+) -> Interval {
     let mut streams = Vec::with_capacity(counters.len());
     let (mut all_bytes, mut all_messages) = (0, 0);
     for (counter, seen) in counters.iter().zip(seen) {

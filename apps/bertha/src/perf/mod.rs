@@ -2,7 +2,7 @@
 
 mod client;
 mod figures;
-
+mod reverse;
 mod stream;
 
 use crate::probe::{SHORTEST, serve};
@@ -34,6 +34,9 @@ pub(crate) struct Perf {
     /// How many connections send at once.
     #[arg(long, short = 'P', value_name = "CONNECTIONS", default_value = "1")]
     parallel: NonZeroUsize,
+    /// Has the server send and the client receive.
+    #[arg(long, short = 'R', conflicts_with = "server")]
+    reverse: bool,
     /// The length of a message, in bytes; by default the longest that the connection carries, and at most 131,072.
     #[arg(long, short, value_name = "BYTES", value_parser = length)]
     length: Option<usize>,

@@ -1,22 +1,52 @@
 //! One client of the server.
 
 use super::tally::Tally;
-use super::{Kind, Probe, mark};
+use super::{Kind, Order, Probe, Report, Transferred, goes_on, mark, send_for};
+use bertha::core::BoxFuture;
 use bertha::{Base, Buf, Connection, Error};
+use std::future::pending;
 use std::time::Instant;
 
 /// The most messages that are received at once.
 const BURST: usize = 64;
 
-/// Counts the client's data and answers its questions, until the connection ends; then the reason.
+/// The data that a client has ordered, once.
+enum Sending<'a> {
+    Nothing,
+    UnderWay(BoxFuture<'a, Result<Report, Error>>),
+    Done(Report),
+}
+
+impl Sending<'_> {
+    /// Waits until everything is sent.
+    async fn done(&mut self) -> Result<Report, Error> {
+        match self {
+            Self::UnderWay(sending) => sending.await,
+            _ => pending().await,
+        }
+    }
+}
+
+/// Counts the client's data, sends what it orders, and answers its questions, until the connection ends; then the reason.
 pub(super) async fn answer(connection: &impl Connection<Data = Buf>, tally: &mut Tally) -> Error {
+    let sent = Transferred::default();
+    let mut sending = Sending::Nothing;
     let mut burst = Vec::with_capacity(BURST);
     let mut answers = Vec::new();
     loop {
-        match connection.recv_batch(&mut burst, BURST).await {
-            Err(error) if goes_on(&error) => continue,
-            Err(error) => return error,
-            Ok(_) => {}
+        tokio::select! {
+            received = connection.recv_batch(&mut burst, BURST) => match received {
+                Err(error) if !goes_on(&error) => return error,
+                _ => {}
+            },
+            done = sending.done() => match done {
+                Ok(report) => {
+                    tally.sent = report;
+                    answers.extend(buffered(connection, &report.encoded(Kind::Sent)));
+                    sending = Sending::Done(report);
+                }
+                Err(error) => return error,
+            },
         }
         let now = Instant::now();
         for mut message in burst.drain(..) {
@@ -28,13 +58,18 @@ pub(super) async fn answer(connection: &impl Connection<Data = Buf>, tally: &mut
                     answers.push(message);
                 }
                 Some(Probe::Ask(number)) => {
-                    let report = tally.report(number).encoded();
-                    // Asked for again, should there be no buffer for it now.
-                    if let Ok(mut answer) = connection.base().buffer(report.len()) {
-                        answer.copy_from_slice(&report);
-                        answers.push(answer);
-                    }
+                    let report = tally.report(number).encoded(Kind::Report);
+                    answers.extend(buffered(connection, &report));
                 }
+                Some(Probe::Order(Order { time, length, .. })) => match &sending {
+                    Sending::Nothing => {
+                        sending = Sending::UnderWay(Box::pin(send_for(connection, length, time, &sent)));
+                    }
+                    Sending::UnderWay(_) => {}
+                    Sending::Done(report) => {
+                        answers.extend(buffered(connection, &report.encoded(Kind::Sent)));
+                    }
+                },
                 _ => tally.foreign += 1,
             }
         }
@@ -47,7 +82,9 @@ pub(super) async fn answer(connection: &impl Connection<Data = Buf>, tally: &mut
     }
 }
 
-/// Whether the connection lives on after this error.
-pub(crate) fn goes_on(error: &Error) -> bool {
-    error.kind().is_of_one_message() || error.kind().may_pass()
+/// An answer in a buffer. It is asked for again, should there be none now.
+fn buffered(connection: &impl Connection<Data = Buf>, answer: &[u8]) -> Option<Buf> {
+    let mut buffer = connection.base().buffer(answer.len()).ok()?;
+    buffer.copy_from_slice(answer);
+    Some(buffer)
 }

@@ -1,13 +1,21 @@
 //! The messages.
 //!
-//! A byte for the kind, then a number in eight bytes; of a report four more of them: messages, bytes, late messages, microseconds. All
-//! are big-endian, and bytes behind them are padding.
+//! A byte for the kind, then a number in eight bytes; of a report four more of them: messages, bytes, late messages, microseconds; of an order two: microseconds and
+//! length. All are big-endian, and bytes behind them are padding.
+
+use std::time::Duration;
 
 /// The length of the shortest message, in bytes.
 pub(crate) const SHORTEST: usize = 9;
 
 /// The length of a report, in bytes.
 const REPORT: usize = SHORTEST + 32;
+
+/// The length of an order, in bytes.
+const ORDER: usize = SHORTEST + 16;
+
+/// The longest time for which a server sends.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A message that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +28,23 @@ pub(crate) enum Probe {
     /// Asks the server for its report.
     Ask(u64),
     Report(Report),
+    /// Has the server send, or asks for its report of that.
+    Order(Order),
+    /// The server's report of what it has sent.
+    Sent(Report),
 }
 
-/// The messages that a server has received over one connection.
+/// A client's wish that the server sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Order {
+    number: u64,
+    /// The time for which it sends.
+    pub(crate) time: Duration,
+    /// The length of each message in bytes.
+    pub(crate) length: usize,
+}
+
+/// The messages that an end has received, or sent, over one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Report {
     /// The number of the request that it answers.
@@ -44,6 +66,8 @@ pub(crate) enum Kind {
     Pong = 3,
     Ask = 4,
     Report = 5,
+    Order = 6,
+    Sent = 7,
 }
 
 /// Writes kind and number to the front of a message, which is at least [`SHORTEST`] bytes long; a shorter one stays as it is.
@@ -65,27 +89,53 @@ impl Probe {
             kind if kind == Kind::Ping as u8 => Some(Self::Ping(number)),
             kind if kind == Kind::Pong as u8 => Some(Self::Pong(number)),
             kind if kind == Kind::Ask as u8 => Some(Self::Ask(number)),
-            kind if kind == Kind::Report as u8 => {
-                let (messages, bytes) = (numbers.next()?, numbers.next()?);
-                let (late, microseconds) = (numbers.next()?, numbers.next()?);
-                Some(Self::Report(Report { number, messages, bytes, late, microseconds }))
-            }
+            kind if kind == Kind::Report as u8 => Some(Self::Report(Report::read(number, numbers)?)),
+            kind if kind == Kind::Order as u8 => Some(Self::Order(Order::read(number, numbers)?)),
+            kind if kind == Kind::Sent as u8 => Some(Self::Sent(Report::read(number, numbers)?)),
             _ => None,
         }
     }
 }
 
 impl Report {
-    pub(crate) fn encoded(&self) -> [u8; REPORT] {
+    /// `kind` says whether it is of what was received or sent.
+    pub(crate) fn encoded(&self, kind: Kind) -> [u8; REPORT] {
         let Self { number, messages, bytes, late, microseconds } = *self;
         let mut message = [0; REPORT];
-        mark(&mut message, Kind::Report, number);
-        for (place, number) in
-            message[SHORTEST..].chunks_exact_mut(8).zip([messages, bytes, late, microseconds])
-        {
-            place.copy_from_slice(&number.to_be_bytes());
-        }
+        mark(&mut message, kind, number);
+        write(&mut message, [messages, bytes, late, microseconds]);
         message
+    }
+
+    fn read(number: u64, mut numbers: impl Iterator<Item = u64>) -> Option<Self> {
+        let (messages, bytes) = (numbers.next()?, numbers.next()?);
+        let (late, microseconds) = (numbers.next()?, numbers.next()?);
+        Some(Self { number, messages, bytes, late, microseconds })
+    }
+}
+
+impl Order {
+    pub(crate) fn new(number: u64, time: Duration, length: usize) -> Self {
+        Self { number, time: time.min(LONGEST), length }
+    }
+
+    pub(crate) fn encoded(&self) -> [u8; ORDER] {
+        let mut message = [0; ORDER];
+        mark(&mut message, Kind::Order, self.number);
+        write(&mut message, [self.time.as_micros() as u64, self.length as u64]);
+        message
+    }
+
+    fn read(number: u64, mut numbers: impl Iterator<Item = u64>) -> Option<Self> {
+        let (time, length) = (Duration::from_micros(numbers.next()?), numbers.next()?);
+        Some(Self::new(number, time, usize::try_from(length).ok()?))
+    }
+}
+
+/// Writes numbers behind the first one of a message.
+fn write<const COUNT: usize>(message: &mut [u8], numbers: [u64; COUNT]) {
+    for (place, number) in message[SHORTEST..].chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_be_bytes());
     }
 }
 
@@ -96,7 +146,10 @@ mod tests {
     #[test]
     fn a_message_reads_as_it_was_written() {
         let report = Report { number: 1, messages: 2, bytes: 3, late: 4, microseconds: u64::MAX };
-        assert_eq!(Probe::read(&report.encoded()), Some(Probe::Report(report)));
+        assert_eq!(Probe::read(&report.encoded(Kind::Report)), Some(Probe::Report(report)));
+        assert_eq!(Probe::read(&report.encoded(Kind::Sent)), Some(Probe::Sent(report)));
+        let order = Order::new(3, Duration::from_millis(4), 5);
+        assert_eq!(Probe::read(&order.encoded()), Some(Probe::Order(order)));
         let mut message = [7; 20];
         mark(&mut message, Kind::Ping, 1 << 40);
         assert_eq!(Probe::read(&message), Some(Probe::Ping(1 << 40)));

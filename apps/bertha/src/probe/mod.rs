@@ -4,9 +4,11 @@
 
 mod answering;
 mod message;
+mod sending;
 mod server;
 mod tally;
 
-pub(crate) use answering::goes_on;
-pub(crate) use message::{Kind, Probe, Report, SHORTEST, mark};
+pub(crate) use message::{Kind, Order, Probe, Report, SHORTEST, mark};
+pub(crate) use sending::{Transferred, goes_on, longest, send_for};
 pub(crate) use server::serve;
+pub(crate) use tally::Tally;

@@ -39,6 +39,8 @@ struct Served {
     late: u64,
     pings: u64,
     foreign: u64,
+    sent_messages: u64,
+    sent_bytes: u64,
     seconds: f64,
     bits_per_second: f64,
     end: String,
@@ -101,6 +103,8 @@ fn served(client: String, tally: &Tally, end: &Error, drops: &Drops) -> Served {
         late: tally.late,
         pings: tally.pings,
         foreign: tally.foreign,
+        sent_messages: tally.sent.messages,
+        sent_bytes: tally.sent.bytes,
         seconds,
         bits_per_second: rate::bits_per_second(tally.bytes, seconds),
         end: escaped(&end.to_string()),
@@ -109,9 +113,9 @@ fn served(client: String, tally: &Tally, end: &Error, drops: &Drops) -> Served {
 }
 
 fn sentence(served: &Served, drops: &Drops) -> String {
-    let Served { client, messages, late, pings, seconds, end, .. } = served;
+    let Served { client, messages, late, pings, sent_messages, seconds, end, .. } = served;
     let (bytes, rate) = (rate::bytes(served.bytes), rate::bits(served.bits_per_second));
     format!(
-        "{client}: {messages} messages, {bytes} in {seconds:.2} s, {rate}, {late} late; {pings} pings; dropped: {drops}; {end}"
+        "{client}: {messages} messages, {bytes} in {seconds:.2} s, {rate}, {late} late; {pings} pings; {sent_messages} sent; dropped: {drops}; {end}"
     )
 }

@@ -10,6 +10,8 @@ pub(crate) struct Tally {
     pub(crate) bytes: u64,
     pub(crate) late: u64,
     pub(crate) pings: u64,
+    /// The data that the client has ordered.
+    pub(crate) sent: Report,
     /// Messages that are none of `perf` or `ping`.
     pub(crate) foreign: u64,
     next: u64,

@@ -73,6 +73,29 @@ fn parallel_connections_are_summed() {
 }
 
 #[test]
+fn a_server_that_is_asked_to_sends() {
+    for (options, stack) in [
+        (&["--datapath", "tcp"][..], ""),
+        (&["--udp"], "ordered,reliable,fault=0.01"),
+        (&["--udp", "--length", "100"], "fault=0.3,nothing"),
+    ] {
+        let mut server = Server::start("127.0.0.1:0", &[options, &["--stack", stack]].concat()[..]);
+        let address = server.address.clone();
+        let arguments =
+            [&["perf", "-R", "--client", &address, "--stack", stack], options, &MEASURED].concat();
+        let printed = json(&output(&arguments));
+        let (served, end) = (server.next(), &printed["end"]);
+        assert_eq!((&served["messages"], &printed["start"]["reverse"]), (&0.into(), &true.into()));
+        assert_eq!(served["sent_messages"], end["sum_sent"]["messages"], "{served}");
+        assert_eq!(served["sent_bytes"], end["sum_sent"]["bytes"], "{served}");
+        assert!(end["sum_received"]["messages"].as_u64().unwrap() > 0, "{printed}");
+        let is_lossless = !stack.ends_with("nothing");
+        assert_eq!(end["sum"]["lost"] == 0, is_lossless, "{printed}");
+        assert!(!printed["intervals"].as_array().unwrap().is_empty(), "{printed}");
+    }
+}
+
+#[test]
 fn a_person_gets_lines() {
     let server = Server::start("127.0.0.1:0", &[]);
     let text = output(&["perf", "-c", &server.address, "-t", "0.2", "-i", "0.1"]);

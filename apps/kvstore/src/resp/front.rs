@@ -118,7 +118,7 @@ impl Fronts {
     }
 }
 
-/// What clients are served with.
+/// The means to serve clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Clients {
     pub(crate) store: SharedStore,

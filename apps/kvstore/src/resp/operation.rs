@@ -1,4 +1,4 @@
-//! What commands do to one record.
+//! The effects of commands on one record.
 
 use super::wire::{Replies, Version, number};
 use crate::{Key, Lifetime, Reason, Store};
@@ -43,7 +43,7 @@ pub enum Condition {
     IfPresent,
 }
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.

@@ -31,7 +31,7 @@ pub(crate) struct Forwarded {
 /// One end for each shard.
 pub(crate) struct End {
     pub(crate) routes: Routes,
-    /// What the other shards forward to this one.
+    /// Operations that the other shards forward to this one.
     pub(crate) forwarded: mpsc::Receiver<Forwarded>,
 }
 

@@ -88,7 +88,7 @@ pub(super) struct WithResp {
     pub(super) counters: Arc<resp::Counters>,
 }
 
-/// What a shard listens with.
+/// The listeners of a shard.
 pub(super) struct ShardListeners<S>
 where
     Datapath: Runs<S>,

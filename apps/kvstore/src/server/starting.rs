@@ -18,7 +18,7 @@ pub(super) struct ShardSettings {
     pub(super) addr: SocketAddr,
     pub(super) capacity: Capacity,
     pub(super) encryption: Option<Encryption>,
-    /// What a router in the same process passes on.
+    /// Messages from a router in the same process.
     pub(super) queue: Option<ShardQueue<Message>>,
     pub(super) with_resp: Option<RespSettings>,
 }

@@ -8,7 +8,7 @@ pub(crate) async fn connect(url: &str) -> MultiplexedConnection {
     redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
-/// What an application does, whatever the protocol and the datapath are.
+/// The work of an application, whatever the protocol and the datapath are.
 pub(crate) async fn everyday(mut store: MultiplexedConnection) {
     let missing: Option<String> = store.get("nothing").await.unwrap();
     assert_eq!(missing, None);

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod any_bytes;
 mod bytes;
 mod clients;
+mod corpus;
 mod like_redis;
 mod programs;
 mod shards;

@@ -120,7 +120,7 @@ impl<I: Ipc> BbrFlow<I> {
         register((gain * product + 3.0 * self.packet).max(MIN_PACKETS * self.packet))
     }
 
-    /// What the pattern of rates needs.
+    /// The inputs of the pattern of rates.
     fn pattern(&self) -> [(&'static str, u32); 6] {
         let (rate, round) = (self.rate(), self.round_trip.as_micros() as f64);
         [

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | [`NewReno`] | RFC 5681, RFC 6582 | loss | a window per round trip |
 //! | [`Cubic`] | RFC 9438 | loss | a window per round trip |
+//! | [`Dctcp`] | RFC 8257 | marks of routers, loss | a window per round trip; refused where there are no marks |
 //! | [`Vegas`] | Brakmo and Peterson, 1995 | delay, loss | a window per round trip |
 //! | [`Copa`] | Arun and Balakrishnan, NSDI 2018, without its mode for competing flows | delay | a window per round trip |
 //! | [`Bbr`] | thesis 4.4.3 | delivery rate and round-trip time | a pattern of rates in the datapath |
@@ -13,6 +14,7 @@
 mod bbr;
 mod copa;
 mod cubic;
+mod dctcp;
 mod handle;
 mod newreno;
 mod vegas;
@@ -21,6 +23,7 @@ mod window;
 pub use bbr::{Bbr, BbrFlow};
 pub use copa::Copa;
 pub use cubic::Cubic;
+pub use dctcp::{Dctcp, DctcpFlow};
 pub use newreno::NewReno;
 pub use vegas::Vegas;
 pub use window::WindowFlow;

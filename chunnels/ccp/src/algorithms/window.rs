@@ -26,7 +26,7 @@ pub(super) fn programs() -> HashMap<&'static str, String> {
     HashMap::from([(NAME, PROGRAM.to_owned())])
 }
 
-/// What happened in a round trip, or until a loss.
+/// The events of a round trip, or until a loss.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     /// Packets that were acknowledged.

@@ -2,9 +2,9 @@
 
 use super::presence::Presence;
 use super::{Limits, Settings};
-use crate::Signals;
 use crate::datapath::{Datapath, Member};
 use crate::message::{Create, MAX_FIELDS, Measure};
+use crate::{SignalSet, Signals};
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
 use std::fmt;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub(super) struct FlowControl {
 }
 
 impl FlowControl {
-    pub(super) fn new(datapath: Arc<Datapath>, settings: Settings, packet: u64) -> Self {
-        let member = Arc::new(Member::default());
+    pub(super) fn new(datapath: Arc<Datapath>, settings: Settings, packet: u64, signals: SignalSet) -> Self {
+        let member = Arc::new(Member::new(signals));
         let flow = datapath.join(member.clone());
         let fallback = NewReno.start(packet);
         let window = fallback.window();

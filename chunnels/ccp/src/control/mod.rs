@@ -7,7 +7,7 @@ mod presence;
 pub use limits::Limits;
 
 use crate::connect;
-use crate::datapath::Datapath;
+use crate::datapath::{Datapath, WITH_MARKS, WITHOUT_MARKS};
 use crate::message::{AlgorithmName, Malformed};
 use bertha_chunnels::congestion::{Algorithm, CongestionControl};
 use bertha_core::Error;
@@ -21,6 +21,10 @@ use std::time::Duration;
 /// Until the agent has chosen a program for a flow, and whenever it is gone or silent for the
 /// [time-out](Self::agent_timeout), [`NewReno`](bertha_chunnels::congestion::NewReno) controls the flow. The agent is then told of the flow
 /// again from time to time, and takes over when it answers.
+///
+/// A program that reads signals which a flow's transport lacks is refused for this flow, with their names
+/// ([`Datapath::refusals`]), and NewReno controls the flow. The marks of routers are such signals: [`Reliable`](bertha_chunnels::Reliable) has
+/// them with [`ecn`](bertha_chunnels::Reliable::ecn).
 ///
 /// Clones share the agent. The agent is left when the last clone and the last flow are dropped.
 #[derive(Debug, Clone)]
@@ -97,6 +101,10 @@ impl Ccp {
 
 impl Algorithm for Ccp {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet))
+        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet, WITHOUT_MARKS))
+    }
+
+    fn start_with_marks(&self, packet: u64) -> Box<dyn CongestionControl> {
+        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet, WITH_MARKS))
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 const FIRST_REPEAT: Duration = Duration::from_millis(100);
 const LONGEST_REPEAT: Duration = Duration::from_secs(10);
 
-/// What is known of an agent with regard to one flow. Times are those of the flow.
+/// The knowledge of an agent with regard to one flow. Times are those of the flow.
 #[derive(Debug)]
 pub(super) struct Presence {
     /// The number of messages so far.

@@ -18,9 +18,11 @@ const MAX_PROGRAMS: usize = 64;
 /// The program that a new agent installs first: those before it are of an agent that is gone.
 const FIRST_PROGRAM: u32 = 1;
 
-/// The signals of [`Reliable`](bertha_chunnels::Reliable), which sees no marks of routers yet, and not how much waits to be sent.
-const SIGNALS: SignalSet =
-    SignalSet::ALL.without(Signal::EcnBytes).without(Signal::EcnPackets).without(Signal::BytesPending);
+/// The signals of a transport that knows how many packets routers marked. None tells how much waits to be sent.
+pub(crate) const WITH_MARKS: SignalSet = SignalSet::ALL.without(Signal::BytesPending);
+
+/// The signals of any other transport.
+pub(crate) const WITHOUT_MARKS: SignalSet = WITH_MARKS.without(Signal::EcnBytes).without(Signal::EcnPackets);
 
 /// The programs and flows that one agent sees, and the link to it.
 #[derive(Debug)]
@@ -32,20 +34,31 @@ pub struct Datapath {
 #[derive(Debug, Default)]
 struct Table {
     programs: HashMap<u32, Result<Arc<Program>, Refused>>,
+    /// The signals that programs lacked when they were chosen for a flow.
+    missing: HashMap<u32, SignalSet>,
     flows: HashMap<u32, Arc<Member>>,
     last_flow: u32,
 }
 
-/// What an agent reaches of a flow.
-#[derive(Debug, Default)]
+/// The part of a flow that an agent reaches.
+#[derive(Debug)]
 pub(crate) struct Member {
+    /// The signals of its transport.
+    signals: SignalSet,
     /// Locked for each acknowledgement, and for each message of the agent; never while anything is sent.
     pub(crate) flow: Mutex<Flow>,
     /// The number of messages for this flow.
     pub(crate) messages: AtomicU64,
 }
 
-/// A program that the agent installed and that is not run.
+impl Member {
+    /// A flow over a transport with these signals.
+    pub(crate) fn new(signals: SignalSet) -> Self {
+        Self { signals, flow: Mutex::default(), messages: AtomicU64::new(0) }
+    }
+}
+
+/// A program that the agent installed and that is not run, at least not for a flow whose transport lacks signals that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
     /// The agent's number for the program.
@@ -90,10 +103,14 @@ impl Datapath {
     /// The programs that the agent installed and that are not run, with the reasons.
     pub fn refusals(&self) -> Vec<Refusal> {
         let table = self.table.lock();
-        let refusals = table.programs.iter().filter_map(|(program, loaded)| {
+        let unloaded = table.programs.iter().filter_map(|(program, loaded)| {
             loaded.as_ref().err().map(|reason| Refusal { program: *program, reason: *reason })
         });
-        refusals.collect()
+        let missing = table.missing.iter().map(|(program, signals)| Refusal {
+            program: *program,
+            reason: Refused::MissingSignals(*signals),
+        });
+        unloaded.chain(missing).collect()
     }
 
     fn handle_message(&self, message: Message) -> Result<(), Error> {
@@ -103,6 +120,7 @@ impl Datapath {
                 let mut table = self.table.lock();
                 if install.program == FIRST_PROGRAM {
                     table.programs.clear();
+                    table.missing.clear();
                 }
                 if table.programs.len() >= MAX_PROGRAMS && !table.programs.contains_key(&install.program) {
                     return Err(Refused::TableFull { limit: MAX_PROGRAMS }.into());
@@ -117,8 +135,18 @@ impl Datapath {
             Message::Change(change) => {
                 let loaded = self.table.lock().programs.get(&change.program).cloned();
                 let program = loaded.ok_or_else(|| unknown(change.program))??;
-                self.member(change.flow, |member| member.flow.lock().change(program, &change.fields));
-                Ok(())
+                let mut missing = SignalSet::default();
+                self.member(change.flow, |member| {
+                    missing = program.reads().missing_in(member.signals);
+                    if missing.is_empty() {
+                        member.flow.lock().change(program, &change.fields);
+                    }
+                });
+                if missing.is_empty() {
+                    return Ok(());
+                }
+                self.table.lock().missing.insert(change.program, missing);
+                Err(Refused::MissingSignals(missing).into())
             }
             Message::Create(_) | Message::Measure(_) | Message::Ready(_) => {
                 let what = "an agent sent what only datapaths send";
@@ -177,7 +205,7 @@ impl Datapath {
 
 fn load(install: &crate::message::Install) -> Result<Arc<Program>, Refused> {
     let program = Program::load(install)?;
-    let missing = program.reads().missing_in(SIGNALS);
+    let missing = program.reads().missing_in(WITH_MARKS);
     if missing.is_empty() { Ok(Arc::new(program)) } else { Err(Refused::MissingSignals(missing)) }
 }
 

@@ -65,8 +65,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for AtMostOnceByPublisher {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(ByPublisherConnection::new(inner, self.windows.clone(), self.memory.clone()))
+        let dropped = context.counts_drops("AtMostOnceByPublisher", "repeated or late");
+        Ok(ByPublisherConnection::new(inner, self.windows.clone(), self.memory.clone(), dropped))
     }
 }

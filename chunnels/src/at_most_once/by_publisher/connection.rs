@@ -3,7 +3,7 @@
 use super::windows::Windows;
 use super::{Memory, MessageId};
 use crate::burst::send_encoded;
-use bertha_core::{Base, BoxFuture, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, Runtime};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct ByPublisherConnection<Inner> {
     memory: Option<Arc<dyn Memory>>,
     /// Held by the `recv` whose turn it is, also while it waits.
     receiving: tokio::sync::Mutex<Receiving>,
-    duplicates: AtomicU64,
+    duplicates: DropCounter,
 }
 
 #[derive(Default)]
@@ -48,16 +48,21 @@ struct Numbered {
 }
 
 impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
-    pub(super) fn new(inner: Inner, windows: Arc<Mutex<Windows>>, memory: Option<Arc<dyn Memory>>) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        windows: Arc<Mutex<Windows>>,
+        memory: Option<Arc<dyn Memory>>,
+        duplicates: DropCounter,
+    ) -> Self {
         inner.base().reserve(HEADER);
         let publisher = inner.base().runtime().random();
-        let (next, receiving, duplicates) = Default::default();
+        let (next, receiving) = Default::default();
         Self { inner, publisher, next, windows, memory, receiving, duplicates }
     }
 
     /// The number of messages that were dropped: duplicates, late ones that may be duplicates, and those without a number.
     pub fn duplicates(&self) -> u64 {
-        self.duplicates.load(Relaxed)
+        self.duplicates.get()
     }
 
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {
@@ -81,7 +86,7 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
                 Some(Numbered { id, message })
             }
             _ => {
-                self.duplicates.fetch_add(1, Relaxed);
+                self.duplicates.add(1);
                 None
             }
         }
@@ -95,7 +100,7 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
             if self.windows.lock().insert(id) {
                 return Some(message);
             }
-            self.duplicates.fetch_add(1, Relaxed);
+            self.duplicates.add(1);
         }
         None
     }
@@ -111,7 +116,7 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         for (is_first, message) in answer?.into_iter().zip(arrived.drain(..BURST.min(arrived.len()))) {
             match is_first {
                 true => ready.push_back(message),
-                false => drop(self.duplicates.fetch_add(1, Relaxed)),
+                false => self.duplicates.add(1),
             }
         }
         Ok(())

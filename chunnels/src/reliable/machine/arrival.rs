@@ -37,6 +37,9 @@ impl Machine {
             self.outgoing.on_grant(grant);
         }
         if let Some(ack) = &header.ack {
+            if let Some(marking) = &mut self.marking {
+                marking.on_ack(header.marks);
+            }
             self.handle_ack(ack, now)?;
         }
         if let Some(number) = header.number {
@@ -64,6 +67,7 @@ impl Machine {
             let len = message.bytes.len();
             if !self.incoming.accept(message.number, len)? {
                 self.counters.duplicates += 1;
+                self.repeated.add(1);
                 continue;
             }
             let is_last = message.bytes.end == packet.len();

@@ -1,5 +1,6 @@
 //! The packets to send, and their times.
 
+use super::marking::Marking;
 use super::outgoing::Run;
 use super::recovery::Contents;
 use super::{Closing, Machine, pace};
@@ -38,6 +39,9 @@ impl Machine {
         self.starved_until = None;
         let mut draft =
             Draft { ack: self.acks.pending(now), grant: self.incoming.grant_due(), ..Draft::default() };
+        if draft.ack.is_some() {
+            draft.marks = self.marking.as_ref().map(Marking::arrived);
+        }
         let run = if self.recovery.is_full() { None } else { self.choose(&draft, now) };
         let sends_close = self.closing == Closing::Due && self.outgoing.is_sent();
         let is_ping = run.is_none() && (self.probes > 0 || self.is_quiet(now));

@@ -4,9 +4,9 @@
 
 mod acks;
 mod arrival;
-mod delivery_rate;
 mod departure;
 mod incoming;
+mod marking;
 mod outgoing;
 mod reach;
 mod recovery;
@@ -17,12 +17,13 @@ mod tests;
 
 use super::settings::Settings;
 use super::wire::{Check, Fault, Grant};
+use crate::congestion::delivery_rate::DeliveryRate;
 use crate::congestion::{Ack, Algorithm, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
-use bertha_core::{Buf, DropCounter, Error, ErrorKind};
-use delivery_rate::DeliveryRate;
+use bertha_core::{Buf, DropCounter, Error, ErrorKind, Marks};
 use incoming::Incoming;
+use marking::Marking;
 use outgoing::{Limits, Outgoing};
 use reach::Reach;
 use recovery::Recovery;
@@ -55,6 +56,8 @@ pub(super) struct Machine {
     acks: Acks,
     rate: DeliveryRate,
     reach: Reach,
+    /// `None` if the datapath or the peer carries no marks, or they are off.
+    marking: Option<Marking>,
     pacer: TokenBucket,
     /// Boxed, so that it is no type parameter of the Chunnel; called once per acknowledgement.
     congestion: Box<dyn CongestionControl>,
@@ -82,6 +85,7 @@ pub(super) struct Machine {
     counters: Counters,
     /// The same as in `counters`, for the connection's report.
     pub(in crate::reliable) damaged: DropCounter,
+    pub(in crate::reliable) repeated: DropCounter,
 }
 
 /// The progress of the close of this end.
@@ -142,7 +146,10 @@ impl Machine {
         let packet = settings.packet.clamp(super::wire::OVERHEAD, max.max(super::wire::OVERHEAD));
         let window = Grant { messages: settings.messages as u64, bytes: settings.bytes as u64 };
         let limits = Limits { messages: settings.messages, bytes: settings.bytes };
-        let congestion = algorithm.start(packet as u64);
+        let congestion = match settings.ecn {
+            true => algorithm.start_with_marks(packet as u64),
+            false => algorithm.start(packet as u64),
+        };
         Self {
             check,
             packet,
@@ -153,6 +160,7 @@ impl Machine {
             acks: Acks::default(),
             rate: DeliveryRate::default(),
             reach: Reach::default(),
+            marking: settings.ecn.then(Marking::default),
             pacer: TokenBucket::new(congestion.window()),
             congestion,
             probes: 0,
@@ -169,6 +177,7 @@ impl Machine {
             abort: None,
             counters: Counters::default(),
             damaged: DropCounter::default(),
+            repeated: DropCounter::default(),
             settings,
         }
     }
@@ -207,6 +216,15 @@ impl Machine {
             return Some(closed("the peer closed the connection"));
         }
         self.end.as_ref().map(End::error)
+    }
+
+    /// Takes in the marks for congestion that have arrived in all. Returns whether the peer counts them too, as far as is known; if not,
+    /// they are of no use any more.
+    pub(super) fn on_marks(&mut self, marks: Marks) -> bool {
+        if self.marking.as_ref().is_some_and(Marking::is_unanswered) {
+            self.marking = None;
+        }
+        self.marking.as_mut().map(|marking| marking.on_arrived(marks)).is_some()
     }
 
     /// Whether a new grant is worth a packet.
@@ -260,6 +278,7 @@ impl Machine {
         super::Statistics {
             packets_sent: self.counters.packets_sent,
             packets_lost: self.counters.packets_lost,
+            packets_marked: self.marking.as_ref().map_or(0, |marking| marking.told().datagrams),
             packets_received: self.counters.packets_received,
             damaged: self.counters.damaged,
             duplicates: self.counters.duplicates,
@@ -305,6 +324,10 @@ impl Machine {
         let rates = self.rate.take(self.recovery.rtt.min());
         self.reach.sample(rates.incoming.min(rates.outgoing), self.recovery.rtt.latest, ack.spread, now);
         ack.now = now;
+        if let Some(marking) = &mut self.marking {
+            let marks = marking.take();
+            (ack.ecn_packets, ack.ecn_bytes) = (marks.datagrams, marks.bytes);
+        }
         self.counters.packets_lost += ack.lost_pkts_sample;
         let flow = Flow {
             was_timeout: is_persistent,

@@ -10,6 +10,8 @@
 //! grant    2 varints the number of messages, and of bytes in them, that the peer may have sent in all
 //! last     varint    the total number of messages: the sender closes
 //! abort    1 byte    the fault for which the sender refuses the peer
+//! marks    2 varints the number of datagrams, and of bytes in them, that arrived with a mark for congestion in all; with
+//!                    acknowledgements of an end that counts them
 //! messages ...       the number of the first message (varint), then for each its length (varint) and its bytes, up to
 //!                    the end of the packet; they are numbered without gaps
 //! ```

@@ -2,6 +2,7 @@
 
 use super::reader::Reader;
 use super::{Check, Ranges};
+use bertha_core::Marks;
 use std::fmt;
 use std::ops::Range;
 
@@ -12,7 +13,8 @@ pub(super) const GRANT: u8 = 1 << 2;
 pub(super) const LAST: u8 = 1 << 3;
 pub(super) const ABORT: u8 = 1 << 4;
 pub(super) const MESSAGES: u8 = 1 << 5;
-const KNOWN: u8 = NUMBERED | ACK | GRANT | LAST | ABORT | MESSAGES;
+pub(super) const MARKS: u8 = 1 << 6;
+const KNOWN: u8 = NUMBERED | ACK | GRANT | LAST | ABORT | MESSAGES | MARKS;
 
 /// The flags.
 pub(super) const FIXED: usize = 1;
@@ -30,6 +32,8 @@ pub struct Header {
     pub last: Option<u64>,
     /// The fault for which the sender refuses the peer, if it does.
     pub abort: Option<Fault>,
+    /// The datagrams that the sender received with a mark for congestion, if it counts them.
+    pub marks: Option<Marks>,
     /// The position and the number of the first message, if there are any.
     pub messages: Option<Messages>,
 }
@@ -131,6 +135,10 @@ pub fn decode(packet: &[u8], check: Check) -> Option<Header> {
     };
     let last = if flags & LAST != 0 { Some(reader.varint()?) } else { None };
     let abort = if flags & ABORT != 0 { Some(Fault::of(reader.byte()?)) } else { None };
+    let marks = match flags & MARKS {
+        0 => None,
+        _ => Some(Marks { datagrams: reader.varint()?, bytes: reader.varint()? }),
+    };
     let messages = match flags & MESSAGES {
         0 => None,
         _ => Some(Messages { first: reader.varint()?, at: reader.position() }),
@@ -146,6 +154,7 @@ pub fn decode(packet: &[u8], check: Check) -> Option<Header> {
         grant,
         last,
         abort,
+        marks,
         messages,
     })
 }

@@ -1,4 +1,5 @@
 use super::*;
+use bertha_core::Marks;
 use proptest::prelude::*;
 
 fn encode(draft: &Draft, messages: &[Vec<u8>], check: Check) -> Vec<u8> {
@@ -28,8 +29,17 @@ fn any_draft() -> impl Strategy<Value = Draft> {
         (0..VARINT_MAX, any_ranges()).prop_map(|(delay_us, ranges)| Acknowledgement { delay_us, ranges });
     let grant = (0..VARINT_MAX, 0..VARINT_MAX).prop_map(|(messages, bytes)| Grant { messages, bytes });
     let abort = prop::option::of(Just(Fault::ExceededGrant));
-    (number(), prop::option::of(ack), prop::option::of(grant), number(), abort)
-        .prop_map(|(number, ack, grant, last, abort)| Draft { number, ack, grant, last, abort, first: None })
+    let marks = (0..VARINT_MAX, 0..VARINT_MAX).prop_map(|(datagrams, bytes)| Marks { datagrams, bytes });
+    (number(), prop::option::of(ack), prop::option::of(grant), number(), abort, prop::option::of(marks))
+        .prop_map(|(number, ack, grant, last, abort, marks)| Draft {
+            number,
+            ack,
+            grant,
+            last,
+            abort,
+            marks,
+            first: None,
+        })
 }
 
 proptest! {
@@ -51,6 +61,7 @@ proptest! {
         prop_assert_eq!(header.grant, draft.grant);
         prop_assert_eq!(header.last, draft.last);
         prop_assert_eq!(header.abort, draft.abort);
+        prop_assert_eq!(header.marks, draft.marks);
         let read = header.messages.into_iter().flat_map(|messages| messages.iter(&packet));
         let read: Vec<Message> = read.collect();
         prop_assert!(read.iter().map(|message| message.number).eq(first..first + messages.len() as u64));

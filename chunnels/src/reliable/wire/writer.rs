@@ -2,8 +2,11 @@
 
 use super::Check;
 use super::check::CRC;
-use super::packet::{ABORT, ACK, Acknowledgement, FIXED, Fault, GRANT, Grant, LAST, MESSAGES, NUMBERED};
+use super::packet::{
+    ABORT, ACK, Acknowledgement, FIXED, Fault, GRANT, Grant, LAST, MARKS, MESSAGES, NUMBERED,
+};
 use super::varint::{self, size};
+use bertha_core::Marks;
 
 /// The longest header of a packet with one message: check, flags, both numbers and the length.
 pub(in crate::reliable) const OVERHEAD: usize = CRC + FIXED + 8 + 8 + 4;
@@ -16,6 +19,7 @@ pub(in crate::reliable) struct Draft {
     pub(in crate::reliable) grant: Option<Grant>,
     pub(in crate::reliable) last: Option<u64>,
     pub(in crate::reliable) abort: Option<Fault>,
+    pub(in crate::reliable) marks: Option<Marks>,
     /// The number of the first message.
     pub(in crate::reliable) first: Option<u64>,
 }
@@ -26,7 +30,8 @@ impl Draft {
         let numbers = [self.number, self.last, self.first].into_iter().flatten().map(size).sum::<usize>();
         let ack = self.ack.as_ref().map_or(0, ack_size);
         let grant = self.grant.map_or(0, |grant| size(grant.messages) + size(grant.bytes));
-        FIXED + numbers + ack + grant + usize::from(self.abort.is_some())
+        let marks = self.marks.map_or(0, |marks| size(marks.datagrams) + size(marks.bytes));
+        FIXED + numbers + ack + grant + usize::from(self.abort.is_some()) + marks
     }
 
     fn flags(&self) -> u8 {
@@ -36,6 +41,7 @@ impl Draft {
             | flag(GRANT, self.grant.is_some())
             | flag(LAST, self.last.is_some())
             | flag(ABORT, self.abort.is_some())
+            | flag(MARKS, self.marks.is_some())
             | flag(MESSAGES, self.first.is_some())
     }
 }
@@ -79,6 +85,10 @@ pub(in crate::reliable) fn write<'a>(
     }
     draft.last.into_iter().for_each(|last| writer.varint(last));
     draft.abort.into_iter().for_each(|fault| writer.bytes(&[fault as u8]));
+    if let Some(marks) = draft.marks {
+        writer.varint(marks.datagrams);
+        writer.varint(marks.bytes);
+    }
     draft.first.into_iter().for_each(|first| writer.varint(first));
     for message in messages {
         writer.varint(message.len() as u64);

@@ -32,7 +32,7 @@ pub struct Multiplexer<C: Connection> {
     held: Arc<Held<C>>,
 }
 
-/// What clones have in common: the tasks end with it.
+/// The shared part of all clones: the tasks end with it.
 struct Held<C: Connection> {
     shared: Arc<Shared<C>>,
     _tasks: [TaskOf<C>; 2],

@@ -41,7 +41,7 @@ struct Streaming<'a, R> {
     granted: u32,
 }
 
-/// What a future has come to.
+/// The state of a future.
 pub(super) enum Progress<R> {
     Response(R),
     Part { index: u32, response: R },
@@ -152,11 +152,13 @@ where
     }
 
     /// The client takes parts up to this number. Returns the slot if it can go on now.
+    ///
+    /// It can have taken no part that was not sent, so whatever it grants, no more than a window of them are made at a time.
     pub(super) fn credit(&mut self, call: CallId, parts: u32) -> Option<usize> {
         let number = *self.waiting.get(&call)?;
         let streaming = self.slots[number].streaming.as_mut()?;
         let was_out = streaming.sent == streaming.granted;
-        streaming.granted = streaming.granted.max(parts);
+        streaming.granted = streaming.granted.max(parts.min(streaming.sent.saturating_add(WINDOW)));
         (was_out && streaming.sent < streaming.granted).then_some(number)
     }
 

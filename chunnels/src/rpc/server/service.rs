@@ -1,4 +1,4 @@
-//! What a server does with calls.
+//! The answers of a server to calls.
 
 use crate::rpc::encode::decode;
 use crate::rpc::{Failure, FailureKind, Method};

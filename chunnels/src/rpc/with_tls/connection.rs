@@ -1,11 +1,11 @@
 //! The connection that encrypts headers and bodies together.
 
-use crate::burst::Decoded;
 use crate::rpc::Message;
+use crate::rpc::decoding::Decoding;
 use crate::rpc::trace;
 use crate::rpc::wire::{Header, LONGEST};
 use crate::tls::{Parts, TlsConnection};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, Octets};
+use bertha_core::{Base, Connection, DropCounter, Error, Octets};
 use std::fmt;
 
 /// The connection of [`RpcWithTls`](super::RpcWithTls), for [`Client`](crate::rpc::Client) or [`serve`](crate::rpc::serve()).
@@ -13,28 +13,19 @@ use std::fmt;
 /// Errors, backpressure and cancellation are those of [`TlsConnection`]. Messages without a header are dropped and counted.
 pub struct RpcWithTlsConnection<Inner> {
     tls: TlsConnection<Inner>,
-    malformed: DropCounter,
+    decoding: Decoding,
 }
 
 impl<Inner: Connection<Data: Octets>> RpcWithTlsConnection<Inner> {
     pub(super) fn new(tls: TlsConnection<Inner>, malformed: DropCounter) -> Self {
         // A trace goes in front of the body.
         tls.base().reserve(trace::HEADROOM);
-        Self { tls, malformed }
+        Self { tls, decoding: Decoding::new(malformed) }
     }
 
     /// The number of messages that were dropped because they had no header.
     pub fn malformed(&self) -> u64 {
-        self.malformed.get()
-    }
-
-    #[inline]
-    fn decode(&self, bytes: Buf) -> Option<Message> {
-        let message = Message::decode(bytes);
-        if message.is_none() {
-            self.malformed.add(1);
-        }
-        message
+        self.decoding.malformed()
     }
 }
 
@@ -82,12 +73,8 @@ impl<Inner: Connection<Data: Octets>> Connection for RpcWithTlsConnection<Inner>
         self.tls.send_parts(std::iter::once(Headed::from(message)))
     }
 
-    async fn recv(&self) -> Result<Message, Error> {
-        loop {
-            if let Some(message) = self.decode(self.tls.recv().await?) {
-                return Ok(message);
-            }
-        }
+    fn recv(&self) -> impl Future<Output = Result<Message, Error>> + Send {
+        self.decoding.recv(&self.tls)
     }
 
     #[inline]
@@ -98,17 +85,12 @@ impl<Inner: Connection<Data: Octets>> Connection for RpcWithTlsConnection<Inner>
         self.tls.send_parts(messages.map(Headed::from))
     }
 
-    async fn recv_batch(
+    fn recv_batch(
         &self,
         into: &mut (impl Extend<Message> + Send),
         limit: usize,
-    ) -> Result<usize, Error> {
-        let mut decoded = Decoded { into, decode: |bytes| self.decode(bytes), count: 0 };
-        // A burst of malformed messages alone would return zero.
-        while decoded.count == 0 && limit > 0 {
-            self.tls.recv_batch(&mut decoded, limit).await?;
-        }
-        Ok(decoded.count)
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.decoding.recv_batch(&self.tls, into, limit)
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {

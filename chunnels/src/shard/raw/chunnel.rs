@@ -58,11 +58,12 @@ where
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
+        let malformed = context.counts_drops("Serialize", "malformed");
         let routed = match context.role() {
             Role::Server => Either::First(self.route(inner, context).await?),
             _ => Either::Second(inner),
         };
-        self.serialize.connect_wrap(routed, ConnectContext::none()).await
+        Ok(self.serialize.over(routed, malformed))
     }
 }
 
@@ -76,7 +77,8 @@ impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
     where
         Inner: Connection<Data = Buf>,
     {
-        let (client, dropped) = (Arc::new(client), Arc::default());
+        let (client, dropped) =
+            (Arc::new(client), context.counts_drops("ServerShard", "not to be forwarded"));
         let map = self.shard.map();
         let open = |shard| context.connect_through(shard, self.serialize.nodes());
         let link = link::<Inner, AtOffset<OFFSET>>("ShardRaw", &client, map, open, &dropped).await?;

@@ -1,9 +1,8 @@
 //! The shards of a routing server.
 
 use crate::shard::ShardMap;
-use bertha_core::{BoxFuture, ConnectContext, Connection, Error};
+use bertha_core::{BoxFuture, ConnectContext, Connection, DropCounter, Error};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// The shards to which a routing server forwards requests: [`RemoteShards`](super::RemoteShards) or
 /// [`LocalShards`](super::LocalShards).
@@ -19,7 +18,7 @@ pub trait Backends<Inner: Connection>: Send + Sync {
         client: &Arc<Inner>,
         map: &ShardMap,
         context: ConnectContext<'_, Inner>,
-        dropped: &Arc<AtomicU64>,
+        dropped: &DropCounter,
     ) -> impl Future<Output = Result<Link<Inner>, Error>> + Send;
 }
 

@@ -79,7 +79,7 @@ where
         if context.role() != Role::Server {
             return Ok(Either::Second(inner));
         }
-        let (client, dropped) = (Arc::new(inner), Arc::default());
+        let (client, dropped) = (Arc::new(inner), context.counts_drops("ServerShard", "not to be forwarded"));
         let link = self.shards.link(&client, &self.map, context, &dropped).await?;
         Ok(Either::First(ServerShardConnection::new(client, link, dropped)))
     }

@@ -1,11 +1,10 @@
 //! The connection of a server that routes.
 
 use super::backends::Link;
-use bertha_core::{BoxFuture, Connection, Error, ErrorKind};
+use bertha_core::{BoxFuture, Connection, DropCounter, Error, ErrorKind};
 use futures_util::future::join_all;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::sync::Mutex;
 
 /// The connection of [`ServerShard`](super::ServerShard) at the server.
@@ -20,7 +19,7 @@ pub struct ServerShardConnection<Inner> {
     shards: Arc<[Inner]>,
     /// One future that outlives each `recv`: the next `recv` continues where a dropped one stopped.
     routing: Mutex<Routing>,
-    dropped: Arc<AtomicU64>,
+    dropped: DropCounter,
 }
 
 enum Routing {
@@ -29,7 +28,7 @@ enum Routing {
 }
 
 impl<Inner: Connection> ServerShardConnection<Inner> {
-    pub(in crate::shard) fn new(client: Arc<Inner>, link: Link<Inner>, dropped: Arc<AtomicU64>) -> Self {
+    pub(in crate::shard) fn new(client: Arc<Inner>, link: Link<Inner>, dropped: DropCounter) -> Self {
         let Link { shards, routing } = link;
         let orphans = shards.clone();
         let running = Box::pin(async move {
@@ -44,7 +43,7 @@ impl<Inner: Connection> ServerShardConnection<Inner> {
     /// The number of requests and replies that were dropped: too large for the next hop, without a key, or beyond the client's
     /// queue of replies.
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Relaxed)
+        self.dropped.get()
     }
 
     async fn route(&self) -> Error {

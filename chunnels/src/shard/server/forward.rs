@@ -1,7 +1,6 @@
 //! The forwarding of messages.
 
-use bertha_core::{Connection, Error};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use bertha_core::{Connection, DropCounter, Error};
 
 /// Sends all `messages`. Those that the connection refuses one by one are dropped and counted, so that a bad message of one sender
 /// does not stop those of others.
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(super) async fn forward<C: Connection>(
     to: &C,
     mut messages: impl ExactSizeIterator<Item = C::Data> + Send,
-    dropped: &AtomicU64,
+    dropped: &DropCounter,
 ) -> Result<(), Error> {
     loop {
         let before = messages.len();
@@ -19,7 +18,7 @@ pub(super) async fn forward<C: Connection>(
             Ok(()) => return Ok(()),
             // Without progress the loop would not end.
             Err(error) if error.kind().is_of_one_message() && messages.len() < before => {
-                dropped.fetch_add(1, Relaxed);
+                dropped.add(1);
                 tracing::debug!(%error, "dropped a message that can't be forwarded");
             }
             Err(error) => return Err(error),

@@ -7,12 +7,11 @@ use super::{Backends, ReplyTo, ShardQueue};
 use crate::shard::keyed::Own;
 use crate::shard::parts::Parts;
 use crate::shard::{Keyed, ShardMap, failure};
-use bertha_core::{ConnectContext, Connection, Error, ErrorKind, Identity};
+use bertha_core::{ConnectContext, Connection, DropCounter, Error, ErrorKind, Identity};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 
 /// The maximum number of messages that are forwarded at once. While a queue is full, up to this number wait outside of it.
@@ -68,7 +67,7 @@ impl<Inner: Connection<Data: Keyed>> Backends<Inner> for LocalShards<Inner::Data
         client: &Arc<Inner>,
         map: &ShardMap,
         _: ConnectContext<'_, Inner>,
-        dropped: &Arc<AtomicU64>,
+        dropped: &DropCounter,
     ) -> Result<Link<Inner>, Error> {
         let (reply_to, queue) = ReplyTo::new(self.capacity, dropped.clone());
         let requests = requests(client.clone(), self.clone(), map.clone(), reply_to);
@@ -115,7 +114,7 @@ where
 async fn replies<C: Connection>(
     client: Arc<C>,
     mut queue: mpsc::Receiver<C::Data>,
-    dropped: Arc<AtomicU64>,
+    dropped: DropCounter,
 ) -> Error {
     let mut burst = Vec::new();
     // Zero at the end alone, since this connection holds a sender.

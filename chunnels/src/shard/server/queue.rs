@@ -1,9 +1,8 @@
 //! The queue of a shard of this process, and the way of its replies.
 
-use bertha_core::{Error, ErrorKind};
+use bertha_core::{DropCounter, Error, ErrorKind};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::sync::mpsc;
 
 /// A request, and the way of its replies.
@@ -52,12 +51,12 @@ pub struct ReplyTo<T> {
 
 struct Replies<T> {
     queue: mpsc::Sender<T>,
-    dropped: Arc<AtomicU64>,
+    dropped: DropCounter,
 }
 
 impl<T> ReplyTo<T> {
     /// A client's queue for `capacity` replies.
-    pub(super) fn new(capacity: usize, dropped: Arc<AtomicU64>) -> (Self, mpsc::Receiver<T>) {
+    pub(super) fn new(capacity: usize, dropped: DropCounter) -> (Self, mpsc::Receiver<T>) {
         let (queue, replies) = mpsc::channel(capacity);
         (Self { client: Arc::new(Replies { queue, dropped }) }, replies)
     }
@@ -67,7 +66,7 @@ impl<T> ReplyTo<T> {
     /// it is dropped as well.
     pub fn send(&self, reply: T) {
         if self.client.queue.try_send(reply).is_err() {
-            self.client.dropped.fetch_add(1, Relaxed);
+            self.client.dropped.add(1);
         }
     }
 }

@@ -6,12 +6,11 @@ use super::forward::forward;
 use crate::shard::keyed::{FindKey, Own};
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
-use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, Error, Identity};
+use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, DropCounter, Error, Identity};
 use futures_util::future::try_join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The shards are servers at the addresses of the shard map.
 ///
@@ -26,7 +25,7 @@ impl<Inner: Connection<Data: Keyed>> Backends<Inner> for RemoteShards {
         client: &Arc<Inner>,
         map: &ShardMap,
         context: ConnectContext<'_, Inner>,
-        dropped: &Arc<AtomicU64>,
+        dropped: &DropCounter,
     ) -> Result<Link<Inner>, Error> {
         link::<Inner, Own>("ServerShard", client, map, |shard| context.connect(shard), dropped).await
     }
@@ -38,7 +37,7 @@ pub(in crate::shard) async fn link<'a, Inner, K>(
     client: &Arc<Inner>,
     map: &ShardMap,
     open: impl Fn(Addr) -> BoxFuture<'a, Result<Inner, Error>>,
-    dropped: &Arc<AtomicU64>,
+    dropped: &DropCounter,
 ) -> Result<Link<Inner>, Error>
 where
     Inner: Connection + 'a,
@@ -80,7 +79,7 @@ struct Router<C> {
     client: Arc<C>,
     shards: Arc<[C]>,
     map: ShardMap,
-    dropped: Arc<AtomicU64>,
+    dropped: DropCounter,
 }
 
 impl<C: Connection> Router<C> {
@@ -90,7 +89,7 @@ impl<C: Connection> Router<C> {
             if let Err(error) = self.client.recv_batch(&mut parts, BURST).await {
                 return error;
             }
-            self.dropped.fetch_add(parts.take_keyless(), Relaxed);
+            self.dropped.add(parts.take_keyless());
             while let Some((number, messages)) = parts.next_part() {
                 if let Err(error) = forward(&self.shards[number], messages, &self.dropped).await {
                     return self.of_shard(number, error);

@@ -283,15 +283,15 @@ impl Connection for Picky {
 async fn a_message_that_the_next_hop_can_not_take_is_dropped_and_counted() {
     let (client, server) = pair_of(TokioRuntime);
     let picky = Arc::new(Picky(client));
-    let dropped = std::sync::atomic::AtomicU64::new(0);
+    let dropped = bertha_core::DropCounter::default();
     let forwarded =
         super::forward::forward(&*picky, (0..10).map(message).collect::<Vec<_>>().into_iter(), &dropped)
             .await;
     forwarded.unwrap();
     let numbers: Vec<_> = arrived(&server).await.into_iter().map(|message| message.1).collect();
-    assert_eq!((numbers, dropped.into_inner()), (vec![0, 2, 4, 6, 8], 5));
+    assert_eq!((numbers, dropped.get()), (vec![0, 2, 4, 6, 8], 5));
 
-    let dropped = std::sync::atomic::AtomicU64::new(0);
+    let dropped = bertha_core::DropCounter::default();
     let ended = super::forward::forward(&*picky, [message(100), message(0)].into_iter(), &dropped).await;
     assert_eq!(ended.unwrap_err().kind(), ErrorKind::Reset);
 }

@@ -1,8 +1,9 @@
 //! The connections of a queue: their flows, ports and path MTUs, above the shared demultiplexer.
 
+use crate::marked::Marked;
 use ahash::RandomState;
 use bertha_core::Buf;
-use bertha_netstack::{Flow, Path, Ports};
+use bertha_netstack::{Flow, Path, Ports, is_marked};
 use bertha_polling::{Awaited, Demux, Limits};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -48,6 +49,9 @@ pub(crate) struct ConnectionState {
     /// This end began it, and learns that the peer can't be reached.
     pub(crate) connected: bool,
     obstacle: Option<Obstacle>,
+    /// Whether routers may mark its messages for congestion, and the marks on those of the peer, if they are counted.
+    pub(crate) is_markable: bool,
+    marked: Option<Arc<Marked>>,
 }
 
 /// A listener's number and port.
@@ -153,6 +157,26 @@ impl Connections {
         let len = message.len();
         let dropped = self.demux.deliver(connection, message.into_pieces(len));
         if dropped == 0 { Ok(()) } else { Err(Undelivered::Overflow) }
+    }
+
+    /// Lets routers mark a connection's messages for congestion or not, and counts the marks on those of its peer.
+    pub(crate) fn set_ecn(&mut self, connection: usize, on: bool, marked: &Arc<Marked>) {
+        let (_, state) = self.demux.connection_mut(connection);
+        state.is_markable = on;
+        state.marked = Some(marked.clone());
+        // Its headers say so.
+        state.path = None;
+    }
+
+    /// Counts the mark on a frame with a message of `len` bytes, if marks of the connection are counted.
+    #[inline]
+    pub(crate) fn count_mark(&mut self, connection: usize, frame: &[u8], len: usize) {
+        let (_, state) = self.demux.connection_mut(connection);
+        if let Some(marked) = &state.marked
+            && is_marked(frame)
+        {
+            marked.add(len);
+        }
     }
 
     /// The reason why there will be no message. That the peer can't be reached is returned once.

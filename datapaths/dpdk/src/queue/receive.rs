@@ -316,6 +316,7 @@ impl QueueState {
         match self.network.stack.receive(&mut frame, checksums, self.network.now) {
             Arrival::Datagram { flow, payload } => match self.connections.find(flow) {
                 Ok(connection) => {
+                    self.connections.count_mark(connection, &frame, payload.len());
                     frame.truncate(payload.end);
                     // Within the frame, as the stack promises.
                     let _ = frame.advance(payload.start);
@@ -387,9 +388,11 @@ impl QueueState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::marked::Marked;
     use crate::open::open;
     use crate::queue::{Connected, Network, Parts, Transmitter};
     use crate::{Config, Pool};
+    use bertha_core::Marks;
     use bertha_netstack::{Checksums, Interface, MacAddr, Path, Route, Stack};
     use std::time::Instant;
 
@@ -461,6 +464,35 @@ mod tests {
 
     fn bytes(mut batch: ReceiveBatch<Buf>) -> Vec<u8> {
         batch.drain().map(|message| message[0]).collect()
+    }
+
+    #[test]
+    fn marks_are_counted_once_that_is_asked_for() {
+        let Some(mut world) = World::new("net_null24") else { return };
+        let marked = Arc::<Marked>::default();
+        world.path = world.path.clone().markable();
+        let arrive = |world: &World, has_mark: bool| {
+            let mut frame = world.pool.buffer(world.path.len() + 3, 0).unwrap();
+            frame[world.path.len()..].fill(7);
+            world.path.seal(&mut frame);
+            if has_mark {
+                // As a router does: it also adjusts the checksum, whose complement grows by what the word shrinks.
+                frame[15] |= 1;
+                let checksum = u16::from_be_bytes([frame[24], frame[25]]);
+                frame[24..26].copy_from_slice(&(checksum - 1).to_be_bytes());
+            }
+            let mut state = world.queue.lock();
+            state.arrived.push(Packet::from_buf(frame).unwrap()).unwrap();
+            state.sort_in_arrived(&mut ReceiveBatch::none(), None);
+        };
+        arrive(&world, true);
+        assert_eq!(marked.marks(), Marks::default());
+        world.queue.lock().connections.set_ecn(world.connection, true, &marked);
+        for has_mark in [true, false, true] {
+            arrive(&world, has_mark);
+        }
+        assert_eq!(marked.marks(), Marks { datagrams: 2, bytes: 6 });
+        assert_eq!(world.queued(), [7; 4]);
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl QueueState {
         }
         self.read_clock();
         let (flow, state) = self.connections.demux.connection_mut(connection);
-        let (flow, is_own) = (*flow, state.connected);
+        let (flow, is_own, is_markable) = (*flow, state.connected, state.is_markable);
         let (peer, now) = (flow.peer(), self.network.now);
         let is_local = self.network.stack.interface().is_own(peer.ip());
         if !is_local && !self.network.is_up() {
@@ -142,6 +142,7 @@ impl QueueState {
                     let what = format!("message of {len} bytes to {peer}, whose path carries {max}");
                     return Err(failure(ErrorKind::TooLarge, what));
                 }
+                let path = if is_markable { path.markable() } else { path };
                 write_headers(&path, burst);
                 self.connections.demux.connection_mut(connection).1.path = Some(path);
                 self.network.transmitter.transmit(burst);

@@ -34,7 +34,8 @@ impl<S: DatagramSocket> Listener for DatagramListener<S> {
     async fn accept(&self) -> Result<Self::Connection, Error> {
         let (slot, peer) = self.endpoint.accept().await.map_err(|error| error.at(S::NAME))?;
         let socket = self.endpoint.socket();
-        let (base, remote) = (socket.base(&peer), socket.remote(&peer));
+        let remote = socket.remote(&peer);
+        let base = socket.base(&peer, &remote);
         Ok(DatagramConnection::new(self.endpoint.clone(), slot, base, remote))
     }
 

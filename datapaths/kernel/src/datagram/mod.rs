@@ -30,8 +30,8 @@ pub trait DatagramSocket: ReceivingSocket {
     /// The address of `peer`, where the socket is not connected.
     fn remote(&self, peer: &Self::Peer) -> Self::Remote;
 
-    /// The base of a connection to `peer`.
-    fn base(self: &Arc<Self>, peer: &Self::Peer) -> SocketBase;
+    /// The base of a connection to `peer`, which is sent to by way of `remote`.
+    fn base(self: &Arc<Self>, peer: &Self::Peer, remote: &Self::Remote) -> SocketBase;
 
     /// Where the socket is bound.
     fn local_addr(&self) -> Addr;
@@ -105,7 +105,7 @@ pub(crate) fn connected<S: DatagramSocket>(
     waiting: Waiting,
 ) -> DatagramConnection<S> {
     let socket = Arc::new(socket);
-    let base = socket.base(&peer);
+    let base = socket.base(&peer, &remote);
     let (endpoint, slot) = Endpoint::connected(socket, peer, limits, waiting);
     DatagramConnection::new(endpoint, slot, base, remote)
 }

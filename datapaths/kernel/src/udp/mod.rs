@@ -1,5 +1,7 @@
 //! UDP.
 
+mod marks;
+mod offload;
 mod remote;
 mod run;
 mod runs;

@@ -1,6 +1,9 @@
 //! A peer, as a UDP socket sends to it.
 
+use crate::ecn::EcnState;
+use quinn_udp::EcnCodepoint;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where to send, and how.
@@ -9,12 +12,13 @@ pub struct Remote {
     pub(super) peer: SocketAddr,
     connected: bool,
     segments: AtomicBool,
+    ecn: Arc<EcnState>,
 }
 
 impl Remote {
     /// The peer that a socket is connected to. `segments`: runs may go there as one segmented datagram.
     pub(super) fn connected(peer: SocketAddr, segments: bool) -> Self {
-        Self { peer, connected: true, segments: AtomicBool::new(segments) }
+        Self { peer, connected: true, segments: AtomicBool::new(segments), ecn: Arc::default() }
     }
 
     /// One of the peers of a socket that is not connected.
@@ -26,6 +30,16 @@ impl Remote {
     #[inline]
     pub(super) fn to(&self) -> Option<&SocketAddr> {
         (!self.connected).then_some(&self.peer)
+    }
+
+    /// The field of datagrams that go there, if they may be marked for congestion.
+    pub(super) fn ecn(&self) -> Option<EcnCodepoint> {
+        self.ecn.is_on().then_some(EcnCodepoint::Ect0)
+    }
+
+    /// Whether and how datagrams are marked.
+    pub(super) fn ecn_state(&self) -> &Arc<EcnState> {
+        &self.ecn
     }
 
     /// Whether runs may go there as one segmented datagram.

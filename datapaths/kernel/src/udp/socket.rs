@@ -1,29 +1,32 @@
 //! A UDP socket as the kernel gives it: bursts in, bursts out.
 
 use super::Udp;
+use super::offload::{Offload, offload, segmentation_failed};
 use super::remote::Remote;
-use super::run::{Run, SEGMENTS};
+use super::run::Run;
 use super::runs::Runs;
 use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, Left};
 use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, sendmmsg};
+use crate::ecn::{Ecn, EcnState};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Properties};
-use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
-use rustix::io::Errno;
+use parking_lot::Mutex;
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use tokio::io::Interest;
 
 /// The room for one receive: the largest datagram, or as many as the kernel coalesces.
@@ -59,38 +62,42 @@ fn give_space_back(space: Buf) {
 }
 
 /// The ways in which a socket receives, in [`UdpSocket::mode`].
-mod mode {
+pub(super) mod mode {
     /// Nothing has come, and the receive buffer is the system's own.
-    pub(super) const FIRST: u8 = 0;
+    pub(in crate::udp) const FIRST: u8 = 0;
     /// One message has come; the receive buffer is asked for before the next.
-    pub(super) const SECOND: u8 = 1;
+    pub(in crate::udp) const SECOND: u8 = 1;
     /// Messages come one by one. Plain calls, which can't tell how many were coalesced, cost half as much for one of them.
-    pub(super) const SINGLE: u8 = 2;
+    pub(in crate::udp) const SINGLE: u8 = 2;
     /// There was a burst: the kernel coalesces datagrams that arrive.
-    pub(super) const COALESCED: u8 = 3;
+    pub(in crate::udp) const COALESCED: u8 = 3;
+    /// Marks for congestion are to be counted, about which plain calls don't tell: as after a burst, from the next message on.
+    pub(in crate::udp) const MARKS: u8 = 4;
 }
 
 /// A bound socket on the current tokio runtime.
 #[derive(Debug)]
 pub struct UdpSocket {
-    io: tokio::net::UdpSocket,
+    pub(super) io: tokio::net::UdpSocket,
     /// Coalesces and segments bursts.
     state: &'static UdpSocketState,
     /// How many messages the kernel takes as one datagram.
     segments: usize,
     /// Where it is bound, if it was told.
-    local: Option<SocketAddr>,
+    pub(super) local: Option<SocketAddr>,
     /// The size of the kernel's send buffer that is asked for once the one there is was full; 0 afterwards. Most sockets never fill it.
     send_buffer: AtomicUsize,
     /// The peer that it is connected to.
-    peer: Option<SocketAddr>,
+    pub(super) peer: Option<SocketAddr>,
     /// The size of the kernel's receive buffer that is yet to be asked for; 0 if none is. A socket that connects does so when it receives
     /// for the second time: many exchange one message, and the kernel's own size holds the first messages of a peer.
     receive_buffer: AtomicUsize,
     /// An error, as the system numbers it, that came behind a message in one call; 0 for none.
     late_error: AtomicI32,
     /// How it receives: a constant of [`mode`]. Relaxed accesses do, since one call receives at a time.
-    mode: AtomicU8,
+    pub(super) mode: AtomicU8,
+    /// The peers whose marks for congestion are counted.
+    pub(super) marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
 }
 
 impl UdpSocket {
@@ -135,7 +142,18 @@ impl UdpSocket {
         let (send_buffer, receive_buffer) = (AtomicUsize::new(options.send_buffer), AtomicUsize::new(later));
         let Offload { state, segments } = offload()?;
         let (segments, late_error) = (*segments, AtomicI32::new(0));
-        Ok(Self { io, state, segments, local, send_buffer, peer, receive_buffer, late_error, mode })
+        Ok(Self {
+            io,
+            state,
+            segments,
+            local,
+            send_buffer,
+            peer,
+            receive_buffer,
+            late_error,
+            mode,
+            marks: Mutex::default(),
+        })
     }
 
     /// Has the kernel take a message, and asks it for the send buffer that this socket is to have when there is no room.
@@ -160,11 +178,24 @@ impl UdpSocket {
     }
 
     /// Sends the first messages of a run as one datagram that is cut up on its way, and returns how many they were.
-    fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<usize> {
+    fn send_segmented(&self, run: &Run, to: &Remote) -> io::Result<usize> {
         let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
-        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+        let transmit = Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size, src_ip: None };
         self.sending(|| self.state.try_send(UdpSockRef::from(&self.io), &transmit))?;
         Ok(run.count().min(self.segments))
+    }
+
+    /// Sends one message that may be marked, while others of this socket may not.
+    #[cold]
+    fn send_markable(&self, contents: &[u8], to: &Remote) -> io::Result<()> {
+        let transmit =
+            Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size: None, src_ip: None };
+        self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+    }
+
+    /// Whether datagrams to this peer have to be told apart from others by the kernel.
+    fn marks_singly(to: &Remote) -> bool {
+        to.to().is_some() && to.ecn().is_some()
     }
 
     /// Sends the first messages of a run, and returns how many they were.
@@ -174,13 +205,16 @@ impl UdpSocket {
             return self.send_one(run.contents(), to).map(|()| 1);
         }
         if to.segments() {
-            match self.send_segmented(run, to.peer) {
+            match self.send_segmented(run, to) {
                 Err(error) if segmentation_failed(&error) => {
                     tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
                     to.never_segment();
                 }
                 done => return done,
             }
+        }
+        if Self::marks_singly(to) {
+            return self.sending(|| self.send_markable(run.first(1), to)).map(|()| 1);
         }
         self.sending(|| sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to()))
     }
@@ -203,7 +237,13 @@ impl UdpSocket {
             // The system may grant less, and does so silently.
             let _ = SockRef::from(&self.io).set_recv_buffer_size(wanted);
         }
-        self.mode.store(mode::SINGLE, Ordering::Relaxed);
+        self.change_mode(mode::SECOND, mode::SINGLE);
+    }
+
+    /// Changes the way in which it receives, unless that has changed meanwhile.
+    fn change_mode(&self, from: u8, to: u8) {
+        // Failure is the other change.
+        let _ = self.mode.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// One datagram, while the kernel does not coalesce. Whether more wait is not asked: mostly there are none, and the answer
@@ -303,6 +343,9 @@ impl UdpSocket {
             Ok((filled, if rearms { Left::Nothing } else { Left::Unknown }))
         })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
+            if meta.ecn == Some(EcnCodepoint::Ce) {
+                self.on_marked(meta);
+            }
             deliver(&meta.addr, meta.stride, buffer.fitted(meta.len));
         }
         Ok(Received { buffers: filled, oversize: 0 })
@@ -323,20 +366,21 @@ impl ReceivingSocket for UdpSocket {
         request: Request,
         deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        let (width, mode) = (request.width, self.mode.load(Ordering::Relaxed));
+        let (width, mut mode) = (request.width, self.mode.load(Ordering::Relaxed));
         if width == 1 && mode == mode::SINGLE {
             return self.receive_one(request, deliver);
         }
         if mode == mode::FIRST {
             let received = self.receive_one(request, deliver)?;
-            self.mode.store(mode::SECOND, Ordering::Relaxed);
+            self.change_mode(mode::FIRST, mode::SECOND);
             return Ok(received);
         }
-        if mode == mode::SECOND {
+        if mode == mode::SECOND || mode == mode::MARKS {
             self.enlarge_receive_buffer();
         }
-        if width > 2 && mode != mode::COALESCED {
+        if (width > 2 && mode != mode::COALESCED) || mode == mode::MARKS {
             self.coalesce();
+            mode = mode::COALESCED;
         }
         match width {
             1 if mode != mode::COALESCED => self.receive_one(request, deliver),
@@ -346,6 +390,7 @@ impl ReceivingSocket for UdpSocket {
             _ => self.receive_with::<MAX_WIDTH>(request, deliver),
         }
     }
+
     /// Empties the queue in which the kernel keeps the reports behind an error: they take of the receive buffer's room.
     #[cold]
     fn on_error(&self) {
@@ -367,14 +412,15 @@ impl DatagramSocket for UdpSocket {
         Remote::of(*peer, self.segments())
     }
 
-    fn base(self: &Arc<Self>, peer: &SocketAddr) -> SocketBase {
+    fn base(self: &Arc<Self>, peer: &SocketAddr, remote: &Remote) -> SocketBase {
         // The rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
         let local = match self.local {
             Some(local) => Local::Known(local.into()),
             None => Local::Of(self.clone()),
         };
-        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, local, (*peer).into())
+        let ecn = Ecn::new(self.clone(), *peer, remote.ecn_state().clone());
+        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, local, (*peer).into()).with_ecn(ecn)
     }
 
     fn local_addr(&self) -> Addr {
@@ -385,6 +431,7 @@ impl DatagramSocket for UdpSocket {
     fn send_one(&self, message: &[u8], to: &Remote) -> io::Result<()> {
         let sent = self.sending(|| match to.to() {
             None => Ok(rustix::net::send(&self.io, message, SendFlags::empty())?),
+            Some(_) if to.ecn().is_some() => self.send_markable(message, to).map(|()| message.len()),
             Some(to) => Ok(rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?),
         });
         sent.map(drop)
@@ -393,7 +440,14 @@ impl DatagramSocket for UdpSocket {
     fn send_some(&self, runs: &mut Runs, to: &Remote) -> io::Result<()> {
         let singles = runs
             .singles()
-            .map(|singles| self.sending(|| sendmmsg(&self.io, singles.clone(), to.to())))
+            .map(|mut singles| {
+                if Self::marks_singly(to)
+                    && let Some(first) = singles.next()
+                {
+                    return self.sending(|| self.send_markable(first, to)).map(|()| 1);
+                }
+                self.sending(|| sendmmsg(&self.io, singles.clone(), to.to()))
+            })
             .transpose()?;
         if let Some(sent) = singles {
             runs.singles_have_left(sent);
@@ -415,46 +469,6 @@ impl Bound for UdpSocket {
     }
 }
 
-/// Whether the kernel, the card or the path refused a datagram because it was segmented.
-fn segmentation_failed(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE))
-}
-
-/// The offloads of the kernel, found out once.
-///
-/// The same for all sockets. It is made on a socket of its own, since making it also sets options that ours are to be
-/// without: don't-fragment, which would limit messages to the path's MTU, and time stamps and addresses with each
-/// datagram, which cost time and are not used.
-struct Offload {
-    state: UdpSocketState,
-    /// How many messages it takes as one datagram; 1 if it can't cut them up.
-    segments: usize,
-}
-
-fn offload() -> io::Result<&'static Offload> {
-    static OFFLOAD: OnceLock<Offload> = OnceLock::new();
-    if let Some(offload) = OFFLOAD.get() {
-        return Ok(offload);
-    }
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
-        .or_else(|_| std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)))?;
-    let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-    let segments = match state.max_gso_segments() {
-        segments @ 2.. if takes(&socket, SEGMENTS) => segments.max(SEGMENTS),
-        segments => segments,
-    };
-    Ok(OFFLOAD.get_or_init(|| Offload { state, segments: segments.min(SEGMENTS) }))
-}
-
-/// Whether the kernel takes so many messages at once, tried out with messages from `socket` to itself. No option tells.
-fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
-    let sent = || {
-        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGsoSegment, &1)?;
-        socket.send_to(&[0; SEGMENTS][..segments], socket.local_addr()?)
-    };
-    sent().is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,6 +476,7 @@ mod tests {
     use crate::datagram::Burst;
     use crate::endpoint::Endpoint;
     use bertha_core::buf::BurstArena;
+    use std::net::Ipv4Addr;
 
     fn request(width: usize) -> Request {
         Request { width, eager: true, others_wait: false }

@@ -162,7 +162,7 @@ impl DatagramSocket for UnixSocket {
         Remote(Some(peer.clone()))
     }
 
-    fn base(self: &Arc<Self>, peer: &SocketAddrUnix) -> SocketBase {
+    fn base(self: &Arc<Self>, peer: &SocketAddrUnix, _: &Remote) -> SocketBase {
         SocketBase::new(Self::NAME, Self::PROPERTIES, MTU, self.local.clone(), address::to_addr(peer))
     }
 

@@ -4,7 +4,7 @@ use super::{Flow, LinkHeader};
 use crate::wire::checksum::Sum;
 use crate::wire::ipv4::{self, Ipv4Header};
 use crate::wire::ipv6::{self, Ipv6Header};
-use crate::wire::{IpProtocol, ethernet, udp};
+use crate::wire::{IpProtocol, ecn, ethernet, udp};
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -104,6 +104,15 @@ impl Path {
             generation,
             until,
         }
+    }
+
+    /// The same for datagrams that routers may mark for congestion (RFC 3168).
+    #[must_use]
+    pub fn markable(mut self) -> Self {
+        let end = self.len - udp::HEADER;
+        ecn::allow(&mut self.headers[self.ip..end], self.is_v4);
+        self.ip_sum = Sum::of(&self.headers[self.ip..end]);
+        self
     }
 
     /// The length of the headers in bytes. Even, so that the payload's checksum can be computed by itself.

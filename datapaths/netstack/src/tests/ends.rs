@@ -21,14 +21,14 @@ fn exchange(stacks: &mut [Stack; 2], now: Instant) {
 }
 
 /// The headers from the first to the second, after it asked.
-fn path(stacks: &mut [Stack; 2], flow: Flow, now: Instant) -> Path {
+pub(super) fn path(stacks: &mut [Stack; 2], flow: Flow, now: Instant) -> Path {
     assert!(matches!(stacks[0].route(flow, now), Route::Resolving));
     exchange(stacks, now);
     let Route::Ready(path) = stacks[0].route(flow, now) else { panic!("no answer") };
     path
 }
 
-fn datagram(path: &Path, payload: &[u8]) -> Vec<u8> {
+pub(super) fn datagram(path: &Path, payload: &[u8]) -> Vec<u8> {
     let mut frame = [&vec![0; path.len()], payload].concat();
     path.seal(&mut frame);
     frame

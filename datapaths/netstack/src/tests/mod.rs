@@ -6,6 +6,7 @@ mod discovery;
 mod ends;
 mod extensions;
 mod judge;
+mod marks;
 mod martians;
 mod mutated;
 mod refusals;

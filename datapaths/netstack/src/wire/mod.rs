@@ -5,6 +5,7 @@
 
 pub(crate) mod arp;
 pub(crate) mod checksum;
+pub(crate) mod ecn;
 pub(crate) mod ethernet;
 pub(crate) mod icmpv4;
 pub(crate) mod icmpv6;

@@ -140,6 +140,7 @@ impl Service for AzureQueue {
             retention: None,
             redelivery: Some(self.visibility),
             dead_letters: self.deliveries.is_some(),
+            one_by_one: false,
         }
     }
 

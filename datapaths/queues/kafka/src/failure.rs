@@ -6,7 +6,12 @@ use std::borrow::Cow;
 
 pub(crate) fn failure(error: KafkaError) -> Error {
     if let KafkaError::ClientConfig(..) | KafkaError::ClientCreation(_) = &error {
-        return invalid(format!("the settings can't be used ({error})")).because(error);
+        let text = error.to_string();
+        let advice = match text.contains("OpenSSL") || text.contains("SCRAM") {
+            true => "; TLS and SCRAM need the feature `ssl`",
+            false => "",
+        };
+        return invalid(format!("the settings can't be used{advice} ({text})")).because(error);
     }
     let text = error.to_string();
     of_code(error.rdkafka_error_code(), &text).because(error)
@@ -98,7 +103,7 @@ pub(crate) fn is_of_lost_partition(error: &KafkaError) -> bool {
 }
 
 pub(crate) fn unauthenticated(text: &str) -> Error {
-    let what = "the broker does not accept this client; set security.protocol, sasl.mechanism, sasl.username and sasl.password by `Kafka::with_config`";
+    let what = "the broker does not accept this client; set security.protocol, sasl.mechanism, sasl.username and sasl.password, and for TLS ssl.ca.location, by `Kafka::with_config`";
     Error::new(ErrorKind::Unauthenticated, format!("{what} ({text})")).at("Kafka")
 }
 

@@ -9,7 +9,7 @@ use bertha_queue::{Abilities, Ordering, Service};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::config::{ClientConfig, FromClientConfigAndContext};
 use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
-use rdkafka::error::RDKafkaErrorCode as Code;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::producer::{FutureProducer, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 use std::fmt;
@@ -124,7 +124,10 @@ impl Kafka {
                     return Err(unauthenticated(&text));
                 }
             }
-            Err(unreachable("no broker has answered for ten seconds"))
+            // Brokers that want a login end a connection without one, and say nothing.
+            Err(unreachable(
+                "no broker has answered for ten seconds; does it want TLS or a login, by security.protocol?",
+            ))
         })
         .await
     }
@@ -133,7 +136,14 @@ impl Kafka {
     async fn partitions_of(&self, topic: &str) -> Result<Option<i32>, Error> {
         let (producer, topic) = (self.producer.clone(), topic.to_owned());
         blocking(move || {
-            let metadata = producer.client().fetch_metadata(Some(&topic), ANSWER_TIMEOUT).map_err(failure)?;
+            // The client may put a question to a connection that it is giving up, and then nothing answers that.
+            let deadline = Instant::now() + ANSWER_TIMEOUT;
+            let metadata = loop {
+                match producer.client().fetch_metadata(Some(&topic), QUESTION) {
+                    Err(KafkaError::MetadataFetch(Code::OperationTimedOut)) if Instant::now() < deadline => {}
+                    answer => break answer.map_err(failure)?,
+                }
+            };
             let Some(found) = metadata.topics().first() else { return Ok(None) };
             let errors = std::iter::once(found.error())
                 .chain(found.partitions().iter().map(|partition| partition.error()));
@@ -213,6 +223,7 @@ impl Service for Kafka {
             retention: Some(Duration::from_secs(7 * 24 * 60 * 60)),
             redelivery: None,
             dead_letters: false,
+            one_by_one: false,
         }
     }
 
@@ -239,7 +250,9 @@ impl Service for Kafka {
             .set("fetch.wait.max.ms", "100")
             .set("fetch.error.backoff.ms", "100")
             // The bound of what the client reads ahead.
-            .set("queued.max.messages.kbytes", "16384");
+            .set("queued.max.messages.kbytes", "16384")
+            // When that is full, the client looks again after this time. A fast receiver has taken all of it long before a second is over.
+            .set("fetch.queue.backoff.ms", "10");
         for (name, value) in self.config.config_map() {
             config.set(name, value);
         }

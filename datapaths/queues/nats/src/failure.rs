@@ -1,12 +1,12 @@
 //! Errors of NATS, as errors of a queue.
 
-use async_nats::ConnectErrorKind;
 use async_nats::jetstream::context::{
     CreateStreamError, CreateStreamErrorKind, GetStreamError, GetStreamErrorKind, PublishError,
     PublishErrorKind,
 };
 use async_nats::jetstream::stream::{ConsumerError, ConsumerErrorKind};
 use async_nats::jetstream::{Error as Answer, ErrorCode};
+use async_nats::{ConnectErrorKind, rustls};
 use bertha_core::{Error, ErrorKind};
 use std::borrow::Cow;
 
@@ -30,6 +30,22 @@ pub(crate) fn forbidden(text: &str) -> Error {
     Error::new(ErrorKind::Unauthenticated, format!("{advice} ({text})")).at("Nats")
 }
 
+const NO_TLS: &str = "no TLS with the server; has an authority that this system trusts, or one in the options, signed its certificate for this address, and does it trust that of this end, if it wants one?";
+
+/// Whether TLS is among the causes.
+fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        // It gives the source of its content as its own.
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = inner.map(|inner| inner as _).or_else(|| error.source());
+    }
+    false
+}
+
 pub(crate) fn of_connecting(error: async_nats::ConnectError, credentials: &str) -> Error {
     let (kind, what) = match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => (
@@ -38,10 +54,9 @@ pub(crate) fn of_connecting(error: async_nats::ConnectError, credentials: &str) 
                 "the server does not accept {credentials}; put user:password@ into the address, or the path of a credentials file into NATS_CREDS"
             ),
         ),
-        ConnectErrorKind::Tls => (
-            ErrorKind::Unauthenticated,
-            "no TLS with the server; is its certificate one that this system trusts?".to_owned(),
-        ),
+        ConnectErrorKind::Tls => (ErrorKind::Unauthenticated, NO_TLS.to_owned()),
+        // To the client library, a certificate that is not trusted is a failure of the socket.
+        ConnectErrorKind::Io if is_of_tls(&error) => (ErrorKind::Unauthenticated, NO_TLS.to_owned()),
         ConnectErrorKind::ServerParse => {
             (ErrorKind::Invalid, "the address has to be nats://host:port or tls://host:port".to_owned())
         }

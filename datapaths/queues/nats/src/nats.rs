@@ -207,6 +207,7 @@ impl Service for Nats {
             retention: Some(self.retention),
             redelivery: Some(self.redelivery),
             dead_letters: !names::is_of_dead_letters(topic),
+            one_by_one: self.partitions(topic).is_some(),
         }
     }
 

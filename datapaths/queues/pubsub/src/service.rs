@@ -157,6 +157,7 @@ impl Service for PubSub {
             retention: Some(RETENTION),
             redelivery: Some(self.plan.deadline),
             dead_letters: self.plan.deliveries.is_some(),
+            one_by_one: self.plan.ordered,
         }
     }
 

@@ -28,6 +28,9 @@ pub struct Abilities {
     pub redelivery: Option<Duration>,
     /// Whether messages that fail again and again are put aside.
     pub dead_letters: bool,
+    /// Whether a message waits at the service until those with the same key that were delivered are acknowledged, as where one of each key is
+    /// delivered at a time.
+    pub one_by_one: bool,
 }
 
 /// The order that a service keeps.

@@ -131,13 +131,13 @@ impl<S: Subscription> Receiving<S> {
     ) -> Self {
         let subscription = Arc::new(subscription);
         let inbox = Arc::new(Inbox::default());
-        let ledger = Arc::new(Ledger::new(abilities.acknowledge_batch, settings.ack_delay));
+        let ledger = Arc::new(Ledger::new(abilities.acknowledge_batch));
         let acknowledge =
             acknowledging::run(subscription.clone(), ledger.clone(), counters.clone(), settings.clone());
         // Outlives the connection, to give back its messages, for a bounded time.
         tokio::spawn(acknowledge);
-        let (settings, counters, batch) = (settings.clone(), counters.clone(), abilities.receive_batch);
-        let ask = receiving::run(subscription, inbox.clone(), ledger.clone(), counters, settings, batch);
+        let (settings, counters) = (settings.clone(), counters.clone());
+        let ask = receiving::run(subscription, inbox.clone(), ledger.clone(), counters, settings, *abilities);
         Self { inbox, ledger, task: parking_lot::Mutex::new(Some(TokioRuntime.spawn(ask))) }
     }
 }

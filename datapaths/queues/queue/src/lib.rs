@@ -13,8 +13,8 @@
 //!
 //! # Many messages, few calls
 //!
-//! Services bill calls. A burst is published with as few as the service can; `recv_batch` asks for a whole burst; and a burst that the
-//! application is done with is acknowledged at once. [`QueueConnection::calls`] counts them all, and with [`Prices`] says what they cost.
+//! Services bill calls. A burst is published with as few as the service can; `recv_batch` asks for a whole burst; and acknowledgements of
+//! receivers of bursts wait for each other for a [moment](QueueSettings::ack_delay). [`QueueConnection::calls`] counts them all, and with [`Prices`] says what they cost.
 
 #![forbid(unsafe_code)]
 

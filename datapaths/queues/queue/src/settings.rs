@@ -17,7 +17,9 @@ pub struct QueueSettings {
     /// The number of messages that `recv` asks the service for in one call; those that it did not return wait in memory for the next
     /// `recv`, and no other receiver gets them meanwhile. At most [`receive_batch`](crate::Abilities::receive_batch); 1 by default.
     pub prefetch: usize,
-    /// The time that an acknowledgement waits for others of its burst, so that one call carries them. 10 milliseconds by default.
+    /// The time that an acknowledgement waits for others, so that one call carries them, where the receiver asks for several messages at once. If the
+    /// receiver dies meanwhile, messages that it was done with are delivered again. A tenth of it, and none once all messages of a burst are
+    /// done with, where others [wait](crate::Abilities::one_by_one) for them at the service. 100 milliseconds by default.
     pub ack_delay: Duration,
     /// The time that one call waits at the service for messages, where the service can. 20 seconds by default.
     pub long_poll: Duration,
@@ -40,7 +42,7 @@ impl Default for QueueSettings {
     fn default() -> Self {
         Self {
             prefetch: 1,
-            ack_delay: Duration::from_millis(10),
+            ack_delay: Duration::from_millis(100),
             long_poll: Duration::from_secs(20),
             idle_pause: Duration::from_millis(500),
             retry_pause: Duration::from_millis(50),

@@ -5,9 +5,15 @@ use redis::{RedisError, ServerErrorKind};
 use std::borrow::Cow;
 
 pub(crate) fn failure(error: RedisError) -> Error {
+    #[cfg(feature = "tls")]
+    if let Some(advice) = crate::tls::advice(&error) {
+        return Error::new(ErrorKind::Unauthenticated, format!("{advice} ({error})"))
+            .at("RedisStreams")
+            .because(error);
+    }
     let text = error.to_string();
-    // For a command within a script the server has no code but one of these texts, by its version.
-    let in_script = ["NOPERM", "ACL failure in script", "can't run this command or subcommand"];
+    // For a command within a script or a transaction there is no code but one of these texts, by the server's version.
+    let in_script = ["NOPERM", "NoPerm", "ACL failure in script", "can't run this command or subcommand"];
     let (kind, what) = match error.code() {
         code if code == Some("NOPERM") || in_script.iter().any(|reason| text.contains(reason)) => (
             ErrorKind::Unauthenticated,

@@ -27,8 +27,11 @@
 //! # Credentials
 //!
 //! In the address: `redis://user:password@host:port`, or `rediss://` for TLS, with the certificates of the system and the feature `tls`.
-//! For anything else there is [`with_client`](RedisStreams::with_client). The user needs the rights to `TYPE`, `DEL`, `XADD`, `XGROUP`, `XREADGROUP`, `XACK`,
-//! `XPENDING`, `XCLAIM`, `XRANGE`, `EVALSHA`, `SCRIPT LOAD`, `CLIENT ID` and `CLIENT UNBLOCK`, and to the keys `NAME` and `NAME-dead`.
+//! For anything else there is [`with_client`](RedisStreams::with_client). A user of the topic `orders` needs these rights:
+//!
+//! ```text
+#![doc = include_str!("user.acl")]
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -37,8 +40,12 @@ mod publisher;
 mod server;
 mod streams;
 mod subscription;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use publisher::RedisPublisher;
 pub use redis::Client;
+#[cfg(feature = "tls")]
+pub use redis::{ClientTlsConfig, TlsCertificates};
 pub use streams::RedisStreams;
 pub use subscription::{RedisReceipt, RedisSubscription};

@@ -48,7 +48,7 @@ impl RedisStreams {
     /// As for [`connect`](Self::connect).
     pub async fn with_client(client: Client) -> Result<Self, Error> {
         #[cfg(feature = "tls")]
-        choose_cryptography();
+        crate::tls::choose_cryptography();
         let server = Server::new(client);
         server.connection().await?;
         Ok(Self { server, length: 1_000_000, redelivery: Duration::from_secs(30), deliveries: 5 })
@@ -107,15 +107,6 @@ impl RedisStreams {
     }
 }
 
-/// Leaves a choice that the program has made.
-#[cfg(feature = "tls")]
-fn choose_cryptography() {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails only if another thread was faster.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-}
-
 impl Service for RedisStreams {
     type Publisher = RedisPublisher;
     type Subscription = RedisSubscription;
@@ -133,6 +124,7 @@ impl Service for RedisStreams {
             retention: None,
             redelivery: Some(self.redelivery),
             dead_letters: !topic.ends_with(DEAD),
+            one_by_one: false,
         }
     }
 

@@ -111,6 +111,7 @@ impl Service for Sqs {
             retention: Some(RETENTION),
             redelivery: Some(self.plan.visibility),
             dead_letters: self.plan.deliveries.is_some(),
+            one_by_one: self.plan.names.fifo,
         }
     }
 
@@ -133,7 +134,13 @@ impl Service for Sqs {
             queue::claim(&self.account, &url, &topic, name).await?;
             url
         };
-        Ok(SqsSubscription { account: self.account.clone(), queue, visibility: self.plan.visibility })
+        Ok(SqsSubscription {
+            account: self.account.clone(),
+            queue,
+            visibility: self.plan.visibility,
+            deleting: Arc::default(),
+            fifo: self.plan.names.fifo,
+        })
     }
 
     async fn create(&self, topic: &str) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Incoming, Subscription};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{RwLock, oneshot};
 
 /// An end that receives from a queue.
 ///
@@ -23,6 +23,9 @@ pub struct SqsSubscription {
     pub(crate) queue: String,
     /// The time after which a message that was not acknowledged is delivered again.
     pub(crate) visibility: Duration,
+    /// Held by the calls that delete messages of a FIFO queue.
+    pub(crate) deleting: Arc<RwLock<()>>,
+    pub(crate) fifo: bool,
 }
 
 /// A message that was delivered, in the words of SQS: its receipt handle.
@@ -33,6 +36,10 @@ impl Subscription for SqsSubscription {
     type Receipt = SqsReceipt;
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<SqsReceipt>>, Error> {
+        if self.fifo {
+            // A group waits for its messages to be deleted, and a call that waits at the service may hear of that late.
+            drop(self.deleting.write().await);
+        }
         let wait = wait.min(LONGEST_POLL).as_secs();
         let call = self
             .account
@@ -64,6 +71,7 @@ impl Subscription for SqsSubscription {
             let entry = DeleteMessageBatchRequestEntry::builder().id(at.to_string()).receipt_handle(receipt);
             entries.push(entry.build().map_err(incomplete)?);
         }
+        let _deleting = self.deleting.read().await;
         let call = self.account.sqs.delete_message_batch().queue_url(&self.queue).set_entries(Some(entries));
         match Box::pin(call.send()).await {
             Ok(answer) => outcome("sqs:DeleteMessage", answer.failed),

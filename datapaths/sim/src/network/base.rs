@@ -2,9 +2,9 @@
 
 use super::Network;
 use crate::SimRuntime;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The base of a [`SimConnection`](crate::SimConnection).
 #[derive(Debug)]
@@ -14,11 +14,19 @@ pub struct SimBase {
     pub(super) peer: SocketAddr,
     properties: Properties,
     reserved: AtomicUsize,
+    /// Whether its datagrams may be marked.
+    is_markable: AtomicBool,
 }
 
 impl SimBase {
     pub(super) fn new(network: Network, local: SocketAddr, peer: SocketAddr, properties: Properties) -> Self {
-        Self { network, local, peer, properties, reserved: AtomicUsize::new(0) }
+        let (reserved, is_markable) = Default::default();
+        Self { network, local, peer, properties, reserved, is_markable }
+    }
+
+    /// Whether its datagrams may be marked.
+    pub(super) fn is_markable(&self) -> bool {
+        self.is_markable.load(Ordering::Relaxed)
     }
 
     /// Fails if a message of `len` bytes does not fit.
@@ -74,5 +82,19 @@ impl Base for SimBase {
 
     fn properties(&self) -> Properties {
         self.properties
+    }
+
+    /// Only datagrams are marked.
+    fn set_ecn(&self, on: bool) -> bool {
+        let is_possible = self.properties == Properties::DATAGRAM;
+        if on && is_possible {
+            self.network.count_marks(self.local, self.peer);
+        }
+        self.is_markable.store(on && is_possible, Ordering::Relaxed);
+        is_possible
+    }
+
+    fn marks(&self) -> Marks {
+        self.network.marks(self.local, self.peer)
     }
 }

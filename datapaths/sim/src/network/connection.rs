@@ -68,7 +68,8 @@ impl Connection for SimConnection {
             Transport::Datagram(inbox) => {
                 inbox.check()?;
                 self.base.check(message.len())?;
-                self.base.network.transmit(self.base.local, self.base.peer, message)
+                let is_markable = self.base.is_markable();
+                self.base.network.transmit(self.base.local, self.base.peer, message, is_markable)
             }
             Transport::Stream(end) => {
                 end.check()?;

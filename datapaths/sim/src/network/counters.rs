@@ -20,6 +20,8 @@ pub struct Counters {
     pub cut: u64,
     /// Dropped because the queue of a [`Bottleneck`](crate::Bottleneck) or an [`Emulator`](crate::Emulator) was full.
     pub queue_full: u64,
+    /// Marked for congestion by an [`Emulator`](crate::Emulator).
+    pub marked: u64,
     /// Dropped by the tap.
     pub tapped: u64,
     /// Put on the wire by [`Network::inject`](crate::Network::inject).

@@ -3,19 +3,25 @@
 use super::connection::{Inbox, SimConnection};
 use super::link::corrupt;
 use super::listener::Backlog;
+use super::passage::Passage;
 use super::{Datagram, Network, State, Verdict};
 use crate::queue::{Ending, NotTaken, Queue};
 use bertha_core::{Buf, Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 const CLOSED_PORT: Ending =
     Ending { kind: ErrorKind::Unreachable, context: "the peer's host answers that its port is closed" };
 
 impl Network {
     /// Sends a datagram, which then suffers the tap and the faults of the link.
-    pub(super) fn transmit(&self, from: SocketAddr, to: SocketAddr, payload: Buf) -> Result<(), Error> {
+    pub(super) fn transmit(
+        &self,
+        from: SocketAddr,
+        to: SocketAddr,
+        payload: Buf,
+        is_markable: bool,
+    ) -> Result<(), Error> {
         if to.ip().is_multicast() {
             return self.transmit_to_all(from, to, &payload);
         }
@@ -23,7 +29,7 @@ impl Network {
         let Some((from, to, mut payload)) = self.pass_tap(from, to, payload)? else { return Ok(()) };
         let now = self.runtime().elapsed();
         let mut state = self.state();
-        let Some(delay) = state.draw(from.ip(), to.ip(), payload.len(), now) else {
+        let Some(passage) = state.draw((from.ip(), to.ip()), payload.len(), is_markable, now) else {
             tracing::debug!(%from, %to, len = payload.len(), "datagram lost");
             drop(state);
             self.runtime().world.record(b'l', u64::from(to.port()), &payload);
@@ -42,9 +48,9 @@ impl Network {
             payload.truncate(len);
         }
         drop(state);
-        self.arrive_after(delay, from, to, payload);
+        self.arrive_after(passage, from, to, payload);
         if let Some((delay, copy)) = copy {
-            self.arrive_after(delay, from, to, copy);
+            self.arrive_after(Passage { delay, ..passage }, from, to, copy);
         }
         Ok(())
     }
@@ -57,7 +63,7 @@ impl Network {
         state.counters.injected += 1;
         let delay = state.link(datagram.from.ip(), datagram.to.ip()).delay;
         drop(state);
-        self.arrive_after(delay, datagram.from, datagram.to, payload);
+        self.arrive_after(Passage { delay, is_marked: false }, datagram.from, datagram.to, payload);
         Ok(())
     }
 
@@ -80,9 +86,14 @@ impl Network {
         }
     }
 
-    fn arrive_after(&self, delay: Duration, from: SocketAddr, to: SocketAddr, payload: Buf) {
+    fn arrive_after(&self, passage: Passage, from: SocketAddr, to: SocketAddr, payload: Buf) {
         let network = self.clone();
-        self.runtime().world.after(delay, move || network.arrive(from, to, payload));
+        self.runtime().world.after(passage.delay, move || {
+            if passage.is_marked {
+                network.state().marks.on_marked(to, from, payload.len());
+            }
+            network.arrive(from, to, payload);
+        });
     }
 
     fn arrive(&self, from: SocketAddr, to: SocketAddr, payload: Buf) {
@@ -130,10 +141,10 @@ impl Network {
         if !state.answers_closed_ports {
             return;
         }
-        let Some(delay) = state.draw(to.ip(), from.ip(), 0, now) else { return };
+        let Some(passage) = state.draw((to.ip(), from.ip()), 0, false, now) else { return };
         drop(state);
         let network = self.clone();
-        self.runtime().world.after(delay, move || {
+        self.runtime().world.after(passage.delay, move || {
             let sender = network.state().ports.connected(from, to);
             if let Some(inbox) = sender {
                 inbox.notify(CLOSED_PORT);
@@ -153,7 +164,9 @@ impl Network {
     /// Forgets the connection that receives from `inbox`.
     pub(super) fn forget(&self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) {
         let mut state = self.state();
-        state.ports.forget(local, peer, inbox);
+        if state.ports.forget(local, peer, inbox) {
+            state.marks.forget(local, peer);
+        }
         state.groups.leave(local, inbox);
     }
 

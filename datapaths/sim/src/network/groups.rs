@@ -90,6 +90,8 @@ impl Network {
         payload: &[u8],
     ) -> Result<(), Error> {
         let others = self.state().groups.others(group, from);
-        others.into_iter().try_for_each(|member| self.transmit(from, member, Buf::copy_of(payload, 0)?))
+        others
+            .into_iter()
+            .try_for_each(|member| self.transmit(from, member, Buf::copy_of(payload, 0)?, false))
     }
 }

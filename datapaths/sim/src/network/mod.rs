@@ -8,6 +8,8 @@ mod delivery;
 mod groups;
 mod link;
 mod listener;
+mod marked;
+mod passage;
 mod ports;
 mod stream;
 mod streams;
@@ -28,7 +30,9 @@ use crate::emulator::{Cause, Emulator, Fate};
 use crate::queue::Ending;
 use crate::rng::Rng;
 use bertha_core::{Error, ErrorKind};
+use marked::Marked;
 use parking_lot::{Mutex, MutexGuard};
+use passage::Passage;
 use ports::Ports;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -65,6 +69,7 @@ struct State {
     emulated: BTreeMap<(IpAddr, IpAddr), usize>,
     cuts: BTreeSet<(IpAddr, IpAddr)>,
     ports: Ports,
+    marks: Marked,
     groups: groups::Groups,
     tap: Option<Tap>,
     answers_closed_ports: bool,
@@ -99,6 +104,7 @@ impl Network {
             emulated: BTreeMap::new(),
             cuts: BTreeSet::new(),
             ports: Ports::default(),
+            marks: Marked::default(),
             groups: groups::Groups::default(),
             tap: None,
             answers_closed_ports: true,
@@ -122,7 +128,8 @@ impl Network {
     }
 
     /// Lets datagrams of these directions, which share it, pass through `emulator` instead of a [`Bottleneck`]; delay and faults of
-    /// their links follow. Simulated datagrams carry no marks, so none is marked. An earlier emulator of a direction is left.
+    /// their links follow. It marks those of connections that [ask for marks](bertha_core::Base::set_ecn). An earlier emulator of a
+    /// direction is left.
     pub fn emulate<I: Into<IpAddr>>(&self, directions: impl IntoIterator<Item = (I, I)>, emulator: Emulator) {
         let mut state = self.state();
         let number = state.emulators.len();
@@ -248,23 +255,38 @@ impl State {
         !cut && !lost
     }
 
-    /// The delay of one datagram of `len` bytes that is sent at `now`, or `None` if it does not arrive.
-    fn draw(&mut self, from: IpAddr, to: IpAddr, len: usize, now: Duration) -> Option<Duration> {
-        let queued = self.queue(from, to, len, now)?;
+    /// The passage of one datagram of `len` bytes that is sent at `now`, or `None` if it does not arrive.
+    fn draw(
+        &mut self,
+        (from, to): (IpAddr, IpAddr),
+        len: usize,
+        is_markable: bool,
+        now: Duration,
+    ) -> Option<Passage> {
+        let queued = self.queue((from, to), len, is_markable, now)?;
         if !self.passes(from, to) {
             return None;
         }
         let (delay, reordered) = self.link(from, to).draw_delay(&mut self.rng);
         self.counters.reordered += u64::from(reordered);
-        Some(queued + delay)
+        Some(Passage { delay: queued.delay + delay, ..queued })
     }
 
-    /// The time that the emulator or the bottleneck of the link, if it has one, takes for a datagram; `None` if it is dropped there.
-    fn queue(&mut self, from: IpAddr, to: IpAddr, len: usize, now: Duration) -> Option<Duration> {
+    /// The passage through the emulator or the bottleneck of the link, if it has one; `None` if the datagram is dropped there.
+    fn queue(
+        &mut self,
+        (from, to): (IpAddr, IpAddr),
+        len: usize,
+        is_markable: bool,
+        now: Duration,
+    ) -> Option<Passage> {
         let number = self.emulated.get(&(from, to));
         if let Some(emulator) = number.and_then(|number| self.emulators.get_mut(*number)) {
-            return match emulator.admit(now, len as u64, false) {
-                Fate::Delivered { at, .. } => Some(at.saturating_sub(now)),
+            return match emulator.admit(now, len as u64, is_markable) {
+                Fate::Delivered { at, is_marked } => {
+                    self.counters.marked += u64::from(is_marked);
+                    Some(Passage { delay: at.saturating_sub(now), is_marked })
+                }
                 Fate::Dropped(cause) => {
                     self.counters.queue_full += u64::from(cause == Cause::BufferFull);
                     self.counters.lost += u64::from(cause == Cause::Chance);
@@ -272,14 +294,15 @@ impl State {
                 }
             };
         }
-        let Some(bottleneck) = self.link(from, to).bottleneck else { return Some(Duration::ZERO) };
+        let unmarked = |delay| Passage { delay, is_marked: false };
+        let Some(bottleneck) = self.link(from, to).bottleneck else { return Some(unmarked(Duration::ZERO)) };
         let busy = self.busy.entry((from, to)).or_default();
         let stay = bottleneck.admit(len, busy.saturating_sub(now));
         match stay {
             Some(stay) => *busy = now + stay,
             None => self.counters.queue_full += 1,
         }
-        stay
+        stay.map(unmarked)
     }
 }
 

@@ -74,14 +74,16 @@ impl Ports {
         self.ports.get(&local)?.backlog.clone()
     }
 
-    /// Forgets the connection that receives from `inbox`.
-    pub(super) fn forget(&mut self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) {
-        let Some(port) = self.ports.get_mut(&local) else { return };
+    /// Forgets the connection that receives from `inbox`. Returns whether it was still known.
+    pub(super) fn forget(&mut self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) -> bool {
+        let Some(port) = self.ports.get_mut(&local) else { return false };
         // Another one may have taken its place.
-        if port.peers.get(&peer).is_some_and(|other| Arc::ptr_eq(other, inbox)) {
+        let is_known = port.peers.get(&peer).is_some_and(|other| Arc::ptr_eq(other, inbox));
+        if is_known {
             port.peers.remove(&peer);
         }
         self.tidy(local);
+        is_known
     }
 
     /// Forgets the listener with this backlog; the connections that it accepted stay.

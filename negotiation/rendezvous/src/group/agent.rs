@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Span;
 
 /// An application's request for other alternatives, and where the answer goes.
 pub(super) struct Request {
@@ -306,6 +307,11 @@ where
     fn limits(&self) -> ChangeLimits {
         let limit = self.settings.handover_timeout;
         ChangeLimits { building: limit, ending: limit }
+    }
+
+    /// Each participant proposes for its own reasons, and all follow the store.
+    fn cause(&self) -> Span {
+        Span::none()
     }
 
     fn stage(&mut self, round: RoundId) -> Staged<GroupLink<B>, RoundQueue> {

@@ -36,6 +36,11 @@ enum Later {
     Request(usize),
 }
 
+/// The number of messages that an end has sent before an epoch, another one for each.
+fn sent_before(role: Role, epoch: u64) -> u64 {
+    epoch * 10 + u64::from(role == Role::Server)
+}
+
 struct End {
     agreement: PeerAgreement,
     is_staged: bool,
@@ -74,34 +79,56 @@ impl End {
         }
     }
 
-    /// Does what is due, and returns what it says.
+    /// Does what is due, and returns what it says. After each event come its steps, as in the task.
     fn step(&mut self, now: Instant, dice: &mut Dice, fails: bool) -> Vec<Upgrade> {
+        let mut said = Vec::new();
         while let Some(at) = self.later.iter().position(|(due, _)| *due <= now) {
-            match self.later.swap_remove(at).1 {
-                Later::Message(upgrade) => self.agreement.on_message(now, upgrade),
-                Later::Built(is_good) if self.is_staged => {
-                    self.is_built = is_good;
-                    let failure = || Err(error(ErrorKind::Exhausted, "no licence left"));
-                    self.agreement.on_built(now, if is_good { Ok(()) } else { failure() });
-                }
-                Later::Built(_) => {}
-                Later::SendsEnded(true) => self.agreement.on_sends_ended(now, Ok(5)),
-                Later::SendsEnded(false) => {
-                    self.agreement.on_sends_ended(now, Err(error(ErrorKind::TimedOut, "stuck")));
-                }
-                Later::RestReceived => {
-                    self.has_rest = true;
-                    self.agreement.handover().rest_received();
-                }
-                Later::ReceiversLeft => self.agreement.on_receivers_left(now),
-                Later::Request(_) if self.agreement.has_request() => {}
-                Later::Request(alternative) => {
-                    self.requests += 1;
-                    self.agreement.on_request(now, Pick::alternative(alternative));
-                }
+            let event = self.later.swap_remove(at).1;
+            self.take(now, event);
+            self.perform(now, dice, fails, &mut said);
+        }
+        self.perform(now, dice, fails, &mut said);
+        said
+    }
+
+    fn take(&mut self, now: Instant, event: Later) {
+        match event {
+            Later::Message(upgrade) => self.agreement.on_message(now, upgrade),
+            Later::Built(is_good) if self.is_staged => {
+                self.is_built = is_good;
+                let failure = || Err(error(ErrorKind::Exhausted, "no licence left"));
+                self.agreement.on_built(now, if is_good { Ok(()) } else { failure() });
+            }
+            Later::Built(_) => {}
+            Later::SendsEnded(true) => {
+                let (role, epoch) = (self.agreement.terms.role, self.changes_to());
+                self.agreement.on_sends_ended(now, Ok(sent_before(role, epoch)));
+            }
+            Later::SendsEnded(false) => {
+                self.agreement.on_sends_ended(now, Err(error(ErrorKind::TimedOut, "stuck")));
+            }
+            Later::RestReceived => {
+                self.has_rest = true;
+                self.agreement.handover().rest_received();
+            }
+            Later::ReceiversLeft => self.agreement.on_receivers_left(now),
+            Later::Request(_) if self.agreement.has_request() => {}
+            Later::Request(alternative) => {
+                self.requests += 1;
+                self.agreement.on_request(now, Pick::alternative(alternative));
             }
         }
-        let mut said = Vec::new();
+    }
+
+    /// The epoch of the change that is decided.
+    fn changes_to(&self) -> u64 {
+        match self.agreement.phase {
+            Phase::Switching { epoch, .. } => epoch,
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    fn perform(&mut self, now: Instant, dice: &mut Dice, fails: bool, said: &mut Vec<Upgrade>) {
         loop {
             while let Some(upgrade) = self.agreement.poll_transmit(now) {
                 said.push(upgrade);
@@ -109,7 +136,7 @@ impl End {
             while self.agreement.poll_report().is_some() {
                 self.reports += 1;
             }
-            let Some(step) = self.agreement.handover().poll_step() else { return said };
+            let Some(step) = self.agreement.handover().poll_step() else { return };
             let due = now + Duration::from_millis(dice.roll(SLOW));
             match step {
                 Step::Stage(_) => {
@@ -136,7 +163,9 @@ impl End {
                     self.begun.push((epoch, self.agreement.agreed().unwrap().picks.clone()));
                 }
                 Step::AwaitRest => {
-                    assert_eq!(self.agreement.peer_sent(), Some(5));
+                    let peer =
+                        if self.agreement.terms.role == Role::Client { Role::Server } else { Role::Client };
+                    assert_eq!(self.agreement.peer_sent(), Some(sent_before(peer, self.changes_to())));
                     self.later.push((due, Later::RestReceived));
                 }
                 Step::LeaveOld => {
@@ -153,8 +182,9 @@ impl End {
     }
 }
 
-/// Lets both ends make requests at random for a while, then the network heals, and both come to rest with the same stack.
-fn run(seed: u64) {
+/// Lets both ends make requests at random for a while, then the network heals, and both come to rest with the same stack. In each
+/// millisecond before that somebody says again, with a chance of `replays` in a hundred, a message of an earlier attempt than the last.
+fn run(seed: u64, replays: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (start, loss) = (Instant::now(), dice.roll(5) * 10);
     let mut ends = [End::new(Role::Client), End::new(Role::Server)];
@@ -164,11 +194,21 @@ fn run(seed: u64) {
             end.later.push((due, Later::Request(dice.roll(2) as usize)));
         }
     }
+    let mut recorded: Vec<(usize, Upgrade)> = Vec::new();
     for milliseconds in 0..60_000 {
         let now = start + Duration::from_millis(milliseconds);
         let is_poor = milliseconds < 15_000;
+        if is_poor && dice.roll(100) < replays {
+            let last = ends.iter().map(|end| end.agreement.highest).max();
+            let earlier: Vec<_> = recorded.iter().filter(|(_, it)| Some(it.round) < last).collect();
+            if !earlier.is_empty() {
+                let (to, upgrade) = earlier[dice.roll(earlier.len() as u64) as usize].clone();
+                ends[to].later.push((now, Later::Message(upgrade)));
+            }
+        }
         for this in 0..2 {
             for upgrade in ends[this].step(now, &mut dice, is_poor) {
+                recorded.push((1 - this, upgrade.clone()));
                 let copies = match dice.roll(100) {
                     roll if is_poor && roll < loss => 0,
                     roll if is_poor && roll > 90 => 2,
@@ -197,7 +237,33 @@ fn run(seed: u64) {
 #[test]
 fn both_ends_change_together_or_not_at_all() {
     for seed in 0..60 {
-        run(seed);
+        run(seed, 0);
+    }
+}
+
+/// The numbers of attempts alone tell what is said again from what is said now: here is no proof that could.
+#[test]
+fn whatever_is_said_again_both_ends_change_together_or_not_at_all() {
+    for seed in 0..200 {
+        run(seed, 20);
+    }
+}
+
+/// It would end the attempt that is under way.
+#[test]
+fn a_refusal_of_an_earlier_attempt_is_said_in_vain() {
+    let now = Instant::now();
+    let mut end = End::new(Role::Client);
+    let decline = |round| Upgrade { id: 7, round, step: UpgradeStep::Decline { next: 0, text: "no".into() } };
+    for attempt in [1, 2, 3] {
+        end.agreement.on_request(now, Pick::alternative(1));
+        while end.agreement.poll_transmit(now).is_some() {}
+        for earlier in 1..attempt {
+            end.agreement.on_message(now, decline(earlier));
+            assert!(end.agreement.poll_report().is_none() && end.agreement.has_request());
+        }
+        end.agreement.on_message(now, decline(attempt));
+        assert_eq!(end.agreement.poll_report().unwrap().unwrap_err().kind(), ErrorKind::Refused);
     }
 }
 

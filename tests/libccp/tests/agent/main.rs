@@ -1,5 +1,7 @@
 //! One algorithm of portus drives a flow of `bertha-ccp` and one of a datapath built on libccp to the same windows.
 
+mod over_a_link;
+
 use bertha_ccp::{Ccp, Pace, algorithms};
 use bertha_chunnels::congestion::{Ack, Algorithm, Flow};
 use crossbeam::channel::{Receiver, Sender, unbounded};
@@ -13,7 +15,7 @@ use std::time::Duration;
 
 const PACKET: u32 = 1_352;
 
-/// What ten packets lead to: as initial windows are.
+/// The window of ten packets, as initial windows are.
 const INITIAL: u32 = 13_520;
 
 /// The acknowledgements: all alike, but for losses now and then. A round trip is a microsecond, so that each ends one.

@@ -8,7 +8,7 @@ use libccp::{
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard};
 
-/// What libccp sent since the last look.
+/// The messages of libccp since the last look.
 static SENT: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 /// The datapath of the next cases, and how many it has had.

@@ -1,4 +1,4 @@
-//! What is sent to another process owns its data.
+//! A value that is sent to another process owns its data.
 
 #[bertha::service]
 trait Greeter {

@@ -1,9 +1,9 @@
-//! What a server receives and sends.
+//! The frames that a server receives and sends.
 
 use crate::resp::Command;
 use crate::resp::wire::Replies;
 
-/// What goes over a connection, as the server sees it.
+/// A frame of a connection, as the server sees it.
 #[derive(Debug)]
 pub enum Frame {
     /// A client sends it.

@@ -17,7 +17,7 @@ const LONGEST_NUMBER: usize = 32;
 /// The longest command on one line.
 const LONGEST_INLINE: usize = 64 << 10;
 
-/// What the front of a stream is.
+/// The front of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::resp) enum Found {
     /// A whole command of so many bytes.

@@ -11,7 +11,8 @@ use wire::{Faults, Wire};
 const MS: Duration = Duration::from_millis(1);
 
 fn settings() -> Settings {
-    Settings { packet: 1200, messages: 64, bytes: 128 * 1024, idle: Duration::from_secs(30) }
+    let idle = Duration::from_secs(30);
+    Settings { packet: 1200, messages: 64, bytes: 128 * 1024, idle, ecn: false }
 }
 
 fn machine(seed: u64) -> Machine {

@@ -37,60 +37,77 @@ pub(super) struct Gathering<R> {
     /// The time at which the gathered acknowledgements are sent.
     due: Option<Instant>,
     batch: usize,
-    delay: Duration,
+}
+
+/// How long acknowledgements wait for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AckDelay {
+    /// For those of other bursts, too.
+    For(Duration),
+    /// For those of their burst, which go at once when all are there.
+    ForBurst(Duration),
 }
 
 #[derive(Debug)]
 struct Burst<R> {
     receipts: Vec<Option<R>>,
     held: usize,
+    ack_delay: AckDelay,
 }
 
 impl<R> Gathering<R> {
-    /// At most `batch` receipts go into a call; an acknowledgement waits for others for at most `delay`.
-    pub(super) fn new(batch: usize, delay: Duration) -> Self {
+    /// At most `batch` receipts go into a call.
+    pub(super) fn new(batch: usize) -> Self {
         let (acknowledge, give_back) = (Vec::new(), Vec::new());
         let batch = batch.max(1);
-        Self { bursts: HashMap::new(), last_burst: 0, acknowledge, give_back, due: None, batch, delay }
+        Self { bursts: HashMap::new(), last_burst: 0, acknowledge, give_back, due: None, batch }
     }
 
     /// The places of a burst's messages.
-    pub(super) fn receive(&mut self, receipts: Vec<R>) -> impl Iterator<Item = Place> + use<R> {
+    pub(super) fn receive(
+        &mut self,
+        receipts: Vec<R>,
+        ack_delay: AckDelay,
+    ) -> impl Iterator<Item = Place> + use<R> {
         self.last_burst += 1;
         let (burst, held) = (self.last_burst, receipts.len());
         if held > 0 {
             let receipts = receipts.into_iter().map(Some).collect();
-            self.bursts.insert(burst, Burst { receipts, held });
+            self.bursts.insert(burst, Burst { receipts, held, ack_delay });
         }
         (0..held).map(move |at| Place { burst, at })
     }
 
-    /// Nobody holds the message any more.
-    pub(super) fn release(&mut self, place: Place, fate: Fate, now: Instant) {
-        let Some(burst) = self.bursts.get_mut(&place.burst) else { return };
-        let Some(receipt) = burst.receipts.get_mut(place.at).and_then(Option::take) else { return };
+    /// Nobody holds the message any more. Returns whether [`next`](Self::next) or [`due`](Self::due) changes by it.
+    pub(super) fn release(&mut self, place: Place, fate: Fate, now: Instant) -> bool {
+        let Some(burst) = self.bursts.get_mut(&place.burst) else { return false };
+        let Some(receipt) = burst.receipts.get_mut(place.at).and_then(Option::take) else { return false };
         burst.held -= 1;
-        let was_last = burst.held == 0;
-        if was_last {
+        let (is_last, ack_delay) = (burst.held == 0, burst.ack_delay);
+        if is_last {
             self.bursts.remove(&place.burst);
         }
+        let due = self.due;
         match fate {
-            Fate::Acknowledge => {
-                self.acknowledge.push(receipt);
-                self.due.get_or_insert(now + self.delay);
-            }
+            Fate::Acknowledge => self.acknowledge.push(receipt),
             Fate::GiveBack => self.give_back.push(receipt),
         }
-        if was_last {
-            // No other of its burst will follow.
-            self.flush(now);
-        }
+        self.be_due(match ack_delay {
+            AckDelay::ForBurst(_) if is_last => now,
+            AckDelay::ForBurst(delay) | AckDelay::For(delay) => now + delay,
+        });
+        fate == Fate::GiveBack || self.due != due || self.acknowledge.len() == self.batch
     }
 
     /// Lets all gathered acknowledgements go at once.
     pub(super) fn flush(&mut self, now: Instant) {
+        self.be_due(now);
+    }
+
+    /// Lets all gathered acknowledgements go at this time, or earlier.
+    fn be_due(&mut self, at: Instant) {
         if !self.acknowledge.is_empty() {
-            self.due = Some(now);
+            self.due = Some(self.due.map_or(at, |due| due.min(at)));
         }
     }
 
@@ -140,19 +157,20 @@ mod tests {
     use Fate::{Acknowledge, GiveBack};
 
     const DELAY: Duration = Duration::from_millis(10);
+    const BURST: AckDelay = AckDelay::ForBurst(DELAY);
 
     fn acknowledge(receipts: impl IntoIterator<Item = u32>) -> Option<Call<u32>> {
         Some(Call { fate: Acknowledge, receipts: receipts.into_iter().collect() })
     }
 
     fn gathering(batch: usize) -> (Gathering<u32>, Instant) {
-        (Gathering::new(batch, DELAY), Instant::now())
+        (Gathering::new(batch), Instant::now())
     }
 
     #[test]
     fn a_burst_that_is_done_with_takes_one_call() {
         let (mut gathering, now) = gathering(10);
-        let places: Vec<_> = gathering.receive((0..7).collect()).collect();
+        let places: Vec<_> = gathering.receive((0..7).collect(), BURST).collect();
         for place in &places[..6] {
             gathering.release(*place, Acknowledge, now);
             assert_eq!((gathering.next(now), gathering.due()), (None, Some(now + DELAY)));
@@ -166,16 +184,33 @@ mod tests {
     fn a_message_alone_is_acknowledged_at_once() {
         let (mut gathering, now) = gathering(10);
         for receipt in 0..3 {
-            let place = gathering.receive(vec![receipt]).next().unwrap();
+            let place = gathering.receive(vec![receipt], BURST).next().unwrap();
             gathering.release(place, Acknowledge, now);
             assert_eq!(gathering.next(now), acknowledge([receipt]));
         }
     }
 
     #[test]
+    fn acknowledgements_wait_for_those_of_other_bursts() {
+        let (mut gathering, now) = gathering(4);
+        let mut release = |receipts: [u32; 1], at| {
+            let place = gathering.receive(receipts.into(), AckDelay::For(DELAY)).next().unwrap();
+            let changes = gathering.release(place, Acknowledge, at);
+            (changes, gathering.next(at), gathering.due())
+        };
+        assert_eq!(release([0], now), (true, None, Some(now + DELAY)));
+        // Nobody has to look for these.
+        assert_eq!(release([1], now + DELAY / 2), (false, None, Some(now + DELAY)));
+        assert_eq!(release([2], now + DELAY / 2), (false, None, Some(now + DELAY)));
+        assert_eq!(release([3], now + DELAY / 2), (true, acknowledge(0..4), None));
+        assert_eq!(release([4], now + DELAY), (true, None, Some(now + 2 * DELAY)));
+        assert_eq!(release([5], now + 2 * DELAY), (false, acknowledge([4, 5]), None));
+    }
+
+    #[test]
     fn while_one_is_held_the_others_wait_for_the_delay_or_a_full_batch() {
         let (mut gathering, now) = gathering(3);
-        let places: Vec<_> = gathering.receive((0..6).collect()).collect();
+        let places: Vec<_> = gathering.receive((0..6).collect(), BURST).collect();
         gathering.release(places[4], Acknowledge, now);
         gathering.release(places[1], Acknowledge, now + DELAY / 2);
         assert_eq!(gathering.next(now + DELAY / 2), None);
@@ -191,8 +226,10 @@ mod tests {
     #[test]
     fn a_call_carries_a_batch_at_most() {
         let (mut gathering, now) = gathering(2);
-        let places: Vec<_> = gathering.receive((0..5).collect()).collect();
-        places.into_iter().for_each(|place| gathering.release(place, Acknowledge, now));
+        let places: Vec<_> = gathering.receive((0..5).collect(), BURST).collect();
+        for place in places {
+            gathering.release(place, Acknowledge, now);
+        }
         let calls = [(); 4].map(|()| gathering.next(now));
         assert_eq!(calls, [acknowledge([0, 1]), acknowledge([2, 3]), acknowledge([4]), None]);
     }
@@ -200,7 +237,7 @@ mod tests {
     #[test]
     fn what_is_given_back_goes_first_and_at_once() {
         let (mut gathering, now) = gathering(10);
-        let places: Vec<_> = gathering.receive((0..3).collect()).collect();
+        let places: Vec<_> = gathering.receive((0..3).collect(), BURST).collect();
         gathering.release(places[0], Acknowledge, now);
         gathering.release(places[1], GiveBack, now);
         assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![1] }));
@@ -214,19 +251,21 @@ mod tests {
     #[test]
     fn the_end_gives_back_what_is_held_and_settles_each_message_once() {
         let (mut gathering, now) = gathering(10);
-        let places: Vec<_> = gathering.receive((0..3).collect()).collect();
+        let places: Vec<_> = gathering.receive((0..3).collect(), BURST).collect();
         gathering.release(places[1], Acknowledge, now);
         gathering.end(now);
         assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![0, 2] }));
         assert_eq!(gathering.next(now), acknowledge([1]));
-        places.into_iter().for_each(|place| gathering.release(place, Acknowledge, now));
+        for place in places {
+            gathering.release(place, Acknowledge, now);
+        }
         assert!(gathering.is_settled() && gathering.next(now + DELAY).is_none());
     }
 
     #[test]
     fn a_place_is_released_once() {
         let (mut gathering, now) = gathering(10);
-        let places: Vec<_> = gathering.receive(vec![7, 8]).collect();
+        let places: Vec<_> = gathering.receive(vec![7, 8], BURST).collect();
         gathering.release(places[0], Acknowledge, now);
         gathering.release(places[0], Acknowledge, now);
         gathering.release(places[1], Acknowledge, now);

@@ -1,6 +1,6 @@
 //! A message as it lies in its buffer.
 
-use super::gathering::{Fate, Place};
+use super::gathering::{AckDelay, Fate, Place};
 use super::ledger::Ledger;
 use crate::Incoming;
 use bertha_core::{Buf, Error, ErrorKind};
@@ -13,12 +13,13 @@ use std::sync::Arc;
 pub(crate) fn hold<R: Send + Sync + 'static>(
     ledger: &Arc<Ledger<R>>,
     burst: Vec<Incoming<R>>,
+    ack_delay: AckDelay,
     mut deliver: impl FnMut(Buf),
 ) -> Result<(), Error> {
     let (payloads, receipts): (Vec<_>, Vec<_>) =
         burst.into_iter().map(|message| (message.payload, message.receipt)).unzip();
     let mut outcome = Ok(());
-    for (place, payload) in ledger.receive(receipts).zip(payloads) {
+    for (place, payload) in ledger.receive(receipts, ack_delay).zip(payloads) {
         match Buf::from_owner(Held { payload, place, ledger: ledger.clone() }) {
             Ok(message) => deliver(message),
             Err(held) => {

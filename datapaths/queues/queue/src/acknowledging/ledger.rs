@@ -1,10 +1,10 @@
 //! The state that the buffers of received messages share with the task that acknowledges them.
 
-use super::gathering::{Call, Fate, Gathering, Place};
+use super::gathering::{AckDelay, Call, Fate, Gathering, Place};
 use bertha_core::Runtime;
 use bertha_runtime_tokio::TokioRuntime;
 use parking_lot::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Notify;
 
 /// The receipts of a connection's messages. The lock is held for moments, never across an await.
@@ -35,15 +35,19 @@ pub(super) enum Step<R> {
 }
 
 impl<R: Send + Sync + 'static> Ledger<R> {
-    pub(crate) fn new(batch: usize, delay: Duration) -> Self {
-        let gathering = Gathering::new(batch, delay);
+    pub(crate) fn new(batch: usize) -> Self {
+        let gathering = Gathering::new(batch);
         let state = State { gathering, is_calling: false, is_ending: false, has_ended: false };
         Self { state: Mutex::new(state), released: Notify::new(), settled: Notify::new() }
     }
 
     /// The places of a received burst's messages.
-    pub(super) fn receive(&self, receipts: Vec<R>) -> impl Iterator<Item = Place> + use<R> {
-        self.state.lock().gathering.receive(receipts)
+    pub(super) fn receive(
+        &self,
+        receipts: Vec<R>,
+        ack_delay: AckDelay,
+    ) -> impl Iterator<Item = Place> + use<R> {
+        self.state.lock().gathering.receive(receipts, ack_delay)
     }
 
     /// Acknowledgements that wait for others go now; returns once the service has taken them, or the task has ended.
@@ -114,7 +118,8 @@ impl<R: Send + Sync + 'static> Ledger<R> {
 
 impl<R> Ledger<R> {
     pub(super) fn release(&self, place: Place, fate: Fate) {
-        self.state.lock().gathering.release(place, fate, TokioRuntime.now());
-        self.released.notify_one();
+        if self.state.lock().gathering.release(place, fate, TokioRuntime.now()) {
+            self.released.notify_one();
+        }
     }
 }

@@ -5,6 +5,7 @@ mod held;
 mod ledger;
 mod task;
 
+pub(crate) use gathering::AckDelay;
 pub(crate) use held::hold;
 pub(crate) use ledger::Ledger;
 pub(crate) use task::run;

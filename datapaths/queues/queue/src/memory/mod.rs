@@ -66,6 +66,7 @@ impl MemoryQueue {
             retention: None,
             redelivery: Some(Duration::from_secs(30)),
             dead_letters: false,
+            one_by_one: false,
         };
         Self { shared: Arc::default(), abilities, dead_letters_after: None, waits: true }
     }
@@ -74,6 +75,7 @@ impl MemoryQueue {
     #[must_use]
     pub fn ordering(mut self, ordering: Ordering) -> Self {
         self.abilities.ordering = ordering;
+        self.abilities.one_by_one = ordering == Ordering::ByKey;
         self
     }
 

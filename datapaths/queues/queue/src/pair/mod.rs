@@ -65,6 +65,7 @@ where
             retention: shorter(one.retention, other.retention),
             redelivery: longer(one.redelivery, other.redelivery),
             dead_letters: one.dead_letters && other.dead_letters,
+            one_by_one: one.one_by_one || other.one_by_one,
         }
     }
 

@@ -174,7 +174,7 @@ where
     }
 }
 
-/// What a call has brought that nobody has looked at; the call is given up if it still waits.
+/// The outcome of a call that nobody has looked at; the call is given up if it still waits.
 fn take_outcome<R>(call: &mut Option<Call<R>>) -> Option<Vec<Incoming<R>>> {
     call.take()?.outcome.try_recv().ok()?.ok()
 }

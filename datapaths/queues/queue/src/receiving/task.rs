@@ -2,10 +2,10 @@
 
 use super::idling::Idling;
 use super::inbox::Inbox;
-use crate::acknowledging::{Ledger, hold};
+use crate::acknowledging::{AckDelay, Ledger, hold};
 use crate::backoff::Backoff;
 use crate::calls::Counters;
-use crate::{QueueSettings, Subscription};
+use crate::{Abilities, QueueSettings, Subscription};
 use bertha_core::{Error, Runtime};
 use bertha_runtime_tokio::TokioRuntime;
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ pub(crate) async fn run<S: Subscription>(
     ledger: Arc<Ledger<S::Receipt>>,
     counters: Arc<Counters>,
     settings: QueueSettings,
-    batch: usize,
+    abilities: Abilities,
 ) {
     let mut idling = Idling::new(settings.idle_pause);
     let mut backoff = Backoff::new(&settings);
@@ -29,7 +29,7 @@ pub(crate) async fn run<S: Subscription>(
             // The next request has the whole time for it.
             backoff = Backoff::new(&settings);
         }
-        let limit = inbox.wanted().await.max(settings.prefetch).min(batch).max(1);
+        let limit = inbox.wanted().await.max(settings.prefetch).min(abilities.receive_batch).max(1);
         counters.receives();
         let asked = TokioRuntime.now();
         let pause = match subscription.receive(limit, settings.long_poll).await {
@@ -43,7 +43,8 @@ pub(crate) async fn run<S: Subscription>(
                 idling.reset();
                 counters.has_received(burst.len(), burst.iter().map(|message| message.payload.len()).sum());
                 let mut messages = VecDeque::with_capacity(burst.len());
-                let outcome = hold(&ledger, burst, |message| messages.push_back(message));
+                let acknowledging = ack_delay(limit, &abilities, settings.ack_delay);
+                let outcome = hold(&ledger, burst, acknowledging, |message| messages.push_back(message));
                 inbox.put(messages, outcome);
                 Duration::ZERO
             }
@@ -52,6 +53,18 @@ pub(crate) async fn run<S: Subscription>(
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
+    }
+}
+
+/// How long the acknowledgements of a burst wait for others, if so many messages were asked for.
+fn ack_delay(limit: usize, abilities: &Abilities, delay: Duration) -> AckDelay {
+    if abilities.one_by_one {
+        AckDelay::ForBurst(delay / 10)
+    } else if limit == 1 {
+        // A receiver of single messages asks for the next one when it is done with this.
+        AckDelay::ForBurst(delay)
+    } else {
+        AckDelay::For(delay)
     }
 }
 

@@ -5,7 +5,7 @@ use bertha_chunnels::Nagle;
 use bertha_core::{Connection, Wrap, make_stack};
 use bertha_queue::{Calls, MemoryQueue, QueueSettings};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const COUNT: u8 = 100;
 
@@ -13,7 +13,7 @@ const COUNT: u8 = 100;
 async fn calls(pause: Duration) -> [Calls; 2] {
     let service = MemoryQueue::new();
     let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
-    let stack = make_stack!(Nagle::new());
+    let stack = make_stack!(Nagle::new().wait(Duration::from_millis(25)));
     let (publisher, receiver) = (stack.wrap(publisher).await.unwrap(), stack.wrap(receiver).await.unwrap());
     let send = async {
         for number in 0..COUNT {
@@ -43,6 +43,28 @@ async fn a_hundred_messages_take_fewer_calls_of_each_kind() {
             assert!(kind <= most, "{kind} calls of a kind with {pause} ms: {sent:?} {received:?}");
         }
     }
+}
+
+/// Without a time to wait, a message goes at once, and those that come while it is on its way go together.
+#[tokio::test(start_paused = true)]
+async fn a_message_waits_only_for_the_call_before_it() {
+    let service = MemoryQueue::new();
+    let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
+    let publisher = make_stack!(Nagle::new()).wrap(publisher).await.unwrap();
+    let start = Instant::now();
+    publisher.send(buf(0)).await.unwrap();
+    assert_eq!(receiver.recv().await.unwrap()[0], 0);
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    receiver.drain().await.unwrap();
+    // The next call is repeated after 25 milliseconds at least.
+    service.throttle(1);
+    for number in 1..6 {
+        publisher.send(buf(number)).await.unwrap();
+        sleep(Duration::from_millis(5)).await;
+    }
+    publisher.drain().await.unwrap();
+    let calls = publisher.inner().calls();
+    assert_eq!((calls.publish, calls.published), (4, 6));
 }
 
 /// A burst that the service does not take yet is still being sent, although none of it waits any more.

@@ -1,14 +1,19 @@
 //! Files in a tar archive of the `ustar` format.
 
 /// The files of an archive, each with its name and content.
-pub(crate) struct Archive<'a> {
+///
+/// # Panics
+/// Where it holds anything but files.
+#[derive(Debug)]
+pub struct Archive<'a> {
     rest: &'a [u8],
 }
 
 const BLOCK: usize = 512;
 
 impl<'a> Archive<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// The archive in these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 }
@@ -37,6 +42,7 @@ fn text(field: &[u8]) -> &str {
     std::str::from_utf8(&field[..end]).unwrap()
 }
 
+#[cfg(test)]
 #[test]
 fn an_archive_gives_its_files() {
     let file = |name: &str, content: &[u8]| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The state of a connection.
 #[derive(Debug, Default)]
-pub(super) struct DeliveryRate {
+pub(crate) struct DeliveryRate {
     delivered: u64,
     delivered_at: Duration,
     /// The time of the first packet of the current sending interval.
@@ -19,7 +19,7 @@ pub(super) struct DeliveryRate {
 
 /// The state of the connection when a packet was sent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     delivered: u64,
     delivered_at: Duration,
     first_sent_at: Duration,
@@ -34,15 +34,15 @@ struct Sample {
 
 /// The sample of one acknowledgement. Rates are in bytes per second, zero where there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Rates {
-    pub(super) outgoing: u64,
-    pub(super) incoming: u64,
-    pub(super) is_app_limited: bool,
+pub(crate) struct Rates {
+    pub(crate) outgoing: u64,
+    pub(crate) incoming: u64,
+    pub(crate) is_app_limited: bool,
 }
 
 impl DeliveryRate {
     /// Takes in a packet that is sent while `in_flight` bytes are in flight.
-    pub(super) fn on_sent(&mut self, now: Duration, in_flight: u64) -> Snapshot {
+    pub(crate) fn on_sent(&mut self, now: Duration, in_flight: u64) -> Snapshot {
         if in_flight == 0 {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -55,12 +55,12 @@ impl DeliveryRate {
     }
 
     /// Takes in that the sender has too little to send, while `in_flight` bytes are in flight.
-    pub(super) fn on_app_limited(&mut self, in_flight: u64) {
+    pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
     /// Takes in the acknowledgement of a packet of `bytes`.
-    pub(super) fn on_ack(&mut self, bytes: u64, sent_at: Duration, from: Snapshot, now: Duration) {
+    pub(crate) fn on_ack(&mut self, bytes: u64, sent_at: Duration, from: Snapshot, now: Duration) {
         self.delivered += bytes;
         self.delivered_at = now;
         if self.newest.is_none_or(|newest| from.delivered >= newest.from.delivered) {
@@ -71,7 +71,7 @@ impl DeliveryRate {
 
     /// The sample of the packets acknowledged since the last call. There is none over less than `min_rtt`, in which no path
     /// delivers a packet.
-    pub(super) fn take(&mut self, min_rtt: Duration) -> Rates {
+    pub(crate) fn take(&mut self, min_rtt: Duration) -> Rates {
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }

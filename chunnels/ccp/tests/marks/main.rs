@@ -1,0 +1,23 @@
+//! Marks for congestion, from a link to an algorithm of an agent.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod emulated;
+mod kernel;
+mod router;
+
+use bertha_ccp::{Ccp, Pace, algorithms};
+use portus::ipc::BackendBuilder;
+use portus::{CCPHandle, RunBuilder};
+
+/// DCTCP, by an agent that answers at once.
+fn dctcp() -> (Ccp, CCPHandle) {
+    let (ccp, end) = Ccp::in_process(Pace::Lockstep);
+    let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithms::Dctcp);
+    (ccp, agent.spawn_thread().run().unwrap())
+}
+
+fn stop(agent: CCPHandle) {
+    agent.kill();
+    // It ends with an error that says that it was told to.
+    agent.wait().unwrap_or_default();
+}

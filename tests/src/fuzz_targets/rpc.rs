@@ -1,0 +1,225 @@
+//! Arbitrary messages of a peer, read by both ends of `Rpc`.
+
+use super::feed::{Feed, Ground, Still};
+use super::layers::split;
+use bertha_chunnels::Rpc;
+use bertha_chunnels::rpc::{Bincode, Client, Failure, Message, Method, Multiplexer};
+use bertha_chunnels::rpc::{Reply, Request, Service, decode, encode, serve};
+use bertha_core::{BoxFuture, Buf, Runtime, Wrap};
+use futures_util::FutureExt;
+use std::collections::HashMap;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
+use std::time::Instant;
+
+/// Answered at once.
+pub const NEXT: Method = Method::new("next");
+/// Answered with a stream of as many responses as the request says.
+pub const COUNT: Method = Method::new("count");
+/// Never answered.
+const WAIT: Method = Method::new("wait");
+
+/// That of clients which name no other.
+const CODEC: Bincode = Bincode;
+
+/// The parts that a client takes without a word.
+const WINDOW: u32 = 64;
+
+/// The messages in these bytes, each behind its length of one byte, as they arrive at a server and at a client. What is a message is
+/// written as it was read. The server sends one end for each call at most, and no part of a stream that was not granted. The
+/// client has one outcome for each call, and no slot stays taken.
+pub fn messages(bytes: &[u8]) {
+    let messages = split(bytes);
+    messages.iter().for_each(|message| check_format(message));
+    check_server(split(bytes));
+    check_client(messages);
+}
+
+/// The kinds of messages: their first bytes.
+mod kind {
+    pub(super) const CALL: u8 = 1;
+    pub(super) const RESPONSE: u8 = 2;
+    pub(super) const PART: u8 = 3;
+    pub(super) const END: u8 = 4;
+    pub(super) const CREDIT: u8 = 5;
+    pub(super) const FAILURE: u8 = 7;
+    pub(super) const TRACED_CALL: u8 = 8;
+}
+
+fn check_format(bytes: &[u8]) {
+    let Some(message) = Message::decode(Buf::copy_of(bytes, 0).unwrap()) else { return };
+    assert!(bytes.ends_with(message.body()));
+    let written = message.encode(&Ground(Still)).unwrap();
+    let mut expected = bytes.to_vec();
+    // Kinds of failures that are not known are read as one that is.
+    if bytes[0] == kind::FAILURE && bytes[8] > 6 {
+        expected[8] = 0;
+    }
+    assert_eq!(*written, *expected);
+}
+
+/// The name of a call: slot and generation.
+fn call(message: &[u8]) -> Option<[u8; 7]> {
+    message.get(1..8)?.try_into().ok()
+}
+
+fn number(message: &[u8]) -> Option<u32> {
+    message.get(8..)?.first_chunk().copied().map(u32::from_le_bytes)
+}
+
+/// What a client has asked of a server in one call, or in several of one name.
+#[derive(Default)]
+struct Asked {
+    calls: usize,
+    credits: usize,
+    granted: u32,
+    /// What the server has sent for it.
+    parts: usize,
+    ends: usize,
+}
+
+fn check_server(messages: Vec<Buf>) {
+    let mut asked: HashMap<[u8; 7], Asked> = HashMap::new();
+    for message in &messages {
+        if Message::decode(Buf::copy_of(message, 0).unwrap()).is_none() {
+            continue;
+        }
+        let asked = asked.entry(call(message).unwrap()).or_default();
+        match message[0] {
+            kind::CALL | kind::TRACED_CALL => asked.calls += 1,
+            kind::CREDIT => {
+                asked.credits += 1;
+                asked.granted = asked.granted.max(number(message).unwrap());
+            }
+            _ => {}
+        }
+    }
+    let feed = Feed::on(Stage::new(), messages);
+    let sent = feed.sent();
+    let connection = Rpc::new().wrap(feed).now_or_never().unwrap().unwrap();
+    let served = serve(connection, Numbers).concurrency(8).into_future().now_or_never();
+    // The service is dropped at the end of the connection, with the calls that it has not answered.
+    served.unwrap().unwrap();
+    for message in sent.lock().unwrap().iter() {
+        let Some(asked) = asked.get_mut(&call(message).unwrap()) else { panic!("nobody has called") };
+        match message[0] {
+            kind::RESPONSE | kind::END | kind::FAILURE => asked.ends += 1,
+            kind::PART => {
+                asked.parts += 1;
+                assert!(number(message).unwrap() < asked.granted.max(WINDOW));
+            }
+            other => panic!("a server sends no message of the kind {other}"),
+        }
+        assert!(asked.ends <= asked.calls, "a call was answered twice");
+        // However much is granted at once.
+        assert!(asked.parts <= WINDOW as usize * (asked.calls + asked.credits));
+    }
+}
+
+fn check_client(messages: Vec<Buf>) {
+    let (stage, count) = (Stage::new(), messages.len() as u64);
+    let connection = Rpc::new().wrap(Feed::on(stage.clone(), messages)).now_or_never().unwrap().unwrap();
+    let client = Client::over(Multiplexer::with_limit(connection, 4));
+    let mut calls: Vec<_> = (0..2).map(|_| Box::pin(client.call::<u64, u64>(NEXT, &7).response())).collect();
+    let mut opening = Box::pin(client.call::<u64, u64>(COUNT, &7).responses());
+    // Its slot is used again, in another generation.
+    let given_up = pin!(client.call::<u64, u64>(NEXT, &7).response()).now_or_never();
+    assert!(given_up.is_none(), "an answer before anything was received");
+    assert!(calls.iter_mut().all(|call| call.as_mut().now_or_never().is_none()));
+    let mut responses = opening.as_mut().now_or_never().map(Result::unwrap);
+    assert!(responses.is_some(), "a stream is open once its call is queued");
+    stage.run();
+    // The connection has ended, so all calls have.
+    for call in calls {
+        assert!(call.now_or_never().is_some(), "a call has no outcome");
+    }
+    let mut taken = 0;
+    if let Some(responses) = &mut responses {
+        while let Some(response) = pin!(responses.next()).now_or_never().unwrap() {
+            taken += 1;
+            if response.is_err() {
+                break;
+            }
+        }
+    }
+    assert!(taken <= count + 1, "{taken} responses in {count} messages");
+    drop((opening, responses));
+    assert_eq!(client.caller().in_flight(), 0);
+    stage.clear();
+}
+
+/// Answers with numbers.
+struct Numbers;
+
+impl Service for Numbers {
+    type Response = u64;
+
+    async fn call(&self, request: Request) -> Result<Reply<'_, u64>, Failure> {
+        let number: u64 = decode(&CODEC, request.body())?;
+        if request.is(NEXT) {
+            return Ok(Reply::One(number.wrapping_add(1)));
+        }
+        if request.is(COUNT) {
+            return Ok(Reply::each(futures_util::stream::iter(0..number), |number| number));
+        }
+        if request.is(WAIT) {
+            pending::<()>().await;
+        }
+        Err(request.unknown())
+    }
+
+    fn encode(&self, response: &u64, into: &mut [u8]) -> Result<Option<usize>, Failure> {
+        encode(&CODEC, response, into)
+    }
+}
+
+/// A runtime whose tasks run when they are told to, and whose time stands still.
+#[derive(Clone)]
+struct Stage {
+    start: Instant,
+    tasks: Arc<Mutex<Vec<BoxFuture<'static, ()>>>>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self { start: Instant::now(), tasks: Arc::default() }
+    }
+
+    /// Runs all tasks as far as they go. What would wake them is on this stage, so a few rounds are enough.
+    fn run(&self) {
+        for _ in 0..8 {
+            let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
+            let mut cx = Context::from_waker(Waker::noop());
+            tasks.retain_mut(|task| task.as_mut().poll(&mut cx).is_pending());
+            self.tasks.lock().unwrap().append(&mut tasks);
+        }
+    }
+
+    /// Drops the tasks, which hold the connection that holds this.
+    fn clear(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
+        drop(tasks);
+    }
+}
+
+impl Runtime for Stage {
+    type Task = ();
+
+    fn now(&self) -> Instant {
+        self.start
+    }
+
+    fn sleep_until(&self, _: Instant) -> impl Future<Output = ()> + Send + 'static {
+        pending()
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().unwrap().push(Box::pin(task));
+    }
+
+    fn random(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,66 @@
+//! The spans of a process, and their way to another one: a line of text each.
+
+use opentelemetry::trace::{SpanId, TraceId, TracerProvider};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use tracing_subscriber::layer::SubscriberExt;
+
+/// A span that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Collected {
+    pub(crate) name: String,
+    pub(crate) trace: TraceId,
+    pub(crate) id: SpanId,
+    pub(crate) parent: SpanId,
+}
+
+impl From<&SpanData> for Collected {
+    fn from(span: &SpanData) -> Self {
+        Self {
+            name: span.name.to_string(),
+            trace: span.span_context.trace_id(),
+            id: span.span_context.span_id(),
+            parent: span.parent_span_id,
+        }
+    }
+}
+
+impl Collected {
+    pub(crate) fn line(&self) -> String {
+        let Self { name, trace, id, parent } = self;
+        format!("span {trace} {id} {parent} {name}")
+    }
+
+    /// The span that a line is.
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ["span", trace, id, parent, name] = words[..] else { return None };
+        Some(Self {
+            name: name.to_owned(),
+            trace: TraceId::from_hex(trace).unwrap(),
+            id: SpanId::from_hex(id).unwrap(),
+            parent: SpanId::from_hex(parent).unwrap(),
+        })
+    }
+}
+
+/// Collects the spans of this thread, for as long as it lives.
+pub(crate) struct Collector {
+    exporter: InMemorySpanExporter,
+    _provider: SdkTracerProvider,
+    _in_use: tracing::subscriber::DefaultGuard,
+}
+
+impl Collector {
+    pub(crate) fn start() -> Self {
+        let exporter = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        let in_use = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
+        Self { exporter, _provider: provider, _in_use: in_use }
+    }
+
+    /// Those that have ended so far.
+    pub(crate) fn spans(&self) -> Vec<Collected> {
+        self.exporter.get_finished_spans().unwrap().iter().map(Collected::from).collect()
+    }
+}

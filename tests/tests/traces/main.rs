@@ -1,0 +1,105 @@
+//! One trace through two processes: a client that connects, calls and changes its stack, and the server that answers.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod collected;
+
+use bertha_chunnels::rpc::{Client, Method, handler, serve};
+use bertha_chunnels::{Checksum, Nothing, Rpc};
+use bertha_core::{Addr, make_stack, select};
+use bertha_datapath_kernel::Tcp;
+use bertha_negotiation::{Negotiate, Pick};
+use collected::{Collected, Collector};
+use opentelemetry::trace::SpanId;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use tracing::Instrument;
+
+const DOUBLE: Method = Method::new("double");
+
+/// The same at both ends, whose second alternative it is changed to.
+macro_rules! stack {
+    () => {
+        make_stack!(Rpc::new(), select!(Nothing, Checksum::new())).upgradable()
+    };
+}
+
+/// The server's process: says where it listens, answers one client, and prints its spans.
+#[tokio::test]
+#[ignore = "a process of the other test"]
+async fn server() {
+    let collector = Collector::start();
+    let any: Addr = "127.0.0.1:0".parse().unwrap();
+    let mut clients = stack!().listen(Tcp::new(), any).await.unwrap();
+    println!("listening {}", clients.local_addr());
+    let client = clients.next().await.unwrap().unwrap();
+    let answer = async |number: u64| tracing::info_span!("work").in_scope(|| Ok(2 * number));
+    // The client has closed, or is gone.
+    let _ = serve(client, handler(DOUBLE, answer)).await;
+    drop(clients);
+    for span in collector.spans() {
+        println!("{}", span.line());
+    }
+}
+
+#[tokio::test]
+async fn a_trace_goes_from_a_client_to_a_server_in_another_process() {
+    let mut server = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "server", "--ignored", "--nocapture", "--test-threads", "1"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
+    // The runner of the tests says something as well.
+    let listening = lines.by_ref().find_map(|line| Some(line.split_once("listening ")?.1.to_owned()));
+    let to: Addr = listening.unwrap().parse().unwrap();
+
+    let collector = Collector::start();
+    let asking = async {
+        let client = Client::new(stack!().connect(Tcp::new(), to).await.unwrap());
+        let connection = client.caller().connection();
+        for number in [20_u64, 21] {
+            let doubled: u64 = client.call(DOUBLE, &number).response().await.unwrap();
+            assert_eq!(doubled, 2 * number);
+            if number == 20 {
+                connection.upgrade(Pick::alternative(1)).await.unwrap();
+            }
+        }
+        client.caller().close().await.unwrap();
+    };
+    asking.instrument(tracing::info_span!("request")).await;
+    let (here, there): (Vec<_>, Vec<_>) =
+        (collector.spans(), lines.filter_map(|line| Collected::of_line(&line)).collect());
+    assert!(server.wait().unwrap().success());
+
+    let one = |spans: &[Collected], name: &str| -> Collected {
+        let found: Vec<_> = spans.iter().filter(|span| span.name == name).collect();
+        assert_eq!(found.len(), 1, "{name} in {spans:#?}");
+        found[0].clone()
+    };
+    let request = one(&here, "request");
+    assert_eq!(request.parent, SpanId::INVALID);
+    let upgrade = one(&here, "negotiation.upgrade");
+    for (span, parent) in [
+        (&one(&here, "negotiation.connect"), &request),
+        (&upgrade, &request),
+        (&one(&here, "negotiation.change"), &upgrade),
+    ] {
+        assert_eq!((span.trace, span.parent), (request.trace, parent.id), "{span:?}");
+    }
+    // Each call at the client, with its counterpart at the server, and the work that the handler did for it.
+    let calls: Vec<_> = here.iter().filter(|span| span.name == "rpc.call").collect();
+    assert_eq!(calls.len(), 2, "{here:#?}");
+    for call in calls {
+        assert_eq!((call.trace, call.parent), (request.trace, request.id), "{call:?}");
+        let below = |parent: SpanId| there.iter().find(|span| span.parent == parent).unwrap();
+        let handle = below(call.id);
+        assert_eq!((&*handle.name, handle.trace), ("rpc.handle", request.trace));
+        let work = below(handle.id);
+        assert_eq!((&*work.name, work.trace), ("work", request.trace));
+    }
+    // Negotiation carries no trace, so what the server does for it stands by itself.
+    for name in ["negotiation.accept", "negotiation.change"] {
+        let span = one(&there, name);
+        assert!(span.parent == SpanId::INVALID && span.trace != request.trace, "{span:?}");
+    }
+}
