@@ -126,7 +126,9 @@ fn echoes(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error
 /// by for each message, alike for both.
 fn count(in_flight: &str, module: &str, report: &mut Report) -> Result<(), Error> {
     let name = |what: &str| {
-        format!("{what}, instructions of an echo within one runtime of Caladan, {in_flight} in flight ({module})")
+        format!(
+            "{what}, instructions of an echo within one runtime of Caladan, {in_flight} in flight ({module})"
+        )
     };
     let settings = settings_of_c()?;
     let by_hand = Counter::of_program(echo_by_hand()?, arguments_of_c(settings.path(), in_flight));

@@ -56,7 +56,12 @@ pub(crate) fn write(place: &Path, sections: &[Section]) -> Result<(), Error> {
 }
 
 // Writing to a `String` can't fail, so the results of `write!` are dropped.
-fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String], long: &[(Long, String)]) -> String {
+fn render(
+    sections: &[Section],
+    reports: &[Option<Report>],
+    machine: &[String],
+    long: &[(Long, String)],
+) -> String {
     let mut page = String::from(
         "# Results\n\n\
          Written by `scripts/bench`; do not edit. A row is judged by its median against its budget (`NO` where it is missed).\n\
@@ -136,7 +141,8 @@ mod tests {
         let long = [(LONG[0], "<!-- by a script -->\n| upgrade |".into()), (LONG[1], String::new())];
         let page = render(&[section("p"), section("q")], &[Some(report), None], &[], &long);
         assert!(page.contains("## Missed budgets: 1 of 2"), "{page}");
-        let [seeds, caladan] = ["\n## Seeds\n", "\n## Caladan\n"].map(|title| page.split(title).nth(1).unwrap());
+        let [seeds, caladan] =
+            ["\n## Seeds\n", "\n## Caladan\n"].map(|title| page.split(title).nth(1).unwrap());
         assert!(seeds.contains("\n\n| upgrade |\n") && caladan.ends_with("\n\nNot run.\n"), "{page}");
         let rows = page.split("## `p`").nth(1).unwrap();
         let position = |name| rows.find(name).unwrap();

@@ -44,8 +44,9 @@ async fn empty_messages(a: &TcpConnection, b: &TcpConnection) {
             assert!(received.unwrap().is_empty());
         }
     };
-    let late = CaladanRuntime.sleep_until(CaladanRuntime.now() + conformance::TIMEOUT);
-    let outcome = select(pin!(all), pin!(late)).await;
+    let (all, late) =
+        (pin!(all), pin!(CaladanRuntime.sleep_until(CaladanRuntime.now() + conformance::TIMEOUT)));
+    let outcome = select(all, late).await;
     assert!(matches!(outcome, Either::Left(_)), "empty messages did not arrive");
 }
 
