@@ -123,7 +123,16 @@ int bertha_tcp_dial(uint32_t peer_ip, uint16_t peer_port, tcpconn_t **out)
 	return error == -EINPROGRESS ? 0 : error;
 }
 
-int bertha_tcp_status(tcpconn_t *c) { return tcp_get_status(c); }
+/*
+ * Caladan says that a connection is established, or has failed, before it makes it so, and tells its status without the lock under which it
+ * does both. Who is woken and asks in between would find no change, and nothing would wake them again. This takes the lock once before.
+ */
+int bertha_tcp_status(tcpconn_t *c)
+{
+	tcp_get_input_bytes(c);
+	return tcp_get_status(c);
+}
+
 ssize_t bertha_tcp_read(tcpconn_t *c, void *buf, size_t len) { return tcp_read2(c, buf, len, false, true); }
 ssize_t bertha_tcp_write(tcpconn_t *c, const struct iovec *parts, int count) { return tcp_writev2(c, parts, count, true); }
 int bertha_tcp_shutdown(tcpconn_t *c) { return tcp_shutdown(c, SHUT_WR); }

@@ -3,7 +3,7 @@
 use crate::assume_send::assume_send;
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
-use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Runtime};
+use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener, Runtime};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp, TcpConnection};
 use bertha_tests::conformance::{self, Bufs, Site};
 use futures_util::future::{Either, join, select};
@@ -28,6 +28,7 @@ async fn streams() {
     conformance::the_peer_hears_of_a_close(&a, &b, &Bufs).await;
     let (a, b) = site.connected().await;
     empty_messages(&a, &b).await;
+    connects(&site).await;
     // The kernel's ports are closed.
     let error = tcp.connect("10.77.0.1:1".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
@@ -44,17 +45,34 @@ async fn empty_messages(a: &TcpConnection, b: &TcpConnection) {
             assert!(received.unwrap().is_empty());
         }
     };
-    let (all, late) =
-        (pin!(all), pin!(CaladanRuntime.sleep_until(CaladanRuntime.now() + conformance::TIMEOUT)));
-    let outcome = select(all, late).await;
-    assert!(matches!(outcome, Either::Left(_)), "empty messages did not arrive");
+    in_time("empty messages", all).await;
+}
+
+/// Many connections in turn. Each becomes established on whichever kernel thread has the peer's answer, while the one that waits may be polled
+/// on the other.
+async fn connects(site: &Site<'_, Tcp, Tcp>) {
+    let listener = site.listen().await;
+    for _ in 0..300 {
+        let both = async {
+            let (_client, accepted) = join(site.connect(&listener), listener.accept()).await;
+            accepted.unwrap();
+        };
+        in_time("a connection", both).await;
+    }
+}
+
+async fn in_time(what: &str, done: impl Future<Output = ()>) {
+    let late = CaladanRuntime.sleep_until(CaladanRuntime.now() + conformance::TIMEOUT);
+    let (done, late) = (pin!(done), pin!(late));
+    let outcome = select(done, late).await;
+    assert!(matches!(outcome, Either::Left(_)), "{what}: not done in {:?}", conformance::TIMEOUT);
 }
 
 /// A port that is in use, and addresses that are not this process's.
 async fn addresses() {
     let caladan = Caladan::new();
     let listener = caladan.listen(on()).await.unwrap();
-    let again = bertha_core::Listener::local_addr(&listener);
+    let again = listener.local_addr();
     assert_eq!(caladan.listen(again.clone()).await.unwrap_err().kind(), ErrorKind::AddrInUse);
     drop(listener);
     drop(caladan.listen(again).await.unwrap());
