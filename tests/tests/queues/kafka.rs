@@ -3,8 +3,8 @@
 
 mod server;
 
-use bertha_core::{Error, ErrorKind};
-use bertha_queue::Ordering;
+use bertha_core::{Buf, Connection, Error, ErrorKind};
+use bertha_queue::{Ordering, Topic};
 use bertha_queue_kafka::Kafka;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
 use std::path::Path;
@@ -71,11 +71,30 @@ fn login<'a>(user: &'a str, password: &'a str, more: &[(&'a str, &'a str)]) -> V
     settings.into_iter().chain(more.iter().copied()).collect()
 }
 
+/// A question and its answer, on a new topic.
+async fn talk(kafka: Kafka) {
+    let topic = Topic::new(kafka, format!("login-{:016x}", rand::random::<u64>()));
+    topic.create().await.unwrap();
+    let (asks, answers) = (topic.endpoint("asks").await.unwrap(), topic.endpoint("answers").await.unwrap());
+    for (from, to, text) in [(&asks, &answers, &b"a question"[..]), (&answers, &asks, b"an answer")] {
+        from.send(Buf::copy_of(text, 0).unwrap()).await.unwrap();
+        // An end gets its own messages, too.
+        while &*to.recv().await.unwrap() != text {}
+    }
+    asks.close().await.unwrap();
+    answers.close().await.unwrap();
+    topic.delete().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_right_login_messages_go_both_ways() {
+    let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
+    talk(Kafka::with_config(&address, login("bertha", "bertha", &[])).await.unwrap()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_wrong_login_is_named() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
-    // The right one is let in.
-    Kafka::with_config(&address, login("bertha", "bertha", &[])).await.unwrap();
     let cases = [
         (login("bertha", "wrong", &[]), ErrorKind::Unauthenticated, "sasl.password"),
         (login("nobody", "bertha", &[]), ErrorKind::Unauthenticated, "sasl.username"),
@@ -116,7 +135,7 @@ async fn over_tls_each_wrong_proof_is_named() {
         settings.extend(authority.map(|file| ("ssl.ca.location", file)));
         Kafka::with_config(&address, settings).await
     };
-    connect("bertha", Some(&right)).await.unwrap();
+    talk(connect("bertha", Some(&right)).await.unwrap()).await;
     let cases = [
         ("another authority", "bertha", Some(&*other), "ssl.ca.location"),
         // Which know nothing of it.

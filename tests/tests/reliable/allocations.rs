@@ -42,7 +42,7 @@ fn a_packet_costs_none() {
         let packets = here.statistics().packets_sent - before.1;
         let allocations = of_thread() - before.0;
         assert!(packets > 5_000, "{packets} packets");
-        // The window grows all the time, and with it, at last, a queue: that is not per packet.
-        assert!(allocations <= 2, "{allocations} allocations for {packets} packets");
+        // Queues double as the window grows, or as a busy machine holds answers up: a few times, where one for each burst would be a thousand.
+        assert!(allocations <= 20, "{allocations} allocations for {packets} packets");
     });
 }

@@ -115,3 +115,33 @@ pub(crate) fn unreachable(text: &str) -> Error {
 pub(crate) fn invalid(what: impl Into<Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::Invalid, what).at("Kafka")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdkafka::types::RDKafkaConfRes;
+
+    fn of_setting(key: &str, value: &str, reason: &str) -> KafkaError {
+        let [key, value, reason] = [key, value, reason].map(str::to_owned);
+        KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_INVALID, reason, key, value)
+    }
+
+    /// By the client library's words where it was built without OpenSSL.
+    #[test]
+    fn what_needs_the_feature_for_tls_names_it() {
+        let tls = of_setting("security.protocol", "SASL_SSL", "OpenSSL not available at build time");
+        let scram = "No provider for SASL mechanism SCRAM-SHA-256: recompile librdkafka with libsasl2 or openssl support.";
+        for error in [tls, KafkaError::ClientCreation(scram.to_owned())] {
+            let error = failure(error);
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(error.to_string().contains("need the feature `ssl`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_settings_do_not_name_it() {
+        let error = failure(of_setting("acks", "some", "Invalid value"));
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(!error.to_string().contains("feature"), "{error}");
+    }
+}

@@ -132,6 +132,37 @@ impl Kafka {
         .await
     }
 
+    /// The settings of a member of the group: the application's own, and for what these leave open, ours.
+    fn receiving(&self, group: &str) -> ClientConfig {
+        let session = self.session_timeout.as_millis();
+        let (session, heartbeat) = (session.to_string(), (session / 3).max(1).to_string());
+        let defaults = [
+            ("group.id", group),
+            ("enable.auto.commit", "false"),
+            ("auto.offset.reset", "earliest"),
+            ("allow.auto.create.topics", "false"),
+            // Receivers that stay keep their partitions, and the messages that they work on.
+            ("partition.assignment.strategy", "cooperative-sticky"),
+            ("session.timeout.ms", &session),
+            ("heartbeat.interval.ms", &heartbeat),
+            // A step back waits for the question that is at the broker.
+            ("fetch.wait.max.ms", "100"),
+            ("fetch.error.backoff.ms", "100"),
+            // The bound of what the client reads ahead.
+            ("queued.max.messages.kbytes", "16384"),
+            // When that is full, the client looks again after this time. A fast receiver has taken all of it long before a second is over.
+            ("fetch.queue.backoff.ms", "10"),
+        ];
+        // A copy of the value: listed by `config_map`, settings have a placeholder for each password.
+        let mut config = self.config.clone();
+        for (name, value) in defaults {
+            if config.get(name).is_none() {
+                config.set(name, value);
+            }
+        }
+        config
+    }
+
     /// The number of a topic's partitions; nothing if there is no such topic, or not all of its partitions can be used yet.
     async fn partitions_of(&self, topic: &str) -> Result<Option<i32>, Error> {
         let (producer, topic) = (self.producer.clone(), topic.to_owned());
@@ -235,27 +266,7 @@ impl Service for Kafka {
 
     async fn subscription(&self, topic: &str, name: &str) -> Result<KafkaSubscription, Error> {
         let partitions = self.check(topic).await?;
-        let session = self.session_timeout.as_millis();
-        let mut config = ClientConfig::new();
-        config
-            .set("group.id", format!("{name}.{topic}"))
-            .set("enable.auto.commit", "false")
-            .set("auto.offset.reset", "earliest")
-            .set("allow.auto.create.topics", "false")
-            // Receivers that stay keep their partitions, and the messages that they work on.
-            .set("partition.assignment.strategy", "cooperative-sticky")
-            .set("session.timeout.ms", session.to_string())
-            .set("heartbeat.interval.ms", (session / 3).max(1).to_string())
-            // A step back waits for the question that is at the broker.
-            .set("fetch.wait.max.ms", "100")
-            .set("fetch.error.backoff.ms", "100")
-            // The bound of what the client reads ahead.
-            .set("queued.max.messages.kbytes", "16384")
-            // When that is full, the client looks again after this time. A fast receiver has taken all of it long before a second is over.
-            .set("fetch.queue.backoff.ms", "10");
-        for (name, value) in self.config.config_map() {
-            config.set(name, value);
-        }
+        let config = self.receiving(&format!("{name}.{topic}"));
         let topic = topic.to_owned();
         blocking(move || {
             let consumer: StreamConsumer<Member> =
