@@ -96,19 +96,28 @@ impl ConfirmationWait {
             };
         }
         let Some((kind, tag)) = wire::header(&message) else { return Step::Drop };
-        let Some(at) = self.candidates.iter().position(|(it, _)| Tag::of(it.id) == tag) else {
+        // An observer may have made an offer with the id of another, so several candidates may have the tag.
+        if !self.candidates.iter().any(|(it, _)| Tag::of(it.id) == tag) {
             return Step::Unknown(message);
-        };
+        }
         self.credit.receive(message.len());
         match kind {
-            Kind::Confirm if self.candidates[at].0.is_confirmed_by(&message) => {
-                let Some((confirmed, overtaken)) = self.candidates.remove(at) else { return Step::Drop };
+            Kind::Confirm => {
+                let is_confirmed = |it: &Accepted| Tag::of(it.id) == tag && it.is_confirmed_by(&message);
+                let at = self.candidates.iter().position(|(it, _)| is_confirmed(it));
+                let Some((confirmed, overtaken)) = at.and_then(|at| self.candidates.remove(at)) else {
+                    return Step::Drop;
+                };
                 Step::Confirmed(Box::new(confirmed), overtaken.into_messages())
             }
             Kind::Data | Kind::KeepAlive | Kind::Close => {
                 // It takes itself for connected, so its confirmation was lost.
                 self.next = self.next.min(self.last + self.shortest_pause);
-                let is_kept = kind == Kind::Data && self.candidates[at].1.keep(&message, self.most_early);
+                let mut is_kept = false;
+                let of_tag = self.candidates.iter_mut().filter(|(it, _)| Tag::of(it.id) == tag);
+                for (_, overtaken) in of_tag.filter(|_| kind == Kind::Data) {
+                    is_kept |= overtaken.keep(&message, self.most_early);
+                }
                 if is_kept { Step::Kept } else { Step::Drop }
             }
             _ => Step::Drop,

@@ -66,6 +66,8 @@ struct Candidate {
     credit: Credit,
     /// The data that came before the confirmation, which is late or lost.
     overtaken: Overtaken,
+    /// How often it had its turn among candidates with the same tag.
+    replies: u64,
     /// Whether its confirmation has come, and proves that it is the client: no other takes its place. It confirms again when it has
     /// the answer, and then gets the base.
     has_confirmed: bool,
@@ -99,7 +101,7 @@ impl CandidateSlot {
             slot.remove(place);
         }
         let overtaken = Overtaken::default();
-        slot.push_back(Candidate { accepted, credit, overtaken, has_confirmed: false });
+        slot.push_back(Candidate { accepted, credit, overtaken, replies: 0, has_confirmed: false });
         reply
     }
 
@@ -136,7 +138,7 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
     }
 
     fn is_candidate(&self, tag: Tag) -> bool {
-        self.candidates().is_some_and(|slot| slot.iter().any(|it| Tag::of(it.accepted.id) == tag))
+        self.candidates().is_some_and(|slot| slot.iter().any(|it| it.has(tag)))
     }
 
     /// The candidates, if there were any.
@@ -170,11 +172,15 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
     /// candidate gets its answer once more, if it may get so much. If it is not, gives the message back.
     pub(super) fn take(&self, (kind, tag): (Kind, Tag), message: Buf, most: usize) -> Result<Taken, Buf> {
         let Some(mut slot) = self.candidates() else { return Err(message) };
-        let Some(candidate) = slot.iter_mut().find(|it| Tag::of(it.accepted.id) == tag) else {
-            return Err(message);
-        };
+        // An observer may have made an offer with the id of another, so several candidates may have the tag. Their answers take turns.
+        let mut is_kept = false;
+        for candidate in slot.iter_mut().filter(|it| kind == Kind::Data && it.has(tag)) {
+            is_kept |= candidate.overtaken.keep(&message, most);
+        }
+        let in_turn = slot.iter_mut().filter(|it| it.has(tag)).min_by_key(|it| it.replies);
+        let Some(candidate) = in_turn else { return Err(message) };
         candidate.credit.receive(message.len());
-        let is_kept = kind == Kind::Data && candidate.overtaken.keep(&message, most);
+        candidate.replies += 1;
         Ok(Taken { is_kept, reply: candidate.reply() })
     }
 
@@ -202,9 +208,13 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
 }
 
 impl Candidate {
+    fn has(&self, tag: Tag) -> bool {
+        Tag::of(self.accepted.id) == tag
+    }
+
     /// Only the client can make its confirmation, with credentials; so one for another tag costs no computation.
     fn is_confirmed_by(&self, confirm: &[u8]) -> bool {
-        let is_its_own = header(confirm).is_some_and(|(_, tag)| Tag::of(self.accepted.id) == tag);
+        let is_its_own = header(confirm).is_some_and(|(_, tag)| self.has(tag));
         is_its_own && self.accepted.is_confirmed_by(confirm)
     }
 

@@ -1,6 +1,7 @@
 //! Replays everything that the fuzzers of `fuzz/` found worth keeping, and the seeds that they start from.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod altered;
 mod seeds;
 
 use bertha_tests::fuzz_targets::{Archive, TARGETS};

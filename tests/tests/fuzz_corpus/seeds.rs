@@ -3,7 +3,7 @@
 use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
 };
-use bertha_chunnels::rpc::Method;
+use bertha_chunnels::rpc::{self, Bincode, Method};
 use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
@@ -15,6 +15,9 @@ use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
+
+/// That of the calls.
+const CODEC: Bincode = Bincode;
 
 /// An input, and its name within the corpus.
 type Seed = (String, Vec<u8>);
@@ -224,6 +227,23 @@ fn some_of_the_compressed_messages_are_messages() {
     assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
 }
 
+/// Or else no call has an answer, and no stream any credit.
+#[test]
+fn requests_of_calls_are_numbers() {
+    let (_, bytes) = &calls()[0];
+    let first = bertha_core::Buf::copy_of(&bytes[1..][..bytes[0].into()], 0).unwrap();
+    let request = rpc::Message::decode(first).unwrap();
+    assert_eq!(rpc::decode::<u64, _>(&CODEC, request.body()).unwrap(), 41);
+}
+
+/// A number in the format of these calls.
+fn encoded(number: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 16];
+    let len = rpc::encode(&CODEC, &number, &mut bytes).unwrap().unwrap();
+    bytes.truncate(len);
+    bytes
+}
+
 /// Messages, each behind its length of one byte.
 fn framed(messages: &[&[u8]]) -> Vec<u8> {
     messages.iter().flat_map(|it| [&[it.len() as u8], *it].concat()).collect()
@@ -239,23 +259,27 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
     let call = |slot, method: Method, milliseconds: u8, body: &[u8]| {
         numbered(1, slot, method.id(), &[&[milliseconds, 0, 0, 0], body].concat())
     };
-    let (next, count) = (call(0, NEXT, 0, &[41]), call(1, COUNT, 0, &[200]));
-    // The number 1,000,000 as bincode has it.
-    let long = call(2, COUNT, 0, &[252, 0x40, 0x42, 0x0f, 0]);
-    let traced = [&[8], &next[1..16], &[3; 25], &[41]].concat();
+    // As the service reads a request, and the client a response.
+    let bytes = encoded;
+    let (next, count) = (call(0, NEXT, 0, &bytes(41)), call(1, COUNT, 0, &bytes(200)));
+    let long = call(2, COUNT, 0, &bytes(1_000_000));
+    let traced = [&[8], &next[1..16], &[3; 25], &bytes(41)[..]].concat();
     let credit = |slot, parts| numbered(5, slot, parts, &[]);
     let response = |slot, generation, body: &[u8]| [&name(2, slot, generation)[..], body].concat();
-    let part = |index, body: u8| numbered(3, 2, index, &[body]);
+    let part = |index, number: u64| numbered(3, 2, index, &bytes(number));
     let end = |parts| numbered(4, 2, parts, &[]);
     let failure = |kind, text: &[u8]| [&name(7, 1, 0)[..], &[kind], text].concat();
     vec![
-        ("calls", framed(&[&next, &count, &credit(1, 128), &call(3, NEXT, 1, &[7]), &name(6, 1, 0)])),
+        ("calls", framed(&[&next, &count, &credit(1, 128), &call(3, NEXT, 1, &bytes(7)), &name(6, 1, 0)])),
         ("traced", framed(&[&traced, &traced[..20]])),
         ("twice", framed(&[&count, &count, &next, &next])),
         ("much-credit", framed(&[&long, &credit(2, u32::MAX), &credit(2, 0), &credit(9, 128)])),
         ("cancelled-before", framed(&[&name(6, 0, 0), &next, &name(6, 9, 9)])),
-        ("wrong-requests", framed(&[&call(0, NEXT, 0, &[]), &call(1, Method::new("none"), 0, &[1])])),
-        ("answers", framed(&[&response(0, 1, &[42]), &response(1, 0, &[43]), &response(0, 0, &[44])])),
+        ("wrong-requests", framed(&[&call(0, NEXT, 0, &[]), &call(1, Method::new("none"), 0, &bytes(1))])),
+        (
+            "answers",
+            framed(&[&response(0, 1, &bytes(42)), &response(1, 0, &bytes(43)), &response(0, 0, &bytes(44))]),
+        ),
         ("stream", framed(&[&part(1, 1), &part(0, 0), &end(2)])),
         ("wrong-stream", framed(&[&part(64, 1), &part(0, 0), &part(0, 0), &end(1), &end(u32::MAX)])),
         ("failures", framed(&[&failure(1, b"busy"), &failure(250, b""), &failure(0, &[0xff])])),

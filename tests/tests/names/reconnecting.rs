@@ -2,7 +2,9 @@
 
 use bertha_chunnels::{Ordered, Reliable, Serialize};
 use bertha_core::backoff::Backoff;
-use bertha_core::{Addr, Connection, ErrorKind, Runtime, make_stack};
+use bertha_core::{
+    Addr, Base, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Runtime, make_stack,
+};
 use bertha_datapath_sim::{Link, Network, Sim, SimRuntime, pair_of};
 use bertha_negotiation::{Negotiate, Received, Reconnecting, Runs};
 use futures_util::future::{Either, select};
@@ -173,6 +175,83 @@ fn check_histories(site: Site, in_bursts: bool) {
         doubtful_arrived > 100 && doubtful_lost > 100,
         "{doubtful_arrived} arrived, {doubtful_lost} did not"
     );
+}
+
+/// Takes ten milliseconds for each message.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(one_sided)]
+struct Slowly;
+
+struct Slow<C>(C);
+
+impl<C: Carries<u64, Self>> Chunnel<C> for Slowly {
+    type Connection = Slow<C>;
+
+    async fn connect_wrap(&self, inner: C, _: ConnectContext<'_, C>) -> Result<Slow<C>, Error> {
+        Ok(Slow(inner))
+    }
+}
+
+impl<C: Connection<Data = u64>> Connection for Slow<C> {
+    type Data = u64;
+    type Base = C::Base;
+
+    fn base(&self) -> &C::Base {
+        self.0.base()
+    }
+
+    async fn send(&self, message: u64) -> Result<(), Error> {
+        self.0.send(message).await?;
+        let runtime = self.base().runtime();
+        runtime.sleep_until(runtime.now() + Duration::from_millis(10)).await;
+        Ok(())
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        self.0.recv()
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.drain()
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.close()
+    }
+}
+
+/// The connection is lost in the middle of a burst, as another call finds out: what it has not taken goes over the next one.
+#[test]
+fn a_burst_goes_on_over_the_next_connection() {
+    simulate(1, async |network: Network| {
+        let (client, server) = (network.host(CLIENT).streams(), network.host(SERVER).streams());
+        let plain = make_stack!(Serialize::<u64>::new());
+        let mut incoming = plain.listen(server, server_addr()).await.unwrap();
+        let stack = make_stack!(Slowly, Serialize::<u64>::new());
+        let connecting = stack.connect(client, server_addr()).reconnecting(Backoff::default());
+        let (connection, first) = futures_util::join!(connecting, incoming.next());
+        let (connection, first) = (connection.unwrap(), first.unwrap().unwrap());
+        let hearing = async {
+            match connection.recv().await.unwrap() {
+                Received::Interrupted(loss) => loss,
+                Received::Message(message) => panic!("nobody has sent {message}"),
+            }
+        };
+        let serving = async {
+            let mut arrived = vec![first.recv().await.unwrap()];
+            drop(first);
+            let second = incoming.next().await.unwrap().unwrap();
+            while arrived.last() != Some(&9) {
+                arrived.push(second.recv().await.unwrap());
+            }
+            (arrived, second)
+        };
+        let (numbers, loss, (arrived, _second)) =
+            futures_util::join!(connection.send_batch(0..10), hearing, serving);
+        assert_eq!(numbers.unwrap(), 0..10);
+        assert!(loss.in_doubt.start == 0 && loss.in_doubt.end < 9, "{:?}", loss.in_doubt);
+        assert_eq!(arrived, [0].into_iter().chain(loss.in_doubt.end..10).collect::<Vec<_>>());
+    });
 }
 
 /// A `recv` in a loop that gives it little time at once makes progress nevertheless.

@@ -3,6 +3,7 @@
 
 use crate::early_scene::{known, over};
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
+use crate::splices::repair;
 use bertha_chunnels::Serialize;
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Runtime, make_stack, select,
@@ -170,6 +171,40 @@ async fn leave_behind(network: &Network, at_client: &Settings) {
     drop(connection);
     network.restart(CLIENT);
     network.heal_all();
+}
+
+/// Makes an offer of its own in front of each, with the same id, and keeps this many confirmations from arriving.
+fn offer_first(network: &Network, mut lost: usize) {
+    let attacker = network.clone();
+    network.tap(move |datagram| {
+        if is_offer(datagram) {
+            let mut own = datagram.clone();
+            // In the share of the client's key, which a client without credentials proves by nothing. A checksum stands behind it.
+            let at = own.payload.len() - 12;
+            own.payload[at] ^= 1;
+            repair(&mut own.payload);
+            attacker.inject(&own).unwrap();
+        }
+        let is_lost = lost > 0 && matches!(wire::header(&datagram.payload), Some((Kind::Confirm, _)));
+        lost -= usize::from(is_lost);
+        if is_lost { Verdict::Drop } else { Verdict::Pass }
+    });
+}
+
+#[test]
+fn an_offer_with_a_clients_id_in_front_of_its_own_keeps_no_client_out() {
+    simulate(0, async |network: Network| {
+        let [at_client, at_server] = signed();
+        let listening = make_stack!(A).listen(server(&network), server_addr()).settings(at_server);
+        echo(&network, listening.await.unwrap(), |_| {});
+        offer_first(&network, 0);
+        // Without a repetition.
+        echoes(&network, &at_client, Duration::from_millis(40)).await;
+        leave_behind(&network, &at_client).await;
+        // The first goes to the connection that the client has left behind, and the second is lost.
+        offer_first(&network, 2);
+        echoes(&network, &at_client, Duration::from_secs(2)).await;
+    });
 }
 
 #[test]

@@ -68,8 +68,8 @@ fn cancelled(seed: u64) -> String {
     format!("cancelled {seed} {}", "x".repeat(9000))
 }
 
-/// One client; whether it got through.
-async fn talk(network: &Network, seed: u64, percent: u64) -> (bool, Vec<String>, History) {
+/// One client over a link that is as bad from the moment on at which it knows the server; whether it got through.
+async fn talk(network: &Network, seed: u64, link: Link, percent: u64) -> (bool, Vec<String>, History) {
     let stack = make_stack!(Serialize::<String>::new(), select!(A, B));
     let both = [settings(seed), settings(seed)];
     let (cache, history) = match seed % 2 {
@@ -79,6 +79,7 @@ async fn talk(network: &Network, seed: u64, percent: u64) -> (bool, Vec<String>,
             (cache, serve(network, make_stack!(Serialize::<String>::new(), B), settings(seed)).await)
         }
     };
+    network.set_link(link);
     torment(network, seed, percent);
     let connection = connect(network, &cache, settings(seed)).await.unwrap();
     let messages: Vec<String> = (0..10).map(|number| format!("{seed}-{number}")).collect();
@@ -111,7 +112,7 @@ fn nothing_is_lost_or_received_twice_or_out_of_order() {
     with_seeds(3000, |seed| {
         played += 1;
         simulate(seed, async |network: Network| {
-            let (is_good, messages, history) = talk(&network, seed, 15).await;
+            let (is_good, messages, history) = talk(&network, seed, Link::default(), 15).await;
             let mut all = history.lock().unwrap().concat();
             let cancelled = cancelled(seed);
             assert!(all.iter().filter(|it| **it == cancelled).count() <= 1, "seed {seed}: {all:?}");
@@ -133,8 +134,8 @@ fn nothing_is_lost_or_received_twice_or_out_of_order() {
 fn over_a_network_that_loses_data_nothing_comes_twice() {
     with_seeds(1000, |seed| {
         simulate(seed, async |network: Network| {
-            network.set_link(Link { loss: 0.2, ..Link::default() });
-            let (_, messages, history) = talk(&network, seed, 10).await;
+            let lossy = Link { loss: 0.2, ..Link::default() };
+            let (_, messages, history) = talk(&network, seed, lossy, 10).await;
             let all = history.lock().unwrap().concat();
             for message in &messages {
                 let count = all.iter().filter(|it| *it == message).count();
