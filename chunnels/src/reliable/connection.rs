@@ -36,7 +36,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         settings: Settings,
         algorithm: &dyn Algorithm,
         check: Check,
-        [damaged, repeated]: [DropCounter; 2],
+        [damaged, repeated, after_end]: [DropCounter; 3],
     ) -> Self {
         let base = inner.base();
         let below = base.reserved();
@@ -50,6 +50,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         };
         let mut machine = Machine::new(settings, control, check, max, base.runtime().random());
         (machine.damaged, machine.repeated) = (damaged, repeated);
+        machine.count_after_end(after_end);
         let shared = Arc::new(Shared::new(inner, machine, below, marks_before));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();

@@ -180,6 +180,11 @@ impl Machine {
         }
     }
 
+    /// Counts there what arrives for an application that receives no more.
+    pub(super) fn count_after_end(&mut self, counter: DropCounter) {
+        self.incoming.after_end = counter;
+    }
+
     /// Whether a message of `len` bytes fits into the buffer now.
     ///
     /// # Errors
