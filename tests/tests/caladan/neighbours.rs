@@ -28,17 +28,24 @@ fn message(base: &impl Base, bytes: &[u8]) -> Buf {
     message
 }
 
-/// Asks an echo, again after each second of silence: ARP may take a moment.
+/// Asks an echo, again after each second of silence: ARP may take a moment, and datagrams may be lost. Then more than one answer comes, which
+/// may be late: no two questions are of the same length.
 async fn ask(connection: &impl Connection<Data = Buf>, bytes: &[u8]) {
     let runtime = connection.base().runtime();
     for _ in 0..10 {
         connection.send(message(connection.base(), bytes)).await.unwrap();
+        let answer = async {
+            loop {
+                let answer = connection.recv().await.unwrap();
+                if answer.len() == bytes.len() {
+                    break answer;
+                }
+            }
+        };
         let silence = runtime.sleep_until(runtime.now() + Duration::from_secs(1));
-        let (recv, silence) = (Box::pin(connection.recv()), Box::pin(silence));
-        if let futures_util::future::Either::Left((answer, _)) =
-            futures_util::future::select(recv, silence).await
-        {
-            return assert!(*answer.unwrap() == *bytes);
+        let either = futures_util::future::select(Box::pin(answer), Box::pin(silence)).await;
+        if let futures_util::future::Either::Left((answer, _)) = either {
+            return assert!(*answer == *bytes);
         }
     }
     panic!("no answer");
@@ -62,15 +69,21 @@ async fn ordinary_sockets() {
     let to = listener.local_addr().ip("test").unwrap();
     let client = thread::spawn(move || {
         let socket = UdpSocket::bind(KERNEL).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        socket.send_to(b"hello", to).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
         let mut room = [0; 10];
-        let (len, from) = socket.recv_from(&mut room).unwrap();
+        let mut ask = || {
+            socket.send_to(b"hello", to).unwrap();
+            socket.recv_from(&mut room).ok()
+        };
+        let (len, from) = (0..10).find_map(|_| ask()).expect("an answer");
         assert_eq!((&room[..len], from), (&b"hello"[..], to));
     });
-    let served = listener.accept().await.unwrap();
-    let hello = served.recv().await.unwrap();
-    served.send(hello).await.unwrap();
+    let _serving = CaladanRuntime.spawn(async move {
+        let served = listener.accept().await.unwrap();
+        while let Ok(hello) = served.recv().await {
+            served.send(hello).await.unwrap();
+        }
+    });
     while !client.is_finished() {
         CaladanRuntime.sleep_until(CaladanRuntime.now() + Duration::from_millis(5)).await;
     }
@@ -105,7 +118,10 @@ async fn bertha_on_tokio() {
         connection.send(number).await.unwrap();
         assert_eq!(connection.recv().await.unwrap(), number + 1);
     }
-    connection.close().await.unwrap();
+    // The server leaves once it knows of the end, and its confirmation may be lost.
+    if let Err(error) = connection.close().await {
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    }
 }
 
 /// Streams with messages larger than any window.
@@ -195,7 +211,8 @@ fn echo() {
         let mut incoming = stack.listen(Caladan::new(), CHILD.parse::<Addr>().unwrap()).await.unwrap();
         println!("ready");
         loop {
-            let served = incoming.next().await.unwrap().unwrap();
+            // Messages that the peer still had for the process before this one make no client.
+            let Ok(served) = incoming.next().await.unwrap() else { continue };
             bertha_datapath_caladan::spawn(async move {
                 while let Ok(number) = served.recv().await {
                     if served.send(number + 1).await.is_err() {
@@ -209,7 +226,8 @@ fn echo() {
 
 /// Talks to the other process, which dies in the middle of it and comes back.
 async fn killed_and_back() {
-    let stack = || make_stack!(Serialize::<u64>::new(), Reliable::new().idle_timeout(Duration::from_secs(3)));
+    let stack =
+        || make_stack!(Serialize::<u64>::new(), Reliable::new().idle_timeout(Duration::from_secs(10)));
     let mut settings = Settings::default();
     settings.handshake_timeout = Duration::from_secs(10);
     let mut echo = Some(Echo::start());
