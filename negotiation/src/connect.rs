@@ -177,7 +177,11 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { stack, datapath, to, cache, settings } = self;
-        Box::pin(async move { connect_early(stack, datapath, to, &cache, settings).await })
+        Box::pin(async move {
+            let span = span::connecting(&to);
+            let connecting = connect_early(stack, datapath, to, &cache, settings, span.clone());
+            connecting.instrument(span.clone()).await.inspect_err(|error| span::ended(&span, Err(error)))
+        })
     }
 }
 

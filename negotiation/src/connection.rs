@@ -48,12 +48,7 @@ impl<C> Negotiated<C> {
     /// them](bertha_core::ConnectContext::counts_drops), those of earlier stacks of the connection included. Messages for which the
     /// socket or the port had no room are in the counters of the datapath.
     pub fn drops(&self) -> Drops {
-        let (dropped, forged) = (self.dropped(), self.forged());
-        let mut drops = Drops::default();
-        drops.add("Link", "forged", forged);
-        drops.add("Link", "damaged, late or of no connection", dropped.saturating_sub(forged));
-        drops += &self.session.drops().drops();
-        drops
+        self.session.drops_of_link(self.dropped())
     }
 
     /// The number of [dropped](Self::dropped) messages that claimed to be of this connection without the proof that they needed: they were forged,

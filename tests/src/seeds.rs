@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-/// The seeds of a test that plays `usual` of them in CI: `BERTHA_SEEDS` many from `BERTHA_FIRST_SEED` on, where those are set.
-/// `scripts/night` sets them.
+/// The seeds of a test that plays `usual` of them in CI: `BERTHA_SEEDS` many from `BERTHA_FIRST_SEED` on, where those are set, and at
+/// most `BERTHA_SEEDS_TIMES` as many as usual, which are few where a seed is expensive. `scripts/night` sets them.
 pub fn seeds(usual: u64) -> Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let first: u64 = number("BERTHA_FIRST_SEED").unwrap_or(0);
-    first..first.saturating_add(number("BERTHA_SEEDS").unwrap_or(usual))
+    let most = number("BERTHA_SEEDS_TIMES").map_or(u64::MAX, |times: u64| times.saturating_mul(usual));
+    first..first.saturating_add(number("BERTHA_SEEDS").unwrap_or(usual).min(most))
 }
 
 /// Plays a test with each of its [`seeds`], and names the seed of a run that panics.

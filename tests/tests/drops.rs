@@ -205,3 +205,28 @@ fn faults_and_messages_that_stay_incomplete_are_in_the_report() {
         assert!(count(&server.drops(), "Fragment", "incomplete") > Some(0), "{}", server.drops());
     });
 }
+
+/// What has arrived and was not received, and what arrives while this end closes.
+#[test]
+fn messages_that_an_end_no_longer_receives_are_in_the_report() {
+    let mut sim = Sim::new(4);
+    let network = sim.network().clone();
+    sim.run(async {
+        let (client, server) = connected(&network, Reliable::new()).await;
+        let send = async |from: u64| {
+            for number in from..from + MESSAGES {
+                server.send(Bufs.make(&server, number)).await.unwrap();
+            }
+        };
+        send(0).await;
+        network.runtime().sleep(Duration::from_millis(500)).await;
+        let last = async {
+            send(MESSAGES).await;
+            while server.recv().await.is_ok() {}
+        };
+        let (closed, ()) = futures_util::join!(client.close(), last);
+        closed.unwrap();
+        let dropped = count(&client.drops(), "Reliable", "after the end");
+        assert_eq!(dropped, Some(2 * MESSAGES), "{}", client.drops());
+    });
+}

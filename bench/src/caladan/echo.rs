@@ -102,12 +102,13 @@ async fn keep_in_flight(
     count: u64,
 ) -> Result<(), bertha_core::Error> {
     let (mut sent, mut received) = (0, 0);
-    let mut answers = Vec::with_capacity(BURST);
+    let (mut requests, mut answers) = (Vec::with_capacity(BURST), Vec::with_capacity(BURST));
     while received < count {
         let room = (received + in_flight).min(count) - sent;
         for _ in 0..room {
-            connection.send(message(connection.base())?).await?;
+            requests.push(message(connection.base())?);
         }
+        connection.send_batch(requests.drain(..)).await?;
         sent += room;
         received += connection.recv_batch(&mut answers, BURST).await? as u64;
         answers.clear();

@@ -10,19 +10,28 @@ mod settings;
 pub(crate) use echo::{Options as EchoOptions, run as echo};
 pub(crate) use settings::{ADDRESS, config, failed};
 
-use crate::harness::{Effort, alternate, median};
+use crate::harness::{Counter, Effort, alternate, median};
 use crate::report::{Budget, Report, Row};
 use crate::{Error, ErrorKind};
 use bertha_datapath_caladan::AVAILABLE;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tempfile::NamedTempFile;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
 
 /// Bertha against C on Caladan's own functions.
 const ECHO: Budget = Budget::AtLeast(0.9);
+const INSTRUCTIONS: Budget = Budget::AtMost(1.10);
+
+/// The messages between two counts of instructions.
+const COUNTED: u64 = 20_000;
+
+/// The messages of a sample for each one that is asked for: a tenth of them go before.
+const WITH_WARM_UP: f64 = 1.1;
 
 /// The rows of one of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -94,6 +103,7 @@ pub(crate) fn print(rows: Rows, effort: Effort) -> Result<(), Error> {
 fn echoes(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error> {
     let messages = effort.pick("1000000", "300000");
     for in_flight in ["64", "1"] {
+        count(in_flight, module, report)?;
         let load = ["--in-flight", in_flight, "--messages", messages];
         let name = |what: &str| {
             format!("{what}, echo within one runtime of Caladan, {in_flight} in flight ({module})")
@@ -112,27 +122,57 @@ fn echoes(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error
     Ok(())
 }
 
-/// The program in C, of `scripts/caladan.d/echo.c`.
-fn by_hand(in_flight: &str, messages: &str) -> Result<f64, Error> {
-    let failed = |error: std::io::Error| {
-        Error::while_doing(ErrorKind::Core, "writing the settings of a runtime")(error)
+/// Counts the instructions of the two programs. Under valgrind, which runs one thread at a time and slowly, Caladan's timers find more time gone
+/// by for each message, alike for both.
+fn count(in_flight: &str, module: &str, report: &mut Report) -> Result<(), Error> {
+    let name = |what: &str| {
+        format!(
+            "{what}, instructions of an echo within one runtime of Caladan, {in_flight} in flight ({module})"
+        )
     };
-    let path = std::env::temp_dir().join(format!("bertha-bench-caladan-{}", std::process::id()));
-    let mut file = std::fs::File::create(&path).map_err(failed)?;
-    write!(
-        file,
-        "host_addr 10.77.0.2\nhost_netmask 255.255.255.0\nhost_gateway 0.0.0.0\nhost_mtu 1500\nruntime_kthreads 1\n\
-         runtime_guaranteed_kthreads 0\nruntime_spinning_kthreads 0\nruntime_priority lc\nlog_level 1\n"
-    )
-    .map_err(failed)?;
+    let settings = settings_of_c()?;
+    let by_hand = Counter::of_program(echo_by_hand()?, arguments_of_c(settings.path(), in_flight));
+    let ours = ["caladan-echo", "--in-flight", in_flight, "--stack", "negotiated", "--messages"];
+    let ours = Counter::of_program(this_program()?, ours.map(OsString::from));
+    let each = |counter: &Counter| counter.instructions(COUNTED).map(|count| count / WITH_WARM_UP);
+    let by_hand = report.count(&name("C"), each(&by_hand))?;
+    let ours = report.count(&name("Bertha"), each(&ours))?;
+    if let (Some(by_hand), Some(ours)) = (by_hand, ours) {
+        report.bounded(name("Bertha to C"), ours / by_hand, "x", INSTRUCTIONS);
+    }
+    Ok(())
+}
+
+/// The rate of the program in C, of `scripts/caladan.d/echo.c`.
+fn by_hand(in_flight: &str, messages: &str) -> Result<f64, Error> {
+    let settings = settings_of_c()?;
+    number(Command::new(echo_by_hand()?).args(arguments_of_c(settings.path(), in_flight)).arg(messages))
+}
+
+fn arguments_of_c(settings: &Path, in_flight: &str) -> [OsString; 3] {
+    [settings.into(), echo::BYTES.to_string().into(), in_flight.into()]
+}
+
+fn echo_by_hand() -> Result<PathBuf, Error> {
     let folder = std::env::var_os("CALADAN_DIR").ok_or_else(|| {
         Error::new(ErrorKind::Core, "CALADAN_DIR is not set; start it by scripts/caladan run")
     })?;
-    let mut command = Command::new(std::path::Path::new(&folder).join("echo-by-hand"));
-    command.arg(&path).args([&echo::BYTES.to_string(), in_flight, messages]);
-    let figure = number(&mut command);
-    let _ = std::fs::remove_file(&path);
-    figure
+    Ok(Path::new(&folder).join("echo-by-hand"))
+}
+
+/// The settings of the program in C: those of [`config`].
+fn settings_of_c() -> Result<NamedTempFile, Error> {
+    let write = || {
+        let mut file = NamedTempFile::new()?;
+        file.write_all(
+            b"host_addr 10.77.0.2\nhost_netmask 255.255.255.0\nhost_gateway 0.0.0.0\nhost_mtu 1500\nruntime_kthreads 1\n\
+              runtime_guaranteed_kthreads 0\nruntime_spinning_kthreads 0\nruntime_priority lc\nlog_level 1\n",
+        )?;
+        Ok(file)
+    };
+    write().map_err(|error: std::io::Error| {
+        Error::while_doing(ErrorKind::Core, "writing the settings of a runtime")(error)
+    })
 }
 
 fn sample(name: &str, arguments: &[&str]) -> Result<f64, Error> {
@@ -156,6 +196,6 @@ fn output(command: &mut Command) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn this_program() -> Result<impl AsRef<OsStr>, Error> {
+fn this_program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(Error::while_doing(ErrorKind::Core, "finding this program"))
 }

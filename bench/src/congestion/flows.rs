@@ -4,9 +4,9 @@ use super::control::Control;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::reliable::{Reliable, ReliableConnection};
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
-use bertha_datapath_sim::{Emulator, Limits, Link, Network, Path, Schedule, Sim, SimConnection};
-use std::sync::Arc;
+use bertha_datapath_sim::{Emulator, Limits, Link, Network, Path, Schedule, Sim, SimConnection, SimDatapath};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const SERVER: [u8; 4] = [10, 1, 0, 0];
@@ -22,6 +22,8 @@ pub(super) const MESSAGE: usize = 1_337;
 pub(super) struct Flow {
     /// The time at which it begins to send.
     pub(super) start: Duration,
+    /// The time for which it sends; without one, to the end.
+    pub(super) lasts: Option<Duration>,
     /// The time that its round trips take longer than those of the path.
     pub(super) detour: Duration,
 }
@@ -31,6 +33,8 @@ pub(super) struct Flow {
 pub(super) struct Course {
     pub(super) path: Path,
     pub(super) flows: Vec<Flow>,
+    /// Whether all begin at one host, instead of one each.
+    pub(super) shares_host: bool,
     /// The time for which they are observed, and that between two samples.
     pub(super) time: Duration,
     pub(super) period: Duration,
@@ -59,7 +63,8 @@ pub(super) struct History {
 impl Course {
     /// One flow.
     pub(super) fn alone(path: Path, seconds: u64, period: Duration, seed: u64) -> Self {
-        Self { path, flows: vec![Flow::default()], time: Duration::from_secs(seconds), period, seed }
+        let time = Duration::from_secs(seconds);
+        Self { path, flows: vec![Flow::default()], shares_host: false, time, period, seed }
     }
 
     /// Runs it, each flow controlled by `control`.
@@ -78,27 +83,34 @@ impl Course {
 
     async fn observe(&self, network: Network, stack: Reliable) -> Result<History, bertha_core::Error> {
         let runtime = network.runtime();
-        let ends = connect(&network, &stack.packet(PACKET), self.flows.len()).await?;
-        let counters: Vec<_> = ends.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
-        let clients: Vec<_> = ends.iter().map(|ends| Arc::clone(&ends.client)).collect();
+        let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await?;
+        let states: Vec<Arc<State>> = self.flows.iter().map(|_| Arc::default()).collect();
         let mut tasks = Vec::new();
-        for ((ends, flow), counter) in ends.into_iter().zip(&self.flows).zip(&counters) {
-            let start = runtime.sleep(flow.start);
+        for (number, (flow, state)) in self.flows.iter().copied().zip(&states).enumerate() {
+            let client = if self.shares_host { 0 } else { number };
+            let (datapath, server) = (network.host(host(client)), listener.local_addr());
+            let (clock, stack, state) = (runtime.clone(), stack.clone().packet(PACKET), Arc::clone(state));
+            let lasts = flow.lasts.unwrap_or(self.time);
             tasks.push(runtime.spawn(async move {
-                start.await;
-                while let Ok(message) = Buf::new(MESSAGE, 0)
-                    && ends.client.send(message).await.is_ok()
-                {}
-            }));
-            let counter = Arc::clone(counter);
-            tasks.push(runtime.spawn(async move {
-                let mut burst = Vec::new();
-                while ends.server.recv_batch(&mut burst, 64).await.is_ok() {
-                    counter.fetch_add((burst.len() * PACKET) as u64, Relaxed);
-                    burst.clear();
+                clock.sleep(flow.start).await;
+                tokio::select! {
+                    // A flow that fails has no throughput, which the figures show.
+                    _ = send(&datapath, server, &stack, number as u64, &state) => {}
+                    () = clock.sleep(lasts) => {}
                 }
+                state.set_client(None);
             }));
         }
+        let (clock, by_number) = (runtime.clone(), states.clone());
+        tasks.push(runtime.spawn(async move {
+            let mut receiving = Vec::new();
+            loop {
+                // This end sends nothing but acknowledgements.
+                let Ok(base) = listener.accept().await else { return };
+                let Ok(server) = Reliable::new().packet(PACKET).wrap(base).await else { return };
+                receiving.push(clock.spawn(receive(server, by_number.clone())));
+            }
+        }));
         let count = (self.time.as_nanos() / self.period.as_nanos()) as usize;
         let mut history = History {
             period: self.period,
@@ -107,13 +119,63 @@ impl Course {
         };
         for _ in 0..count {
             runtime.sleep(self.period).await;
-            for ((samples, client), counter) in history.flows.iter_mut().zip(&clients).zip(&counters) {
-                let window = client.statistics().window as f64 / PACKET as f64;
-                samples.push(Sample { delivered: counter.load(Relaxed), window });
+            for (samples, state) in history.flows.iter_mut().zip(&states) {
+                samples.push(state.sample());
             }
             history.queueing.push(network.queueing_delay(host(0), SERVER));
         }
         Ok(history)
+    }
+}
+
+/// The state of a flow.
+#[derive(Default)]
+struct State {
+    /// The bytes of packets that have arrived.
+    delivered: AtomicU64,
+    /// While it sends.
+    client: Mutex<Option<Arc<ReliableConnection<SimConnection>>>>,
+}
+
+impl State {
+    fn set_client(&self, client: Option<Arc<ReliableConnection<SimConnection>>>) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+
+    fn sample(&self) -> Sample {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = client.as_ref().map_or(0, |client| client.statistics().window);
+        Sample { delivered: self.delivered.load(Relaxed), window: window as f64 / PACKET as f64 }
+    }
+}
+
+/// Connects, says which flow it is, and sends for ever.
+async fn send(
+    datapath: &SimDatapath,
+    server: Addr,
+    stack: &Reliable,
+    number: u64,
+    state: &State,
+) -> Result<(), bertha_core::Error> {
+    let client = Arc::new(stack.wrap(datapath.connect(server).await?).await?);
+    state.set_client(Some(client.clone()));
+    let mut first = Buf::new(8, 0)?;
+    first.copy_from_slice(&number.to_be_bytes());
+    client.send(first).await?;
+    loop {
+        client.send(Buf::new(MESSAGE, 0)?).await?;
+    }
+}
+
+/// Counts what arrives, for the flow whose number is the first message.
+async fn receive(server: ReliableConnection<SimConnection>, states: Vec<Arc<State>>) {
+    let Ok(first) = server.recv().await else { return };
+    let number = first.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    let Some(state) = states.get(number as usize) else { return };
+    let mut burst = Vec::new();
+    while server.recv_batch(&mut burst, 64).await.is_ok() {
+        state.delivered.fetch_add((burst.len() * PACKET) as u64, Relaxed);
+        burst.clear();
     }
 }
 

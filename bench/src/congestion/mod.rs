@@ -5,6 +5,7 @@
 //! datapath, this has Bertha's own controls.
 
 mod agent;
+mod aggregation;
 mod bbr;
 mod compiled;
 mod completion;
@@ -27,7 +28,7 @@ use clap::Args;
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.11 or sharing
+    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.10, 4.11 or sharing
     #[arg(long)]
     only: Option<String>,
 }
@@ -48,6 +49,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         ("4.7", agent::run),
         ("4.8", many::run),
         ("4.9", incast::run),
+        ("4.10", |report, _| aggregation::run(report)),
         ("4.11", |report, _| copa::run(report)),
         #[cfg(feature = "quic")]
         ("4.11", |report, _| datapaths::run(report)),

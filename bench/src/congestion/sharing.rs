@@ -63,6 +63,7 @@ fn course(path: Path, detours_ms: &[u64], seconds: u64) -> Course {
     let flow = |(number, detour): (usize, &u64)| Flow {
         start: Duration::from_millis(500) * number as u32,
         detour: Duration::from_millis(*detour),
+        lasts: None,
     };
     let flows = detours_ms.iter().enumerate().map(flow).collect();
     Course { flows, ..Course::alone(path, seconds, Duration::from_millis(100), 1) }

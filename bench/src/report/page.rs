@@ -1,4 +1,4 @@
-//! `bench/RESULTS.md`: all rows of all programs, those that miss their budgets first, with the machine, and the last nights.
+//! `bench/RESULTS.md`: all rows of all programs, those that miss their budgets first, with the machine, and the last runs of long tests.
 
 use super::{Report, Row, directory, machine, table};
 use crate::{Error, ErrorKind};
@@ -15,15 +15,38 @@ pub(crate) struct Section {
     pub(crate) failure: Option<String>,
 }
 
+/// Tests that take too long for every change, of which a script keeps a summary.
+#[derive(Clone, Copy)]
+struct Long {
+    title: &'static str,
+    about: &'static str,
+    /// The name of the file that the script writes.
+    summary: &'static str,
+}
+
+const LONG: [Long; 2] = [
+    Long {
+        title: "Seeds",
+        about: "The last runs of `scripts/night`: tests of crashes, faults and attackers, with thousands of seeds each.",
+        summary: "night.md",
+    },
+    Long {
+        title: "Caladan",
+        about: "The last runs of `scripts/caladan soak` and of `scripts/caladan vm-tests`, which has the real kernel module in an emulated machine.",
+        summary: "caladan.md",
+    },
+];
+
 /// Writes the page and its figures into `place`, out of the reports that the programs have published.
 ///
 /// # Errors
 /// [`ErrorKind::Report`] when a file can't be written.
 pub(crate) fn write(place: &Path, sections: &[Section]) -> Result<(), Error> {
     let reports: Vec<_> = sections.iter().map(|section| Report::published(section.name).ok()).collect();
-    // Without its file, `scripts/night` was never run on this tree.
-    let night = std::fs::read_to_string(place.join("night.md")).unwrap_or_default();
-    let page = render(sections, &reports, &machine::describe(), &night);
+    // Without its file, a script was never run on this tree.
+    let summary = |name| std::fs::read_to_string(place.join(name)).unwrap_or_default();
+    let long = LONG.map(|long| (long, summary(long.summary)));
+    let page = render(sections, &reports, &machine::describe(), &long);
     let pictures = place.join("results");
     let copy = |name: &String| std::fs::copy(directory().join(name), pictures.join(name)).map(drop);
     std::fs::create_dir_all(&pictures)
@@ -33,7 +56,12 @@ pub(crate) fn write(place: &Path, sections: &[Section]) -> Result<(), Error> {
 }
 
 // Writing to a `String` can't fail, so the results of `write!` are dropped.
-fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String], night: &str) -> String {
+fn render(
+    sections: &[Section],
+    reports: &[Option<Report>],
+    machine: &[String],
+    long: &[(Long, String)],
+) -> String {
     let mut page = String::from(
         "# Results\n\n\
          Written by `scripts/bench`; do not edit. A row is judged by its median against its budget (`NO` where it is missed).\n\
@@ -71,13 +99,15 @@ fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String], 
             page.push_str("\nNot run.\n");
         }
     }
-    page.push_str("\n## Seeds\n\nThe last runs of `scripts/night`: tests of crashes, faults and attackers, with thousands of seeds each.\n\n");
     let written = |line: &&str| !line.starts_with("<!--");
-    match night {
-        "" => page.push_str("Not run.\n"),
-        night => night.lines().filter(written).for_each(|line| {
-            let _ = writeln!(page, "{line}");
-        }),
+    for (Long { title, about, .. }, summary) in long {
+        let _ = writeln!(page, "\n## {title}\n\n{about}\n");
+        match summary.as_str() {
+            "" => page.push_str("Not run.\n"),
+            summary => summary.lines().filter(written).for_each(|line| {
+                let _ = writeln!(page, "{line}");
+            }),
+        }
     }
     page
 }
@@ -108,9 +138,12 @@ mod tests {
         report.bounded("within", 1.0, "s", Budget::AtMost(2.0));
         report.bounded("beyond", 3.0, "s", Budget::AtMost(2.0));
         let section = |name| Section { name, about: String::new(), failure: None };
-        let page = render(&[section("p"), section("q")], &[Some(report), None], &[], "| upgrade |");
+        let long = [(LONG[0], "<!-- by a script -->\n| upgrade |".into()), (LONG[1], String::new())];
+        let page = render(&[section("p"), section("q")], &[Some(report), None], &[], &long);
         assert!(page.contains("## Missed budgets: 1 of 2"), "{page}");
-        assert!(page.ends_with("| upgrade |\n"), "{page}");
+        let [seeds, caladan] =
+            ["\n## Seeds\n", "\n## Caladan\n"].map(|title| page.split(title).nth(1).unwrap());
+        assert!(seeds.contains("\n\n| upgrade |\n") && caladan.ends_with("\n\nNot run.\n"), "{page}");
         let rows = page.split("## `p`").nth(1).unwrap();
         let position = |name| rows.find(name).unwrap();
         assert!(

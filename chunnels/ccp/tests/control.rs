@@ -8,7 +8,7 @@ use agent::{Aimd, UnixAgent};
 use bertha_ccp::message::{Change, Field, Message, Register};
 use bertha_ccp::{AgentEnd, Ccp, Limits, Pace, Refusal, Refused, Signal, SignalSet, algorithms};
 use bertha_chunnels::Reliable;
-use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
+use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewFlow, NewReno};
 use bertha_core::{Addr, Buf, Connection, Datapath as _, Listener, Wrap};
 use bertha_datapath_sim::{Bottleneck, Link, Sim};
 use compiled::compile;
@@ -202,7 +202,8 @@ fn a_program_whose_signals_are_missing_is_refused_by_name() {
     let program = install.program;
     let change = |flow| Message::Change(Change { flow, program, fields: Vec::new() });
     let ccp = Ccp::over(datapath.clone());
-    let (mut with, mut without) = (ccp.start_with_marks(PACKET), ccp.start(PACKET));
+    let marked = NewFlow { has_marks: true, ..NewFlow::unnamed(PACKET) };
+    let (mut with, mut without) = (ccp.start_flow(&marked), ccp.start(PACKET));
     agent::hand(&datapath, &[Message::Install(install), change(1)]);
     assert_eq!(datapath.refusals(), []);
     agent::hand(&datapath, &[change(2)]);

@@ -1,6 +1,7 @@
 //! The traits of an algorithm.
 
 use super::{Ack, Flow};
+use bertha_core::Addr;
 use std::fmt;
 
 /// The congestion control of one flow: a state machine from signals to window and rate.
@@ -39,10 +40,30 @@ pub trait Algorithm: fmt::Debug + Send + Sync + 'static {
     /// The state of a flow whose packets have at most `packet` bytes.
     fn start(&self, packet: u64) -> Box<dyn CongestionControl>;
 
-    /// As [`start`](Self::start), over a transport that says how many packets routers marked for congestion
-    /// ([`Ack::ecn_packets`](super::Ack::ecn_packets)). An algorithm that needs the marks is told by this.
-    fn start_with_marks(&self, packet: u64) -> Box<dyn CongestionControl> {
-        self.start(packet)
+    /// The state of a flow of which more is known: algorithms that control several flows together need its addresses, and those that
+    /// act on the marks of routers need to know whether there will be any. For all others it is [`start`](Self::start).
+    fn start_flow(&self, flow: &NewFlow) -> Box<dyn CongestionControl> {
+        self.start(flow.packet)
+    }
+}
+
+/// A flow that begins, for [`Algorithm::start_flow`].
+#[derive(Debug, Clone)]
+pub struct NewFlow {
+    /// The most bytes of a packet.
+    pub packet: u64,
+    /// The address of this end; [`Addr::Unnamed`] where it is not known.
+    pub local: Addr,
+    /// The address of the peer; [`Addr::Unnamed`] where it is not known.
+    pub peer: Addr,
+    /// Whether the transport says how many packets routers marked for congestion ([`Ack::ecn_packets`]).
+    pub has_marks: bool,
+}
+
+impl NewFlow {
+    /// One of which nothing else is known, and whose transport has no marks.
+    pub const fn unnamed(packet: u64) -> Self {
+        Self { packet, local: Addr::Unnamed, peer: Addr::Unnamed, has_marks: false }
     }
 }
 

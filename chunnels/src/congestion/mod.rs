@@ -29,7 +29,7 @@ mod signals;
 #[cfg(test)]
 mod tests;
 
-pub use algorithm::{Algorithm, CongestionControl};
+pub use algorithm::{Algorithm, CongestionControl, NewFlow};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use fixed::FixedWindow;

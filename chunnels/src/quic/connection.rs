@@ -5,7 +5,7 @@ use super::frame::LARGEST;
 use super::runtime::Tasks;
 use super::socket::Socket;
 use super::stream::{self, DONE, Outgoing, Phase, QUEUE, Shared};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
@@ -43,14 +43,14 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
     pub(super) fn new(
         socket: Arc<Socket<Inner>>,
         endpoint: quinn::Endpoint,
-        connection: quinn::Connection,
-        agreed: Agreed,
+        (connection, agreed): (quinn::Connection, Agreed),
         tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
+        after_end: DropCounter,
     ) -> Self {
         let Agreed { outgoing: sends, incoming: receives, .. } = agreed;
         let base = socket.inner.base();
         let max = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
-        let shared = Arc::new(Shared::new());
+        let shared = Arc::new(Shared::new(after_end));
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
         let (ended, writer, quic) = (shared.clone(), shared.clone(), connection.clone());
@@ -151,6 +151,12 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         self.shared.advance(Phase::Closed);
         // As above.
         let _ = self.shared.running.subscribe().wait_for(|running| *running == 0).await;
+        // A `recv` that waits has the lock no longer than until it is polled, and then the queue is another call's.
+        if let Ok(mut incoming) = self.incoming.try_lock() {
+            while incoming.try_recv().is_ok() {
+                self.shared.after_end.add(1);
+            }
+        }
         let end = self.shared.end();
         self.connection.close(DONE, b"");
         self.socket.flush().await;

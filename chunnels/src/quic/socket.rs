@@ -3,7 +3,7 @@
 //! A socket is polled and sends without waiting; a connection is awaited. So packets wait in two bounded queues, and one task
 //! moves them between the queues and the connection.
 
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use quinn::udp::{RecvMeta, Transmit};
@@ -44,6 +44,8 @@ pub(super) struct Socket<Inner> {
     incoming: Mutex<Incoming>,
     /// Notified when there is capacity for received packets.
     capacity: Notify,
+    /// The packets that `quinn` has no buffer for. Of those that it drops itself it says nothing.
+    too_long: DropCounter,
 }
 
 #[derive(Default)]
@@ -62,10 +64,10 @@ struct Incoming {
 }
 
 impl<Inner: Connection<Data = Buf>> Socket<Inner> {
-    pub(super) fn new(inner: Inner, below: usize) -> Arc<Self> {
+    pub(super) fn new(inner: Inner, below: usize, too_long: DropCounter) -> Arc<Self> {
         let (outgoing, incoming) = Default::default();
         let [to_send, capacity] = [Notify::new(), Notify::new()];
-        Arc::new(Self { inner, below, outgoing, to_send, incoming, capacity })
+        Arc::new(Self { inner, below, outgoing, to_send, incoming, capacity, too_long })
     }
 
     /// The error that ended the connection below, if it has ended.
@@ -189,6 +191,9 @@ impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {
             let Some(packet) = incoming.packets.pop_front() else { break };
             // A packet longer than the buffer is not the peer's; its first part fails authentication.
             let len = packet.len().min(buf.len());
+            if len < packet.len() {
+                self.too_long.add(1);
+            }
             buf[..len].copy_from_slice(&packet[..len]);
             *meta = RecvMeta { addr: PEER, len, stride: len.max(1), ecn: None, dst_ip: None };
             count += 1;

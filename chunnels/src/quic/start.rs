@@ -75,7 +75,9 @@ where
     endpoint.max_udp_payload_size(packet).map_err(invalid)?;
 
     let runtime = base.runtime().clone();
-    let (socket, tasks) = (Socket::new(inner, below), Tasks::new());
+    let [too_long, after_end] =
+        ["too long", "after the end"].map(|reason| context.counts_drops("Quic", reason));
+    let (socket, tasks) = (Socket::new(inner, below, too_long), Tasks::new());
     let ended = socket.clone();
     tasks.spawn_watched(&runtime, socket.clone().run(), move || ended.on_end(&runtime_ended()));
     let adapter = Arc::new(Adapter { runtime: runtime.clone(), tasks: Arc::downgrade(&tasks) });
@@ -99,7 +101,7 @@ where
     match connected {
         Ok((connection, agreed)) => {
             context.secured(agreed.secured.clone());
-            Ok(QuicConnection::new(socket, endpoint, connection, agreed, tasks))
+            Ok(QuicConnection::new(socket, endpoint, (connection, agreed), tasks, after_end))
         }
         Err(failed) => {
             // The last packet tells the peer why, and the task that sends it ends here.

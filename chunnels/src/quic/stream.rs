@@ -3,7 +3,7 @@
 use super::frame::{CONTINUED, Frames};
 use crate::deframer::TooLarge;
 use crate::task_end::runtime_ended;
-use bertha_core::{Buf, ErrorKind};
+use bertha_core::{Buf, DropCounter, ErrorKind};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use quinn::{
@@ -57,12 +57,14 @@ pub(super) struct Shared {
     pub(super) running: watch::Sender<u8>,
     /// The reason why nothing more will arrive.
     end: Mutex<Option<(ErrorKind, String)>>,
+    /// The messages that arrived for an application that receives no more.
+    pub(super) after_end: DropCounter,
 }
 
 impl Shared {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(after_end: DropCounter) -> Self {
         let (phase, running) = (watch::Sender::new(Phase::Open), watch::Sender::new(2));
-        Self { phase, running, end: Mutex::new(None) }
+        Self { phase, running, end: Mutex::new(None), after_end }
     }
 
     pub(super) fn end(&self) -> Option<(ErrorKind, String)> {
@@ -229,8 +231,10 @@ async fn read_stream(
     while let Some(chunk) = stream.read_chunk(READ, true).await.map_err(StreamError::Read)? {
         let mut bytes = &chunk.bytes[..];
         while let Some(message) = frames.take(&mut bytes).map_err(StreamError::TooLarge)? {
-            // Messages are dropped once this end has closed.
-            select(pin!(shared.reached(Phase::Closed)), pin!(messages.send(message))).await;
+            let (closed, kept) = (pin!(shared.reached(Phase::Closed)), pin!(messages.send(message)));
+            if let Either::Left(_) = select(closed, kept).await {
+                shared.after_end.add(1);
+            }
         }
     }
     Ok(())

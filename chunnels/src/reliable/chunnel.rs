@@ -97,7 +97,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
             self.settings,
             &*self.congestion,
             check,
-            ["damaged", "repeated"].map(|reason| context.counts_drops("Reliable", reason)),
+            ["damaged", "repeated", "after the end"].map(|reason| context.counts_drops("Reliable", reason)),
         ))
     }
 }

@@ -5,7 +5,7 @@ use super::machine::{LARGEST_MESSAGE, Machine, Received};
 use super::settings::Settings;
 use super::task::{self, Shared};
 use super::wire::{Check, OVERHEAD};
-use crate::congestion::Algorithm;
+use crate::congestion::{Algorithm, NewFlow};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use std::fmt;
@@ -36,7 +36,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         settings: Settings,
         algorithm: &dyn Algorithm,
         check: Check,
-        [damaged, repeated]: [DropCounter; 2],
+        [damaged, repeated, after_end]: [DropCounter; 3],
     ) -> Self {
         let base = inner.base();
         let below = base.reserved();
@@ -44,8 +44,13 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let max = inner.mtu().saturating_sub(below);
         let settings = Settings { ecn: settings.ecn && base.set_ecn(true), ..settings };
         let marks_before = settings.ecn.then(|| base.marks());
-        let mut machine = Machine::new(settings, algorithm, check, max, base.runtime().random());
+        let control = |packet| {
+            let (local, peer) = (base.local_addr(), base.peer_addr());
+            algorithm.start_flow(&NewFlow { packet, local, peer, has_marks: settings.ecn })
+        };
+        let mut machine = Machine::new(settings, control, check, max, base.runtime().random());
         (machine.damaged, machine.repeated) = (damaged, repeated);
+        machine.count_after_end(after_end);
         let shared = Arc::new(Shared::new(inner, machine, below, marks_before));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();

@@ -92,3 +92,6 @@ pub use method::Method;
 pub use server::{Handler, Reply, Request, Serve, Service, handler, serve};
 #[cfg(feature = "tls")]
 pub use with_tls::{FuseRpcAndTls, RpcWithTls, RpcWithTlsConnection};
+
+/// The reason for which either end drops a message, in the report of drops.
+const OF_NO_CALL: &str = "of no call";

@@ -86,7 +86,18 @@ ssize_t bertha_udp_read(udpconn_t *c, void *buf, size_t len, uint32_t *ip, uint1
 	return result;
 }
 
-ssize_t bertha_udp_write(udpconn_t *c, const void *buf, size_t len) { return udp_write_to2(c, buf, len, NULL, true); }
+/* The two calls of each message look for the thread by themselves: another call would cost more than the look. */
+ssize_t bertha_udp_receive(udpconn_t *c, void *buf, size_t len)
+{
+	return of_caladan ? udp_read_from2(c, buf, len, NULL, false, true) : -EOPNOTSUPP;
+}
+
+ssize_t bertha_udp_send(udpconn_t *c, const void *buf, size_t len)
+{
+	return of_caladan ? udp_write_to2(c, buf, len, NULL, true) : -EOPNOTSUPP;
+}
+
+void bertha_udp_shutdown(udpconn_t *c) { udp_shutdown(c); }
 
 void bertha_udp_local(udpconn_t *c, uint32_t *ip, uint16_t *port)
 {
@@ -112,7 +123,16 @@ int bertha_tcp_dial(uint32_t peer_ip, uint16_t peer_port, tcpconn_t **out)
 	return error == -EINPROGRESS ? 0 : error;
 }
 
-int bertha_tcp_status(tcpconn_t *c) { return tcp_get_status(c); }
+/*
+ * Caladan says that a connection is established, or has failed, before it makes it so, and tells its status without the lock under which it
+ * does both. Who is woken and asks in between would find no change, and nothing would wake them again. This takes the lock once before.
+ */
+int bertha_tcp_status(tcpconn_t *c)
+{
+	tcp_get_input_bytes(c);
+	return tcp_get_status(c);
+}
+
 ssize_t bertha_tcp_read(tcpconn_t *c, void *buf, size_t len) { return tcp_read2(c, buf, len, false, true); }
 ssize_t bertha_tcp_write(tcpconn_t *c, const struct iovec *parts, int count) { return tcp_writev2(c, parts, count, true); }
 int bertha_tcp_shutdown(tcpconn_t *c) { return tcp_shutdown(c, SHUT_WR); }

@@ -1,7 +1,8 @@
 //! The few functions of [Caladan](https://github.com/shenango/caladan) that Bertha's datapath calls, by a shim in C.
 //!
 //! Caladan's structures are opaque here. Nothing here is safe to call as it stands; `bertha-datapath-caladan` is. Except for
-//! [`bertha_start`] and [`bertha_on_caladan`], the functions may be called by kernel threads of the runtime alone.
+//! [`bertha_start`] and [`bertha_on_caladan`], and [`bertha_udp_receive`] and [`bertha_udp_send`], which fail elsewhere, the functions may be
+//! called by kernel threads of the runtime alone.
 //!
 //! Where the build found no Caladan, [`AVAILABLE`] is false, and every function answers that there is nothing.
 
@@ -96,8 +97,12 @@ macro_rules! with_functions {
             fn bertha_udp_read(
                 socket: *mut UdpSocket, into: *mut u8, len: usize, ip: *mut u32, port: *mut u16
             ) -> isize;
-            /// `udp_write_to2` to the peer, which does not block.
-            fn bertha_udp_write(socket: *mut UdpSocket, message: *const u8, len: usize) -> isize;
+            /// As [`bertha_udp_read`], without the source; `-EOPNOTSUPP` on other threads than the runtime's.
+            fn bertha_udp_receive(socket: *mut UdpSocket, into: *mut u8, len: usize) -> isize;
+            /// `udp_write_to2` to the peer, which does not block; `-EOPNOTSUPP` on other threads than the runtime's.
+            fn bertha_udp_send(socket: *mut UdpSocket, message: *const u8, len: usize) -> isize;
+            /// `udp_shutdown`, once: later calls fail or read nothing, and its addresses are free.
+            fn bertha_udp_shutdown(socket: *mut UdpSocket) -> ();
             /// `udp_local_addr`.
             fn bertha_udp_local(socket: *mut UdpSocket, ip: *mut u32, port: *mut u16) -> ();
             /// `udp_poll_install_cb`: the one for events that begin, and the one for those that end.

@@ -1,12 +1,15 @@
 //! The settings of the runtime: from code, a TOML file or the environment.
 
-use crate::failure::failure;
+use crate::failure::{NAME, failure};
 use bertha_core::{Error, ErrorKind};
+use bertha_settings::Variables;
 use serde::Deserialize;
 use std::fmt::{Display, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::str::FromStr;
+
+/// The beginning of the names of variables.
+const PREFIX: &str = "BERTHA_CALADAN";
 
 /// The fewest tasks that are of any use.
 const MIN_TASKS: usize = 16;
@@ -93,7 +96,7 @@ impl Config {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if it is no TOML, or has other keys or values than there are.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        toml::from_str(text).map_err(|error| failure(ErrorKind::Invalid, error.to_string()).because(error))
+        bertha_settings::from_toml(NAME, text)
     }
 
     /// The settings in the file at `path`, in TOML.
@@ -101,13 +104,7 @@ impl Config {
     /// # Errors
     /// As for [`from_toml`](Self::from_toml), and if the file can't be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let concerning = |error: Error| {
-            let what = format!("the settings in {}: {}", path.display(), error.context());
-            failure(error.kind(), what).because(error)
-        };
-        let text = std::fs::read_to_string(path).map_err(|error| concerning(error.into()))?;
-        Self::from_toml(&text).map_err(concerning)
+        bertha_settings::from_file(NAME, path.as_ref())
     }
 
     /// The settings in the environment: those of the file that `BERTHA_CALADAN_CONFIG` names, if it is set, and instead of those
@@ -116,58 +113,20 @@ impl Config {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
     pub fn from_env() -> Result<Self, Error> {
-        Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        Self::from_variables(&Variables::of_process(NAME, PREFIX))
     }
 
-    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
-        let mut config = match variable("BERTHA_CALADAN_CONFIG") {
-            Some(path) => Self::from_file(path)?,
-            None => Self::default(),
-        };
-        /// Replaces a setting by that of a variable, if there is one.
-        fn set<T: FromStr<Err: Display>>(
-            setting: &mut T,
-            name: &str,
-            value: Option<String>,
-        ) -> Result<(), Error> {
-            let Some(value) = value else { return Ok(()) };
-            *setting = value
-                .parse()
-                .map_err(|error| failure(ErrorKind::Invalid, format!("{name} is `{value}`: {error}")))?;
-            Ok(())
-        }
-        let named = |name: &'static str| (name, variable(name));
-        let (name, value) = named("BERTHA_CALADAN_ADDRESS");
-        set(&mut config.address, name, value)?;
-        let (name, value) = named("BERTHA_CALADAN_GATEWAY");
-        if value.is_some() {
-            let mut gateway = Ipv4Addr::UNSPECIFIED;
-            set(&mut gateway, name, value)?;
-            config.gateway = Some(gateway);
-        }
-        for (setting, name) in [
-            (&mut config.threads, "BERTHA_CALADAN_THREADS"),
-            (&mut config.guaranteed, "BERTHA_CALADAN_GUARANTEED"),
-            (&mut config.spinning, "BERTHA_CALADAN_SPINNING"),
-            (&mut config.mtu, "BERTHA_CALADAN_MTU"),
-        ] {
-            set(setting, name, variable(name))?;
-        }
-        let (name, value) = named("BERTHA_CALADAN_TASKS");
-        set(&mut config.tasks, name, value)?;
-        let (name, value) = named("BERTHA_CALADAN_LOG_LEVEL");
-        set(&mut config.log_level, name, value)?;
-        match variable("BERTHA_CALADAN_PRIORITY").as_deref() {
-            None => {}
-            Some("latency-critical") => config.priority = Priority::LatencyCritical,
-            Some("best-effort") => config.priority = Priority::BestEffort,
-            Some(other) => {
-                let what = format!(
-                    "BERTHA_CALADAN_PRIORITY is `{other}`, neither `latency-critical` nor `best-effort`"
-                );
-                return Err(failure(ErrorKind::Invalid, what));
-            }
-        }
+    fn from_variables(variables: &Variables<impl Fn(&str) -> Option<String>>) -> Result<Self, Error> {
+        let mut config: Self = variables.file()?;
+        variables.replace(&mut config.address, "ADDRESS")?;
+        variables.replace(&mut config.gateway, "GATEWAY")?;
+        variables.replace(&mut config.threads, "THREADS")?;
+        variables.replace(&mut config.guaranteed, "GUARANTEED")?;
+        variables.replace(&mut config.spinning, "SPINNING")?;
+        variables.replace(&mut config.priority, "PRIORITY")?;
+        variables.replace(&mut config.mtu, "MTU")?;
+        variables.replace(&mut config.tasks, "TASKS")?;
+        variables.replace(&mut config.log_level, "LOG_LEVEL")?;
         Ok(config)
     }
 
@@ -267,7 +226,7 @@ mod tests {
     fn variables_come_before_defaults_and_are_named_in_errors() {
         let with = |pairs: &[(&str, &str)]| {
             let find = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, it)| it.to_string());
-            Config::from_variables(find)
+            Config::from_variables(&Variables::new(NAME, PREFIX, find))
         };
         let config = with(&[
             ("BERTHA_CALADAN_ADDRESS", "10.77.0.2/24"),

@@ -1,11 +1,15 @@
 //! The settings of the datapath: from code, a TOML file or the environment.
 
 use crate::Subnet;
-use crate::failure::failure;
+use crate::failure::{NAME, failure};
 use bertha_core::{Error, ErrorKind};
+use bertha_settings::Variables;
 use serde::Deserialize;
 use std::net::IpAddr;
 use std::path::Path;
+
+/// The beginning of the names of variables.
+const PREFIX: &str = "BERTHA_DPDK";
 
 /// The most queues: more than a machine is likely to have processors for one port.
 const MAX_QUEUES: u16 = 64;
@@ -132,7 +136,7 @@ impl Config {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if it is no TOML, or has other keys or values than there are.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        toml::from_str(text).map_err(|error| failure(ErrorKind::Invalid, error.to_string()).because(error))
+        bertha_settings::from_toml(NAME, text)
     }
 
     /// The settings in the file at `path`, in TOML.
@@ -140,13 +144,7 @@ impl Config {
     /// # Errors
     /// As for [`from_toml`](Self::from_toml), and if the file can't be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let concerning = |error: Error| {
-            let what = format!("the settings in {}: {}", path.display(), error.context());
-            failure(error.kind(), what).because(error)
-        };
-        let text = std::fs::read_to_string(path).map_err(|error| concerning(error.into()))?;
-        Self::from_toml(&text).map_err(concerning)
+        bertha_settings::from_file(NAME, path.as_ref())
     }
 
     /// The settings in the environment: those of the file that `BERTHA_DPDK_CONFIG` names, if it is set, and instead of those
@@ -156,58 +154,23 @@ impl Config {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
     pub fn from_env() -> Result<Self, Error> {
-        Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        Self::from_variables(&Variables::of_process(NAME, PREFIX))
     }
 
-    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
-        let mut config = match variable("BERTHA_DPDK_CONFIG") {
-            Some(path) => Self::from_file(path)?,
-            None => Self::default(),
-        };
-        let list = |value: String, between: char| -> Vec<String> {
-            value.split(between).map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect()
-        };
-        config.device = variable("BERTHA_DPDK_DEVICE").or(config.device);
-        config.port = variable("BERTHA_DPDK_PORT").or(config.port);
-        if let Some(value) = variable("BERTHA_DPDK_ADDRESS") {
-            config.address = list(value, ',');
-        }
-        if let Some(value) = variable("BERTHA_DPDK_GATEWAY") {
-            let gateways = list(value, ',');
-            config.gateway = gateways
-                .iter()
-                .map(|gateway| parsed("BERTHA_DPDK_GATEWAY", gateway))
-                .collect::<Result<_, _>>()?;
-        }
-        let number = |name: &'static str| variable(name).map(|value| parsed(name, &value)).transpose();
-        config.mtu = number("BERTHA_DPDK_MTU")?.unwrap_or(config.mtu);
-        config.vlan = number("BERTHA_DPDK_VLAN")?.or(config.vlan);
-        config.queues = number("BERTHA_DPDK_QUEUES")?.unwrap_or(config.queues);
-        if let Some(value) = variable("BERTHA_DPDK_OFFLOAD") {
-            config.offload = parsed("BERTHA_DPDK_OFFLOAD", &value)?;
-        }
-        if let Some(value) = variable("BERTHA_DPDK_BUFFERS") {
-            config.buffers = parsed("BERTHA_DPDK_BUFFERS", &value)?;
-        }
-        match variable("BERTHA_DPDK_POLLING").as_deref() {
-            None => {}
-            Some("inline") => config.polling = Polling::Inline,
-            Some("thread") => config.polling = Polling::Thread,
-            Some(other) => {
-                let what = format!("BERTHA_DPDK_POLLING is `{other}`, neither `inline` nor `thread`");
-                return Err(failure(ErrorKind::Invalid, what));
-            }
-        }
-        match variable("BERTHA_DPDK_CHECKSUMS").as_deref() {
-            None => {}
-            Some("software") => config.checksums = Checksums::Software,
-            Some("none") => config.checksums = Checksums::None,
-            Some(other) => {
-                let what = format!("BERTHA_DPDK_CHECKSUMS is `{other}`, neither `software` nor `none`");
-                return Err(failure(ErrorKind::Invalid, what));
-            }
-        }
-        config.eal = variable("BERTHA_DPDK_EAL").map(|value| list(value, ' ')).or(config.eal);
+    fn from_variables(variables: &Variables<impl Fn(&str) -> Option<String>>) -> Result<Self, Error> {
+        let mut config: Self = variables.file()?;
+        variables.replace(&mut config.device, "DEVICE")?;
+        variables.replace(&mut config.port, "PORT")?;
+        variables.replace_list(&mut config.address, "ADDRESS", ',')?;
+        variables.replace_list(&mut config.gateway, "GATEWAY", ',')?;
+        variables.replace(&mut config.mtu, "MTU")?;
+        variables.replace(&mut config.vlan, "VLAN")?;
+        variables.replace(&mut config.polling, "POLLING")?;
+        variables.replace(&mut config.queues, "QUEUES")?;
+        variables.replace(&mut config.offload, "OFFLOAD")?;
+        variables.replace(&mut config.checksums, "CHECKSUMS")?;
+        variables.replace(&mut config.buffers, "BUFFERS")?;
+        variables.replace_list(&mut config.eal, "EAL", ' ')?;
         Ok(config)
     }
 
@@ -279,10 +242,6 @@ impl Config {
     }
 }
 
-fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<T, Error> {
-    value.parse().map_err(|error| failure(ErrorKind::Invalid, format!("{name} is `{value}`: {error}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,7 +285,7 @@ mod tests {
     fn variables_come_before_defaults_and_are_named_in_errors() {
         let with = |pairs: &[(&str, &str)]| {
             let find = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, it)| it.to_string());
-            Config::from_variables(find)
+            Config::from_variables(&Variables::new(NAME, PREFIX, find))
         };
         let config = with(&[
             ("BERTHA_DPDK_ADDRESS", "10.0.0.1/24, fd00::1/64"),
@@ -356,7 +315,7 @@ mod tests {
             let error = with(&[(name, value)]).unwrap_err();
             assert!(error.context().contains(name) && error.context().contains(value), "{error}");
         }
-        let error = Config::from_variables(|_| None).unwrap().subnets().unwrap_err();
+        let error = with(&[]).unwrap().subnets().unwrap_err();
         assert!(error.context().contains("BERTHA_DPDK_ADDRESS"), "{error}");
         assert!(
             with(&[("BERTHA_DPDK_CONFIG", "/nowhere.toml")]).unwrap_err().context().contains("/nowhere.toml")

@@ -7,7 +7,7 @@ use super::reset::{NONCE, TOKEN, reveals};
 use super::schedule::{MacKey, hash};
 use super::secured_stacks::{Material, SecuredStacks};
 use crate::wire::{self, Close, Confirm, Kind, Tag, Unreadable};
-use bertha_core::{DropRegistry, PeerIdentity, Role, SecuredCell};
+use bertha_core::{DropRegistry, Drops, PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,6 +110,16 @@ impl Session {
     /// The counters of dropped messages of all the connection's stacks.
     pub(crate) fn drops(&self) -> &DropRegistry {
         &self.drops
+    }
+
+    /// The report of a connection whose link has dropped so many messages, forged ones among them.
+    pub(crate) fn drops_of_link(&self, dropped: u64) -> Drops {
+        let forged = self.forged();
+        let mut drops = Drops::default();
+        drops.add("Link", "forged", forged);
+        drops.add("Link", "damaged, late or of no connection", dropped.saturating_sub(forged));
+        drops += &self.drops.drops();
+        drops
     }
 
     /// A later stack is being built, whose secure Chunnel reports to `cell`. `place` names it.

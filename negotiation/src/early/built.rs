@@ -1,5 +1,6 @@
 //! A stack over a link, built before or after the server's answer.
 
+use crate::Session;
 use crate::handshake::CurrentAgreement;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,4 +12,6 @@ pub(super) struct Built<C> {
     pub(super) agreement: Arc<CurrentAgreement>,
     /// The count of messages that the link dropped.
     pub(super) dropped: Arc<AtomicU64>,
+    /// The one that has the counters of the stack's Chunnels.
+    pub(super) session: Arc<Session>,
 }

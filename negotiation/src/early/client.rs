@@ -12,6 +12,7 @@ use bertha_core::{
 };
 use std::sync::Arc;
 use std::time::Instant;
+use tracing::Span;
 
 /// The means to build a stack, and to remember the agreement.
 pub(super) struct Client<S, D> {
@@ -22,6 +23,8 @@ pub(super) struct Client<S, D> {
     pub(super) requirements: Requirements,
     pub(super) cache: EarlyCache,
     pub(super) key: Key,
+    /// Of connecting.
+    pub(super) span: Span,
 }
 
 impl<S, D> Client<S, D>
@@ -66,7 +69,7 @@ where
         match D::instantiate(&self.stack, link, Picks::new(&picks), context).await {
             Ok(connection) => {
                 setup.done();
-                Ok(Built { connection, agreement, dropped })
+                Ok(Built { connection, agreement, dropped, session })
             }
             Err(error) => {
                 setup.failed(&error).await;

@@ -19,6 +19,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
+use tracing::Span;
 
 /// The maximum time for which a handshake has no task of its own, and the calls that wait for its end drive it: long
 /// enough for most handshakes within a network, and too short for an application that does not wait to notice.
@@ -42,13 +43,14 @@ struct Expectation {
     layers: Vec<Node>,
 }
 
-/// Connects over the stack that the server agreed to the last time, if it did.
+/// Connects over the stack that the server agreed to the last time, if it did. The span ends with the outcome.
 pub(crate) async fn connect_early<S, D>(
     stack: S,
     datapath: D,
     to: Reach,
     cache: &EarlyCache,
     settings: Settings,
+    span: Span,
 ) -> Result<Early<D::Out>, Error>
 where
     S: Describe + Send + Sync + 'static,
@@ -67,7 +69,7 @@ where
     let connector = Arc::new(LinkConnector { datapath, settings: Arc::new(settings) });
     // Boxed, since it is handed on a few times.
     let client =
-        Box::new(Client { stack, connector, nodes, choices, requirements, cache: cache.clone(), key });
+        Box::new(Client { stack, connector, nodes, choices, requirements, cache: cache.clone(), key, span });
     match client.expectation() {
         Ok(expectation) => client.connect_at_once(base, proposal, expectation).await,
         Err(why) => Box::pin(client.connect_after_answer(base, why)).await,
@@ -110,7 +112,7 @@ where
         self.remember(&answer, link.base().runtime().now());
         let differing = std::mem::take(&mut answer.capabilities);
         let agreement = self.agreement(answer, session, ZeroRtt::NotTried(why));
-        let shared = Shared::new(self.build(link, agreement, differing).await?, 0);
+        let shared = Shared::new(self.build(link, agreement, differing).await?, 0, self.span.clone());
         shared.agreed();
         Ok(Early::new(Arc::new(shared), None))
     }
@@ -193,9 +195,9 @@ where
     ) -> Result<Early<D::Out>, Error> {
         self.remember(&answer, received);
         let shared = match replaced {
-            Some(start) => Shared::new(self.rebuild(start, answer, session).await?, 0),
+            Some(start) => Shared::new(self.rebuild(start, answer, session).await?, 0, self.span.clone()),
             None => {
-                let (shared, zero_rtt) = (Shared::new(built?, 0), of_kept(&answer));
+                let (shared, zero_rtt) = (Shared::new(built?, 0, self.span.clone()), of_kept(&answer));
                 shared.agreed_to(self.agreement(answer, session, zero_rtt));
                 shared
             }
@@ -214,7 +216,7 @@ where
         (from, link_task): (Instant, LinkTask<D::Connection>),
     ) -> Early<D::Out> {
         let max = self.connector.settings.first_flight;
-        let shared = Arc::new(Shared::new(first, max));
+        let shared = Arc::new(Shared::new(first, max, self.span.clone()));
         shared.drive_by(self.finish(HandshakeGuard::new(shared.clone()), opening));
         let handshake = shared.clone();
         let link_task = shared.spawn_at(from, async move {

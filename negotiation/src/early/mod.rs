@@ -10,7 +10,7 @@ mod guard;
 mod shared;
 
 use crate::{Agreement, Pick, Switching};
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -70,6 +70,17 @@ impl<C: Connection> Early<C> {
     /// As [`Negotiated::dropped`](crate::Negotiated::dropped).
     pub fn dropped(&self) -> u64 {
         self.shared.latest().dropped.load(Ordering::Relaxed)
+    }
+
+    /// As [`Negotiated::drops`](crate::Negotiated::drops), of the stack in use.
+    pub fn drops(&self) -> Drops {
+        let (agreement, built) = (self.explain(), &self.shared.latest().session);
+        let mut drops = agreement.session().drops_of_link(self.dropped());
+        // The stack was built before the answer, which brought another session.
+        if !Arc::ptr_eq(agreement.session(), built) {
+            drops += &built.drops().drops();
+        }
+        drops
     }
 
     /// As [`Negotiated::forged`](crate::Negotiated::forged); zero while the server has not answered.

@@ -4,7 +4,7 @@ use super::TaskOf;
 use super::built::Built;
 use super::driver::HandshakeDriver;
 use crate::shortage::insist;
-use crate::{Agreement, ZeroRtt};
+use crate::{Agreement, ZeroRtt, span};
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
+use tracing::Span;
 
 /// The expected stack, the one that took its place if there is one, and the outcome of the handshake.
 pub(crate) struct Shared<C: Connection> {
@@ -42,12 +43,14 @@ struct Kept<T> {
     max: usize,
     /// Whether nothing is added any more.
     is_closed: bool,
+    /// Of connecting: it ends with the outcome.
+    span: Span,
 }
 
 impl<C: Connection> Shared<C> {
-    /// Nothing is known yet of the stack under `first`; at most `most` messages are kept.
-    pub(super) fn new(first: Built<C>, max: usize) -> Self {
-        let kept = Kept { messages: VecDeque::new(), next: 0, max: max.max(1), is_closed: false };
+    /// Nothing is known yet of the stack under `first`; at most `max` messages are kept. The span is that of connecting.
+    pub(super) fn new(first: Built<C>, max: usize, span: Span) -> Self {
+        let kept = Kept { messages: VecDeque::new(), next: 0, max: max.max(1), is_closed: false, span };
         Self {
             first,
             second: OnceLock::new(),
@@ -118,8 +121,13 @@ impl<C: Connection> Shared<C> {
         let mut kept = self.kept();
         kept.is_closed = true;
         kept.messages = VecDeque::new();
+        let span = std::mem::replace(&mut kept.span, Span::none());
         drop(kept);
         self.changed.notify_waiters();
+        match self.current() {
+            Some(Err(error)) => span::ended(&span, Err(&error)),
+            _ => span::ended(&span, Ok(self.agreement())),
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept<C::Data>> {

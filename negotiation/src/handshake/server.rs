@@ -254,8 +254,8 @@ fn accept(
         return Decision::Ignore;
     };
     // Texts for people are cut before the client is asked for another round trip.
-    let most = terms.credit.left().saturating_sub(CLOSE_ALLOWANCE);
-    let over = reply.len().saturating_sub(most);
+    let over =
+        reply.len().saturating_sub(credit_of_texts(whole, terms).left().saturating_sub(CLOSE_ALLOWANCE));
     if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
         let left = (answer.stack.len() + answer.reasons.len()) - over;
         answer.stack.clear();
@@ -265,7 +265,7 @@ fn accept(
         };
         (reply, session) = shorter;
     }
-    if reply.len() > most {
+    if reply.len() > terms.credit.left().saturating_sub(CLOSE_ALLOWANCE) {
         return Decision::Retry;
     }
     if reply.len() > LARGEST {
@@ -282,6 +282,21 @@ fn accept(
         early,
         is_flight: is_flight(whole),
     }))
+}
+
+/// How long the answer to a message may be before its texts are cut.
+///
+/// With credentials the keys follow from the answer, and a server that had to forget the offer has to give the same one when it comes
+/// again, with a cookie, say, or with messages. So the offer alone decides then, unless its address is certain.
+fn credit_of_texts(whole: &[u8], terms: &Terms<'_>) -> Credit {
+    match wire::offer_in(whole) {
+        Some((offer, cookie))
+            if terms.credentials.is_some() && (cookie.is_some() || terms.credit != Credit::UNLIMITED) =>
+        {
+            Credit::of(offer.len())
+        }
+        _ => terms.credit,
+    }
 }
 
 /// The layers for a person to read.

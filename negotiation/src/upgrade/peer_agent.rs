@@ -280,7 +280,7 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
     }
 }
 
-/// The longest pause before it is seen that the application receives again.
+/// The longest pause before it is seen that the application polls its call again.
 const LONGEST_LOOK: Duration = Duration::from_millis(16);
 
 /// Waits until as many messages were received in the epoch as were sent in it, or until nothing has come for the whole
@@ -294,8 +294,12 @@ async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared
             (before, waited, pause) = (received, Duration::ZERO, LOOK);
         } else if epochs.receiving.is_attended() && shared.is_awaited() && !epochs.receiving.is_closed() {
             (waited, pause) = (waited + LOOK, LOOK);
+        } else if epochs.receiving.is_closed() {
+            // It may not receive for long, and its first call says so.
+            poll_fn(|context| epochs.receiving.poll_attendable(context)).await;
+            pause = LOOK;
         } else {
-            // It may not receive for long. To be woken by its calls would cost each of them something.
+            // A call is there and is not polled. To be woken by it would cost all calls something.
             pause = (pause * 2).min(LONGEST_LOOK);
         }
         if waited >= shared.settings().drain_timeout {

@@ -31,15 +31,23 @@ struct State<E> {
     waiting: Vec<Waker>,
     /// The task that waits for the slots to become empty.
     closer: Option<Waker>,
+    /// The task that waits for calls while none may start.
+    watcher: Option<Waker>,
 }
 
 impl<E> Slots<E> {
     /// Slots that are open for `epoch`.
     pub(crate) fn new(epoch: &Arc<E>) -> Self {
-        let (waiting, closer) = Default::default();
+        let (waiting, closer, watcher) = Default::default();
         Self {
             list: SlotList::new(epoch),
-            state: Mutex::new(State { epoch: Some(epoch.clone()), counted_before: 0, waiting, closer }),
+            state: Mutex::new(State {
+                epoch: Some(epoch.clone()),
+                counted_before: 0,
+                waiting,
+                closer,
+                watcher,
+            }),
         }
     }
 
@@ -59,9 +67,9 @@ impl<E> Slots<E> {
             remember(&mut state.waiting, context.waker());
             // This call may be the one that was asked to leave, and has just left.
             self.empty();
-            let closer = state.closer.take();
+            let woken = [state.closer.take(), state.watcher.take()];
             drop(state);
-            closer.into_iter().for_each(Waker::wake);
+            woken.into_iter().flatten().for_each(Waker::wake);
             return Poll::Pending;
         };
         loop {
@@ -139,6 +147,16 @@ impl<E> Slots<E> {
         Poll::Pending
     }
 
+    /// Ready once calls may start, or some wait until they may.
+    pub(crate) fn poll_attendable(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = lock(&self.state);
+        if state.epoch.is_some() || !state.waiting.is_empty() {
+            return Poll::Ready(());
+        }
+        state.watcher = Some(context.waker().clone());
+        Poll::Pending
+    }
+
     /// Opens `epoch`, and counts its messages from 0. Only after all slots were found empty.
     pub(crate) fn open(&self, epoch: &Arc<E>) {
         lock(&self.state).counted_before = self.list.total();
@@ -156,9 +174,9 @@ impl<E> Slots<E> {
                 *guard = Some(epoch.clone());
             }
         }
-        let waiting = std::mem::take(&mut state.waiting);
+        let (waiting, watcher) = (std::mem::take(&mut state.waiting), state.watcher.take());
         drop(state);
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().chain(watcher).for_each(Waker::wake);
     }
 
     /// The messages that calls have moved in the epoch that was opened last. Exact once all slots are empty.

@@ -137,3 +137,23 @@ fn an_epoch_counts_from_nothing_and_one_that_is_opened_again_goes_on() {
     other.count(5);
     assert_eq!(slots.total(), 5);
 }
+
+/// Whoever waits for calls while none may start is woken by the first that comes, and by the end of that time.
+#[test]
+fn who_waits_for_calls_looks_again_when_there_is_one() {
+    let epoch = Arc::new(1);
+    let slots = Slots::new(&epoch);
+    let ((watching, first), (_, second)) = (task(), task());
+    let is_ready = |waker: &Waker| slots.poll_attendable(&Context::from_waker(waker)).is_ready();
+    assert!(is_ready(&first), "open");
+    assert!(slots.close_if_empty());
+    assert!(!is_ready(&first));
+    assert!(slots.poll_find(&Context::from_waker(&second)).is_pending());
+    assert_eq!(watching.0.load(Ordering::Relaxed), 1);
+    assert!(is_ready(&first), "a call waits");
+    slots.reopen(&epoch);
+    assert!(slots.close_if_empty());
+    assert!(!is_ready(&first));
+    slots.reopen(&epoch);
+    assert_eq!(watching.0.load(Ordering::Relaxed), 2);
+}

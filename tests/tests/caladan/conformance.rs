@@ -3,9 +3,11 @@
 use crate::assume_send::assume_send;
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
-use bertha_core::{Addr, Datapath, ErrorKind};
-use bertha_datapath_caladan::{Caladan, Tcp};
+use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener, Runtime};
+use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp, TcpConnection};
 use bertha_tests::conformance::{self, Bufs, Site};
+use futures_util::future::{Either, join, select};
+use std::pin::pin;
 
 fn on() -> Addr {
     "10.77.0.2:0".parse().unwrap()
@@ -24,6 +26,9 @@ async fn streams() {
     conformance::datapath(&site).await;
     let (a, b) = site.connected().await;
     conformance::the_peer_hears_of_a_close(&a, &b, &Bufs).await;
+    let (a, b) = site.connected().await;
+    empty_messages(&a, &b).await;
+    connects(&site).await;
     // The kernel's ports are closed.
     let error = tcp.connect("10.77.0.1:1".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
@@ -31,11 +36,43 @@ async fn streams() {
     assert!(matches!(nobody.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut), "{nobody}");
 }
 
+/// Messages that are nothing but a header, with nothing behind them that would wake their receiver.
+async fn empty_messages(a: &TcpConnection, b: &TcpConnection) {
+    let all = async {
+        for _ in 0..20 {
+            let (received, sent) = join(b.recv(), a.send(a.base().buffer(0).unwrap())).await;
+            sent.unwrap();
+            assert!(received.unwrap().is_empty());
+        }
+    };
+    in_time("empty messages", all).await;
+}
+
+/// Many connections in turn. Each becomes established on whichever kernel thread has the peer's answer, while the one that waits may be polled
+/// on the other.
+async fn connects(site: &Site<'_, Tcp, Tcp>) {
+    let listener = site.listen().await;
+    for _ in 0..300 {
+        let both = async {
+            let (_client, accepted) = join(site.connect(&listener), listener.accept()).await;
+            accepted.unwrap();
+        };
+        in_time("a connection", both).await;
+    }
+}
+
+async fn in_time(what: &str, done: impl Future<Output = ()>) {
+    let late = CaladanRuntime.sleep_until(CaladanRuntime.now() + conformance::TIMEOUT);
+    let (done, late) = (pin!(done), pin!(late));
+    let outcome = select(done, late).await;
+    assert!(matches!(outcome, Either::Left(_)), "{what}: not done in {:?}", conformance::TIMEOUT);
+}
+
 /// A port that is in use, and addresses that are not this process's.
 async fn addresses() {
     let caladan = Caladan::new();
     let listener = caladan.listen(on()).await.unwrap();
-    let again = bertha_core::Listener::local_addr(&listener);
+    let again = listener.local_addr();
     assert_eq!(caladan.listen(again.clone()).await.unwrap_err().kind(), ErrorKind::AddrInUse);
     drop(listener);
     drop(caladan.listen(again).await.unwrap());

@@ -2,10 +2,11 @@
 
 use crate::attack::{Habits, attack};
 use crate::crowd::Crowd;
-use bertha_chunnels::{Batch, Nothing};
+use bertha_chunnels::{Batch, Checksum, Nothing};
 use bertha_core::guarantee::{Encrypted, Set};
 use bertha_core::{
-    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack, select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Dropped, Drops, Error, ErrorKind, Identity,
+    make_stack, select,
 };
 use bertha_datapath_sim::{Datagram, Sim, Verdict};
 use bertha_negotiation::wire::{
@@ -91,10 +92,50 @@ fn a_forged_sender_is_dropped_and_counted_with_a_key_and_heard_without() {
                         (None, dropped + 2),
                         "one is forged, one a replay"
                     );
+                    assert_eq!(count(&two.drops(), "GroupLink", "forged or malformed"), 2);
                 }
             }
         });
     }
+}
+
+fn count(drops: &Drops, layer: &str, reason: &str) -> u64 {
+    let is_this = |it: &&Dropped| it.layer == layer && it.reason == reason;
+    drops.iter().find(is_this).map(|it| it.messages).unwrap()
+}
+
+/// Below the stack, in its Chunnels, and while a participant leaves.
+#[test]
+fn what_a_participant_drops_is_in_its_report() {
+    with_crowd(5, None, async |crowd| {
+        let stack = || make_stack!(Checksum::new());
+        let one = crowd.join(1, stack()).await.unwrap();
+        let two = crowd.join(2, stack()).await.unwrap();
+        let seen = last_of(&crowd);
+        one.send(message("genuine")).await.unwrap();
+        assert_eq!(heard(&crowd, &two).await.as_deref(), Some("genuine"));
+        assert_eq!(two.drops().total(), 0, "{}", two.drops());
+        let is_data = |it: &&Datagram| it.payload.ends_with(b"genuine");
+        let genuine = seen.lock().unwrap().iter().rev().find(is_data).unwrap().clone();
+        let mut damaged = forged(&genuine, &genuine.payload[GROUP_HEADER..]);
+        *damaged.payload.last_mut().unwrap() ^= 1;
+        crowd.network.inject(&damaged).unwrap();
+        let short = Datagram { payload: genuine.payload[..HEADER + 1].to_vec(), ..genuine.clone() };
+        crowd.network.inject(&short).unwrap();
+        assert_eq!(heard(&crowd, &two).await, None);
+        assert_eq!(two.drops().to_string(), "GroupLink: 1 forged or malformed, Checksum: 1 damaged");
+        // One has joined first and leads, so it stays until the other has begun another round.
+        let talking = async {
+            two.send(message("to one that leaves")).await.unwrap();
+            while two.recv().await.is_ok() {}
+        };
+        let leaving = pin!(one.close());
+        match first_of(leaving, pin!(talking)).await {
+            Either::Left((left, _)) => left.unwrap(),
+            Either::Right(_) => panic!("two has ended"),
+        }
+        assert_eq!(count(&one.drops(), "GroupLink", "after the end"), 1, "{}", one.drops());
+    });
 }
 
 #[test]

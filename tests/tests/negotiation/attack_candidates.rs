@@ -4,10 +4,12 @@
 use crate::early_scene::{known, over};
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
-use bertha_core::{Buf, Connection, Runtime, make_stack, select};
-use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Runtime, make_stack, select,
+};
+use bertha_datapath_sim::{Datagram, Link, Network, SimDatapath, Verdict};
 use bertha_negotiation::wire::{self, Kind};
-use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Settings, SharedKey, ZeroRtt};
+use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Runs, Settings, SharedKey, ZeroRtt};
 use bertha_tests::with_seeds;
 use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
@@ -96,9 +98,13 @@ async fn echo_over(network: &Network, connection: &impl Connection<Data = Buf>) 
     assert_eq!(*echo, *b"hello");
 }
 
-/// A server, and the offers of the connections that a client has had with it.
-async fn recorded(network: &Network, at_client: &Settings, at_server: Settings) -> Vec<Datagram> {
-    let listening = make_stack!(A).listen(server(network), server_addr()).settings(at_server);
+/// A server with this stack, and the offers of the connections that a client has had with it.
+async fn recorded<S>(network: &Network, stack: S, at_client: &Settings, at_server: Settings) -> Vec<Datagram>
+where
+    S: Describe + Send + Sync + 'static,
+    SimDatapath: Runs<S, Out: Connection<Data = Buf>>,
+{
+    let listening = stack.listen(server(network), server_addr()).settings(at_server);
     echo(network, listening.await.unwrap(), |_| {});
     let recorded = recorder(network);
     for _ in 0..RECORDED {
@@ -110,10 +116,18 @@ async fn recorded(network: &Network, at_client: &Settings, at_server: Settings) 
 }
 
 /// A client that connects while all its earlier offers are played back.
-fn connects(seed: u64, [at_client, at_server]: [Settings; 2], link: Link) {
+fn connects(seed: u64, settings: [Settings; 2], link: Link) {
+    connects_to(seed, make_stack!(A), settings, link);
+}
+
+fn connects_to<S>(seed: u64, stack: S, [at_client, at_server]: [Settings; 2], link: Link)
+where
+    S: Describe + Send + Sync + 'static,
+    SimDatapath: Runs<S, Out: Connection<Data = Buf>>,
+{
     simulate(seed, async |network: Network| {
         network.set_link(link);
-        let offers = recorded(&network, &at_client, at_server).await;
+        let offers = recorded(&network, stack, &at_client, at_server).await;
         at_any_moment(&network, seed).await;
         play_back(&network, offers);
         for _ in 0..2 {
@@ -124,10 +138,18 @@ fn connects(seed: u64, [at_client, at_server]: [Settings; 2], link: Link) {
 
 /// The same on an address whose earlier connection the server still has. There the listener decides about an offer after the link has
 /// read the confirmation behind it.
-fn connects_again(seed: u64, [at_client, at_server]: [Settings; 2], link: Link) {
+fn connects_again(seed: u64, settings: [Settings; 2], link: Link) {
+    connects_again_to(seed, make_stack!(A), settings, link);
+}
+
+fn connects_again_to<S>(seed: u64, stack: S, [at_client, at_server]: [Settings; 2], link: Link)
+where
+    S: Describe + Send + Sync + 'static,
+    SimDatapath: Runs<S, Out: Connection<Data = Buf>>,
+{
     simulate(seed, async |network: Network| {
         network.set_link(link);
-        let offers = recorded(&network, &at_client, at_server).await;
+        let offers = recorded(&network, stack, &at_client, at_server).await;
         leave_behind(&network, &at_client).await;
         at_any_moment(&network, seed).await;
         play_back(&network, offers);
@@ -192,6 +214,39 @@ fn nor_one_to_which_a_second_ticket_would_be_given() {
 fn nor_one_that_has_restarted_to_which_a_second_ticket_would_be_given() {
     with_seeds(20, |seed| connects_again(seed, with_tickets(shared()), slow()));
     with_seeds(5, |seed| connects_again(seed, with_tickets(signed()), slow()));
+}
+
+/// A Chunnel that the client does not know of, and whose name is in the answer, if there is room for it.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(one_sided)]
+struct NamedAtGreatLengthSoThatAnAnswerHasNoRoomForIt;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for NamedAtGreatLengthSoThatAnAnswerHasNoRoomForIt {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+macro_rules! with_long_names {
+    () => {{
+        use NamedAtGreatLengthSoThatAnAnswerHasNoRoomForIt as Named;
+        make_stack!(Named, Named, Named, Named, Named, A)
+    }};
+}
+
+/// The first answer is cut to three times the offer, and the second, after a cookie, might be as long as it is.
+#[test]
+fn nor_one_to_which_a_longer_answer_would_be_given() {
+    with_seeds(20, |seed| connects_to(seed, with_long_names!(), shared(), Link::default()));
+    with_seeds(5, |seed| connects_to(seed, with_long_names!(), signed(), Link::default()));
+}
+
+#[test]
+fn nor_one_that_has_restarted_to_which_a_longer_answer_would_be_given() {
+    with_seeds(20, |seed| connects_again_to(seed, with_long_names!(), shared(), Link::default()));
+    with_seeds(5, |seed| connects_again_to(seed, with_long_names!(), signed(), Link::default()));
 }
 
 /// As `connects_again`, of a client whose offer brings its first message along.

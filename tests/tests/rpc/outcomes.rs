@@ -2,8 +2,9 @@
 
 use crate::service::{COUNT, DOUBLE, End, FAIL, NONE, Numbers, SLOWLY, ends};
 use bertha_chunnels::rpc::{Client, FailureKind, Multiplexer, serve};
-use bertha_core::{Connection, ErrorKind, Runtime};
+use bertha_core::{Connection, DropCounter, ErrorKind, Runtime};
 use bertha_datapath_sim::{Link, Network, Sim};
+use bertha_tests::conformance::{Messages, Responses};
 use futures_util::future::join_all;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -125,6 +126,39 @@ fn a_dropped_call_drops_its_handler() {
         drop(call);
         scene.pass(10 * MS).await;
         assert_eq!((scene.running(), scene.client.caller().in_flight()), (0, 0));
+    });
+}
+
+/// The answer is on its way when the call is dropped.
+#[test]
+fn an_answer_that_nobody_waits_for_is_in_the_report() {
+    with_server(MANY, MANY, async |scene| {
+        let client = scene.client.clone();
+        let call = scene.network.runtime().spawn(async move {
+            let _ = client.call::<u64, u64>(SLOWLY, &20).await;
+        });
+        scene.pass(27 * MS).await;
+        drop(call);
+        scene.pass(20 * MS).await;
+        assert_eq!(scene.client.caller().drops().to_string(), "Rpc: 1 of no call");
+    });
+}
+
+#[test]
+fn what_a_client_does_not_send_is_counted_by_the_server() {
+    let mut sim = Sim::new(8);
+    let network = sim.network().clone();
+    sim.run(async {
+        let [here, there] = ends(&network).await;
+        let counter = DropCounter::default();
+        let serving = serve(there, Numbers::new(&network)).counting(counter.clone()).into_future();
+        let _server = network.runtime().spawn(async move { serving.await.unwrap() });
+        for number in 0..3 {
+            here.send(Responses.make(&here, number)).await.unwrap();
+        }
+        let client = Client::over(Multiplexer::new(here));
+        assert_eq!(client.call::<u64, u64>(DOUBLE, &5).await.unwrap(), 10);
+        assert_eq!(counter.get(), 3);
     });
 }
 

@@ -24,6 +24,24 @@ fn messages_over_quic() {
     });
 }
 
+/// They have arrived and were not received when the client closed.
+#[test]
+fn messages_that_are_dropped_by_a_close_are_in_the_report() {
+    over_datagrams(async |hosts| {
+        let server = Subject::new("server");
+        let (here, there) = hosts.connect(server.client(), server.server()).await;
+        for _ in 0..10 {
+            there.send(there.base().buffer(100).unwrap()).await.unwrap();
+        }
+        hosts.network.runtime().sleep(Duration::from_millis(500)).await;
+        let (closed, _) = futures_util::join!(here.close(), async { while there.recv().await.is_ok() {} });
+        closed.unwrap();
+        let drops = here.drops();
+        let dropped = drops.iter().find(|it| (it.layer, it.reason) == ("Quic", "after the end")).unwrap();
+        assert_eq!(dropped.messages, 10, "{drops}");
+    });
+}
+
 #[test]
 fn large_messages_over_a_bad_network() {
     over_datagrams(async |hosts| {

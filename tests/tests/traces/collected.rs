@@ -1,5 +1,6 @@
 //! The spans of a process, and their way to another one: a line of text each.
 
+use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use tracing_subscriber::layer::SubscriberExt;
@@ -11,6 +12,8 @@ pub(crate) struct Collected {
     pub(crate) trace: TraceId,
     pub(crate) id: SpanId,
     pub(crate) parent: SpanId,
+    /// The outcome, if it is known: the agreement or the error of negotiation.
+    pub(crate) field: Option<String>,
 }
 
 impl From<&SpanData> for Collected {
@@ -20,13 +23,22 @@ impl From<&SpanData> for Collected {
             trace: span.span_context.trace_id(),
             id: span.span_context.span_id(),
             parent: span.parent_span_id,
+            field: span
+                .attributes
+                .iter()
+                .find(is_outcome)
+                .map(|field| format!("{}={}", field.key, field.value)),
         }
     }
 }
 
+fn is_outcome(field: &&KeyValue) -> bool {
+    ["agreement", "error"].contains(&field.key.as_str())
+}
+
 impl Collected {
     pub(crate) fn line(&self) -> String {
-        let Self { name, trace, id, parent } = self;
+        let Self { name, trace, id, parent, .. } = self;
         format!("span {trace} {id} {parent} {name}")
     }
 
@@ -39,6 +51,7 @@ impl Collected {
             trace: TraceId::from_hex(trace).unwrap(),
             id: SpanId::from_hex(id).unwrap(),
             parent: SpanId::from_hex(parent).unwrap(),
+            field: None,
         })
     }
 }

@@ -4,14 +4,15 @@
 mod collected;
 
 use bertha_chunnels::rpc::{Client, Method, handler, serve};
-use bertha_chunnels::{Checksum, Nothing, Rpc};
-use bertha_core::{Addr, make_stack, select};
-use bertha_datapath_kernel::Tcp;
-use bertha_negotiation::{Negotiate, Pick};
+use bertha_chunnels::{Checksum, Nothing, Rpc, Serialize};
+use bertha_core::{Addr, Connection, make_stack, select};
+use bertha_datapath_kernel::{Tcp, Udp};
+use bertha_negotiation::{EarlyCache, Negotiate, Pick, Settings};
 use collected::{Collected, Collector};
 use opentelemetry::trace::SpanId;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use tracing::Instrument;
 
 const DOUBLE: Method = Method::new("double");
@@ -102,4 +103,60 @@ async fn a_trace_goes_from_a_client_to_a_server_in_another_process() {
         let span = one(&there, name);
         assert!(span.parent == SpanId::INVALID && span.trace != request.trace, "{span:?}");
     }
+}
+
+/// Also of one that can be used before the server has answered: until the answer, not beyond.
+#[tokio::test]
+async fn early_connects_have_their_span() {
+    let collector = Collector::start();
+    let stack = Serialize::<u64>::new;
+    let [mut taking, mut settings] = [(); 2].map(|()| Settings::default());
+    taking.early_data = true;
+    settings.first_flight_delay = Duration::from_secs(5);
+    settings.handshake_timeout = Duration::from_millis(500);
+    let any: Addr = "127.0.0.1:0".parse().unwrap();
+    let mut clients = stack().listen(Udp::default(), any.clone()).settings(taking).await.unwrap();
+    let (to, cache) = (clients.local_addr(), EarlyCache::new());
+    let connect = |to: Addr| stack().connect(Udp::default(), to).early(&cache).settings(settings.clone());
+    let spans = || {
+        let all = collector.spans();
+        let connecting: Vec<_> = all.into_iter().filter(|span| span.name == "negotiation.connect").collect();
+        connecting.into_iter().map(|span| (span.parent, span.field.unwrap())).collect::<Vec<_>>()
+    };
+    let request = tracing::info_span!("request");
+    let asking = async {
+        for round in 0..2_usize {
+            let connection = connect(to.clone()).await.unwrap();
+            assert_eq!(spans().len(), if round == 0 { 1 } else { round }, "it ends with the answer");
+            connection.send(1).await.unwrap();
+            connection.agreed().await.unwrap();
+            assert_eq!(spans().len(), round + 1, "while the connection is in use");
+            connection.close().await.unwrap();
+        }
+    };
+    let serving = async {
+        while let Some(client) = clients.next().await {
+            let client = client.unwrap();
+            while client.recv().await.is_ok() {}
+        }
+    };
+    tokio::select! {
+        () = asking.instrument(request.clone()) => {}
+        () = serving => panic!("the listener has ended"),
+    }
+    drop(clients);
+    // Nobody answers any more.
+    let connecting = connect(to).into_future().instrument(request.clone());
+    let connection = connecting.await.unwrap();
+    connection.send(2).await.unwrap();
+    assert!(connection.agreed().await.is_err());
+    drop((connection, request));
+    let request = collector.spans().into_iter().find(|span| span.name == "request").unwrap();
+    let (parents, ends): (Vec<_>, Vec<_>) = spans().into_iter().unzip();
+    assert_eq!(parents, [request.id; 3]);
+    assert!(
+        ends[0].starts_with("agreement=Serialize") && ends[1].starts_with("agreement=Serialize"),
+        "{ends:?}"
+    );
+    assert!(ends[2].starts_with("error="), "{ends:?}");
 }

@@ -6,13 +6,17 @@ mod start;
 pub(super) use start::Start;
 
 use crate::{Error, ErrorKind};
-use bertha_ccp::{AgentEnd, Ccp, Pace, algorithms};
+use bertha_ccp::algorithms::{self, Aggregated, Grouping, SharedWindow};
+use bertha_ccp::{AgentEnd, Ccp, Pace};
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
 use portus::ipc::BackendBuilder;
-use portus::{CCPHandle, CongAlg, RunBuilder};
+use portus::{CongAlg, RunBuilder};
 use reporting::Reporting;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A congestion control.
@@ -28,6 +32,8 @@ pub(super) enum Control {
     CcpCopa,
     CcpVegas,
     CcpBbr,
+    /// The flows of a host under one window.
+    CcpShared,
     /// NewReno by an agent that is told so often.
     Reporting(Duration),
     /// One way to write slow start.
@@ -46,13 +52,14 @@ impl Control {
             }
             Self::Cubic => Ok(Started::without_agent(Reliable::new().with(Cubic))),
             Self::Bbr => Ok(Started::without_agent(Reliable::new().with(Bbr))),
-            Self::CcpNewReno => Started::with_agent(algorithms::NewReno),
-            Self::CcpCubic => Started::with_agent(algorithms::Cubic),
-            Self::CcpCopa => Started::with_agent(algorithms::Copa),
-            Self::CcpVegas => Started::with_agent(algorithms::Vegas),
-            Self::CcpBbr => Started::with_agent(algorithms::Bbr),
-            Self::Reporting(period) => Started::with_agent(Reporting { period }),
-            Self::SlowStart(start) => Started::with_agent(start),
+            Self::CcpNewReno => Started::with_agent(|| algorithms::NewReno),
+            Self::CcpCubic => Started::with_agent(|| algorithms::Cubic),
+            Self::CcpCopa => Started::with_agent(|| algorithms::Copa),
+            Self::CcpVegas => Started::with_agent(|| algorithms::Vegas),
+            Self::CcpBbr => Started::with_agent(|| algorithms::Bbr),
+            Self::CcpShared => Started::with_agent(|| Aggregated::new(SharedWindow::newreno(Grouping::Host))),
+            Self::Reporting(period) => Started::with_agent(move || Reporting { period }),
+            Self::SlowStart(start) => Started::with_agent(move || start),
         }
     }
 }
@@ -68,6 +75,7 @@ impl fmt::Display for Control {
             Self::CcpCopa => f.write_str("Copa by CCP"),
             Self::CcpVegas => f.write_str("Vegas by CCP"),
             Self::CcpBbr => f.write_str("BBR by CCP"),
+            Self::CcpShared => f.write_str("NewReno by CCP, shared"),
             Self::Reporting(period) => write!(f, "NewReno by CCP each {period:?}"),
             Self::SlowStart(start) => write!(f, "{start}"),
         }
@@ -77,7 +85,13 @@ impl fmt::Display for Control {
 /// A control that runs.
 pub(super) struct Started {
     stack: Reliable,
-    agent: Option<CCPHandle>,
+    agent: Option<Agent>,
+}
+
+/// A thread that runs an agent.
+struct Agent {
+    goes_on: Arc<AtomicBool>,
+    thread: JoinHandle<portus::Result<()>>,
 }
 
 impl Started {
@@ -85,13 +99,20 @@ impl Started {
         Self { stack, agent: None }
     }
 
-    fn with_agent<A: CongAlg<AgentEnd> + Send + 'static>(algorithm: A) -> Result<Self, Error> {
+    /// The algorithm is made on the agent's thread, which some never leave.
+    fn with_agent<A: CongAlg<AgentEnd> + 'static>(
+        make: impl FnOnce() -> A + Send + 'static,
+    ) -> Result<Self, Error> {
         let (ccp, end) = Ccp::in_process(Pace::Lockstep);
-        let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithm);
-        let failed =
-            |error: portus::Error| Error::new(ErrorKind::Bertha, "starting an agent").because(error.0);
-        let agent = agent.spawn_thread().run().map_err(failed)?;
-        Ok(Self { stack: Reliable::new().with(ccp), agent: Some(agent) })
+        let goes_on = Arc::new(AtomicBool::new(true));
+        let seen = goes_on.clone();
+        let run = move || {
+            let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(make());
+            agent.with_stop_handle(seen).run()
+        };
+        let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(run);
+        let thread = thread.map_err(Error::while_doing(ErrorKind::Bertha, "starting an agent"))?;
+        Ok(Self { stack: Reliable::new().with(ccp), agent: Some(Agent { goes_on, thread }) })
     }
 
     /// The stack of a flow.
@@ -103,9 +124,9 @@ impl Started {
 impl Drop for Started {
     fn drop(&mut self) {
         if let Some(agent) = self.agent.take() {
-            agent.kill();
+            agent.goes_on.store(false, Relaxed);
             // It ends with an error that says that it was told to.
-            agent.wait().unwrap_or_default();
+            let _ended = agent.thread.join();
         }
     }
 }

@@ -23,9 +23,7 @@ impl<I: Ipc> CongAlg<I> for Cubic {
     }
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> WindowFlow<I> {
-        WindowFlow::new(datapath, &info, |packets| {
-            Box::new(State { packets, threshold: f64::INFINITY, at_loss: 0.0, prior: 0.0, epoch: None })
-        })
+        WindowFlow::new(datapath, &info, |packets| Box::new(State::new(packets)))
     }
 }
 
@@ -35,7 +33,7 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-struct State {
+pub(super) struct State {
     packets: f64,
     threshold: f64,
     /// The window before the last reduction, or less where flows converge; and as it was.
@@ -54,6 +52,16 @@ struct Epoch {
 }
 
 impl State {
+    /// A window that begins with slow start.
+    pub(super) fn new(packets: f64) -> Self {
+        Self { packets, threshold: f64::INFINITY, at_loss: 0.0, prior: 0.0, epoch: None }
+    }
+
+    /// A window that is known to fit the path, and grows from there without slow start.
+    pub(super) fn resumed(packets: f64) -> Self {
+        Self { threshold: packets, ..Self::new(packets) }
+    }
+
     fn avoid(&mut self, round: &Round) {
         let (at_loss, packets) = (self.at_loss, self.packets);
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
@@ -86,6 +94,11 @@ impl Window for State {
         } else {
             self.avoid(round);
         }
+    }
+
+    /// The time must not count as growth (RFC 9438, section 5.8).
+    fn on_unused(&mut self) {
+        self.epoch = None;
     }
 
     fn on_loss(&mut self, _: &Round) {

@@ -8,22 +8,31 @@
 //! | [`Vegas`] | Brakmo and Peterson, 1995 | delay, loss | a window per round trip |
 //! | [`Copa`] | Arun and Balakrishnan, NSDI 2018, without its mode for competing flows | delay | a window per round trip |
 //! | [`Bbr`] | thesis 4.4.3 | delivery rate and round-trip time | a pattern of rates in the datapath |
+//! | [`Nimbus`] | thesis 4.7.1; Goyal and others, 2018 | elastic cross traffic, found by a Fourier transform; delay or loss | a rate each hundredth of a second |
 //!
-//! Each is a [`portus::CongAlg`], for [`portus::RunBuilder`].
+//! Each is a [`portus::CongAlg`], for [`portus::RunBuilder`]. An [`AggregateAlg`], such as [`SharedWindow`], controls several flows
+//! together; [`Aggregated`] runs it.
 
+mod aggregate;
 mod bbr;
 mod copa;
 mod cubic;
 mod dctcp;
 mod handle;
 mod newreno;
+mod nimbus;
 mod vegas;
 mod window;
 
+pub use aggregate::{
+    Aggregate, AggregateAlg, Aggregated, AggregatedFlow, Grouping, GroupingKey, SharedWindow,
+    SharedWindowAggregate, Subflow,
+};
 pub use bbr::{Bbr, BbrFlow};
 pub use copa::Copa;
 pub use cubic::Cubic;
 pub use dctcp::{Dctcp, DctcpFlow};
 pub use newreno::NewReno;
+pub use nimbus::{Nimbus, NimbusFlow};
 pub use vegas::Vegas;
 pub use window::WindowFlow;

@@ -21,13 +21,19 @@ impl<I: Ipc> CongAlg<I> for NewReno {
     }
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> WindowFlow<I> {
-        WindowFlow::new(datapath, &info, |packets| Box::new(Reno { packets, threshold: f64::INFINITY }))
+        WindowFlow::new(datapath, &info, |packets| Box::new(Reno::new(packets)))
     }
 }
 
-struct Reno {
+pub(super) struct Reno {
     packets: f64,
     threshold: f64,
+}
+
+impl Reno {
+    pub(super) fn new(packets: f64) -> Self {
+        Self { packets, threshold: f64::INFINITY }
+    }
 }
 
 impl Window for Reno {

@@ -7,15 +7,19 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Counts what a round trip acknowledged, and reports it; losses at once.
+/// Counts what a round trip acknowledged, and reports it; losses at once. In flight is what was before each acknowledgement.
 const PROGRAM: &str = "
-    (def (Report (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (now 0)))
+    (def (Report
+        (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (rtt 0) (now 0)
+        (volatile inflight 0)))
     (when true
         (:= Report.acked (+ Report.acked (+ Ack.bytes_acked Ack.bytes_misordered)))
         (:= Report.lost (+ Report.lost Ack.lost_pkts_sample))
         (:= Report.timeout (if Flow.was_timeout 1))
         (:= Report.minrtt (min Report.minrtt Flow.rtt_sample_us))
+        (:= Report.rtt Flow.rtt_sample_us)
         (:= Report.now Ack.now)
+        (:= Report.inflight (max Report.inflight (+ Flow.bytes_in_flight (+ Ack.bytes_acked Ack.bytes_misordered))))
         (fallthrough))
     (when (|| (> Ack.lost_pkts_sample 0) (> Micros Flow.rtt_sample_us)) (report) (:= Micros 0))";
 
@@ -24,6 +28,53 @@ const NAME: &str = "a round trip";
 /// The programs of all these algorithms.
 pub(super) fn programs() -> HashMap<&'static str, String> {
     HashMap::from([(NAME, PROGRAM.to_owned())])
+}
+
+/// Begins the program with a window in bytes.
+pub(super) fn begin<I: Ipc>(handle: &mut Handle<I>, window: u32) {
+    handle.begin(NAME, &[("Cwnd", window)]);
+}
+
+/// A report of the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) round: Round,
+    /// Packets that were lost.
+    pub(super) lost: u64,
+    /// Whether all was lost for long: 1 or 0.
+    pub(super) timeout: u64,
+    /// The most packets that were in flight.
+    pub(super) in_flight: f64,
+    /// The last round-trip time.
+    pub(super) last_rtt: Duration,
+}
+
+impl Measured {
+    /// The end of a recovery that begins with this report, which is at `now`: until then, packets that were sent before are still found
+    /// to be lost (RFC 9002, section 6.1.2: after 9/8 of a round trip), and these losses count as one.
+    pub(super) fn recovered_at(&self, now: Duration) -> Duration {
+        now + self.last_rtt.max(self.round.rtt) * 9 / 8
+    }
+}
+
+/// Whether so many packets in flight use a window. One that is not used says nothing of the path, and must not grow (RFC 9002, section
+/// 7.8). Paced packets fill it not quite.
+pub(super) fn is_used(window: f64, in_flight: f64) -> bool {
+    in_flight + 2.0 >= 0.9 * window
+}
+
+/// Reads a report, in packets of `packet` bytes.
+pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64) -> Option<Measured> {
+    let field = |name| handle.field(report, name);
+    let round = Round {
+        acked: field("Report.acked")? as f64 / packet,
+        rtt: Duration::from_micros(field("Report.minrtt")?),
+        now: Duration::from_micros(field("Report.now")?),
+    };
+    let in_flight = field("Report.inflight")? as f64 / packet;
+    let (lost, timeout) = (field("Report.lost")?, field("Report.timeout")?);
+    let last_rtt = Duration::from_micros(field("Report.rtt")?);
+    Some(Measured { round, lost, timeout, in_flight, last_rtt })
 }
 
 /// The events of a round trip, or until a loss.
@@ -37,10 +88,23 @@ pub(super) struct Round {
     pub(super) now: Duration,
 }
 
+impl Round {
+    /// The part of a round that began at `start` which lies after `end`, as if its acknowledgements came evenly.
+    pub(super) fn after(&self, start: Duration, end: Duration) -> Self {
+        let all = self.now.saturating_sub(start).as_secs_f64();
+        let part = self.now.saturating_sub(end.max(start)).as_secs_f64();
+        let share = if all > 0.0 { part / all } else { 0.0 };
+        Self { acked: self.acked * share, ..*self }
+    }
+}
+
 /// A window in packets.
 pub(super) trait Window: Send + 'static {
-    /// Nothing was lost.
+    /// So much was acknowledged outside of a recovery, and the window was used.
     fn on_round(&mut self, round: &Round);
+
+    /// Something was acknowledged outside of a recovery, and the window was not used.
+    fn on_unused(&mut self) {}
 
     /// Something was lost: once per round trip.
     fn on_loss(&mut self, round: &Round);
@@ -60,8 +124,10 @@ pub struct WindowFlow<I: Ipc> {
     window: Box<dyn Window>,
     /// The size of a packet in bytes.
     packet: f64,
-    /// The end of the round trip in which losses count as one.
+    /// The end of the time in which losses count as one.
     recovery_until: Duration,
+    /// The time of the last report.
+    reported: Duration,
 }
 
 impl<I: Ipc> fmt::Debug for WindowFlow<I> {
@@ -78,34 +144,32 @@ impl<I: Ipc> WindowFlow<I> {
     ) -> Self {
         let packet = f64::from(info.mss.max(1));
         let mut handle = Handle::new(datapath);
-        handle.begin(NAME, &[("Cwnd", info.init_cwnd)]);
+        begin(&mut handle, info.init_cwnd);
         let window = start(f64::from(info.init_cwnd) / packet);
-        Self { handle, window, packet, recovery_until: Duration::ZERO }
-    }
-
-    fn round(&self, report: &Report) -> Option<(Round, u64, u64)> {
-        let field = |name| self.handle.field(report, name);
-        let round = Round {
-            acked: field("Report.acked")? as f64 / self.packet,
-            rtt: Duration::from_micros(field("Report.minrtt")?),
-            now: Duration::from_micros(field("Report.now")?),
-        };
-        Some((round, field("Report.lost")?, field("Report.timeout")?))
+        Self { handle, window, packet, recovery_until: Duration::ZERO, reported: Duration::ZERO }
     }
 }
 
 impl<I: Ipc> Flow for WindowFlow<I> {
     fn on_report(&mut self, _: u32, report: Report) {
-        let Some((round, lost, timeout)) = self.round(&report) else { return };
-        let is_recovering = round.now < self.recovery_until;
+        let Some(measured) = measured(&self.handle, &report, self.packet) else { return };
+        let Measured { round, lost, timeout, in_flight, .. } = measured;
         if timeout > 0 {
             self.window.on_timeout();
-        } else if lost > 0 && !is_recovering {
-            self.window.on_loss(&round);
-            self.recovery_until = round.now + round.rtt;
-        } else if lost == 0 && !is_recovering {
-            self.window.on_round(&round);
+        } else {
+            // The bytes that were acknowledged before a loss count, as they would at their acknowledgements.
+            let counted = round.after(self.reported, self.recovery_until);
+            if counted.acked > 0.0 && is_used(self.window.packets(), in_flight) {
+                self.window.on_round(&counted);
+            } else if counted.acked > 0.0 {
+                self.window.on_unused();
+            }
+            if lost > 0 && round.now >= self.recovery_until {
+                self.window.on_loss(&round);
+                self.recovery_until = measured.recovered_at(round.now);
+            }
         }
+        self.reported = round.now;
         let packets = self.window.packets().max(MIN);
         self.handle.set(&[("Cwnd", register(packets * self.packet))]);
     }

@@ -2,11 +2,13 @@
 
 use super::presence::Presence;
 use super::{Limits, Settings};
-use crate::datapath::{Datapath, Member};
+use crate::Signals;
+use crate::datapath::{Datapath, Member, WITH_MARKS, WITHOUT_MARKS};
 use crate::message::{Create, MAX_FIELDS, Measure};
-use crate::{SignalSet, Signals};
-use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
+use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewFlow, NewReno};
+use bertha_core::Addr;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -29,20 +31,22 @@ pub(super) struct FlowControl {
 }
 
 impl FlowControl {
-    pub(super) fn new(datapath: Arc<Datapath>, settings: Settings, packet: u64, signals: SignalSet) -> Self {
-        let member = Arc::new(Member::new(signals));
+    pub(super) fn new(datapath: Arc<Datapath>, settings: Settings, flow: &NewFlow) -> Self {
+        let NewFlow { packet, ref local, ref peer, has_marks } = *flow;
+        let member = Arc::new(Member::new(if has_marks { WITH_MARKS } else { WITHOUT_MARKS }));
         let flow = datapath.join(member.clone());
         let fallback = NewReno.start(packet);
         let window = fallback.window();
+        let ((source_address, source_port), (destination_address, destination_port)) =
+            (ipv4(local), ipv4(peer));
         let create = Create {
             flow,
             initial_window: u32::try_from(window).unwrap_or(u32::MAX),
             packet: u32::try_from(packet).unwrap_or(u32::MAX),
-            // A congestion control does not learn of addresses.
-            source_address: 0,
-            source_port: 0,
-            destination_address: 0,
-            destination_port: 0,
+            source_address,
+            source_port,
+            destination_address,
+            destination_port,
             algorithm: settings.algorithm,
         };
         datapath.announce(&create);
@@ -138,6 +142,17 @@ impl fmt::Debug for FlowControl {
             .field("rate", &self.rate)
             .field("is_fallback", &self.fallback.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+/// An IPv4 address and its port as numbers. Messages have no space for others, which are zeros.
+fn ipv4(addr: &Addr) -> (u32, u32) {
+    match addr {
+        Addr::Ip(addr) => match addr.ip().to_canonical() {
+            IpAddr::V4(ip) => (ip.to_bits(), u32::from(addr.port())),
+            IpAddr::V6(_) => (0, 0),
+        },
+        _ => (0, 0),
     }
 }
 

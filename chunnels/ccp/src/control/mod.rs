@@ -7,9 +7,9 @@ mod presence;
 pub use limits::Limits;
 
 use crate::connect;
-use crate::datapath::{Datapath, WITH_MARKS, WITHOUT_MARKS};
+use crate::datapath::Datapath;
 use crate::message::{AlgorithmName, Malformed};
-use bertha_chunnels::congestion::{Algorithm, CongestionControl};
+use bertha_chunnels::congestion::{Algorithm, CongestionControl, NewFlow};
 use bertha_core::Error;
 use flow_control::FlowControl;
 use std::path::Path;
@@ -101,10 +101,10 @@ impl Ccp {
 
 impl Algorithm for Ccp {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet, WITHOUT_MARKS))
+        self.start_flow(&NewFlow::unnamed(packet))
     }
 
-    fn start_with_marks(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(FlowControl::new(self.datapath.clone(), self.settings, packet, WITH_MARKS))
+    fn start_flow(&self, flow: &NewFlow) -> Box<dyn CongestionControl> {
+        Box::new(FlowControl::new(self.datapath.clone(), self.settings, flow))
     }
 }

@@ -53,7 +53,7 @@ pub struct Create {
     pub initial_window: u32,
     /// The size of the largest packet, in bytes.
     pub packet: u32,
-    /// The IPv4 address of this end, or 0.
+    /// The IPv4 address of this end as a number, its first byte highest; or 0.
     pub source_address: u32,
     /// The port of this end, or 0.
     pub source_port: u32,

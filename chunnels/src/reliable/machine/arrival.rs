@@ -11,6 +11,7 @@ impl Machine {
     /// Handles a packet. A damaged one is dropped and counted; one that breaks the protocol ends the connection.
     pub(in crate::reliable) fn handle_packet(&mut self, packet: Buf, now: Duration) {
         if self.end.is_some() {
+            self.incoming.after_end.add(1);
             return;
         }
         let Some(header) = wire::decode(&packet, self.check) else {

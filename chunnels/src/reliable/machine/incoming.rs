@@ -1,7 +1,7 @@
 //! The messages from the peer.
 
 use crate::reliable::wire::{Fault, Grant};
-use bertha_core::Buf;
+use bertha_core::{Buf, DropCounter};
 use std::collections::VecDeque;
 
 /// The number of messages that wait in the buffers they arrived in: those of a burst. Later ones are copied, since an application
@@ -30,6 +30,8 @@ pub(super) struct Incoming {
     last: Option<u64>,
     /// Whether messages are dropped, since this end has closed.
     is_discarding: bool,
+    /// The messages that were dropped since, and packets that came once nothing could.
+    pub(super) after_end: DropCounter,
 }
 
 impl Incoming {
@@ -48,6 +50,7 @@ impl Incoming {
             window: Grant { messages: 64 * words, ..window },
             last: None,
             is_discarding: false,
+            after_end: DropCounter::default(),
         }
     }
 
@@ -84,6 +87,7 @@ impl Incoming {
     pub(super) fn push(&mut self, message: Buf) {
         if self.is_discarding {
             self.count_received(message.len());
+            self.after_end.add(1);
         } else if self.queue.len() < MAX_IN_PLACE {
             self.queue.push_back(message);
         } else {
@@ -107,7 +111,9 @@ impl Incoming {
     /// Drops buffered and future messages.
     pub(super) fn discard(&mut self) {
         self.is_discarding = true;
-        while self.pop().is_some() {}
+        while self.pop().is_some() {
+            self.after_end.add(1);
+        }
     }
 
     /// Takes in the close of the peer after `last` messages in all.

@@ -18,7 +18,7 @@ mod tests;
 use super::settings::Settings;
 use super::wire::{Check, Fault, Grant};
 use crate::congestion::delivery_rate::DeliveryRate;
-use crate::congestion::{Ack, Algorithm, CongestionControl, Flow};
+use crate::congestion::{Ack, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
 use bertha_core::{Buf, DropCounter, Error, ErrorKind, Marks};
@@ -135,10 +135,11 @@ pub(super) enum Received {
 }
 
 impl Machine {
-    /// A new connection, whose packets have at most `max` bytes.
+    /// A new connection, whose packets have at most `max` bytes. `control` starts its congestion control for the bytes that packets are
+    /// filled to.
     pub(super) fn new(
         settings: Settings,
-        algorithm: &dyn Algorithm,
+        control: impl FnOnce(u64) -> Box<dyn CongestionControl>,
         check: Check,
         max: usize,
         seed: u64,
@@ -146,10 +147,7 @@ impl Machine {
         let packet = settings.packet.clamp(super::wire::OVERHEAD, max.max(super::wire::OVERHEAD));
         let window = Grant { messages: settings.messages as u64, bytes: settings.bytes as u64 };
         let limits = Limits { messages: settings.messages, bytes: settings.bytes };
-        let congestion = match settings.ecn {
-            true => algorithm.start_with_marks(packet as u64),
-            false => algorithm.start(packet as u64),
-        };
+        let congestion = control(packet as u64);
         Self {
             check,
             packet,
@@ -180,6 +178,11 @@ impl Machine {
             repeated: DropCounter::default(),
             settings,
         }
+    }
+
+    /// Counts there what arrives for an application that receives no more.
+    pub(super) fn count_after_end(&mut self, counter: DropCounter) {
+        self.incoming.after_end = counter;
     }
 
     /// Whether a message of `len` bytes fits into the buffer now.

@@ -6,9 +6,9 @@ use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::CallId;
 use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, Message, Method};
+use crate::rpc::{Failure, Message, Method, OF_NO_CALL};
 use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::future::poll_fn;
@@ -80,6 +80,22 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
     /// The number of messages that belonged to no call: answers to cancelled ones, mostly.
     pub fn unexpected(&self) -> u64 {
         self.held.shared.state.lock().calls.unexpected()
+    }
+
+    /// The same as a report, to be added to that of the connection:
+    ///
+    /// ```
+    /// # use bertha_chunnels::rpc::{Message, Multiplexer};
+    /// # use bertha_core::{Connection, Drops};
+    /// # fn example<C: Connection<Data = Message>>(multiplexer: &Multiplexer<C>, of_connection: impl Fn(&C) -> Drops) {
+    /// let mut drops = of_connection(multiplexer.connection());
+    /// drops += &multiplexer.drops();
+    /// # }
+    /// ```
+    pub fn drops(&self) -> Drops {
+        let mut drops = Drops::default();
+        drops.add("Rpc", OF_NO_CALL, self.unexpected());
+        drops
     }
 
     /// The connection. What it receives or sends on its own is missing in the calls.

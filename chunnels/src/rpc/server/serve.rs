@@ -7,7 +7,7 @@ use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, FailureKind, Message};
-use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::future::poll_fn;
@@ -30,6 +30,7 @@ pub struct Serve<C, S> {
     connection: C,
     service: S,
     concurrency: usize,
+    of_no_call: DropCounter,
 }
 
 /// Answers the calls that come over a connection of [`Rpc`](crate::rpc::Rpc) with a service, until the client closes.
@@ -44,7 +45,7 @@ where
     C: Connection<Data = Message>,
     S: Service,
 {
-    Serve { connection, service, concurrency: CONCURRENCY }
+    Serve { connection, service, concurrency: CONCURRENCY, of_no_call: DropCounter::default() }
 }
 
 impl<C, S> Serve<C, S> {
@@ -52,6 +53,12 @@ impl<C, S> Serve<C, S> {
     /// [`Overloaded`](FailureKind::Overloaded).
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency, ..self }
+    }
+
+    /// Counts the messages there that are dropped since they are of no call: calls that came twice, or after their cancellation, and what a
+    /// client does not send.
+    pub fn counting(self, of_no_call: DropCounter) -> Self {
+        Self { of_no_call, ..self }
     }
 }
 
@@ -65,8 +72,8 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { connection, service, concurrency } = self;
-            match answer(&connection, &service, concurrency).await {
+            let Self { connection, service, concurrency, of_no_call } = self;
+            match answer(&connection, &service, concurrency, &of_no_call).await {
                 Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
                 ended => ended,
             }
@@ -87,7 +94,12 @@ enum Event {
     Expired,
 }
 
-async fn answer<C, S>(connection: &C, service: &S, concurrency: usize) -> Result<(), Error>
+async fn answer<C, S>(
+    connection: &C,
+    service: &S,
+    concurrency: usize,
+    of_no_call: &DropCounter,
+) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
     S: Service,
@@ -135,7 +147,10 @@ where
         for message in arrived.drain(..) {
             let Message { call, content, body } = message;
             let slot = match (content, body) {
-                (Content::Call { .. }, _) if handlers.is_void(call) => None,
+                (Content::Call { .. }, _) if handlers.is_void(call) => {
+                    of_no_call.add(1);
+                    None
+                }
                 (Content::Call { .. }, _) if handlers.is_full() => {
                     outbox.messages.push(overloaded(call, concurrency));
                     None
@@ -154,7 +169,10 @@ where
                 }
                 (Content::Credit { parts }, _) => handlers.credit(call, parts),
                 // Not from a client.
-                _ => None,
+                _ => {
+                    of_no_call.add(1);
+                    None
+                }
             };
             if let Some(slot) = slot {
                 while let Poll::Ready(Some((call, progress))) = handlers.poll(slot) {

@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use std::ffi::{c_uint, c_ulong};
 use std::fmt;
 use std::mem::take;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
 /// The events of `poll(2)`, of which one says that there is something to read, and one that there is room to write. The others are errors
@@ -14,9 +15,12 @@ const WRITABLE: c_uint = 4;
 
 /// The futures that wait for a socket to become readable or writable.
 ///
-/// Caladan says so once, when it becomes that. So all are woken, and a future that was registered asks the socket once more before it waits.
+/// Caladan says so once, when it becomes that. So all are woken, and a future that was registered looks once more before it waits.
 #[derive(Default)]
 pub(crate) struct Events {
+    /// Whether there may be something to read: `false` is right, `true` may be out of date. Caladan's callbacks change it under the lock of
+    /// the socket's queue, so it ends as the queue stands.
+    readable: AtomicBool,
     /// Never held while anything is woken; callbacks run with preemption disabled, as polls do, so none comes while a poll of the same
     /// kernel thread holds it.
     waiting: Mutex<Waiting>,
@@ -48,12 +52,23 @@ impl Wakers {
 
     #[inline]
     fn wake(self) {
-        self.first.into_iter().chain(self.more).for_each(Waker::wake);
+        if let Some(first) = self.first {
+            first.wake();
+        }
+        self.more.into_iter().for_each(Waker::wake);
     }
 }
 
 impl Events {
-    /// Registers a future that wants to read. It has to ask the socket again afterwards.
+    /// Whether a reading call may find anything. It spares the others, which would take a lock to find nothing.
+    #[inline]
+    pub(crate) fn may_be_readable(&self) -> bool {
+        // Acquire, for the release in `wake`. A future that registers, and then finds `false`, misses nothing: whoever sets `true` afterwards
+        // takes the lock after that, and finds the future.
+        self.readable.load(Ordering::Acquire)
+    }
+
+    /// Registers a future that wants to read. It has to look again afterwards.
     #[inline]
     pub(crate) fn wait_to_read(&self, cx: &Context<'_>) {
         self.waiting.lock().read.add(cx.waker());
@@ -64,16 +79,20 @@ impl Events {
         self.waiting.lock().write.add(cx.waker());
     }
 
-    /// Wakes all.
+    /// Wakes all, who ask the socket.
     pub(crate) fn wake_all(&self) {
         self.wake(READABLE | WRITABLE);
     }
 
     #[inline]
     fn wake(&self, events: c_uint) {
+        let (to_read, to_write) = (events & !WRITABLE != 0, events & !READABLE != 0);
+        if to_read {
+            self.readable.store(true, Ordering::Release);
+        }
         let mut waiting = self.waiting.lock();
-        let read = if events & !WRITABLE != 0 { take(&mut waiting.read) } else { Wakers::default() };
-        let write = if events & !READABLE != 0 { take(&mut waiting.write) } else { Wakers::default() };
+        let read = if to_read { take(&mut waiting.read) } else { Wakers::default() };
+        let write = if to_write { take(&mut waiting.write) } else { Wakers::default() };
         drop(waiting);
         read.wake();
         write.wake();
@@ -94,8 +113,15 @@ unsafe extern "C" fn begun(data: c_ulong, events: c_uint) {
     events_of.wake(events);
 }
 
-/// Nobody waits for the end of an event.
-unsafe extern "C" fn ended(_: c_ulong, _: c_uint) {}
+/// Called likewise. Nobody waits for the end of an event.
+unsafe extern "C" fn ended(data: c_ulong, events: c_uint) {
+    if events & READABLE != 0 {
+        // SAFETY: as above.
+        let events_of = unsafe { &*(data as *const Events) };
+        // Relaxed: who reads it only spares a question.
+        events_of.readable.store(false, Ordering::Relaxed);
+    }
+}
 
 /// The callbacks of a socket: for the beginning and the end of an event.
 pub(super) const CALLBACKS: [Option<sys::OnEvents>; 2] = [Some(begun), Some(ended)];

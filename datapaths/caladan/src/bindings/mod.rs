@@ -49,7 +49,7 @@ pub(crate) fn on_caladan() -> bool {
 
 /// Fails on threads that are not the runtime's. Sockets, which call this first, can be in anybody's hands.
 #[inline]
-fn check_thread() -> io::Result<()> {
+pub(crate) fn check_thread() -> io::Result<()> {
     if on_caladan() { Ok(()) } else { Err(elsewhere()) }
 }
 
@@ -68,7 +68,14 @@ fn check(result: i32) -> io::Result<()> {
 /// The result of a function that returns a length or a negative errno.
 #[inline]
 fn check_length(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(result.unsigned_abs() as i32))
+    usize::try_from(result).map_err(|_| errno(result))
+}
+
+#[cold]
+fn errno(result: isize) -> io::Error {
+    /// `EOPNOTSUPP`, of the shim: Caladan has no such error.
+    const ELSEWHERE: isize = -95;
+    if result == ELSEWHERE { elsewhere() } else { io::Error::from_raw_os_error(result.unsigned_abs() as i32) }
 }
 
 /// An address that a function of C filled in.

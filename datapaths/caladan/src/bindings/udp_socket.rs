@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A UDP socket. Its calls fail outside of the runtime; it may be dropped anywhere.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub(crate) struct UdpSocket {
     socket: NonNull<sys::UdpSocket>,
     /// Caladan has its address.
     events: Arc<Events>,
+    is_shut: AtomicBool,
 }
 
 // SAFETY: Caladan's sockets may be used by any number of its threads at once; every function here but `drop` fails on others.
@@ -47,7 +49,7 @@ impl UdpSocket {
         // SAFETY: the events live until `close` has taken the callbacks off.
         unsafe { sys::bertha_udp_notify(socket.as_ptr(), begun, ended, events.data()) };
         open::count();
-        Ok(Self { socket, events })
+        Ok(Self { socket, events, is_shut: AtomicBool::new(false) })
     }
 
     #[inline]
@@ -61,7 +63,6 @@ impl UdpSocket {
     }
 
     /// The next datagram: its length and its source. What does not fit is cut off. [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
-    #[inline]
     pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddrV4)> {
         check_thread()?;
         let mut result = 0;
@@ -74,13 +75,29 @@ impl UdpSocket {
         Ok((check_length(result)?, from))
     }
 
+    /// The length of the next datagram; otherwise as [`read`](Self::read). Also 0 once the socket was [shut](Self::shut_down).
+    #[inline]
+    pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the function fails on other threads than the runtime's, and `into` has as many bytes.
+        check_length(unsafe { sys::bertha_udp_receive(self.socket.as_ptr(), into.as_mut_ptr(), into.len()) })
+    }
+
     /// Sends a datagram to the peer. [`WouldBlock`](io::ErrorKind::WouldBlock) if too many are on their way to the scheduler.
     #[inline]
-    pub(crate) fn write(&self, message: &[u8]) -> io::Result<()> {
-        check_thread()?;
-        // SAFETY: this is a thread of the runtime, and `message` has as many bytes.
-        let result = unsafe { sys::bertha_udp_write(self.socket.as_ptr(), message.as_ptr(), message.len()) };
+    pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
+        // SAFETY: the function fails on other threads than the runtime's, and `message` has as many bytes.
+        let result = unsafe { sys::bertha_udp_send(self.socket.as_ptr(), message.as_ptr(), message.len()) };
         check_length(result).map(drop)
+    }
+
+    /// Ends it for all who use it, and frees its addresses.
+    pub(crate) fn shut_down(&self) -> io::Result<()> {
+        check_thread()?;
+        if !self.is_shut.swap(true, Ordering::Relaxed) {
+            // SAFETY: this is a thread of the runtime, and no other call did the same: Caladan ends the process at the second.
+            unsafe { sys::bertha_udp_shutdown(self.socket.as_ptr()) };
+        }
+        Ok(())
     }
 
     /// The longest datagram in bytes.

@@ -5,6 +5,10 @@ use bertha_core::Buf;
 use bertha_core::framing::{HEADER, header};
 use std::io::{self, IoSlice};
 
+/// The longest frame that is copied into one piece, as long as a segment. Caladan makes a segment of its own of a header, without the flag that
+/// wakes the peer: it would wait for the next segment, which an empty message has not.
+const SEGMENT: usize = 1460;
+
 /// Writes whole messages: the rest of one that the stream did not take whole is kept, and goes first.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
@@ -33,9 +37,16 @@ impl Writer {
     /// Takes a message, once the rest of the one before it is written.
     pub(super) fn write(&mut self, socket: &TcpSocket, message: &Buf) -> io::Result<Mark> {
         self.flush(socket)?;
-        let header = header(message);
-        let written = socket.write(&[IoSlice::new(&header), IoSlice::new(message)])?;
-        if written < HEADER + message.len() {
+        let (header, len) = (header(message), HEADER + message.len());
+        let written = if len <= SEGMENT {
+            let mut frame = [0; SEGMENT];
+            frame[..HEADER].copy_from_slice(&header);
+            frame[HEADER..len].copy_from_slice(message);
+            socket.write(&[IoSlice::new(&frame[..len])])?
+        } else {
+            socket.write(&[IoSlice::new(&header), IoSlice::new(message)])?
+        };
+        if written < len {
             let whole = [&header[..], message].concat();
             (self.rest, self.written) = (whole, written);
             self.begun += 1;

@@ -1,6 +1,7 @@
 //! A connection over UDP.
 
 use super::path::Path;
+use super::room::Room;
 use crate::CaladanBase;
 use crate::bindings::UdpSocket;
 use bertha_core::{Base, Buf, Connection, Error, Properties};
@@ -30,21 +31,35 @@ impl CaladanConnection {
     }
 
     #[inline]
-    fn try_recv(&self) -> Poll<Result<Buf, Error>> {
-        match self.check_open().and_then(|()| self.path.try_read()) {
+    fn try_recv(&self, room: &mut Room) -> Poll<Result<Buf, Error>> {
+        match self.check_open().and_then(|()| self.path.try_read(room)) {
             Ok(Some(message)) => Poll::Ready(Ok(message)),
             Ok(None) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
     }
 
+    /// Sends a message. `false` if there is no room for it.
     #[inline]
-    fn try_send(&self, message: &Buf) -> Poll<Result<(), Error>> {
-        match self.check_open().and_then(|()| self.path.try_write(message)) {
-            Ok(true) => Poll::Ready(Ok(())),
-            Ok(false) => Poll::Pending,
-            Err(error) => Poll::Ready(Err(error)),
+    fn try_send(&self, message: &Buf) -> Result<bool, Error> {
+        self.check_open()?;
+        if message.len() > self.base.mtu() {
+            return Err(self.base.too_large(message.len()));
         }
+        self.path.try_write(message)
+    }
+
+    /// Sends a message once there is room for it.
+    async fn send_later(&self, message: Buf) -> Result<(), Error> {
+        poll_fn(|cx| {
+            self.path.events().wait_to_write(cx);
+            match self.try_send(&message) {
+                Ok(true) => Poll::Ready(Ok(())),
+                Ok(false) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            }
+        })
+        .await
     }
 }
 
@@ -57,28 +72,30 @@ impl Connection for CaladanConnection {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        if message.len() > self.base.mtu() {
-            return Err(self.base.too_large(message.len()));
+        if self.try_send(&message)? {
+            return Ok(());
         }
-        poll_fn(|cx| {
-            let sent = self.try_send(&message);
-            if sent.is_ready() {
-                return sent;
+        self.send_later(message).await
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        for message in messages {
+            if !self.try_send(&message)? {
+                self.send_later(message).await?;
             }
-            self.path.events().wait_to_write(cx);
-            self.try_send(&message)
-        })
-        .await
+        }
+        Ok(())
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         poll_fn(|cx| {
-            let received = self.try_recv();
+            let mut room = Room::take();
+            let received = self.try_recv(&mut room);
             if received.is_ready() {
                 return received;
             }
-            self.path.events().wait_to_read(cx);
-            self.try_recv()
+            self.path.wait_to_read(cx)?;
+            self.try_recv(&mut room)
         })
         .await
     }
@@ -89,13 +106,14 @@ impl Connection for CaladanConnection {
         }
         into.extend(Some(self.recv().await?));
         let mut received = 1;
+        let mut room = Room::take();
         // An error of these is lost, as a datagram may be.
-        while received < limit
-            && let Poll::Ready(Ok(message)) = self.try_recv()
-        {
-            into.extend(Some(message));
-            received += 1;
-        }
+        let more = std::iter::from_fn(|| match self.try_recv(&mut room) {
+            Poll::Ready(Ok(message)) => Some(message),
+            Poll::Ready(Err(_)) | Poll::Pending => None,
+        });
+        // As one iterator, whose state a layer above keeps in registers.
+        into.extend(more.take(limit - 1).inspect(|_| received += 1));
         Ok(received)
     }
 

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddrV4;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The messages that wait at most for each connection, and of strangers: as many as a socket of Caladan's has room for.
 const QUEUE: usize = 512;
@@ -14,12 +15,14 @@ const QUEUE: usize = 512;
 #[derive(Debug)]
 pub(super) struct Early {
     messages: Mutex<VecDeque<Buf>>,
+    /// Whether there are any, which changes under the lock. Mostly there are none, and nobody takes it to learn that.
+    any: AtomicBool,
     events: Arc<Events>,
 }
 
 impl Early {
     pub(super) fn new(events: Arc<Events>) -> Self {
-        Self { messages: Mutex::default(), events }
+        Self { messages: Mutex::default(), any: AtomicBool::new(false), events }
     }
 
     /// `false` if too many wait.
@@ -28,6 +31,8 @@ impl Early {
         let has_room = messages.len() < QUEUE;
         if has_room {
             messages.push_back(message);
+            // Release, for the acquire in `next`; whoever waits is woken afterwards.
+            self.any.store(true, Ordering::Release);
         }
         drop(messages);
         self.events.wake_all();
@@ -36,7 +41,15 @@ impl Early {
 
     #[inline]
     pub(super) fn next(&self) -> Option<Buf> {
-        self.messages.lock().pop_front()
+        if self.any.load(Ordering::Acquire) { self.take() } else { None }
+    }
+
+    #[cold]
+    fn take(&self) -> Option<Buf> {
+        let mut messages = self.messages.lock();
+        let next = messages.pop_front();
+        self.any.store(!messages.is_empty(), Ordering::Relaxed);
+        next
     }
 }
 

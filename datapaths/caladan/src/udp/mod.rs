@@ -4,6 +4,7 @@ mod connection;
 mod known;
 mod listener;
 mod path;
+mod room;
 
 use crate::bindings::{Events, UdpSocket};
 use crate::failure::failed;

@@ -1,26 +1,19 @@
 //! The socket of a connection, and what repairs it.
 
 use super::known::{Early, Known};
-use crate::bindings::{Events, UdpSocket};
+use super::room::Room;
+use crate::bindings::{self, Events, UdpSocket};
 use crate::failure::failed;
 use bertha_core::{Buf, Error};
 use parking_lot::{Mutex, RwLock};
-use std::cell::Cell;
 use std::io;
 use std::net::SocketAddrV4;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Context;
 
 /// The messages that failed to be sent after which a socket is replaced. Caladan counts them as under way for ever, and takes 2,048.
 const FAILURES: usize = 1024;
-
-/// The longest messages that are copied to a smaller buffer: beyond it there is none in the pool.
-const FEW: usize = 512;
-
-thread_local! {
-    /// Room for the next datagram of any socket. Caladan copies a datagram before it tells its length.
-    static ROOM: Cell<Option<Buf>> = const { Cell::new(None) };
-}
 
 /// One end of a path between two addresses, for as long as anybody has the connection.
 ///
@@ -28,8 +21,11 @@ thread_local! {
 /// that could not be sent. What was in its queue is lost then, as datagrams may be.
 #[derive(Debug)]
 pub(super) struct Path {
-    /// `None` if it could not be replaced. The lock is for replacing; calls share it.
-    socket: RwLock<Option<UdpSocket>>,
+    /// The socket, until `is_replaced`; then it is shut. So calls take no lock before anything has failed.
+    first: UdpSocket,
+    is_replaced: AtomicBool,
+    /// The socket in its place. `None` if there could not be one. The lock is for replacing; calls share it.
+    replacement: RwLock<Option<UdpSocket>>,
     events: Arc<Events>,
     pub(super) local: SocketAddrV4,
     pub(super) peer: SocketAddrV4,
@@ -47,50 +43,60 @@ pub(super) struct Accepted {
 }
 
 impl Path {
-    pub(super) fn new(socket: UdpSocket, peer: SocketAddrV4, accepted: Option<Accepted>) -> Self {
-        let (events, local) = (socket.events().clone(), socket.local());
-        let (socket, longest) = (RwLock::new(Some(socket)), UdpSocket::longest());
-        Self { socket, events, local, peer, failures: AtomicUsize::new(0), longest, accepted }
+    pub(super) fn new(first: UdpSocket, peer: SocketAddrV4, accepted: Option<Accepted>) -> Self {
+        let (events, local) = (first.events().clone(), first.local());
+        Self {
+            first,
+            is_replaced: AtomicBool::new(false),
+            replacement: RwLock::new(None),
+            events,
+            local,
+            peer,
+            failures: AtomicUsize::new(0),
+            longest: UdpSocket::longest(),
+            accepted,
+        }
     }
 
-    #[inline]
     pub(super) fn events(&self) -> &Events {
         &self.events
     }
 
+    /// Registers a future that wants to read, which has to try again afterwards. Fails on other threads than the runtime's, which nothing would
+    /// wake in time.
+    #[inline]
+    pub(super) fn wait_to_read(&self, cx: &Context<'_>) -> Result<(), Error> {
+        bindings::check_thread().map_err(|error| failed(error, &format!("receive from {}", self.peer)))?;
+        self.events.wait_to_read(cx);
+        Ok(())
+    }
+
     /// The next message, or `None` if none is there.
     #[inline]
-    pub(super) fn try_read(&self) -> Result<Option<Buf>, Error> {
+    pub(super) fn try_read(&self, room: &mut Room) -> Result<Option<Buf>, Error> {
         if let Some(accepted) = &self.accepted
             && let Some(message) = accepted.early.next()
         {
             return Ok(Some(message));
         }
-        let mut room = match ROOM.take() {
-            Some(room) => room,
-            None => Buf::new(self.longest, 0)?,
-        };
-        let read = self.with_socket(|socket| socket.read(&mut room));
-        let message = match read {
-            Ok((len, _)) if len > FEW => {
-                room.truncate(len);
-                return Ok(Some(room));
-            }
-            Ok((len, _)) => Buf::copy_of(&room[..len], 0).map(Some),
+        if !self.events.may_be_readable() {
+            return Ok(None);
+        }
+        let into = room.of(self.longest)?;
+        match self.receive(into) {
+            Ok(len) => room.message(len).map(Some),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => {
                 self.replace_socket();
                 Err(failed(error, &format!("receive from {}", self.peer)))
             }
-        };
-        ROOM.set(Some(room));
-        message
+        }
     }
 
     /// Sends a message. `false` if there is no room for it.
     #[inline]
     pub(super) fn try_write(&self, message: &[u8]) -> Result<bool, Error> {
-        match self.with_socket(|socket| socket.write(message)) {
+        match self.send(message) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => {
@@ -103,24 +109,60 @@ impl Path {
         }
     }
 
+    /// The length of the next message, which is never 0 because the socket was shut.
     #[inline]
-    fn with_socket<T>(&self, call: impl FnOnce(&UdpSocket) -> io::Result<T>) -> io::Result<T> {
+    fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        if !self.is_replaced() {
+            match self.first.receive(into) {
+                // It may have been shut just now.
+                Ok(0) | Err(_) if self.is_replaced() => {}
+                received => return received,
+            }
+        }
+        self.with_replacement(|socket| socket.receive(into))
+    }
+
+    #[inline]
+    fn send(&self, message: &[u8]) -> io::Result<()> {
+        if !self.is_replaced() {
+            match self.first.send(message) {
+                Err(_) if self.is_replaced() => {}
+                sent => return sent,
+            }
+        }
+        self.with_replacement(|socket| socket.send(message))
+    }
+
+    #[inline]
+    fn is_replaced(&self) -> bool {
+        // Acquire, for the release before it is shut. A call that finds it shut also finds this set, by the lock in the socket.
+        self.is_replaced.load(Ordering::Acquire)
+    }
+
+    #[cold]
+    fn with_replacement<T>(&self, call: impl FnOnce(&UdpSocket) -> io::Result<T>) -> io::Result<T> {
         let gone = || io::Error::other("the socket could not be replaced after an error");
-        self.socket.read().as_ref().ok_or_else(gone).and_then(call)
+        self.replacement.read().as_ref().ok_or_else(gone).and_then(call)
     }
 
     #[cold]
     fn replace_socket(&self) {
-        let mut socket = self.socket.write();
+        if bindings::check_thread().is_err() {
+            // Nothing is wrong with the socket.
+            return;
+        }
+        let mut replacement = self.replacement.write();
+        self.is_replaced.store(true, Ordering::Release);
         // Two sockets can't have the same two addresses.
-        drop(socket.take());
-        match UdpSocket::dial(self.local, self.peer, self.events.clone()) {
-            Ok(next) => *socket = Some(next),
+        drop(replacement.take());
+        let next = self.first.shut_down();
+        match next.and_then(|()| UdpSocket::dial(self.local, self.peer, self.events.clone())) {
+            Ok(next) => *replacement = Some(next),
             Err(error) => {
                 tracing::error!(%error, peer = %self.peer, "the socket of a connection can't be replaced")
             }
         }
-        drop(socket);
+        drop(replacement);
         self.events.wake_all();
     }
 }

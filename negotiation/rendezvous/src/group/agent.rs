@@ -127,15 +127,18 @@ where
     let layers = resolve(&stack.nodes(), Picks::new(picks));
     let below = link.base().properties().guarantees();
     // Of several that share the messages none gets all.
-    let shared = if receivers > 1 { Set::of::<Reliable>() } else { Set::NONE };
-    check_needs(&layers, below.without(shared)).map_err(|error| match receivers {
+    let lost = if receivers > 1 { Set::of::<Reliable>() } else { Set::NONE };
+    check_needs(&layers, below.without(lost)).map_err(|error| match receivers {
         0 | 1 => error,
         _ => Error::new(
             error.kind(),
             format!("{receivers} receivers share the messages, so none gets all: {}", error.context()),
         ),
     })?;
-    stack.instantiate(link, Picks::new(picks), ConnectContext::new(&Alone, Role::Participant { leads })).await
+    let shared = link.shared().clone();
+    let context = ConnectContext::new(&Alone, Role::Participant { leads });
+    let context = context.with_drops(&shared.dropped.by_chunnels);
+    stack.instantiate(link, Picks::new(picks), context).await
 }
 
 /// There are no further connections: a participant has no peer to open them to.

@@ -1,8 +1,9 @@
 //! The connection that an application holds.
 
 use super::agent::{Leave, Request, State, ended};
+use super::dropped::Dropped;
 use super::link::Shared;
-use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, BoxFuture, Buf, Connection, Drops, Error, ErrorKind, Runtime};
 use bertha_negotiation::internals::{End, Epochs};
 use bertha_negotiation::{Agreement, Pick};
 use futures_util::future::{Either, select};
@@ -69,7 +70,7 @@ pub(super) struct Handles {
 pub(super) trait GroupMember<X>: Send + Sync {
     fn base(&self) -> &X;
     fn own_id(&self) -> u64;
-    fn dropped(&self) -> u64;
+    fn dropped(&self) -> &Dropped;
     /// Whether each message reaches one of the receivers, so that one that is dropped is lost.
     fn is_shared(&self) -> bool;
     fn end(&self) -> BoxFuture<'_, Result<(), Error>>;
@@ -84,8 +85,8 @@ impl<B: Connection<Data = Buf>> GroupMember<B::Base> for Shared<B> {
         self.own_id.load(Ordering::Relaxed)
     }
 
-    fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+    fn dropped(&self) -> &Dropped {
+        &self.dropped
     }
 
     fn is_shared(&self) -> bool {
@@ -172,7 +173,13 @@ impl<C: Connection> MultiEndpoint<C> {
 
     /// How many messages arrived that were damaged, late, of another connection, or found no room, and were dropped.
     pub fn dropped(&self) -> u64 {
-        self.member.dropped()
+        self.member.dropped().by_link()
+    }
+
+    /// The messages that this participant has dropped, by layer and reason: below the stack, and in each Chunnel that [counts
+    /// them](bertha_core::ConnectContext::counts_drops), those of earlier rounds included.
+    pub fn drops(&self) -> Drops {
+        self.member.dropped().report()
     }
 
     /// Asks all participants to change to other alternatives of the stack's `select!`s, while messages flow. Ready when this
@@ -251,7 +258,9 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
             if self.member.is_shared() {
                 std::future::pending::<()>().await;
             }
-            while self.recv().await.is_ok() {}
+            while self.recv().await.is_ok() {
+                self.member.dropped().after_end.add(1);
+            }
         });
         let leaving = pin!(async {
             match self.leaving.send(report).await {

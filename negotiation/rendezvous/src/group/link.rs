@@ -1,5 +1,6 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
+use super::dropped::Dropped;
 use super::proofs::ProgressProofs;
 use super::round::{RoundQueue, Sorted};
 use super::round_id::RoundId;
@@ -41,7 +42,7 @@ pub(crate) struct Shared<B> {
     /// This participant's id: another one after it has expired.
     pub(super) own_id: AtomicU64,
     pub(super) liveness: Liveness,
-    pub(super) dropped: AtomicU64,
+    pub(super) dropped: Dropped,
     /// If each message reaches one of the receivers.
     sharing: Option<Sharing>,
     /// With a key of the group.
@@ -86,7 +87,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
             base,
             own_id: AtomicU64::new(own_id),
             liveness: Liveness::default(),
-            dropped: AtomicU64::new(0),
+            dropped: Dropped::new(),
             sharing,
             proofs: key.map(ProgressProofs::new),
             rounds: Mutex::new(rounds),
@@ -125,7 +126,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         for Stray { message, since } in strays {
             // Where messages are shared, one that is dropped would be acknowledged.
             match is_late(since) && !self.is_shared() {
-                true => self.count_dropped(true),
+                true => self.dropped.late.add(1),
                 false => drop(self.sort(message, since)),
             }
         }
@@ -188,13 +189,14 @@ impl<B: Connection<Data = Buf>> Shared<B> {
                     self.liveness.wake();
                     match kept {
                         Err(message) if self.is_shared() => self.hold(message, since),
-                        kept => self.count_dropped(kept.is_err()),
+                        Err(_) => self.dropped.without_room.add(1),
+                        Ok(()) => {}
                     }
                     return None;
                 }
                 Sorted::Bad => {
                     drop(rounds);
-                    self.count_dropped(true);
+                    self.dropped.forged.add(1);
                     return None;
                 }
                 Sorted::Other => {}
@@ -213,16 +215,15 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         }
         if header.is_some_and(|header| rounds.retired.contains(&header)) {
             drop(rounds);
-            self.count_dropped(true);
+            self.dropped.late.add(1);
             return None;
         }
         let is_full = rounds.strays.len() >= MAX_STRAYS;
         if is_full {
             rounds.strays.pop_front();
+            self.dropped.without_room.add(1);
         }
         rounds.strays.push_back(Stray { message, since });
-        drop(rounds);
-        self.count_dropped(is_full);
         None
     }
 
@@ -239,14 +240,11 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         };
         match progress {
             // One that finds no room is repeated.
-            Some(progress) => self.count_dropped(self.agent.try_send(progress).is_err()),
-            None => self.count_dropped(true),
-        }
-    }
-
-    fn count_dropped(&self, is_dropped: bool) {
-        if is_dropped {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            Some(progress) => {
+                let is_lost = self.agent.try_send(progress).is_err();
+                self.dropped.without_room.add(u64::from(is_lost));
+            }
+            None => self.dropped.forged.add(1),
         }
     }
 
@@ -324,6 +322,10 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
 }
 
 impl<B: Connection<Data = Buf>> GroupLink<B> {
+    pub(super) fn shared(&self) -> &Arc<Shared<B>> {
+        &self.shared
+    }
+
     fn own_id(&self) -> u64 {
         self.shared.own_id.load(Ordering::Relaxed)
     }
@@ -395,7 +397,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
             let Some(mut message) = reception.await? else { continue };
             match self.round.open(&mut message) {
                 Sorted::Own => return Ok(message),
-                Sorted::Bad => shared.count_dropped(true),
+                Sorted::Bad => shared.dropped.forged.add(1),
                 Sorted::Other => shared.on_other(message),
             }
         }
@@ -524,7 +526,7 @@ impl<B: Connection<Data = Buf>, I: Extend<Buf>> Extend<Buf> for Sorter<'_, B, I>
                     self.data += 1;
                     self.into.extend([message]);
                 }
-                Sorted::Bad => self.link.shared.count_dropped(true),
+                Sorted::Bad => self.link.shared.dropped.forged.add(1),
                 Sorted::Other => self.link.shared.on_other(message),
             }
         }

@@ -8,7 +8,7 @@
 //!   [`round`]: one round of it; [`senders`]: the messages that came from each sender; [`counter`]: those that this end sent.
 //!   [`proofs`]: with a key of the group, 40 bytes, by which receivers tell its senders from others.
 //! * [`by_store`]: how participants agree on a change, without I/O. [`progress`]: how far each of them is, without I/O;
-//!   [`rest`]: waiting for them. [`agent`]: both, for the task that changes the stack.
+//!   [`rest`]: waiting for them. [`dropped`]: what has come to nothing, by reason. [`agent`]: both, for the task that changes the stack.
 //!
 //! **A change.** Everyone builds the new stack. Once the store has committed it, each participant ends its sends, drains its
 //! Chunnels, and sends in the new round from then on. It says so to all; and once all others have said so too, so that it need not
@@ -27,6 +27,7 @@ mod board;
 mod by_store;
 mod connection;
 mod counter;
+mod dropped;
 mod emptying;
 mod link;
 mod progress;

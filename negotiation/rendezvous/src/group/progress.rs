@@ -291,6 +291,47 @@ mod tests {
         assert_eq!(table.set_present(now + MEMORY, &[1, 2, 3]), []);
     }
 
+    /// Of one that vanished, whatever it said or somebody says in its name: it would be waited for without end, or not at all.
+    #[test]
+    fn who_has_gone_without_a_word_is_not_heard_any_more() {
+        let (mut table, now) = three();
+        table.on_progress(now, progress(3, NEW, Some((OLD, Some(9)))));
+        table.set_present(now, &[1, 2]);
+        assert_eq!(table.rest(OLD, NEW, GRACE)[1], (3, Rest::Until(now + GRACE)));
+        for claim in [progress(3, NEW, Some((OLD, Some(1_000)))), progress(3, NEW, None)] {
+            table.on_progress(now, claim);
+            assert_eq!(table.rest(OLD, NEW, GRACE)[1], (3, Rest::Until(now + GRACE)));
+        }
+        let question = PeerProgress { asks: true, ..progress(3, OLD, None) };
+        while table.poll(now).is_some() {}
+        table.on_progress(now, question);
+        assert_eq!(table.poll(now), None);
+    }
+
+    /// What is said in the name of this participant says nothing to it.
+    #[test]
+    fn nobody_speaks_to_a_participant_in_its_own_name() {
+        let (mut table, now) = three();
+        while table.poll(now).is_some() {}
+        table.on_progress(now, PeerProgress { asks: true, ..progress(1, NEW, Some((OLD, Some(5)))) });
+        assert_eq!((table.poll(now), table.round()), (None, OLD));
+        assert!(!table.known.contains_key(&1));
+    }
+
+    /// However many names somebody invents.
+    #[test]
+    fn strangers_take_bounded_room_and_keep_no_participant_out() {
+        let (mut table, now) = three();
+        for id in 0..4 * MAX_STRANGERS as u64 {
+            table.on_progress(now, progress(10 + id, NEW, None));
+            assert!(table.known.len() <= MAX_STRANGERS + 2, "{}", table.known.len());
+        }
+        for id in [2, 3] {
+            table.on_progress(now, progress(id, NEW, None));
+        }
+        assert_eq!(table.behind(OLD, NEW).count(), 0);
+    }
+
     #[test]
     fn a_newcomer_has_sent_nothing_in_the_old_round() {
         let (mut table, now) = three();

@@ -36,7 +36,8 @@ fn ours() -> Vec<u64> {
             now: Duration::from_micros(100 * (at as u64 + 1)),
             ..Ack::default()
         };
-        control.on_ack(&ack, &Flow { rtt_sample_us: 1, ..Flow::default() });
+        let flow = Flow { rtt_sample_us: 1, bytes_in_flight: control.window(), ..Flow::default() };
+        control.on_ack(&ack, &flow);
         control.window()
     });
     let windows = windows.collect();
@@ -95,6 +96,7 @@ fn theirs() -> Vec<u64> {
                 .with_packets_acked(1)
                 .with_lost_pkts_sample(lost)
                 .with_rtt_sample_us(1)
+                .with_bytes_in_flight(connection.0)
                 .with_snd_cwnd(connection.0),
         );
         let before = count.load(Relaxed);

@@ -5,7 +5,7 @@ mod misbehaviour;
 mod wire;
 
 use super::*;
-use crate::congestion::{Bbr, Cubic, FixedWindow, NewReno};
+use crate::congestion::{Algorithm, Bbr, Cubic, FixedWindow, NewReno};
 use wire::{Faults, Wire};
 
 const MS: Duration = Duration::from_millis(1);
@@ -21,7 +21,8 @@ fn machine(seed: u64) -> Machine {
 
 fn machine_with(check: Check, seed: u64) -> Machine {
     let algorithms: [&dyn Algorithm; 4] = [&NewReno, &Cubic, &Bbr, &FixedWindow(100_000)];
-    Machine::new(settings(), algorithms[(seed % 4) as usize], check, 1400, seed)
+    let algorithm = algorithms[(seed % 4) as usize];
+    Machine::new(settings(), |packet| algorithm.start(packet), check, 1400, seed)
 }
 
 fn message(number: u64, len: usize) -> Buf {
