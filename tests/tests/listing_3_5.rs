@@ -160,6 +160,14 @@ async fn they_agree_through_redis() {
     the_order_moves(service, bertha_rendezvous::RedisStore::new(&store).unwrap()).await;
 }
 
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn they_agree_through_etcd() {
+    let Some(store) = bertha_tests::service("BERTHA_ETCD") else { return };
+    let service = MemoryQueue::new().ordering(Ordering::ByKey);
+    the_order_moves(service, bertha_rendezvous::EtcdStore::new(&store).unwrap()).await;
+}
+
 #[tokio::test]
 async fn a_service_without_order_by_key_is_refused_with_both_ways_out() {
     let topic = Topic::new(MemoryQueue::new(), "orders");

@@ -61,8 +61,10 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let assembly = Assembly::new(settings, budget, abandoned);
         let mtu = limit as usize + inner.base().reserved();
         let inner = Arc::new(inner);
-        let (next, unacked) = Default::default();
+        let unacked = Default::default();
         let lower = inner.base();
+        // Not zero: over a topic another publisher's pieces may lie between ours, and those of one that was here before.
+        let next = AtomicU32::new(lower.runtime().random() as u32);
         let discovery = (discovers_path && !lower.properties().reliable).then(|| {
             let max = inner.mtu().min(piece + PIECE_HEADER + below);
             Arc::new(Discovery::new(max, below, lower.runtime()))

@@ -97,7 +97,8 @@ async fn passes(server: &impl RendezvousStore) {
 #[cfg(feature = "redis")]
 mod redis {
     use super::*;
-    use bertha_rendezvous::{RedisStore, StoreOptions};
+    use bertha_rendezvous::{RedisStore, StoreOptions, Transaction};
+    use std::time::Duration;
 
     #[tokio::test]
     async fn with_tls_and_least_rights_it_keeps_its_promises() {
@@ -129,12 +130,12 @@ mod redis {
         assert!(error.to_string().contains("has to begin with rediss://"), "{error}");
     }
 
-    /// The reply to a command of the user.
-    fn replied(access: &Access, command: &[&str]) -> String {
+    /// The reply to a command of the user, who has the password of all.
+    fn replied(access: &Access, user: &str, command: &[&str]) -> String {
         let file = |name: &str| format!("{}/{name}", access.folder);
         let (host, port) = access.server().trim_end_matches('/').rsplit_once(':').unwrap();
         let output = std::process::Command::new("redis-cli")
-            .args(["-h", host, "-p", port, "--tls", "--cacert", &file("ca.pem"), "--user", "bertha"])
+            .args(["-h", host, "-p", port, "--tls", "--cacert", &file("ca.pem"), "--user", user])
             .args(["--cert", &file("user.pem"), "--key", &file("user.key"), "--no-auth-warning"])
             .args(command)
             .env("REDISCLI_AUTH", access.password())
@@ -147,7 +148,8 @@ mod redis {
     async fn its_user_may_do_nothing_else() {
         let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
         let own = ["hgetall", "bertha:rendezvous:{secured}"];
-        assert!(!replied(&access, &own).contains("NOPERM"), "{}", replied(&access, &own));
+        let reply = replied(&access, "bertha", &own);
+        assert!(!reply.contains("NOPERM"), "{reply}");
         for other in [
             &["hgetall", "bertha:rendezvous:secured"][..],
             &["hgetall", "bertha:secured"],
@@ -161,7 +163,7 @@ mod redis {
             &["acl", "list"],
             &["flushall"],
         ] {
-            let reply = replied(&access, other);
+            let reply = replied(&access, "bertha", other);
             assert!(reply.contains("NOPERM"), "{other:?}: {reply}");
         }
     }
@@ -172,6 +174,44 @@ mod redis {
         let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
         let store = RedisStore::new(&access.logged_in_as("limited").url()).unwrap();
         is_forbidden(store.read(&Name::new("secured").unwrap()).await);
+    }
+
+    #[tokio::test]
+    async fn a_user_without_the_channels_is_told() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        let store = RedisStore::new(&access.logged_in_as("unheard").url()).unwrap();
+        let write = Transaction::new().put_for("a", vec![1], Duration::from_secs(1));
+        is_forbidden(store.transact(&Name::new("unheard").unwrap(), &write).await);
+    }
+
+    /// With the user's rights, as a server that was started anew is.
+    #[tokio::test]
+    async fn a_server_that_forgot_the_script_is_told_it_again() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        let store = RedisStore::new(&access.url()).unwrap();
+        assert_eq!(replied(&access, "admin", &["script", "flush"]).trim(), "OK");
+        store.read(&Name::new("secured").unwrap()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_is_dropped_leaves_no_subscription() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        let store = RedisStore::new(&access.url()).unwrap();
+        let name = format!("watched-{}", std::process::id());
+        let subscribers = || {
+            let channel = format!("bertha:rendezvous:{{{name}}}:changes");
+            let reply = replied(&access, "admin", &["pubsub", "numsub", &channel]);
+            reply.lines().nth(1).unwrap().to_owned()
+        };
+        let watch = store.watch(&Name::new(&*name).unwrap()).await.unwrap();
+        assert_eq!(subscribers(), "1");
+        drop(watch);
+        let gone = async {
+            while subscribers() != "0" {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), gone).await.expect("no subscription");
     }
 }
 

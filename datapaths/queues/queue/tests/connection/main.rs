@@ -4,9 +4,11 @@
 mod acknowledging;
 mod batching;
 mod closing;
+mod fragments;
 mod keys;
 mod nagling;
 mod receiving;
+mod repeating;
 mod retrying;
 mod roles;
 

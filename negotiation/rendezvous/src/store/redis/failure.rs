@@ -11,7 +11,7 @@ pub(super) fn failure(error: RedisError) -> Error {
     }
     let text = error.to_string();
     // For a command within the script the server has no code but one of these texts, by its version.
-    let in_script = ["NOPERM", "ACL failure in script", "can't run this command or subcommand"];
+    let in_script = ["NOPERM", "ACL failure in script", "The user executing the script can't"];
     let is_forbidden = error.code() == Some("NOPERM") || in_script.iter().any(|reason| text.contains(reason));
     let (kind, what) = match error.code() {
         _ if is_forbidden => (
