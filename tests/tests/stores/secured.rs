@@ -130,7 +130,7 @@ mod redis {
         assert!(error.to_string().contains("has to begin with rediss://"), "{error}");
     }
 
-    /// The reply to a command of the user, who has the password of all.
+    /// The reply to a command of the user that has the password of all.
     fn replied(access: &Access, user: &str, command: &[&str]) -> String {
         let file = |name: &str| format!("{}/{name}", access.folder);
         let (host, port) = access.server().trim_end_matches('/').rsplit_once(':').unwrap();

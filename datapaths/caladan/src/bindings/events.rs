@@ -79,7 +79,7 @@ impl Events {
         self.waiting.lock().write.add(cx.waker());
     }
 
-    /// Wakes all, who ask the socket.
+    /// Wakes all of them, and they ask the socket.
     pub(crate) fn wake_all(&self) {
         self.wake(READABLE | WRITABLE);
     }
@@ -118,7 +118,7 @@ unsafe extern "C" fn ended(data: c_ulong, events: c_uint) {
     if events & READABLE != 0 {
         // SAFETY: as above.
         let events_of = unsafe { &*(data as *const Events) };
-        // Relaxed: who reads it only spares a question.
+        // Relaxed: a reader only spares a question.
         events_of.readable.store(false, Ordering::Relaxed);
     }
 }

@@ -90,7 +90,7 @@ impl UdpSocket {
         check_length(result).map(drop)
     }
 
-    /// Ends it for all who use it, and frees its addresses.
+    /// Ends it for all its users, and frees its addresses.
     pub(crate) fn shut_down(&self) -> io::Result<()> {
         check_thread()?;
         if !self.is_shut.swap(true, Ordering::Relaxed) {
