@@ -55,7 +55,9 @@ impl Machine {
 
     /// Gives registers the values of their definitions, and restarts the timer.
     pub(crate) fn begin(&mut self, program: &Program, now: u64) {
-        for definition in &program.definitions {
+        // Volatile ones first: a register that is defined as both begins with the other value, as it does in libccp.
+        self.reset(program);
+        for definition in program.definitions.iter().filter(|definition| !definition.is_volatile) {
             self.set(definition.slot, definition.value);
         }
         self.timer_start = now;

@@ -4,7 +4,7 @@ mod arbitrary;
 mod theirs;
 
 use arbitrary::{instructions, program, signals};
-use bertha_ccp::message::{Clause, Install, Instruction, Measure, Message};
+use bertha_ccp::message::{Clause, Install, Instruction, Measure, Message, Operation, Register};
 use bertha_ccp::{Fault, Flow, Program, Signals};
 use libccp::LibccpError;
 use proptest::prelude::*;
@@ -110,6 +110,24 @@ proptest! {
     ) {
         compare(&raw(instructions, cut), &signals)?;
     }
+}
+
+#[test]
+fn a_register_that_is_defined_twice_begins_alike() {
+    let register = |is_volatile| Register::Report { index: 1, is_volatile };
+    let define = |left, value| {
+        let (operation, right) = (Operation::Define, Register::Immediate(value));
+        Instruction { operation, result: left, left, right }
+    };
+    // The flags of an event and of a report.
+    let raise = |flag| {
+        let (left, right) = (Register::Immediate(1), Register::Immediate(0));
+        Instruction { operation: Operation::Add, result: Register::Implicit(flag), left, right }
+    };
+    let always = Clause { condition_start: 2, condition_count: 1, body_start: 3, body_count: 1 };
+    let instructions = vec![define(register(false), 2), define(register(true), 3), raise(0), raise(2)];
+    let install = Install { flow: 0, program: FIRST, clauses: vec![always], instructions };
+    compare(&install, &[Signals::default(); 3]).unwrap();
 }
 
 #[test]
