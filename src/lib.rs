@@ -82,6 +82,7 @@
 //! | `redis`, `etcd` | no | stores for [`rendezvous`], and etcd for [`names`]; `etcd` needs `protoc` to build |
 //! | `dns` | no | DNS beyond what the system resolves, in [`names`]: services (SRV), and servers of the application's choice |
 //! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
+//! | `kafka-ssl` | no | TLS and SCRAM for `kafka`, by the OpenSSL of the system |
 //! | `nats`, `kafka`, `redis-streams`, `sqs`, `azure-queue`, `pubsub` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
 #![forbid(unsafe_code)]

@@ -27,6 +27,8 @@ pub(crate) enum ErrorKind {
     Compiler,
     /// The report could not be written.
     Report,
+    /// A trace of a link could not be read.
+    Trace,
 }
 
 /// A failed measurement: its [kind](ErrorKind), the failed step, and the cause.

@@ -107,6 +107,10 @@ enum Command {
     #[cfg(feature = "local")]
     #[command(hide = true)]
     Mortal { peer: String },
+    /// Serves clients of Redis over DPDK until the input ends
+    #[cfg(feature = "dpdk")]
+    #[command(hide = true)]
+    RespOverDpdk,
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe { name: String, iterations: u64 },
@@ -134,6 +138,8 @@ fn main() -> ExitCode {
         Command::CaladanFiles(options) => throughput::over_caladan(options).map(caladan::tell).map(|()| true),
         #[cfg(feature = "local")]
         Command::Mortal { peer } => local::mortal(&peer).map(|()| true),
+        #[cfg(feature = "dpdk")]
+        Command::RespOverDpdk => resp::serve_over_dpdk().map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
         Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };

@@ -11,12 +11,15 @@ use bertha_datapath_sim::pair;
 use bertha_io::rpc::{CallService, Ejecting, EncodedCall, EncodedRequest, ServiceCaller, ServiceServer};
 use bertha_runtime_tokio::TokioRuntime;
 use futures_util::future::{Ready, join_all, ready};
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tower::balance::p2c::Balance;
 use tower::buffer::Buffer;
 use tower::discover::ServiceList;
+use tower::hedge::Hedge;
 use tower::load::{CompleteOnResponse, PendingRequests};
 use tower::retry::{Policy, RetryLayer};
 use tower::{Service, ServiceBuilder, service_fn};
@@ -143,5 +146,84 @@ async fn only_an_idempotent_call_is_repeated_if_it_may_have_run() {
         let client = Client::over(ServiceCaller::new(service));
         let outcome = client.call::<u64, u64>(method, &5).await;
         assert_eq!((outcome.map_err(|failure| failure.kind()), count.load(SeqCst)), (expected, runs));
+    }
+}
+
+/// Never answers the first call that it gets, and says when that is dropped.
+#[derive(Clone)]
+struct Stalling<S> {
+    service: S,
+    calls: Arc<AtomicUsize>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl<S: Service<EncodedCall, Response = Buf, Error = Failure, Future: Send + 'static>> Service<EncodedCall>
+    for Stalling<S>
+{
+    type Response = Buf;
+    type Error = Failure;
+    type Future = bertha_core::BoxFuture<'static, Result<Buf, Failure>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        self.service.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: EncodedCall) -> Self::Future {
+        if self.calls.fetch_add(1, SeqCst) > 0 {
+            return Box::pin(self.service.call(call));
+        }
+        let counted = CountedDrop(self.dropped.clone());
+        let waited = call.deadline();
+        Box::pin(async move {
+            let _counted = counted;
+            match waited {
+                Some(time) => tokio::time::sleep(time).await,
+                None => pending().await,
+            }
+            Err(Failure::of(FailureKind::TimedOut, "stalled"))
+        })
+    }
+}
+
+struct CountedDrop(Arc<AtomicUsize>);
+
+impl Drop for CountedDrop {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// Hedges what may run twice.
+#[derive(Clone)]
+struct Idempotent;
+
+impl tower::hedge::Policy<EncodedCall> for Idempotent {
+    fn clone_request(&self, call: &EncodedCall) -> Option<EncodedCall> {
+        call.method().is_idempotent().then(|| call.clone())
+    }
+
+    fn can_retry(&self, _: &EncodedCall) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn only_an_idempotent_call_is_hedged_and_the_slower_one_is_dropped() {
+    for (method, expected, calls) in [(DOUBLE, Ok(10), 2), (SEND, Err(FailureKind::TimedOut), 1)] {
+        let (runs, made, dropped) = <(Arc<AtomicUsize>, Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+        let service = CallService::new(address(runs.clone(), false).await);
+        let service = Stalling { service, calls: made.clone(), dropped: dropped.clone() };
+        let measured = [1; 20];
+        let hedge =
+            Hedge::new_with_mock_latencies(service, Idempotent, 10, 0.9, Duration::from_secs(60), &measured);
+        let client = Client::over(ServiceCaller::new(Buffer::new(hedge, 8)));
+        let deadline = (method == SEND).then_some(Duration::from_millis(50));
+        let mut call = client.call::<u64, u64>(method, &5);
+        if let Some(deadline) = deadline {
+            call = call.deadline(deadline);
+        }
+        assert_eq!(call.await.map_err(|failure| failure.kind()), expected, "{method:?}");
+        assert_eq!((made.load(SeqCst), dropped.load(SeqCst)), (calls, 1), "{method:?}");
+        assert_eq!(runs.load(SeqCst), calls - 1, "{method:?}");
     }
 }

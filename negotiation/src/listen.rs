@@ -266,6 +266,10 @@ where
 {
     /// The clients as a stream, which ends where [`next`](Self::next) returns `None`.
     ///
+    /// It is for a task that does nothing else. Between polls a stream keeps the accept that it has begun, and over datagrams with inline
+    /// demultiplexing no connection of this listener receives while that accept is not polled. [`next`](Self::next) gives it up when it is
+    /// dropped, which is why this type is not a stream itself.
+    ///
     /// ```
     /// # use bertha_core::Error;
     /// # use bertha_negotiation::{Incoming, Runs};

@@ -2,9 +2,9 @@
  * An echo on Caladan's own API, with which bertha-bench compares Bertha's: both ends are green threads of one runtime, so that neither the
  * scheduler nor a wire takes part, and the processor time of a message is all that is measured.
  *
- *   echo-by-hand CONFIG BYTES IN_FLIGHT MESSAGES
+ *   echo-by-hand CONFIG BYTES IN_FLIGHT [EACH] MESSAGES
  *
- * prints how many messages per second came back.
+ * prints how many messages per second arrived. All of them come back; or, with EACH, one byte for each so many, as when a file goes one way.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define PORT 7
 
-static size_t bytes, in_flight;
+static size_t bytes, in_flight, each;
 static unsigned long messages;
 
 static void fail(const char *doing)
@@ -31,10 +31,16 @@ static void serve(void *arg)
 {
 	udpconn_t *socket = arg;
 	char message[1472];
+	size_t left = each;
 
 	for (;;) {
 		struct netaddr from;
 		ssize_t len = udp_read_from(socket, message, sizeof(message), &from);
+		if (--left && len > 0)
+			continue;
+		left = each;
+		if (each > 1 && len > 0)
+			len = 1;
 		if (len <= 0 || udp_write_to(socket, message, len, &from) != len)
 			fail("echoing");
 	}
@@ -45,17 +51,19 @@ static void keep_in_flight(udpconn_t *socket, unsigned long count)
 	char message[1472] = { 7 };
 	unsigned long sent, received;
 
+	ssize_t answer = each > 1 ? 1 : bytes;
+
 	for (sent = 0; sent < in_flight; sent++) {
 		if (udp_write(socket, message, bytes) != (ssize_t)bytes)
 			fail("sending");
 	}
-	for (received = 0; received < count; received++) {
-		if (udp_read(socket, message, sizeof(message)) != (ssize_t)bytes)
+	for (received = 0; received < count; received += each) {
+		size_t more;
+		if (udp_read(socket, message, sizeof(message)) != answer)
 			fail("receiving");
-		if (sent < count) {
+		for (more = 0; more < each && sent < count; more++, sent++) {
 			if (udp_write(socket, message, bytes) != (ssize_t)bytes)
 				fail("sending");
-			sent++;
 		}
 	}
 }
@@ -81,15 +89,16 @@ static void run(void *arg)
 
 int main(int argc, char **argv)
 {
-	if (argc != 5) {
-		fprintf(stderr, "usage: echo-by-hand CONFIG BYTES IN_FLIGHT MESSAGES\n");
+	if (argc != 5 && argc != 6) {
+		fprintf(stderr, "usage: echo-by-hand CONFIG BYTES IN_FLIGHT [EACH] MESSAGES\n");
 		return 2;
 	}
 	bytes = strtoul(argv[2], NULL, 10);
 	in_flight = strtoul(argv[3], NULL, 10);
-	messages = strtoul(argv[4], NULL, 10);
-	if (bytes > 1472 || in_flight > 500) {
-		fprintf(stderr, "echo-by-hand: at most 1472 bytes, and 500 messages in flight\n");
+	each = argc == 6 ? strtoul(argv[4], NULL, 10) : 1;
+	messages = strtoul(argv[argc - 1], NULL, 10);
+	if (bytes > 1472 || in_flight > 500 || !each || in_flight % each || messages % (10 * each)) {
+		fprintf(stderr, "echo-by-hand: at most 1472 bytes, 500 messages in flight, and whole tens of EACH\n");
 		return 2;
 	}
 	max_loglevel = 1;

@@ -51,11 +51,11 @@ impl Transport {
             Self::UnixStream => work.over(UnixStream::new()).await,
             Self::Shm => work.over(Shm::new()).await,
             #[cfg(feature = "dpdk")]
-            Self::Dpdk => work.over(bertha::dpdk::Dpdk::new()).await,
+            Self::Dpdk => work.over(bertha_datapath_dpdk::Dpdk::new()).await,
             #[cfg(feature = "dpdk")]
-            Self::DpdkTcp => work.over(bertha::dpdk::Tcp::new()).await,
+            Self::DpdkTcp => work.over(bertha_datapath_dpdk::Tcp::new()).await,
             #[cfg(feature = "caladan")]
-            Self::Caladan => work.over(bertha::caladan::Bridged::new()).await,
+            Self::Caladan => work.over(bertha_datapath_caladan::Bridged::new()).await,
         }
     }
 

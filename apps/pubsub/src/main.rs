@@ -9,6 +9,8 @@ mod command;
 mod figure;
 mod history;
 mod joining;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod order;
 mod participant;
 mod process;

@@ -54,7 +54,7 @@ pub(crate) struct Part {
     pub(crate) topic: Name,
     /// The messaging service whose topic it is, instead of UDP multicast: nats://host:port, kafka://host:port[,host:port...],
     /// redis://host:port, sqs://, pubsub://, azure://, or memory: in `run`. Those without an address, and credentials, are found as by
-    /// every program with the service's SDK, by the environment.
+    /// every program with the service's SDK, by the environment; for Kafka in a file with librdkafka's settings, ?config=FILE.
     #[arg(long)]
     pub(crate) service: Option<String>,
     /// The use of the service's topic.

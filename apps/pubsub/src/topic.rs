@@ -36,7 +36,7 @@ async fn at(address: &str, is_ordered: bool, work: impl OnService) -> Result<(),
             work.on(if is_ordered { service.ordered_by_key(PARTITIONS) } else { service }).await
         }
         #[cfg(feature = "kafka")]
-        "kafka" => work.on(bertha_queue_kafka::Kafka::connect(rest.trim_start_matches('/')).await?).await,
+        "kafka" => work.on(crate::kafka::connect(rest).await?).await,
         #[cfg(feature = "redis-streams")]
         "redis" | "rediss" => work.on(bertha_queue_redis::RedisStreams::connect(address).await?).await,
         #[cfg(feature = "sqs")]

@@ -72,6 +72,49 @@ fn over_kafka() {
     moves_its_order(&["--service", &format!("kafka://{kafka}"), "--store", &store], &[]);
 }
 
+/// The address names a file with the settings of Kafka's client.
+#[test]
+fn over_kafka_with_a_login() {
+    let variables = ["BERTHA_KAFKA_LOGIN", "BERTHA_KAFKA_TLS", "BERTHA_KAFKA_SECRETS", "BERTHA_REDIS"];
+    let Some([login, tls, secrets, store]) = addresses(cfg!(feature = "kafka"), "kafka", variables) else {
+        return;
+    };
+    let file = std::env::temp_dir().join(format!("bertha-pubsub-{:016x}", rand()));
+    let settings = |protocol: &str, password: &str| {
+        let text = format!(
+            "# as for kcat\nsecurity.protocol={protocol}\nsasl.mechanism=PLAIN\nsasl.username=bertha\nsasl.password={password}\n"
+        );
+        let authority = match protocol {
+            "SASL_SSL" => format!("ssl.ca.location={secrets}/ca.pem\n"),
+            _ => String::new(),
+        };
+        std::fs::write(&file, text + &authority).unwrap();
+    };
+    let service = |brokers: &str| format!("kafka://{brokers}?config={}", file.display());
+    settings("SASL_PLAINTEXT", "bertha");
+    moves_its_order(&["--service", &service(&login), "--store", &store], &[]);
+    let refusal = || {
+        let run = Command::new(env!("CARGO_BIN_EXE_pubsub"))
+            .args(["run", "--messages", "5", "--service", &service(&tls), "--store", &store])
+            .output()
+            .unwrap();
+        assert!(!run.status.success());
+        String::from_utf8(run.stderr).unwrap()
+    };
+    settings("SASL_SSL", "wrong");
+    let expected = match cfg!(feature = "kafka-ssl") {
+        true => "does not accept this client",
+        false => "need the feature `kafka-ssl`",
+    };
+    let log = refusal();
+    assert!(log.contains(expected) && !log.contains("wrong"), "{log}");
+    if cfg!(feature = "kafka-ssl") {
+        settings("SASL_SSL", "bertha");
+        moves_its_order(&["--service", &service(&tls), "--store", &store], &[]);
+    }
+    std::fs::remove_file(&file).unwrap();
+}
+
 #[test]
 fn over_fifo_queues_of_sqs() {
     let variables = ["BERTHA_ELASTICMQ", "BERTHA_REDIS"];

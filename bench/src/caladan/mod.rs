@@ -10,7 +10,7 @@ mod settings;
 pub(crate) use echo::{Options as EchoOptions, run as echo};
 pub(crate) use settings::{ADDRESS, config, failed};
 
-use crate::harness::{Counter, Effort, alternate, median};
+use crate::harness::{Counter, ETHERNET, Effort, alternate};
 use crate::report::{Budget, Report, Row};
 use crate::{Error, ErrorKind};
 use bertha_datapath_caladan::AVAILABLE;
@@ -86,12 +86,15 @@ pub(crate) fn print(rows: Rows, effort: Effort) -> Result<(), Error> {
     match rows {
         Rows::Datapaths => echoes(module, effort, &mut report)?,
         Rows::Throughput => {
+            let name = |what: &str| format!("1452-byte datagrams, 1 connections: {what} ({module})");
+            let samples = (0..effort.pick(7, 3)).map(|_| Ok(file_by_hand()? * ETHERNET as f64 / 1e6));
+            let samples = samples.collect::<Result<Vec<f64>, Error>>()?;
+            report.median(name("datagrams in C over Caladan, without repair"), &samples, |it| *it, "MB/s");
             for (how, arguments) in [("in place of tokio", &[][..]), ("beside tokio", &["--bridged"])] {
                 let samples = (0..effort.pick(7, 3)).map(|_| sample("files", arguments));
                 let samples = samples.collect::<Result<Vec<_>, _>>()?;
-                let name =
-                    format!("1452-byte datagrams, 1 connections: Bertha over Caladan, {how} ({module})");
-                report.figure(name, median(&samples).unwrap_or(f64::NAN) / 1e6, "MB/s");
+                let name = name(&format!("Bertha over Caladan, {how}"));
+                report.median(name, &samples, |it| *it / 1e6, "MB/s");
             }
         }
     }
@@ -151,6 +154,13 @@ fn by_hand(in_flight: &str, messages: &str) -> Result<f64, Error> {
 
 fn arguments_of_c(settings: &Path, in_flight: &str) -> [OsString; 3] {
     [settings.into(), echo::BYTES.to_string().into(), in_flight.into()]
+}
+
+/// The rate of datagrams that go one way in the program in C, with few enough on their way that none is lost.
+fn file_by_hand() -> Result<f64, Error> {
+    let settings = settings_of_c()?;
+    let one_way = [&ETHERNET.to_string(), "64", "32", "32000"];
+    number(Command::new(echo_by_hand()?).arg(settings.path()).args(one_way))
 }
 
 fn echo_by_hand() -> Result<PathBuf, Error> {

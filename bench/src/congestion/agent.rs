@@ -94,7 +94,7 @@ fn answer(socket: &UnixDatagram, compiled: &Compiled) -> io::Result<()> {
         let Some(sender) = sender.as_pathname().filter(|_| length > 0) else { return Ok(()) };
         match Message::decode(&bytes[..length]) {
             Ok((Message::Create(create), _)) => {
-                let change = compiled.change(create.flow).map_err(io::Error::other)?;
+                let change = compiled.change(create.flow, &[]).map_err(io::Error::other)?;
                 socket.send_to(&compiled.install, sender)?;
                 socket.send_to(&change, sender)?;
                 // The first answer, which nothing asked for: the program runs from then on.

@@ -1,11 +1,12 @@
 //! Programs as agents install them.
 
 use crate::{Error, ErrorKind};
-use portus::{lang, serialize};
+use portus::lang::{self, Scope};
+use portus::serialize;
 
 /// A compiled program, in the bytes of the messages with which an agent installs it and gives it to a flow.
 pub(super) struct Compiled {
-    program: u32,
+    scope: Scope,
     pub(super) install: Vec<u8>,
 }
 
@@ -17,27 +18,32 @@ impl Compiled {
     pub(super) fn of(source: &str) -> Result<Self, Error> {
         let (compiled, scope) = lang::compile(source.as_bytes(), &[])
             .map_err(|error| Error::new(ErrorKind::Probe, format!("compiling a program: {error}")))?;
-        let program = scope.program_uid;
         let install = serialize::install::Msg {
             sid: 0,
-            program_uid: program,
+            program_uid: scope.program_uid,
             num_events: compiled.events.len() as u32,
             num_instrs: compiled.instrs.len() as u32,
             instrs: compiled,
         };
-        Ok(Self { program, install: serialize::serialize(&install).map_err(failed)? })
+        Ok(Self { scope, install: serialize::serialize(&install).map_err(failed)? })
     }
 
-    /// The message that gives it to a flow.
+    /// The message that gives it to a flow, with values for its registers.
     ///
     /// # Errors
-    /// [`ErrorKind::Probe`] if it can't be encoded.
-    pub(super) fn change(&self, flow: u32) -> Result<Vec<u8>, Error> {
+    /// [`ErrorKind::Probe`] if it has no register of a name, or can't be encoded.
+    pub(super) fn change(&self, flow: u32, values: &[(&str, u32)]) -> Result<Vec<u8>, Error> {
+        let field = |(name, value): &(&str, u32)| {
+            let register = self.scope.get(name).cloned();
+            let register = register
+                .ok_or_else(|| Error::new(ErrorKind::Probe, format!("a program has no register {name}")))?;
+            Ok((register, u64::from(*value)))
+        };
         let change = serialize::changeprog::Msg {
             sid: flow,
-            program_uid: self.program,
-            num_fields: 0,
-            fields: Vec::new(),
+            program_uid: self.scope.program_uid,
+            num_fields: values.len() as u32,
+            fields: values.iter().map(field).collect::<Result<_, Error>>()?,
         };
         serialize::serialize(&change).map_err(failed)
     }

@@ -2,9 +2,10 @@
 
 use super::control::Control;
 use super::flows::{Course, History, PACKET, path};
-use crate::Error;
+use super::trace;
 use crate::harness::{Effort, percentile};
 use crate::report::{Budget, Report};
+use crate::{Error, ErrorKind};
 use bertha_datapath_sim::{Path, Rate};
 use bertha_ycsb::plot::{Panel, Series, over_time};
 use std::time::Duration;
@@ -18,12 +19,15 @@ const AT_MOST: Budget = Budget::AtMost(1.05);
 const PAIRS: [(Control, Control); 2] =
     [(Control::NewReno, Control::CcpNewReno), (Control::Cubic, Control::CcpCubic)];
 
-/// The paths of the thesis; those of one seed are the same for all controls.
-fn scenarios(seed: u64) -> [(&'static str, Path); 3] {
-    let fixed = path(96.0, 20);
-    let cell = Path::new(Rate::cellular(1_500_000, seed), PERIOD / 2);
-    let drop = Path { loss: 0.000_1, buffer: u64::MAX, ..path(96.0, 20) };
-    [("fixed", fixed), ("cell", Path { buffer: 100 * PACKET as u64, ..cell }), ("drop", drop)]
+/// A path on which controls are compared; those of one seed are the same for all.
+struct Scenario<'a> {
+    name: &'static str,
+    path: &'a (dyn Fn(u64) -> Path + Sync),
+}
+
+/// A link with a buffer of 100 packets, as in the thesis.
+fn cell(rate: Rate) -> Path {
+    Path { buffer: 100 * PACKET as u64, ..Path::new(rate, PERIOD / 2) }
 }
 
 /// Measures.
@@ -32,43 +36,67 @@ fn scenarios(seed: u64) -> [(&'static str, Path); 3] {
 /// Those of the simulation and of the figure.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     windows(report)?;
-    let (seeds, seconds) = effort.pick((3, 20), (1, 10));
-    for scenario in 0..3 {
-        for (datapath, agent) in PAIRS {
-            let mut quantities = Vec::new();
-            let mut name = "";
-            for control in [datapath, agent] {
-                let (mut throughputs, mut delays) = (Vec::new(), Vec::new());
-                for seed in 1..=seeds {
-                    let (scenario, path) = scenarios(seed)[scenario].clone();
-                    name = scenario;
-                    let history = Course::alone(path, seconds, PERIOD, seed).run(control)?;
-                    // Slow start fills an unlimited buffer, which then takes its time.
-                    throughputs.extend_from_slice(late(&history.throughputs(0)));
-                    delays.extend(history.delays());
-                }
-                for (of, values, unit) in [("throughput", &throughputs, "Mbit/s"), ("queue", &delays, "ms")] {
-                    for (label, part) in
-                        [("25th percentile", 0.25), ("median", 0.5), ("75th percentile", 0.75)]
-                    {
-                        let value = percentile(values, part).unwrap_or(f64::NAN);
-                        report.figure(format!("4.5, {name}: {control}, {of} in 20 ms, {label}"), value, unit);
-                    }
-                }
-                quantities.push([throughputs, delays].map(|it| percentile(&it, 0.5).unwrap_or(f64::NAN)));
+    for scenario in [
+        Scenario { name: "fixed", path: &|_| path(96.0, 20) },
+        Scenario { name: "cell", path: &|seed| cell(Rate::cellular(1_500_000, seed)) },
+        Scenario { name: "drop", path: &|_| Path { loss: 0.000_1, buffer: u64::MAX, ..path(96.0, 20) } },
+    ] {
+        compare(report, &scenario, effort)?;
+    }
+    Ok(())
+}
+
+/// Measures over a link whose rate is in a file.
+///
+/// # Errors
+/// Those of the trace and of the simulation.
+pub(super) fn over_trace(report: &mut Report, file: &std::path::Path, effort: Effort) -> Result<(), Error> {
+    let rate = trace::read(file)?;
+    compare(report, &Scenario { name: "trace", path: &|_| cell(rate.clone()) }, effort)
+}
+
+fn compare(report: &mut Report, scenario: &Scenario<'_>, effort: Effort) -> Result<(), Error> {
+    let name = scenario.name;
+    for (datapath, agent) in PAIRS {
+        let mut quantities = Vec::new();
+        for control in [datapath, agent] {
+            let (mut throughputs, mut delays) = (Vec::new(), Vec::new());
+            for history in histories(scenario, control, effort)? {
+                // Slow start fills an unlimited buffer, which then takes its time.
+                throughputs.extend_from_slice(late(&history.throughputs(0)));
+                delays.extend(late(&history.queueing).iter().map(|delay| delay.as_secs_f64() * 1e3));
             }
-            for (at, of) in ["throughput", "queue"].into_iter().enumerate() {
-                let ratio = quantities[1][at] / quantities[0][at];
-                let name = format!("4.5, {name}: {agent} to {datapath}, median {of}");
-                report.bounded(name, ratio, "x", if ratio < 1.0 { AT_LEAST } else { AT_MOST });
+            for (of, values, unit) in [("throughput", &throughputs, "Mbit/s"), ("queue", &delays, "ms")] {
+                for (label, part) in [("25th percentile", 0.25), ("median", 0.5), ("75th percentile", 0.75)] {
+                    let value = percentile(values, part).unwrap_or(f64::NAN);
+                    report.figure(format!("4.5, {name}: {control}, {of} in 20 ms, {label}"), value, unit);
+                }
             }
+            quantities.push([throughputs, delays].map(|it| percentile(&it, 0.5).unwrap_or(f64::NAN)));
+        }
+        for (at, of) in ["throughput", "queue"].into_iter().enumerate() {
+            let ratio = quantities[1][at] / quantities[0][at];
+            let name = format!("4.5, {name}: {agent} to {datapath}, median {of}");
+            report.bounded(name, ratio, "x", if ratio < 1.0 { AT_LEAST } else { AT_MOST });
         }
     }
     Ok(())
 }
 
-fn late(values: &[f64]) -> &[f64] {
-    &values[values.len() / 5..]
+/// The courses of all seeds, at once.
+fn histories(scenario: &Scenario<'_>, control: Control, effort: Effort) -> Result<Vec<History>, Error> {
+    let (seeds, seconds) = effort.pick((8, 60), (1, 15));
+    let run = |seed| Course::alone((scenario.path)(seed), seconds, PERIOD, seed).run(control);
+    let run = &run;
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (1..=seeds).map(|seed| scope.spawn(move || run(seed))).collect();
+        let panicked = |_| Error::new(ErrorKind::Core, format!("a flow of {control} panicked"));
+        running.into_iter().map(|course| course.join().map_err(panicked)?).collect()
+    })
+}
+
+fn late<T>(values: &[T]) -> &[T] {
+    &values[values.len() / 3..]
 }
 
 /// Figure 4.4.

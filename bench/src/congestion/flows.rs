@@ -1,6 +1,7 @@
 //! Flows that always have something to send, over one emulated path, in virtual time.
 
 use super::control::Control;
+use crate::harness::thread_time;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::reliable::{Reliable, ReliableConnection};
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
@@ -60,6 +61,13 @@ pub(super) struct History {
     pub(super) queueing: Vec<Duration>,
 }
 
+/// A course, and its cost.
+pub(super) struct Timed {
+    pub(super) history: History,
+    /// The processor time of the simulation and of the agent.
+    pub(super) processor: Duration,
+}
+
 impl Course {
     /// One flow.
     pub(super) fn alone(path: Path, seconds: u64, period: Duration, seed: u64) -> Self {
@@ -72,13 +80,25 @@ impl Course {
     /// # Errors
     /// [`ErrorKind::Bertha`] if a simulated connection fails; those of starting an agent.
     pub(super) fn run(&self, control: Control) -> Result<History, Error> {
+        self.run_timed(control).map(|timed| timed.history)
+    }
+
+    /// Runs it, each flow controlled by `control`, and takes its processor time.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub(super) fn run_timed(&self, control: Control) -> Result<Timed, Error> {
+        let before = thread_time();
         let mut sim = simulation(self.seed, Duration::from_secs(60) + self.time);
         let network = sim.network().clone();
         let details: Vec<_> = self.flows.iter().map(|flow| flow.detour).collect();
         lay(&network, &self.path, &details, self.seed);
         let started = control.start()?;
-        sim.run(self.observe(network, started.stack()))
-            .map_err(Error::while_doing(ErrorKind::Bertha, format!("flows of {control}")))
+        let history = sim
+            .run(self.observe(network, started.stack()))
+            .map_err(Error::while_doing(ErrorKind::Bertha, format!("flows of {control}")))?;
+        let processor = thread_time() - before + started.stop();
+        Ok(Timed { history, processor })
     }
 
     async fn observe(&self, network: Network, stack: Reliable) -> Result<History, bertha_core::Error> {

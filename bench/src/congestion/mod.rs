@@ -1,11 +1,14 @@
 //! `bertha-bench congestion`: the figures of the thesis, chapter 4, and how congestion controls use and share a link.
 //!
 //! Flows of `Reliable` run over emulated paths in virtual time, with an agent in lockstep, so every run gives the same on every
-//! machine; only the round trip of an agent (figure 4.7) is measured in real time. Where the thesis has Linux in the place of the
-//! datapath, this has Bertha's own controls.
+//! machine. In real time are the round trip of an agent (figure 4.7), libccp's windows in figure 4.11, and what runs between network
+//! namespaces: Linux's TCP beside the table of sharing, and bad paths. Where the thesis has Linux in the place of the datapath, the figures
+//! have Bertha's own controls.
 
+mod acknowledgement;
 mod agent;
 mod aggregation;
+mod bad_paths;
 mod bbr;
 mod compiled;
 mod completion;
@@ -17,26 +20,32 @@ mod fidelity;
 mod flows;
 mod incast;
 mod many;
+mod shaped;
 mod sharing;
 mod slow_start;
+mod trace;
 
 use crate::Error;
 use crate::harness::Effort;
 use crate::report::Report;
 use clap::Args;
+use std::path::PathBuf;
 
 /// The figures to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.10, 4.11 or sharing
+    /// Measure this figure or table alone: 4.2, 4.3, 4.5, 4.6, 4.7, 4.8, 4.9, 4.10, 4.11, sharing or bad-paths
     #[arg(long)]
     only: Option<String>,
+    /// Measure figure 4.5 also over this trace of a link, in the format of Mahimahi
+    #[arg(long)]
+    trace: Option<PathBuf>,
 }
 
 /// Measures.
 ///
 /// # Errors
-/// Those of the simulations, of the instruction counter, of sockets and of figures.
+/// Those of the simulations, of the instruction counter, of sockets, of figures and of the trace.
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("congestion");
     let is_wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
@@ -54,16 +63,20 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         #[cfg(feature = "quic")]
         ("4.11", |report, _| datapaths::run(report)),
         ("sharing", sharing::run),
+        ("bad-paths", bad_paths::run),
     ];
     for (_, part) in parts.into_iter().filter(|(name, _)| is_wanted(name)) {
         part(&mut report, effort)?;
+    }
+    if let Some(trace) = options.trace.as_ref().filter(|_| is_wanted("4.5")) {
+        fidelity::over_trace(&mut report, trace, effort)?;
     }
     Ok(report)
 }
 
 /// Runs the probe of that name.
 pub(crate) fn probe(name: &str, iterations: u64) -> Option<Result<(), Error>> {
-    many::probe(name, iterations)
+    acknowledgement::probe(name, iterations)
 }
 
 #[cfg(test)]

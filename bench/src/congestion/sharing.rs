@@ -1,21 +1,48 @@
-//! Utilisation of a link by one to eight flows, and how fairly they share it.
+//! Utilisation of a link by one to eight flows, and how fairly they share it: in virtual time, and beside that by Linux's own TCP with the
+//! same controls, through a shaper with the same emulator in real time.
 
 use super::control::Control;
 use super::flows::{Course, Flow, mean, path};
-use crate::Error;
+use super::shaped::{self, Impairments, Transport, lacking};
 use crate::harness::Effort;
 use crate::report::{Budget, Report};
+use crate::{Error, ErrorKind};
 use bertha_datapath_sim::Path;
 use std::time::Duration;
 
-const CONTROLS: [Control; 3] = [Control::NewReno, Control::Cubic, Control::Bbr];
+/// With the names of Linux's.
+const CONTROLS: [(Control, &str); 3] =
+    [(Control::NewReno, "reno"), (Control::Cubic, "cubic"), (Control::Bbr, "bbr")];
 
 /// The share of the link that flows use, whatever chance takes.
-const BBR_USES: Budget = Budget::AtLeast(0.9);
-const CUBIC_USES: Budget = Budget::AtLeast(0.9);
+const USES: Budget = Budget::AtLeast(0.9);
 
-/// Jain's index of flows with equal round trips.
+/// Jain's index of flows with equal round trips. Flows of BBR come near only after minutes, those of Linux too, so they are judged beside
+/// those alone.
 const FAIR: Budget = Budget::AtLeast(0.9);
+
+/// Both, to those of Linux's TCP.
+const AS_LINUX: Budget = Budget::AtLeast(0.9);
+
+/// The time between the beginnings of two flows.
+const STAGGER: Duration = Duration::from_millis(500);
+
+/// Flows that share a link of 24 Mbit/s and 40 ms.
+#[derive(Debug, Clone)]
+struct Scene {
+    name: String,
+    loss: f64,
+    /// For each flow, the milliseconds that its round trips take longer.
+    detours: Vec<u64>,
+}
+
+/// The outcome of a scene.
+#[derive(Debug, Clone, Copy)]
+struct Shared {
+    /// The share of the link.
+    used: f64,
+    jain: f64,
+}
 
 /// Jain's index of fairness: one if all rates are equal, and one by their number if all but one are zero.
 fn jain(rates: &[f64]) -> f64 {
@@ -27,68 +54,123 @@ fn jain(rates: &[f64]) -> f64 {
 /// Measures.
 ///
 /// # Errors
-/// Those of the simulation.
+/// Those of the simulation and of the flows.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
-    let seconds = effort.pick(60, 30);
-    let link = path(24.0, 40);
-    for control in CONTROLS {
-        for flows in [1, 2, 4, 8] {
-            let name = format!("{control}, {flows} flows");
-            let budget = if control == Control::Bbr { BBR_USES } else { CUBIC_USES };
-            row(
-                report,
-                &name,
-                &course(link.clone(), &vec![0; flows], seconds),
-                control,
-                Some(budget),
-                Some(FAIR),
-            )?;
+    let reason = lacking();
+    if let Some(reason) = reason {
+        report.skip("Linux's TCP through a shaper", reason);
+    }
+    let scenes = scenes();
+    for (control, name_of_linux) in CONTROLS {
+        let mut ours = Vec::new();
+        for scene in &scenes {
+            ours.push(in_virtual_time(report, scene, control, effort.pick(60, 30))?);
         }
-        for loss in [0.000_1, 0.001, 0.01, 0.02] {
-            let name = format!("{control}, {} % lost", loss * 100.0);
-            let budget = (control == Control::Bbr).then_some(BBR_USES);
-            row(report, &name, &course(Path { loss, ..link.clone() }, &[0], seconds), control, budget, None)?;
-        }
-        for detours in [&[0, 40][..], &[0, 0, 40, 80]] {
-            let round_trips: Vec<_> = detours.iter().map(|detour| (40 + detour).to_string()).collect();
-            let name = format!("{control}, round trips of {} ms", round_trips.join(", "));
-            row(report, &name, &course(link.clone(), detours, seconds), control, None, None)?;
+        if reason.is_none() {
+            let of_linux = of_linux(&scenes, name_of_linux, effort.pick(60, 20))?;
+            for ((scene, ours), theirs) in scenes.iter().zip(ours).zip(of_linux) {
+                compare(report, &format!("{control}, {}", scene.name), scene, ours, theirs);
+            }
         }
     }
     Ok(())
 }
 
-/// Flows that begin half a second after each other.
-fn course(path: Path, detours_ms: &[u64], seconds: u64) -> Course {
-    let flow = |(number, detour): (usize, &u64)| Flow {
-        start: Duration::from_millis(500) * number as u32,
-        detour: Duration::from_millis(*detour),
-        lasts: None,
-    };
-    let flows = detours_ms.iter().enumerate().map(flow).collect();
-    Course { flows, ..Course::alone(path, seconds, Duration::from_millis(100), 1) }
+fn scenes() -> Vec<Scene> {
+    let mut scenes = Vec::new();
+    for flows in [1, 2, 4, 8] {
+        scenes.push(Scene { name: format!("{flows} flows"), loss: 0.0, detours: vec![0; flows] });
+    }
+    for loss in [0.000_1, 0.001, 0.01, 0.02] {
+        scenes.push(Scene { name: format!("{} % lost", loss * 100.0), loss, detours: vec![0] });
+    }
+    for detours in [&[0, 40][..], &[0, 0, 40, 80]] {
+        let round_trips: Vec<_> = detours.iter().map(|detour| (40 + detour).to_string()).collect();
+        let name = format!("round trips of {} ms", round_trips.join(", "));
+        scenes.push(Scene { name, loss: 0.0, detours: detours.to_vec() });
+    }
+    scenes
 }
 
-fn row(
+impl Scene {
+    fn path(&self) -> Path {
+        Path { loss: self.loss, ..path(24.0, 40) }
+    }
+
+    fn course(&self, seconds: u64) -> Course {
+        let flow = |(number, detour): (usize, &u64)| Flow {
+            start: STAGGER * number as u32,
+            detour: Duration::from_millis(*detour),
+            lasts: None,
+        };
+        let flows = self.detours.iter().enumerate().map(flow).collect();
+        Course { flows, ..Course::alone(self.path(), seconds, Duration::from_millis(100), 1) }
+    }
+
+    fn shared(&self, rates: &[f64]) -> Shared {
+        Shared { used: rates.iter().sum::<f64>() / self.path().rate.mean(), jain: jain(rates) }
+    }
+
+    /// Whether flows are alike, so that each is to have an equal part.
+    fn is_even(&self) -> bool {
+        self.detours.iter().all(|detour| *detour == 0)
+    }
+}
+
+fn in_virtual_time(
     report: &mut Report,
-    name: &str,
-    course: &Course,
+    scene: &Scene,
     control: Control,
-    uses: Option<Budget>,
-    shares: Option<Budget>,
-) -> Result<(), Error> {
-    let history = course.run(control)?;
-    let used = history.utilisation(course.path.rate.mean());
+    seconds: u64,
+) -> Result<Shared, Error> {
+    let history = scene.course(seconds).run(control)?;
+    let shared = scene.shared(&history.rates());
+    let name = format!("{control}, {}", scene.name);
     let mut add = |name: String, value: f64, unit: &str, budget: Option<Budget>| match budget {
         Some(budget) => report.bounded(name, value, unit, budget),
         None => report.figure(name, value, unit),
     };
-    add(format!("{name}: use"), used, "of the link", uses);
+    // Loss slows down all but BBR.
+    let is_to_use = scene.is_even() && (scene.loss == 0.0 || control == Control::Bbr);
+    add(format!("{name}: use"), shared.used, "of the link", is_to_use.then_some(USES));
     add(format!("{name}: queue"), mean(&history.delays()), "ms", None);
-    if course.flows.len() > 1 {
-        add(format!("{name}: Jain's index"), jain(&history.rates()), "", shares);
+    if scene.detours.len() > 1 {
+        let is_to_share = scene.is_even() && control != Control::Bbr;
+        add(format!("{name}: Jain's index"), shared.jain, "", is_to_share.then_some(FAIR));
     }
-    Ok(())
+    Ok(shared)
+}
+
+/// All scenes at once, each on a path of its own: they take little of a machine and much time.
+fn of_linux(scenes: &[Scene], control: &'static str, seconds: u64) -> Result<Vec<Shared>, Error> {
+    let transport = &Transport::Linux(control);
+    std::thread::scope(|scope| {
+        let run = |scene: &Scene| {
+            let detours = scene.detours.iter().copied().map(Duration::from_millis).collect();
+            let shaped = shaped::Scene {
+                impairments: Impairments { detours, ..Impairments::of(scene.path()) },
+                flows: scene.detours.len() as u16,
+                stagger: STAGGER,
+                warm_up: Duration::from_secs(seconds) / 5,
+                counted: Duration::from_secs(seconds) * 4 / 5,
+                seed: 1,
+            };
+            shaped.run(transport).map(|rates| scene.shared(&rates))
+        };
+        let running: Vec<_> = scenes.iter().map(|scene| scope.spawn(move || run(scene))).collect();
+        let panicked = |_| Error::new(ErrorKind::Core, "flows of Linux's TCP panicked");
+        running.into_iter().map(|scene| scene.join().map_err(panicked)?).collect()
+    })
+}
+
+fn compare(report: &mut Report, name: &str, scene: &Scene, ours: Shared, theirs: Shared) {
+    report.figure(format!("{name}: use by Linux's TCP"), theirs.used, "of the link");
+    report.bounded(format!("{name}: use to that by Linux's TCP"), ours.used / theirs.used, "x", AS_LINUX);
+    if scene.detours.len() > 1 {
+        report.figure(format!("{name}: Jain's index of Linux's TCP"), theirs.jain, "");
+        let ratio = ours.jain / theirs.jain;
+        report.bounded(format!("{name}: Jain's index to that of Linux's TCP"), ratio, "x", AS_LINUX);
+    }
 }
 
 #[cfg(test)]

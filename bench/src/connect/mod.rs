@@ -4,27 +4,32 @@
 //! Client and server share a thread and a runtime on one core, so that their work is measured and not the waking of another
 //! core. Each sample is a runtime and a server of its own and some clients, one after the other.
 //!
-//! A trial begins with nothing but settings, the server's address and, for 0-RTT, the cache: making the stack, opening the
-//! socket, and the work of the server until the echo is there count. Closing does not: a client waits until the server has
-//! seen its end, and then drops what it has. Later work of the runtime, as to release a socket or a task, falls into the
-//! next trial, of all ways alike.
+//! A trial begins with nothing but settings, the server's address and, for 0-RTT, the cache, and for quinn its endpoint: making
+//! the stack, opening the socket, and the work of the server until the echo is there count. Closing does not: a client waits
+//! until the server has seen its end, and then drops what it has. Later work of the runtime, as to release a socket or a task,
+//! falls into the next trial, of all ways alike.
 
 mod bare;
+#[cfg(feature = "quic")]
+mod by_quinn;
+#[cfg(feature = "tls")]
+mod by_tokio_rustls;
 mod joined;
 mod negotiated;
 mod rows;
-#[cfg(feature = "tls")]
-mod tls;
+mod secured;
 
 pub(crate) use rows::{Options, run};
 
 use crate::harness::{self, runtime};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Serialize;
-use bertha_core::{Bottom, Connection, Stack, make_stack};
+use bertha_core::{Addr, Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::TokioRuntime;
+use bertha_negotiation::{Negotiate, Runs, Settings};
 use bertha_rendezvous::MemoryStore;
 use negotiated::Proof;
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
@@ -60,6 +65,16 @@ pub(crate) enum Way {
     ZeroRttShared,
     /// As `OneRtt`, and the server proves its identity.
     OneRttIdentity,
+    /// As `OneRtt`, and a handshake of Noise with a key of both ends.
+    NoiseShared,
+    /// As `OneRtt`, and a handshake of Noise where each end proves a key of its own.
+    NoiseStatic,
+    /// As `OneRtt`, and a handshake of QUIC; with the session of an earlier one, or without.
+    #[cfg(feature = "quic")]
+    Quic { resumed: bool },
+    /// The same handshake by `quinn`, and no negotiation.
+    #[cfg(feature = "quic")]
+    Quinn { resumed: bool },
     /// As `OneRtt` over TCP, and a handshake of TLS; with the session of an earlier one, or without.
     #[cfg(feature = "tls")]
     Tls { resumed: bool },
@@ -92,6 +107,16 @@ impl Way {
             Self::OneRttShared => "1-RTT, shared key",
             Self::ZeroRttShared => "0-RTT, shared key",
             Self::OneRttIdentity => "1-RTT, identity",
+            Self::NoiseShared => "Noise, shared key",
+            Self::NoiseStatic => "Noise, static keys",
+            #[cfg(feature = "quic")]
+            Self::Quic { resumed: false } => "Quic, full",
+            #[cfg(feature = "quic")]
+            Self::Quic { resumed: true } => "Quic, resumed",
+            #[cfg(feature = "quic")]
+            Self::Quinn { resumed: false } => "quinn, full",
+            #[cfg(feature = "quic")]
+            Self::Quinn { resumed: true } => "quinn, resumed",
             #[cfg(feature = "tls")]
             Self::Tls { resumed: false } => "Tls, full",
             #[cfg(feature = "tls")]
@@ -123,9 +148,17 @@ impl Way {
                 Self::ZeroRttShared => repeat(trials, AtOnce::new(Proof::SharedKey).await?).await,
                 Self::OneRttIdentity => repeat(trials, AfterAnswer::new(Proof::Identity).await?).await,
                 #[cfg(feature = "tls")]
-                Self::Tls { resumed } => repeat(trials, tls::Client::new(*resumed).await?).await,
+                Self::Tls { resumed } => repeat(trials, secured::tls(*resumed).await?).await,
                 #[cfg(feature = "tls")]
-                Self::TokioRustls { resumed } => repeat(trials, tls::ByHand::new(*resumed).await?).await,
+                Self::TokioRustls { resumed } => {
+                    repeat(trials, by_tokio_rustls::Client::new(*resumed).await?).await
+                }
+                Self::NoiseShared => repeat(trials, secured::noise_shared().await?).await,
+                Self::NoiseStatic => repeat(trials, secured::noise_static().await?).await,
+                #[cfg(feature = "quic")]
+                Self::Quic { resumed } => repeat(trials, secured::quic(*resumed).await?).await,
+                #[cfg(feature = "quic")]
+                Self::Quinn { resumed } => repeat(trials, by_quinn::Client::new(*resumed).await?).await,
                 Self::Memory => {
                     repeat(trials, joined::Client::new(MemoryStore::new(TokioRuntime)).await?).await
                 }
@@ -145,6 +178,15 @@ pub(crate) fn probe(name: &str, trials: u64) -> Option<Result<(), Error>> {
         "bare" => Way::Bare,
         "1-rtt" => Way::OneRtt,
         "0-rtt" => Way::ZeroRtt,
+        "noise" => Way::NoiseShared,
+        #[cfg(feature = "quic")]
+        "quic" => Way::Quic { resumed: false },
+        #[cfg(feature = "quic")]
+        "quic-resumed" => Way::Quic { resumed: true },
+        #[cfg(feature = "quic")]
+        "quinn" => Way::Quinn { resumed: false },
+        #[cfg(feature = "quic")]
+        "quinn-resumed" => Way::Quinn { resumed: true },
         #[cfg(feature = "tls")]
         "tls" => Way::Tls { resumed: false },
         #[cfg(feature = "tls")]
@@ -176,6 +218,44 @@ async fn repeat(trials: usize, mut client: impl Connect) -> Result<Vec<Trial>, E
     Ok(measured)
 }
 
+/// Starts a server that echoes the messages of each client.
+async fn serve<S, D>(stack: S, datapath: D, mut settings: Settings) -> Result<Addr, Error>
+where
+    S: Negotiate + Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data = Message>>,
+{
+    // One after the other, clients arrive faster than a server accepts them from one network by default.
+    settings.offers_per_second = u32::MAX;
+    let incoming = stack.listen(datapath, (Ipv4Addr::LOCALHOST, 0)).settings(settings).await;
+    let mut incoming = incoming.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server"))?;
+    let addr = incoming.local_addr();
+    tokio::spawn(async move {
+        while let Some(accepted) = incoming.next().await {
+            // A client notices by itself that there is no echo.
+            let Ok(connection) = accepted else { continue };
+            tokio::spawn(async move {
+                while let Ok(message) = connection.recv().await {
+                    if connection.send(message).await.is_err() {
+                        return;
+                    }
+                }
+                // Confirms the client's end; of a failure the client hears by itself.
+                let _ = connection.close().await;
+            });
+        }
+    });
+    Ok(addr)
+}
+
+/// Times the echo of the first message and of one more.
+async fn measured(started: Instant, connection: &impl Connection<Data = Message>) -> Result<Trial, Error> {
+    echo(connection).await.map_err(failed)?;
+    let set_up = since(started);
+    let started = Instant::now();
+    echo(connection).await.map_err(failed)?;
+    Ok(Trial { set_up, round_trip: since(started) })
+}
+
 /// Sends a message and receives it back.
 async fn echo(connection: &impl Connection<Data = Message>) -> Result<(), bertha_core::Error> {
     connection.send(MESSAGE).await?;
@@ -197,11 +277,26 @@ mod tests {
 
     #[test]
     fn every_way_leads_to_an_echo() {
-        use Way::{Bare, Memory, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared};
-        for way in [Bare, OneRtt, ZeroRtt, OneRttShared, ZeroRttShared, OneRttIdentity, Memory] {
+        use Way::{
+            Bare, Memory, NoiseShared, NoiseStatic, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt,
+            ZeroRttShared,
+        };
+        let ways =
+            [Bare, OneRtt, ZeroRtt, OneRttShared, ZeroRttShared, OneRttIdentity, NoiseShared, NoiseStatic];
+        for way in ways.into_iter().chain([Memory]) {
             let trials = way.sample(3).unwrap();
             assert_eq!(trials.len(), 3, "{}", way.name());
             assert!(trials.iter().all(|trial| trial.set_up > 0.0 && trial.round_trip > 0.0), "{trials:?}");
+        }
+    }
+
+    #[cfg(feature = "quic")]
+    #[test]
+    fn every_way_over_quic_leads_to_an_echo() {
+        for resumed in [false, true] {
+            for way in [Way::Quic { resumed }, Way::Quinn { resumed }] {
+                assert_eq!(way.sample(3).unwrap().len(), 3, "{}", way.name());
+            }
         }
     }
 

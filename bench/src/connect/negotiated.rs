@@ -1,11 +1,10 @@
 //! Clients that agree with the server, before or while they send.
 
-use super::{Connect, Message, Trial, echo, failed, since, stack};
+use super::{Connect, Trial, failed, measured, serve, stack};
 use crate::{Error, ErrorKind};
 use bertha_core::{Addr, Connection};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Credentials, EarlyCache, IdentityKey, Negotiate, Settings, SharedKey, ZeroRtt};
-use std::net::Ipv4Addr;
 use std::time::Instant;
 
 /// The proof of an end to the other.
@@ -38,29 +37,6 @@ impl Proof {
     }
 }
 
-/// Starts a server that echoes the messages of each client.
-async fn serve(mut settings: Settings) -> Result<Addr, Error> {
-    // One after the other, clients arrive faster than a server accepts them from one network by default.
-    settings.offers_per_second = u32::MAX;
-    let incoming = stack().listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).settings(settings).await;
-    let mut incoming = incoming.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server"))?;
-    let addr = incoming.local_addr();
-    tokio::spawn(async move {
-        while let Some(accepted) = incoming.next().await {
-            // A client notices by itself that there is no echo.
-            let Ok(connection) = accepted else { continue };
-            tokio::spawn(async move {
-                while let Ok(message) = connection.recv().await {
-                    if connection.send(message).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    Ok(addr)
-}
-
 /// Waits for the answer.
 pub(super) struct AfterAnswer {
     server: Addr,
@@ -70,7 +46,7 @@ pub(super) struct AfterAnswer {
 impl AfterAnswer {
     pub(super) async fn new(proof: Proof) -> Result<Self, Error> {
         let [settings, servers] = proof.settings();
-        Ok(Self { server: serve(servers).await?, settings })
+        Ok(Self { server: serve(stack(), Udp::new(), servers).await?, settings })
     }
 }
 
@@ -97,7 +73,7 @@ impl AtOnce {
     pub(super) async fn new(proof: Proof) -> Result<Self, Error> {
         let [settings, mut servers] = proof.settings();
         servers.early_data = true;
-        let (server, cache) = (serve(servers).await?, EarlyCache::new());
+        let (server, cache) = (serve(stack(), Udp::new(), servers).await?, EarlyCache::new());
         let known = stack().connect(Udp::new(), server.clone()).early(&cache).settings(settings.clone());
         let known = known.await.map_err(failed)?;
         known.close().await.map_err(failed)?;
@@ -122,12 +98,4 @@ impl Connect for AtOnce {
         connection.close().await.map_err(failed)?;
         Ok(trial)
     }
-}
-
-async fn measured(started: Instant, connection: &impl Connection<Data = Message>) -> Result<Trial, Error> {
-    echo(connection).await.map_err(failed)?;
-    let set_up = since(started);
-    let started = Instant::now();
-    echo(connection).await.map_err(failed)?;
-    Ok(Trial { set_up, round_trip: since(started) })
 }

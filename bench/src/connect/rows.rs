@@ -36,13 +36,14 @@ struct Taken {
 /// # Errors
 /// Those of the connections.
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
-    use Way::{Bare, Memory, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared};
+    use Way::{
+        Bare, Memory, NoiseShared, NoiseStatic, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared,
+    };
     let mut report = Report::new("connect");
-    #[cfg_attr(
-        not(any(feature = "redis", feature = "tls")),
-        expect(unused_mut, reason = "more ways with Redis and TLS")
-    )]
     let mut ways = vec![Bare, ZeroRtt, OneRtt, ZeroRttShared, OneRttShared, OneRttIdentity, Memory];
+    ways.extend([NoiseShared, NoiseStatic]);
+    #[cfg(feature = "quic")]
+    ways.extend([false, true].map(|resumed| [Way::Quic { resumed }, Way::Quinn { resumed }]).concat());
     #[cfg(feature = "tls")]
     ways.extend([false, true].map(|resumed| [Way::Tls { resumed }, Way::TokioRustls { resumed }]).concat());
     match options.redis.clone().or_else(|| std::env::var("BERTHA_REDIS").ok()) {
@@ -94,11 +95,10 @@ impl Taken {
             report.figure(format!("{name}, p{percent}"), value, "us");
         }
         let exchange = match self.way {
-            Way::Bare | Way::ZeroRtt | Way::ZeroRttShared => "one more echo",
-            Way::OneRtt | Way::OneRttShared | Way::OneRttIdentity => "one more echo",
-            #[cfg(feature = "tls")]
-            Way::Tls { .. } | Way::TokioRustls { .. } => "one more echo",
-            _ => "a read of the store",
+            Way::Memory => "a read of the store",
+            #[cfg(feature = "redis")]
+            Way::Redis(_) => "a read of the store",
+            _ => "one more echo",
         };
         let trials: Vec<_> = self.blocks.iter().flatten().copied().collect();
         report.median(format!("{name}, {exchange}, p50"), &trials, |it| it.round_trip, "us");
@@ -113,13 +113,22 @@ fn ratios(all: &[Taken], report: &mut Report) {
         let (way, set_up) = (&taken.way, taken.medians(|it| it.set_up));
         let (pairs, what): (Vec<_>, _) = match way {
             Way::Bare => continue,
+            #[cfg(feature = "quic")]
+            Way::Quinn { .. } => continue,
             #[cfg(feature = "tls")]
             Way::TokioRustls { .. } => continue,
+            // Its handshake is compared with the one of QUIC that resumes nothing either.
+            #[cfg(feature = "quic")]
+            Way::NoiseShared | Way::NoiseStatic => {
+                (paired(set_up, all, &Way::Quinn { resumed: false }), " to quinn, full")
+            }
+            #[cfg(not(feature = "quic"))]
+            Way::NoiseShared | Way::NoiseStatic => continue,
+            #[cfg(feature = "quic")]
+            Way::Quic { resumed } => (paired(set_up, all, &Way::Quinn { resumed: *resumed }), " to quinn"),
             #[cfg(feature = "tls")]
             Way::Tls { resumed } => {
-                let by_hand = Way::TokioRustls { resumed: *resumed };
-                let Some(by_hand) = all.iter().find(|taken| taken.way == by_hand) else { continue };
-                (set_up.into_iter().zip(by_hand.medians(|it| it.set_up)).collect(), " to tokio-rustls")
+                (paired(set_up, all, &Way::TokioRustls { resumed: *resumed }), " to tokio-rustls")
             }
             Way::ZeroRtt | Way::ZeroRttShared => {
                 (set_up.into_iter().zip(bare.clone()).collect(), " to bare UDP")
@@ -142,4 +151,11 @@ fn ratios(all: &[Taken], report: &mut Report) {
         };
         report.ratio(format!("{}{what}", way.name()), ratio_of_medians(&pairs, 0), budget);
     }
+}
+
+/// With the medians of another way, if that was taken.
+#[cfg(feature = "tls")]
+fn paired(set_up: Vec<f64>, all: &[Taken], other: &Way) -> Vec<(f64, f64)> {
+    let other = all.iter().find(|taken| taken.way == *other);
+    other.map_or_else(Vec::new, |other| set_up.into_iter().zip(other.medians(|it| it.set_up)).collect())
 }

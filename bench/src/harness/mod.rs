@@ -2,6 +2,8 @@
 
 mod alternate;
 mod callgrind;
+#[cfg(feature = "tls")]
+mod certificate;
 mod cores;
 mod effort;
 mod ends;
@@ -10,8 +12,13 @@ mod statistics;
 
 pub(crate) use alternate::{Paired, alternate};
 pub(crate) use callgrind::Counter;
+#[cfg(feature = "tls")]
+pub(crate) use certificate::Certificate;
 pub(crate) use cores::{Placement, pin, run_on, thread_time, usable};
 pub(crate) use effort::Effort;
 pub(crate) use ends::{in_time, meet, meet_on_one_runtime, runtime};
 pub(crate) use latency::{Latency, Recorder};
 pub(crate) use statistics::{Ratio, median, percentile, ratio_of_medians};
+
+/// The most bytes of UDP over IPv6 in an Ethernet frame, as over most paths; so much Linux segments and coalesces.
+pub(crate) const ETHERNET: usize = 1_452;

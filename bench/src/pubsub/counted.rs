@@ -6,18 +6,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The number of calls so far.
+/// The number of calls so far, and of those among them that looked into an empty queue: the moment of the look decides about these.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Count(Arc<AtomicU64>);
+pub(super) struct Count(Arc<[AtomicU64; 2]>);
 
 impl Count {
     /// A call begins.
     pub(super) fn call(&self) {
-        self.0.fetch_add(1, Relaxed);
+        self.0[0].fetch_add(1, Relaxed);
+    }
+
+    /// A call has received nothing.
+    pub(super) fn empty_look(&self) {
+        self.0[1].fetch_add(1, Relaxed);
     }
 
     pub(super) fn calls(&self) -> u64 {
-        self.0.load(Relaxed)
+        self.0[0].load(Relaxed)
+    }
+
+    pub(super) fn empty_looks(&self) -> u64 {
+        self.0[1].load(Relaxed)
     }
 }
 
@@ -66,13 +75,13 @@ impl<P: Publisher> Publisher for Counted<P> {
 impl<S: Subscription> Subscription for Counted<S> {
     type Receipt = S::Receipt;
 
-    fn receive(
-        &self,
-        limit: usize,
-        wait: Duration,
-    ) -> impl Future<Output = Result<Vec<Incoming<S::Receipt>>, Error>> + Send {
+    async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<S::Receipt>>, Error> {
         self.count.call();
-        self.inner.receive(limit, wait)
+        let received = self.inner.receive(limit, wait).await?;
+        if received.is_empty() {
+            self.count.empty_look();
+        }
+        Ok(received)
     }
 
     fn acknowledge(&self, receipts: &[S::Receipt]) -> impl Future<Output = Result<(), Error>> + Send {

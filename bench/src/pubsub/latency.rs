@@ -92,7 +92,9 @@ struct Study<'a> {
 #[derive(Clone, Copy)]
 struct Sample {
     median_us: f64,
+    /// Without looks into an empty queue.
     calls: f64,
+    empty_looks: f64,
 }
 
 pub(super) fn measure(
@@ -268,10 +270,15 @@ impl Study<'_> {
         self.report.median(format!("{name}: latency"), &paired.b(), |it| it.median_us / 1e3, "ms");
         let ratio = format!("{name}: latency, Bertha to the client by hand");
         self.report.compare(&ratio, &paired, |it| it.median_us, Some(BUDGET));
-        let calls = |samples: Vec<Sample>| median(&samples.iter().map(|it| it.calls).collect::<Vec<_>>());
-        let more = calls(paired.b()).zip(calls(paired.a())).map_or(f64::NAN, |(ours, hand)| ours - hand);
-        let calls = format!("{name}: calls for {} messages, Bertha less by hand", plan.messages);
-        self.report.bounded(calls, more, "calls", Budget::AtMost(0.0));
+        let more = |number: fn(&Sample) -> f64| {
+            let middle = |samples: Vec<Sample>| median(&samples.iter().map(number).collect::<Vec<_>>());
+            middle(paired.b()).zip(middle(paired.a())).map_or(f64::NAN, |(ours, hand)| ours - hand)
+        };
+        let messages = plan.messages;
+        let calls = format!("{name}: calls for {messages} messages, Bertha less by hand");
+        self.report.bounded(calls, more(|it| it.calls), "calls", Budget::AtMost(0.0));
+        let looks = format!("{name}: looks into an empty queue, Bertha less by hand");
+        self.report.figure(looks, more(|it| it.empty_looks), "calls");
         Ok(())
     }
 }
@@ -283,11 +290,13 @@ async fn sample(
     count: &Count,
     all: &RefCell<Vec<f64>>,
 ) -> Result<Sample, Error> {
-    let before = count.calls();
+    let (calls, empty_looks) = (count.calls(), count.empty_looks());
     let latencies = latencies(sender, receiver, plan).await?;
     let median_us = median(&latencies).unwrap_or(f64::NAN);
     all.borrow_mut().extend(latencies);
-    Ok(Sample { median_us, calls: (count.calls() - before) as f64 })
+    let empty_looks = (count.empty_looks() - empty_looks) as f64;
+    let calls = (count.calls() - calls) as f64 - empty_looks;
+    Ok(Sample { median_us, calls, empty_looks })
 }
 
 /// The same stack over both ends.

@@ -1,5 +1,10 @@
-//! `bertha-bench resp`: the key-value store under `redis-benchmark`, against `redis-server` with one thread.
+//! `bertha-bench resp`: the key-value store under `redis-benchmark`, against `redis-server` with one thread; and over TCP of DPDK under a
+//! client of ours.
 
+#[cfg(feature = "dpdk")]
+mod client;
+#[cfg(feature = "dpdk")]
+mod dpdk;
 mod load;
 mod redis;
 
@@ -8,6 +13,8 @@ use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha_kvstore::resp::RespAddr;
 use bertha_kvstore::{Options, Server};
+#[cfg(feature = "dpdk")]
+pub(crate) use dpdk::serve as serve_over_dpdk;
 use load::{Load, Sample};
 use redis::RedisServer;
 
@@ -45,6 +52,8 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         rows(&mut report, pipelined, &paired);
     }
     store.stop().map_err(Error::while_doing(ErrorKind::Bertha, "stopping the store"))?;
+    #[cfg(feature = "dpdk")]
+    dpdk::rows(&mut report, effort, cores)?;
     Ok(report)
 }
 

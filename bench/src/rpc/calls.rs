@@ -1,10 +1,10 @@
 //! Calls by `Rpc`.
 
 use super::load::{Load, Sample};
-use crate::harness::{Placement, meet, meet_on_one_runtime};
+use crate::harness::{Certificate, Placement, meet, meet_on_one_runtime};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::rpc::{Client, FuseRpcAndTls, Handler, Message, Method, Multiplexer, handler, serve};
-use bertha_chunnels::{Reliable, Rpc, Tls, TlsIdentity, Trust};
+use bertha_chunnels::{Reliable, Rpc, Tls};
 use bertha_core::{Addr, Connection, make_stack, optimize};
 use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_negotiation::Negotiate;
@@ -25,8 +25,6 @@ const ECHO: Method = Method::new("echo");
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-const NAME: &str = "localhost";
-
 /// The stack of `Tls` after the pass.
 macro_rules! fused {
     ($tls:expr) => {
@@ -42,14 +40,10 @@ struct Secured {
 
 impl Secured {
     fn new() -> Result<Self, Error> {
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
-            .map_err(Error::while_doing(ErrorKind::Socket, "making a certificate"))?;
-        let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem());
-        let trust = Trust::ca_pem(made.cert.pem()).map_err(failed)?;
-        Ok(Self {
-            client: Tls::client(NAME, trust).map_err(failed)?,
-            server: Tls::server(identity.map_err(failed)?).map_err(failed)?,
-        })
+        let certificate = Certificate::new()?;
+        let client = certificate.trust().and_then(|trust| Tls::client(Certificate::NAME, trust));
+        let server = certificate.identity().and_then(Tls::server);
+        Ok(Self { client: client.map_err(failed)?, server: server.map_err(failed)? })
     }
 }
 

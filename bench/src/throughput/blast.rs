@@ -4,7 +4,7 @@
 //! can be, and shows the cost of the kernel alone.
 
 use super::{Setup, file};
-use crate::harness::{Placement, pin};
+use crate::harness::{ETHERNET, Placement, pin};
 use crate::{Error, ErrorKind};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
@@ -82,8 +82,7 @@ fn send(
     datagram: usize,
 ) -> io::Result<()> {
     // Segmentation is for what an Ethernet frame carries.
-    let most =
-        if datagram <= super::ETHERNET { (CALL / datagram).min(SEGMENTS) * datagram } else { datagram };
+    let most = if datagram <= ETHERNET { (CALL / datagram).min(SEGMENTS) * datagram } else { datagram };
     let mut sent = vec![0; sockets.len()];
     let mut is_done = false;
     let mut progress = Instant::now();

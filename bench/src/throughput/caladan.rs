@@ -4,7 +4,7 @@ use super::Setup;
 use super::bertha::{Ends, within_one_runtime};
 use crate::Error;
 use crate::caladan::{ADDRESS, config, failed};
-use crate::harness::runtime;
+use crate::harness::{ETHERNET, runtime};
 use bertha_core::Addr;
 use bertha_datapath_caladan::{Bridged, Caladan, run as run_over_caladan};
 use clap::Args;
@@ -20,7 +20,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: Options) -> Result<f64, Error> {
     let at: Addr = ADDRESS.parse().map_err(failed)?;
-    let setup = Setup { connections: 1, bytes: options.bytes, datagram: super::ETHERNET };
+    let setup = Setup { connections: 1, bytes: options.bytes, datagram: ETHERNET };
     match options.bridged {
         false => {
             let ends = Ends { server: Caladan::new(), client: Caladan::new(), at };

@@ -1,9 +1,9 @@
 //! The same stack over two DPDK ports that share memory, with the frames of Ethernet and with larger ones.
 
 use super::bertha::{Ends, over};
-use super::{Contender, ETHERNET, Setup};
+use super::{Contender, Setup};
 use crate::dpdk_echo::config;
-use crate::harness::{Effort, median, ratio_of_medians};
+use crate::harness::{ETHERNET, Effort, median, ratio_of_medians};
 use crate::report::Report;
 use crate::{Error, ErrorKind};
 use bertha_datapath_dpdk::{Config, Dpdk};

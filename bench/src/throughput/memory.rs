@@ -2,8 +2,9 @@
 //! instructions each time.
 
 use super::bertha::{failed, transport};
-use super::{CHUNK, ETHERNET, Setup};
+use super::{CHUNK, Setup};
 use crate::Error;
+use crate::harness::ETHERNET;
 use bertha_chunnels::Nothing;
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Identity, PeerLayers, Picks, make_stack,

@@ -39,9 +39,6 @@ struct Setup {
     datagram: usize,
 }
 
-/// The most bytes of UDP over IPv6 in an Ethernet frame, as over most paths; so much Linux segments and coalesces.
-const ETHERNET: usize = 1_452;
-
 /// The largest datagram on loopback: its MTU less the headers of IPv4 and UDP, up to IPv4's own limit.
 const LOOPBACK: usize = 65_507;
 
@@ -138,6 +135,7 @@ fn file(setup: &Setup) -> std::sync::Arc<[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::ETHERNET;
 
     #[test]
     fn every_contender_moves_every_file() {

@@ -5,7 +5,7 @@ use super::bertha::{Ends, listen, measure, message, serve, transport};
 use super::tls;
 use super::{CHUNK, Setup, file, memory};
 use crate::Error;
-use crate::harness::runtime;
+use crate::harness::{ETHERNET, runtime};
 use bertha_chunnels::{Noise, Nothing};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_kernel::Udp;
@@ -13,7 +13,7 @@ use bertha_negotiation::{Negotiate, Runs};
 
 /// Moves so many messages of 64 KiB on one thread, if there is a probe of that name.
 pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
-    let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: super::ETHERNET };
+    let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: ETHERNET };
     let header = bertha_chunnels::noise::wire::HEADER;
     let transport = |below| transport(&setup, below, make_stack!());
     match name {

@@ -1,12 +1,12 @@
 //! The transfer over `quinn`, with its own sockets.
 
 use super::{CHUNK, REQUEST, Setup, file};
-use crate::harness::{Placement, meet};
+use crate::harness::{Certificate, ETHERNET, Placement, meet};
 use crate::{Error, ErrorKind};
 use futures_util::future::try_join_all;
 use quinn::congestion::CubicConfig;
 use quinn::rustls::RootCertStore;
-use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use quinn::rustls::pki_types::CertificateDer;
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
 use std::error::Error as StdError;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -28,7 +28,7 @@ fn transport(setup: &Setup) -> Arc<TransportConfig> {
         .initial_mtu(setup.datagram as u16)
         .mtu_discovery_config(None)
         // Several of the larger ones exceed the kernel's limit for one call, which stops quinn for good.
-        .enable_segmentation_offload(setup.datagram <= super::ETHERNET)
+        .enable_segmentation_offload(setup.datagram <= ETHERNET)
         .stream_receive_window(VarInt::from_u32(WINDOW as u32))
         .receive_window(VarInt::from_u32(WINDOW as u32))
         .send_window(WINDOW as u64);
@@ -46,17 +46,15 @@ fn endpoint(setup: &Setup, server: Option<ServerConfig>) -> Outcome<Endpoint> {
 }
 
 pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
-    let identity = rcgen::generate_simple_self_signed(["localhost".to_owned()])
-        .map_err(Error::while_doing(ErrorKind::Socket, "making a certificate"))?;
-    let certificate = identity.cert.der().clone();
-    let (root, key) = (certificate.clone(), PrivatePkcs8KeyDer::from(identity.signing_key.serialize_der()));
+    let certificate = Certificate::new()?;
     let file = file(setup);
     let (tell, told) = tokio::sync::oneshot::channel();
     meet(
         Placement::AcrossCores,
         || async {
             let serving = async {
-                let mut config = ServerConfig::with_single_cert(vec![certificate], key.into())?;
+                let mut config =
+                    ServerConfig::with_single_cert(vec![certificate.root()], certificate.key().into())?;
                 config.transport_config(transport(setup));
                 let endpoint = endpoint(setup, Some(config))?;
                 // A client that has given up has an error of its own.
@@ -77,7 +75,7 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
         || async {
             let server =
                 told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
-            measure(setup, server, root).await.map_err(failed)
+            measure(setup, server, certificate.root()).await.map_err(failed)
         },
     )
 }
@@ -100,7 +98,7 @@ async fn measure(setup: &Setup, server: SocketAddr, root: CertificateDer<'static
     // A socket for each, as each of the others has.
     let endpoints: Vec<_> = (0..setup.connections).map(|_| endpoint(setup, None)).collect::<Outcome<_>>()?;
     let connecting = endpoints.iter().map(async |endpoint| {
-        let connecting = endpoint.connect_with(config.clone(), server, "localhost")?;
+        let connecting = endpoint.connect_with(config.clone(), server, Certificate::NAME)?;
         Ok::<_, Box<dyn StdError + Send + Sync>>(connecting.await?)
     });
     let connections: Vec<Connection> = try_join_all(connecting).await?;

@@ -2,9 +2,9 @@
 
 use super::bertha::{Ends, between, listen, serve};
 use super::{CHUNK, REQUEST, Setup, file};
-use crate::harness::{Placement, meet, runtime};
+use crate::harness::{Certificate, Placement, meet, runtime};
 use crate::{Error, ErrorKind};
-use bertha_chunnels::{Tls, TlsIdentity, Trust};
+use bertha_chunnels::Tls;
 use bertha_core::{Bottom, Stack, make_stack};
 use bertha_datapath_kernel::Tcp;
 use futures_util::future::try_join_all;
@@ -20,17 +20,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, Server
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-const NAME: &str = "localhost";
-
 type Layers = Stack<Tls, Bottom>;
 
 type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
-
-/// A certificate that its own key has signed.
-fn certificate() -> Result<rcgen::CertifiedKey<rcgen::KeyPair>, Error> {
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]);
-    made.map_err(Error::while_doing(ErrorKind::Socket, "making a certificate"))
-}
 
 pub(super) fn bertha(setup: &Setup) -> Result<f64, Error> {
     let (server, client) = stacks()?;
@@ -43,11 +35,10 @@ fn ends() -> Ends<Tcp> {
 
 /// The stacks of a server and of a client that trusts it.
 fn stacks() -> Result<(Layers, Layers), Error> {
-    let made = certificate()?;
+    let certificate = Certificate::new()?;
     let stacks = || {
-        let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem())?;
-        let client = Tls::client(NAME, Trust::ca_pem(made.cert.pem())?)?;
-        Ok((make_stack!(Tls::server(identity)?), make_stack!(client)))
+        let client = Tls::client(Certificate::NAME, certificate.trust()?)?;
+        Ok((make_stack!(Tls::server(certificate.identity()?)?), make_stack!(client)))
     };
     stacks().map_err(super::bertha::failed)
 }
@@ -99,12 +90,12 @@ struct Server {
 
 impl Server {
     fn new(setup: &Setup) -> Result<Self, Error> {
-        let made = certificate()?;
+        let certificate = Certificate::new()?;
         Ok(Self {
             connections: setup.connections,
             file: file(setup),
-            certificate: made.cert.der().clone(),
-            key: PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()),
+            certificate: certificate.root(),
+            key: certificate.key(),
         })
     }
 
@@ -151,7 +142,7 @@ async fn measure(setup: &Setup, server: SocketAddr, root: CertificateDer<'static
     let connecting = (0..setup.connections).map(async |_| {
         let stream = TcpStream::connect(server).await?;
         stream.set_nodelay(true)?;
-        connector.connect(ServerName::try_from(NAME)?, stream).await.map_err(Into::into)
+        connector.connect(ServerName::try_from(Certificate::NAME)?, stream).await.map_err(Into::into)
     });
     let mut streams: Vec<_> =
         try_join_all(connecting).await.map_err(|error: Box<dyn StdError + Send + Sync>| error)?;

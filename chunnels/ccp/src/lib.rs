@@ -26,7 +26,7 @@
 //! ```
 //!
 //! With the feature `quinn`, [`ForQuinn`](bertha_chunnels::congestion) makes of a [`Ccp`] a congestion control for connections of the
-//! crate `quinn`.
+//! crate `quinn`. The TCP over DPDK is smoltcp's, which chooses among controls of its own and has no interface for others: it takes none.
 //!
 //! # Hostile agents
 //!

@@ -7,7 +7,7 @@ use bertha_ccp::algorithms;
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Cubic, NewReno};
 use bertha_datapath_sim::Path;
-use scene::{Agent, Sender, Traffic, path, run};
+use scene::{Agent, SAMPLE, Sender, Traffic, path, run};
 
 /// The medians of throughput and delay over forty seconds. The first twenty are left out: the buffer is unlimited, so that the queue of a
 /// slow start lasts for so long, and an agent's doubles each round trip instead of each acknowledgement.
@@ -49,5 +49,24 @@ fn an_agent_does_what_the_datapath_does() {
                 "seed {seed}, {name}: {more} ms more in the queue"
             );
         }
+    }
+}
+
+/// The time until most of a path of 48 Mbit/s and 100 ms is used.
+fn until_full(traffic: Traffic) -> f64 {
+    let seen = run(&path(48.0, 100, 2.0), &[Sender::new(1, traffic)], 3, 1);
+    let full = seen.throughputs[0].iter().position(|rate| *rate >= 0.9 * 48.0);
+    (full.unwrap() + 1) as f64 * SAMPLE.as_secs_f64()
+}
+
+#[test]
+fn an_agent_fills_a_path_at_most_two_round_trips_later() {
+    let in_datapath = until_full(Traffic::Bulk(Reliable::new().with(NewReno)));
+    for (name, agent) in [
+        ("NewReno", until_full(Agent::of(algorithms::NewReno).bulk())),
+        ("Cubic", until_full(Agent::of(algorithms::Cubic).bulk())),
+    ] {
+        println!("{name}: {in_datapath} s in the datapath, {agent} s by the agent");
+        assert!(agent <= in_datapath + 0.201, "{name}: {agent} s, and {in_datapath} s in the datapath");
     }
 }

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | [`NewReno`] | RFC 9002, appendix B; RFC 6582 | loss, ECN |
 //! | [`Cubic`] | RFC 9438 | loss, ECN |
-//! | [`Bbr`] | BBR version 1, thesis 4.4.3 | delivery rate and round-trip time |
+//! | [`Bbr`] | BBR version 1, thesis 4.4.3 | delivery rate and round-trip time, ECN |
 //! | [`FixedWindow`] | nothing: for dedicated links, and tests | nothing |
 //!
 //! An [`Algorithm`], as in `Reliable::new().with(Cubic)`, starts a [`CongestionControl`] for each connection. A custom algorithm

@@ -150,6 +150,41 @@ fn bbr_finds_the_rate_and_keeps_the_queue_short() {
     assert!(mean < 0.02, "a mean queue of {mean} s");
 }
 
+/// A flow of a million bytes per second and 100 ms that meets nobody: the bytes that it may have in flight after a number of rounds.
+fn bbr_after(rounds: u64, mut alter: impl FnMut(u64, &mut Ack, &mut Flow)) -> u64 {
+    let mut flow = Bbr.start(PACKET);
+    for round in 0..rounds {
+        let now = Duration::from_millis(1_000 + 100 * round);
+        let newest_acked_sent = Some(now - Duration::from_millis(100));
+        let mut ack = Ack { bytes_acked: 100_000, now, newest_acked_sent, ..Ack::default() };
+        let rates = Flow { rate_incoming: 1_000_000, rate_outgoing: 1_000_000, ..Flow::default() };
+        let mut signals = Flow {
+            rtt_sample_us: 100_000 + round,
+            bytes_in_flight: 100_000,
+            packets_in_flight: 100,
+            ..rates
+        };
+        alter(round, &mut ack, &mut signals);
+        flow.on_ack(&ack, &signals);
+    }
+    flow.window()
+}
+
+#[test]
+fn bbr_probes_the_delay_every_ten_seconds_unless_it_has_little_to_send() {
+    assert!(bbr_after(100, |_, _, _| {}) > 200_000);
+    assert_eq!(bbr_after(105, |_, _, _| {}), 4 * PACKET);
+    assert!(bbr_after(105, |_, _, flow| flow.is_app_limited = true) > 200_000);
+}
+
+#[test]
+fn bbr_begins_anew_after_persistent_congestion() {
+    let congested = |at| move |round, _: &mut Ack, flow: &mut Flow| flow.was_timeout = round == at;
+    assert_eq!(bbr_after(51, congested(50)), 4 * PACKET);
+    assert!((15_000..=40_000).contains(&bbr_after(55, congested(50))));
+    assert!(bbr_after(70, congested(50)) > 200_000);
+}
+
 fn any_ack() -> impl Strategy<Value = (Ack, Flow)> {
     let numbers = (0..u64::MAX >> 24, 0..1_000_000_u64, 0..100_u64, 0..u64::MAX >> 24, 0..10_000_u64);
     (numbers, 0..u64::MAX >> 20, any::<[bool; 4]>(), any::<[u32; 2]>()).prop_map(

@@ -68,15 +68,19 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         if *self.shared.phase.borrow() == Phase::Closed {
             return Error::new(ErrorKind::Closed, "this end closed the connection").at("Quic");
         }
-        let end = self.shared.end();
-        match (end, self.socket.end()) {
+        self.end().unwrap_or_else(|| Error::new(ErrorKind::Closed, "the connection has ended").at("Quic"))
+    }
+
+    /// The reason for the end that did not come from this end.
+    fn end(&self) -> Option<Error> {
+        let end = match (self.shared.end(), self.socket.end()) {
             // The end of QUIC is more precise than that of the connection below.
             (Some((kind @ (ErrorKind::Closed | ErrorKind::Malformed), what)), _) => Error::new(kind, what),
             (_, Some(below)) => below,
             (Some((kind, what)), None) => Error::new(kind, what),
-            (None, None) => Error::new(ErrorKind::Closed, "the connection has ended"),
-        }
-        .at("Quic")
+            (None, None) => return None,
+        };
+        Some(end.at("Quic"))
     }
 
     async fn closed(&self) {
@@ -157,13 +161,15 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
                 self.shared.after_end.add(1);
             }
         }
-        let end = self.shared.end();
+        // Of QUIC itself: the end of the connection below is no answer to whether the peer has everything.
+        let is_delivered = matches!(self.shared.end(), None | Some((ErrorKind::Closed, _)));
+        let end = self.end();
         self.connection.close(DONE, b"");
         self.socket.flush().await;
         let below = self.socket.inner.close().await;
         match end {
-            None | Some((ErrorKind::Closed, _)) => below,
-            Some((kind, what)) => Err(Error::new(kind, what).at("Quic")),
+            Some(end) if !is_delivered => Err(end),
+            _ => below,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::ReliableConnection;
 use super::settings::Settings;
 use super::wire::Check;
-use crate::congestion::{Algorithm, Cubic};
+use crate::congestion::{Algorithm, Bbr};
 use bertha_core::guarantee::{IntegrityChecked, Set};
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub struct Reliable {
 }
 
 impl Reliable {
-    /// Uses [`Cubic`], buffers of 4 MiB and 4,096 messages each way, packets of 1,352 bytes and a time-out of 30 seconds.
+    /// Uses [`Bbr`], buffers of 4 MiB and 4,096 messages each way, packets of 1,352 bytes and a time-out of 30 seconds.
     pub fn new() -> Self {
-        Self { settings: Settings::default(), congestion: Arc::new(Cubic) }
+        Self { settings: Settings::default(), congestion: Arc::new(Bbr) }
     }
 
     /// Sets the congestion control. Each end chooses its own.
@@ -59,8 +59,8 @@ impl Reliable {
     /// unless chosen. It is used if both ends choose it and the [datapath](bertha_core::Base::set_ecn) carries marks, as kernel
     /// UDP does; otherwise packets go unmarked.
     ///
-    /// Choose a congestion control that answers marks: [`NewReno`](crate::congestion::NewReno), [`Cubic`], or an algorithm of an agent
-    /// that asks for them, such as DCTCP. [`Bbr`](crate::congestion::Bbr) does not.
+    /// Choose a congestion control that answers marks: any of this crate but [`FixedWindow`](crate::congestion::FixedWindow), or an
+    /// algorithm of an agent that asks for them, such as DCTCP.
     #[must_use]
     pub fn ecn(mut self) -> Self {
         self.settings.ecn = true;

@@ -44,7 +44,7 @@
 //!
 //! | setting | default |
 //! |---|---|
-//! | congestion control ([`with`](Reliable::with)) | [`Cubic`](crate::congestion::Cubic) |
+//! | congestion control ([`with`](Reliable::with)) | [`Bbr`](crate::congestion::Bbr) |
 //! | [`buffer`](Reliable::buffer), each way | 4 MiB and 4,096 messages |
 //! | [`packet`](Reliable::packet) | 1,352 bytes |
 //! | [`idle_timeout`](Reliable::idle_timeout) | 30 seconds |

@@ -13,7 +13,12 @@ pub fn agent(bytes: &[u8]) {
     while let Ok((message, length)) = Message::decode(rest) {
         let mut written = Vec::new();
         message.encode(&mut written).unwrap();
-        assert_eq!(written, rest[..length]);
+        let mut read = rest[..length].to_vec();
+        if let Message::Ready(_) = message {
+            // A datapath has no flow, and any number in its place is accepted.
+            read[4..8].fill(0);
+        }
+        assert_eq!(written, read);
         match message {
             Message::Install(install) => program = Program::load(&install).ok().map(Arc::new).or(program),
             Message::Update(update) => flow.update(&update.fields),

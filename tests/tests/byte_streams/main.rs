@@ -7,3 +7,4 @@ mod framed_datapath;
 mod http;
 mod over_everything;
 mod place;
+mod rustls;

@@ -3,7 +3,7 @@
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
 use bertha_chunnels::{Reliable, Serialize};
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener, Runtime, make_stack};
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener, Runtime, make_stack};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Config, Tcp};
 use bertha_datapath_kernel as kernel;
 use bertha_negotiation::{Negotiate, Settings};
@@ -18,6 +18,7 @@ const CALADAN: &str = "10.77.0.2:0";
 
 /// The child's address, and its port.
 const CHILD: &str = "10.77.0.3:7777";
+const PARENT: &str = "10.77.0.2:7777";
 
 /// Its settings are those of the parent but for the address.
 const ADDRESS: &str = "BERTHA_TEST_CALADAN_ADDRESS";
@@ -178,24 +179,27 @@ fn inside() {
     }
 }
 
-/// A process over Caladan that echoes numbers, killed when it is dropped.
-struct Echo(Child);
+/// Another process over Caladan, killed when it is dropped.
+struct Neighbour(Child);
 
-impl Echo {
-    fn start() -> Self {
+impl Neighbour {
+    /// Starts a test, and waits until it says that it is ready.
+    fn start(name: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--exact", "neighbours::echo", "--ignored", "--nocapture"])
-            .env(ADDRESS, "10.77.0.3/24");
+        command.args(["--exact", name, "--ignored", "--nocapture"]).env(ADDRESS, "10.77.0.3/24");
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let ready = output.lines().map_while(Result::ok).any(|line| line.contains("ready"));
         assert!(ready, "the other process did not start");
         Self(child)
     }
+
+    fn echo() -> Self {
+        Self::start("neighbours::echo")
+    }
 }
 
-impl Drop for Echo {
+impl Drop for Neighbour {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -230,7 +234,7 @@ async fn killed_and_back() {
         || make_stack!(Serialize::<u64>::new(), Reliable::new().idle_timeout(Duration::from_secs(10)));
     let mut settings = Settings::default();
     settings.handshake_timeout = Duration::from_secs(10);
-    let mut echo = Some(Echo::start());
+    let mut echo = Some(Neighbour::echo());
     for _ in 0..2 {
         let connection = stack()
             .connect(Caladan::new(), CHILD.parse::<Addr>().unwrap())
@@ -258,7 +262,7 @@ async fn killed_and_back() {
             matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Unreachable | ErrorKind::Reset),
             "{error}"
         );
-        echo = Some(Echo::start());
+        echo = Some(Neighbour::echo());
     }
 }
 
@@ -272,5 +276,76 @@ fn another_process_is_killed_and_comes_back() {
 fn with_another_process() {
     if is_beside() {
         run(&config(1), killed_and_back());
+    }
+}
+
+/// Asks the parent for ever.
+#[test]
+#[ignore = "run by another test, as a process of its own"]
+fn client() {
+    let Some(address) = std::env::var_os(ADDRESS).filter(|_| is_beside()) else { return };
+    run(&Config::new(address.into_string().unwrap()), async {
+        let stack = make_stack!(Serialize::<u64>::new(), Reliable::new());
+        let connection = stack.connect(Caladan::new(), PARENT.parse::<Addr>().unwrap()).await.unwrap();
+        for number in 0.. {
+            connection.send(number).await.unwrap();
+            assert_eq!(connection.recv().await.unwrap(), number + 1);
+            if number == 100 {
+                println!("ready");
+            }
+        }
+    });
+}
+
+/// Answers until that fails. Drops `survive` at the two hundredth number.
+async fn serve(served: &impl Connection<Data = u64>, survive: std::sync::mpsc::Sender<()>) -> Error {
+    let mut survive = Some(survive);
+    loop {
+        let number = match served.recv().await {
+            Ok(number) => number,
+            Err(error) => return error,
+        };
+        if number == 200 {
+            drop(survive.take());
+        }
+        if let Err(error) = served.send(number + 1).await {
+            return error;
+        }
+    }
+}
+
+/// Serves another process, which dies in the middle of it; then the next one.
+async fn clients_that_are_killed() {
+    let stack = make_stack!(Serialize::<u64>::new(), Reliable::new().idle_timeout(Duration::from_secs(2)));
+    let mut incoming = stack.listen(Caladan::new(), PARENT.parse::<Addr>().unwrap()).await.unwrap();
+    for _ in 0..2 {
+        // Its start blocks, so it has a thread of its own.
+        let (survive, is_over) = std::sync::mpsc::channel::<()>();
+        let client = thread::spawn(move || {
+            let _client = Neighbour::start("neighbours::client");
+            // Nothing is sent: the server drops its end.
+            let _ = is_over.recv();
+        });
+        let served = incoming.next().await.unwrap().unwrap();
+        let error = serve(&served, survive).await;
+        println!("after kill -9 of the client: {error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Unreachable | ErrorKind::Reset),
+            "{error}"
+        );
+        assert!(client.join().is_ok(), "the client did not start");
+    }
+}
+
+#[test]
+fn a_client_is_killed_and_another_is_served() {
+    run_beside("neighbours::with_a_client", "simple", &[]);
+}
+
+#[test]
+#[ignore = "run by another test, as a process of its own"]
+fn with_a_client() {
+    if is_beside() {
+        run(&config(1), clients_that_are_killed());
     }
 }

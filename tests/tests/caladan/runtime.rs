@@ -29,7 +29,8 @@ async fn pause(milliseconds: u64) {
 
 /// Waits until `done` says so.
 async fn until(what: &str, done: impl Fn() -> bool + Send) {
-    let end = Instant::now() + Duration::from_secs(20);
+    // An emulated machine takes a hundred times as long as this one.
+    let end = Instant::now() + Duration::from_secs(200);
     while !done() {
         assert!(Instant::now() < end, "{what} did not happen");
         pause(2).await;

@@ -42,6 +42,8 @@ where
                         break;
                     }
                 }
+                // A client that closes waits for the end of this side, too.
+                let _ = served.close().await;
             });
         }
     });

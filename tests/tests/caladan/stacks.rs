@@ -44,6 +44,11 @@ where
     }
 }
 
+/// So many messages, or a tenth of them in an emulated machine, where each takes a hundred times as long.
+fn messages(many: u64) -> u64 {
+    if std::env::var_os("BERTHA_TEST_EMULATED").is_some() { many / 10 } else { many }
+}
+
 /// Two thousand requests over a network that loses a tenth of all packets, and repeats and reorders others.
 async fn reliable() {
     let bad = || Fault::new(7).loss(0.1).duplication(0.05).reordering(0.05, Duration::from_millis(2));
@@ -62,7 +67,7 @@ async fn reliable() {
     });
     let stack = make_stack!(Serialize::<(u64, String)>::new(), Reliable::new(), bad());
     let connection = stack.connect(Caladan::new(), to).await.unwrap();
-    for number in 0..2000 {
+    for number in 0..messages(2000) {
         connection.send((number, "over Caladan".into())).await.unwrap();
         assert_eq!(connection.recv().await.unwrap().0, number);
     }
@@ -74,7 +79,7 @@ async fn reliable() {
 
 /// A codec that changes twenty times, while messages flow both ways: none is lost, repeated or reordered.
 async fn changing() {
-    const COUNT: u64 = 5000;
+    let count = messages(5000);
     let stack = || {
         let codec = select!(Serialize::<u64, Bincode>::new(), Serialize::<u64, Postcard>::new());
         make_stack!(codec, Ordered::new(), Reliable::new()).upgradable()
@@ -91,14 +96,14 @@ async fn changing() {
     });
     let connection = stack().connect(Caladan::new(), to).await.unwrap();
     let sending = async {
-        for number in 0..COUNT {
+        for number in 0..count {
             connection.send(number).await.unwrap();
         }
     };
     // Somebody has to receive for as long as changes go on.
     let (changed, has_changed) = futures_util::future::AbortHandle::new_pair();
     let receiving = async {
-        for number in 0..COUNT {
+        for number in 0..count {
             assert_eq!(connection.recv().await.unwrap(), number);
         }
         let _ = futures_util::future::Abortable::new(connection.recv(), has_changed).await;

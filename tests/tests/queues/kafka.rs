@@ -1,12 +1,14 @@
 //! The conformance suite of queues over a Kafka broker.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod rights;
 mod server;
 
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Topic};
 use bertha_queue_kafka::Kafka;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
+use rights::allow_to_read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -114,13 +116,42 @@ async fn each_wrong_login_is_named() {
     }
 }
 
+/// It is named at once, and not after the time that the broker has to answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_user_may_not_do_is_named_after_the_login() {
+    let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
+    let Some(open) = bertha_tests::service("BERTHA_KAFKA") else { return };
+    let name = format!("rights-{:016x}", rand::random::<u64>());
+    let owner = Topic::new(Kafka::connect(&open).await.unwrap(), name.clone());
+    owner.create().await.unwrap();
+    let topic =
+        Topic::new(Kafka::with_config(&address, login("guest", "guest", &[])).await.unwrap(), name.clone());
+    let refused = |error: Error| {
+        assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error:?}");
+        assert!(error.to_string().contains("the user may not do this"), "{error:?}");
+    };
+    refused(topic.publisher().await.map(drop).unwrap_err());
+    refused(topic.receiver("guests").await.map(drop).unwrap_err());
+
+    allow_to_read(&open, "guest", &name);
+    // The client ends for good, since its user may write to no topic at all.
+    refused(publish(&topic).await.unwrap_err());
+    refused(topic.receiver("guests").await.map(drop).unwrap_err());
+
+    owner.delete().await.unwrap();
+}
+
+async fn publish(topic: &Topic<Kafka>) -> Result<(), Error> {
+    topic.publisher().await?.send(Buf::copy_of(b"a message", 0).unwrap()).await
+}
+
 #[cfg(not(feature = "kafka-ssl"))]
 #[tokio::test]
 async fn without_the_feature_for_tls_it_is_named() {
     for more in [("security.protocol", "SASL_SSL"), ("sasl.mechanism", "SCRAM-SHA-256")] {
         let error = Kafka::with_config("127.0.0.1:1", login("bertha", "bertha", &[more])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{more:?}: {error:?}");
-        assert!(error.to_string().contains("need the feature `ssl`"), "{more:?}: {error:?}");
+        assert!(error.to_string().contains("need the feature `kafka-ssl`"), "{more:?}: {error:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Certificates.
 
-use crate::scene::{Hosts, SERVER, Subject, over_datagrams, over_streams};
+use crate::scene::{CLIENT, Hosts, SERVER, Subject, over_datagrams, over_streams};
 use bertha_chunnels::{Fault, Fragment, Quic, Reliable};
 use bertha_core::guarantee::{Authenticated, Encrypted, ForwardSecret, Ordered, Reliable as Arrives, Set};
 use bertha_core::{Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
@@ -39,6 +39,20 @@ fn messages_that_are_dropped_by_a_close_are_in_the_report() {
         let drops = here.drops();
         let dropped = drops.iter().find(|it| (it.layer, it.reason) == ("Quic", "after the end")).unwrap();
         assert_eq!(dropped.messages, 10, "{drops}");
+    });
+}
+
+/// An end that can't have its messages delivered hears why the connection below has ended, and nothing of how QUIC failed for that.
+#[test]
+fn a_close_reports_the_end_of_the_connection_below() {
+    over_datagrams(async |hosts| {
+        let server = Subject::new("server");
+        let (here, _there) = hosts.connect(server.client(), server.server()).await;
+        here.send(here.base().buffer(100).unwrap()).await.unwrap();
+        hosts.network.restart(CLIENT);
+        let error = here.close().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        assert!(error.to_string().contains("the host of this end was restarted"), "{error}");
     });
 }
 

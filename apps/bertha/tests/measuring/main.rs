@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests panic to fail")]
 
 mod certificates;
+#[cfg(feature = "dpdk")]
+mod dpdk;
 mod drops;
 mod program;
 mod texts;

@@ -20,8 +20,15 @@ pub struct Server {
 impl Server {
     /// Listens at `on` with these further options, and waits until it does.
     pub fn start(on: &str, options: &[&str]) -> Self {
+        Self::start_with(on, options, &[])
+    }
+
+    /// The same, with this in its environment.
+    pub fn start_with(on: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let arguments = [&["perf", "--server", on, "--json"], options].concat();
-        let mut child = bertha(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut program = bertha(&arguments);
+        program.envs(environment.iter().copied());
+        let mut child = program.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = json(&lines.next().unwrap().unwrap());
         let address = first["listening"].as_str().unwrap().to_owned();

@@ -67,11 +67,11 @@ enum Bottom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Congestion {
     /// That of most systems (RFC 9438): slows down at each loss
-    #[default]
     Cubic,
     /// The simplest (RFC 6582): slows down most at each loss
     Newreno,
     /// Sends at the rate that arrives, whatever is lost
+    #[default]
     Bbr,
 }
 

@@ -2,10 +2,18 @@
 
 use crate::Store;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncCommands, ErrorKind, ExistenceCheck, SetExpiry, SetOptions, Value};
+use redis::{AsyncCommands, AsyncConnectionConfig, ErrorKind, ExistenceCheck, SetExpiry, SetOptions, Value};
+use std::time::Duration;
+
+/// Half a second, the client's default, is less than a busy machine may take for five megabytes.
+pub(crate) fn client_config() -> AsyncConnectionConfig {
+    let timeout = Some(Duration::from_secs(60));
+    AsyncConnectionConfig::new().set_connection_timeout(timeout).set_response_timeout(timeout)
+}
 
 pub(crate) async fn connect(url: &str) -> MultiplexedConnection {
-    redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
+    let client = redis::Client::open(url).unwrap();
+    client.get_multiplexed_async_connection_with_config(&client_config()).await.unwrap()
 }
 
 /// The work of an application, whatever the protocol and the datapath are.

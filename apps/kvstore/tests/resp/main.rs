@@ -6,6 +6,8 @@ mod any_bytes;
 mod bytes;
 mod clients;
 mod corpus;
+#[cfg(feature = "dpdk")]
+mod dpdk;
 mod like_redis;
 mod programs;
 mod shards;

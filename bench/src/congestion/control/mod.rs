@@ -5,6 +5,7 @@ mod start;
 
 pub(super) use start::Start;
 
+use crate::harness::thread_time;
 use crate::{Error, ErrorKind};
 use bertha_ccp::algorithms::{self, Aggregated, Grouping, SharedWindow};
 use bertha_ccp::{AgentEnd, Ccp, Pace};
@@ -88,10 +89,10 @@ pub(super) struct Started {
     agent: Option<Agent>,
 }
 
-/// A thread that runs an agent.
+/// A thread that runs an agent, and returns its processor time.
 struct Agent {
     goes_on: Arc<AtomicBool>,
-    thread: JoinHandle<portus::Result<()>>,
+    thread: JoinHandle<Duration>,
 }
 
 impl Started {
@@ -108,7 +109,9 @@ impl Started {
         let seen = goes_on.clone();
         let run = move || {
             let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(make());
-            agent.with_stop_handle(seen).run()
+            // It ends with an error that says that it was told to.
+            let _ended = agent.with_stop_handle(seen).run();
+            thread_time()
         };
         let thread = std::thread::Builder::new().name("agent".to_owned()).spawn(run);
         let thread = thread.map_err(Error::while_doing(ErrorKind::Bertha, "starting an agent"))?;
@@ -119,14 +122,21 @@ impl Started {
     pub(super) fn stack(&self) -> Reliable {
         self.stack.clone()
     }
+
+    /// Stops the agent, and returns its processor time: none without an agent.
+    pub(super) fn stop(mut self) -> Duration {
+        self.end()
+    }
+
+    fn end(&mut self) -> Duration {
+        let Some(agent) = self.agent.take() else { return Duration::ZERO };
+        agent.goes_on.store(false, Relaxed);
+        agent.thread.join().unwrap_or_default()
+    }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
-        if let Some(agent) = self.agent.take() {
-            agent.goes_on.store(false, Relaxed);
-            // It ends with an error that says that it was told to.
-            let _ended = agent.thread.join();
-        }
+        self.end();
     }
 }

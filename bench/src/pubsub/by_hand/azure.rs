@@ -60,6 +60,7 @@ impl Receives for AzureReceiver {
                 self.held = message.message_id.zip(message.pop_receipt);
                 return Ok(vec![number(message.message_text.unwrap_or_default().as_bytes())?]);
             }
+            self.count.empty_look();
             tokio::time::sleep(pause).await;
             pause = (2 * pause).min(PAUSES[1]);
         }

@@ -89,10 +89,12 @@ impl State {
 
 impl Window for State {
     fn on_round(&mut self, round: &Round) {
+        let mut acked = round.acked;
         if self.packets < self.threshold {
-            self.packets += round.acked;
-        } else {
-            self.avoid(round);
+            acked = window::slow_start(&mut self.packets, self.threshold, round);
+        }
+        if acked > 0.0 {
+            self.avoid(&Round { acked, ..*round });
         }
     }
 

@@ -38,7 +38,11 @@ impl Reno {
 
 impl Window for Reno {
     fn on_round(&mut self, round: &Round) {
-        self.packets += if self.packets < self.threshold { round.acked } else { round.acked / self.packets };
+        let mut acked = round.acked;
+        if self.packets < self.threshold {
+            acked = window::slow_start(&mut self.packets, self.threshold, round);
+        }
+        self.packets += acked / self.packets;
     }
 
     fn on_loss(&mut self, _: &Round) {

@@ -70,6 +70,7 @@ pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64)
         acked: field("Report.acked")? as f64 / packet,
         rtt: Duration::from_micros(field("Report.minrtt")?),
         now: Duration::from_micros(field("Report.now")?),
+        lag: Duration::ZERO,
     };
     let in_flight = field("Report.inflight")? as f64 / packet;
     let (lost, timeout) = (field("Report.lost")?, field("Report.timeout")?);
@@ -86,6 +87,8 @@ pub(super) struct Round {
     pub(super) rtt: Duration,
     /// The time since the flow began.
     pub(super) now: Duration,
+    /// The time for which growth in slow start was late, which it makes up for; more than a round trip counts as one.
+    pub(super) lag: Duration,
 }
 
 impl Round {
@@ -96,6 +99,25 @@ impl Round {
         let share = if all > 0.0 { part / all } else { 0.0 };
         Self { acked: self.acked * share, ..*self }
     }
+}
+
+/// Slow start by reports: lets the window double each round trip, up to `threshold`. Returns the acknowledged packets that are left for
+/// congestion avoidance.
+///
+/// Acknowledged packets were sent with a window of a round trip ago, which did not yet contain the growth of the last report. Where a window
+/// grows by as many packets as once per round trip are reported, each is therefore the sum of the two before it, and larger by 1.6 instead
+/// of 2. So that it doubles, where reports are each n-th part of a round trip, it has to grow by the n-th root of 2 for each packet.
+pub(super) fn slow_start(packets: &mut f64, threshold: f64, round: &Round) -> f64 {
+    let part = round.lag.as_secs_f64() / round.rtt.as_secs_f64().max(1e-6);
+    // At most a doubling, as long as what was acknowledged is not more.
+    let growth = (part.min(1.0).exp2() * round.acked).min(packets.max(round.acked));
+    let room = threshold - *packets;
+    if growth <= room {
+        *packets += growth;
+        return 0.0;
+    }
+    *packets = threshold;
+    round.acked * (1.0 - room / growth)
 }
 
 /// A window in packets.
@@ -128,6 +150,8 @@ pub struct WindowFlow<I: Ipc> {
     recovery_until: Duration,
     /// The time of the last report.
     reported: Duration,
+    /// The smallest round-trip time so far.
+    shortest: Duration,
 }
 
 impl<I: Ipc> fmt::Debug for WindowFlow<I> {
@@ -146,7 +170,15 @@ impl<I: Ipc> WindowFlow<I> {
         let mut handle = Handle::new(datapath);
         begin(&mut handle, info.init_cwnd);
         let window = start(f64::from(info.init_cwnd) / packet);
-        Self { handle, window, packet, recovery_until: Duration::ZERO, reported: Duration::ZERO }
+        let (recovery_until, reported) = (Duration::ZERO, Duration::ZERO);
+        Self { handle, window, packet, recovery_until, reported, shortest: Duration::MAX }
+    }
+
+    /// The time for which growth was late. Once a queue has built up, acknowledgements come at the rate of the path and no longer double, so
+    /// there is nothing to make up for.
+    fn lag(&self, round: &Round) -> Duration {
+        let is_queued = round.rtt > self.shortest * 9 / 8;
+        if is_queued { Duration::ZERO } else { round.now.saturating_sub(self.reported) }
     }
 }
 
@@ -154,11 +186,12 @@ impl<I: Ipc> Flow for WindowFlow<I> {
     fn on_report(&mut self, _: u32, report: Report) {
         let Some(measured) = measured(&self.handle, &report, self.packet) else { return };
         let Measured { round, lost, timeout, in_flight, .. } = measured;
+        self.shortest = self.shortest.min(round.rtt);
         if timeout > 0 {
             self.window.on_timeout();
         } else {
             // The bytes that were acknowledged before a loss count, as they would at their acknowledgements.
-            let counted = round.after(self.reported, self.recovery_until);
+            let counted = Round { lag: self.lag(&round), ..round.after(self.reported, self.recovery_until) };
             if counted.acked > 0.0 && is_used(self.window.packets(), in_flight) {
                 self.window.on_round(&counted);
             } else if counted.acked > 0.0 {
@@ -172,5 +205,49 @@ impl<I: Ipc> Flow for WindowFlow<I> {
         self.reported = round.now;
         let packets = self.window.packets().max(MIN);
         self.handle.set(&[("Cwnd", register(packets * self.packet))]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// The windows at the ends of round trips of slow start, with so many reports in each. Packets are acknowledged after a round trip.
+    fn windows(reports: usize, rounds: usize) -> Vec<f64> {
+        let period = RTT / reports as u32;
+        let (mut window, mut in_flight) = (10.0, 0.0);
+        let mut sent = Vec::new();
+        let mut ends = Vec::new();
+        for report in 0..reports * rounds {
+            let acked = if report < reports { 0.0 } else { sent[report - reports] };
+            in_flight -= acked;
+            sent.push(window - in_flight);
+            in_flight = window;
+            let round = Round { acked, rtt: RTT, now: period * (report as u32 + 1), lag: period };
+            assert_eq!(slow_start(&mut window, f64::INFINITY, &round), 0.0);
+            if report % reports == reports - 1 {
+                ends.push(window);
+            }
+        }
+        ends
+    }
+
+    #[test]
+    fn slow_start_doubles_the_window_each_round_trip_however_often_it_is_told() {
+        for reports in [1, 2, 5, 20] {
+            let windows = windows(reports, 12);
+            let factor = windows[11] / windows[10];
+            assert!((1.9..2.1).contains(&factor), "{reports} reports: {windows:?}");
+        }
+    }
+
+    #[test]
+    fn slow_start_ends_at_its_threshold() {
+        let round = Round { acked: 10.0, rtt: RTT, now: RTT, lag: RTT };
+        let mut packets = 10.0;
+        assert_eq!(slow_start(&mut packets, 15.0, &round), 5.0);
+        assert_eq!(packets, 15.0);
     }
 }

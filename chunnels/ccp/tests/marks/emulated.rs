@@ -3,10 +3,11 @@
 use super::{dctcp, stop};
 use bertha_ccp::{Refused, Signal, SignalSet};
 use bertha_chunnels::Reliable;
-use bertha_chunnels::congestion::Cubic;
+use bertha_chunnels::congestion::{Bbr, Cubic};
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap};
 use bertha_datapath_sim::{Emulator, Link, Path, Rate, Schedule, Sim};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const PACKET: usize = 1_352;
@@ -25,6 +26,11 @@ struct Seen {
 }
 
 fn flow(client: Reliable, server: Reliable) -> Seen {
+    flows(1, client, server)
+}
+
+/// Some flows beside each other. The packets that peers told about are those of the first.
+fn flows(count: usize, client: Reliable, server: Reliable) -> Seen {
     let (client_host, server_host) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let mut sim = Sim::new(3).schedule(Schedule::Fifo).step_limit(u64::MAX);
     let network = sim.network().clone();
@@ -36,30 +42,42 @@ fn flow(client: Reliable, server: Reliable) -> Seen {
     sim.run(async move {
         let runtime = network.runtime();
         let listener = network.host(server_host).listen(Addr::Ip((server_host, 7).into())).await.unwrap();
-        let base = network.host(client_host).connect(listener.local_addr()).await.unwrap();
-        let client = Arc::new(client.packet(PACKET).wrap(base).await.unwrap());
-        client.send(Buf::new(8, 0).unwrap()).await.unwrap();
-        let server = server.packet(PACKET).wrap(listener.accept().await.unwrap()).await.unwrap();
-        let sender = Arc::clone(&client);
-        let _sending =
-            runtime.spawn(async move { while sender.send(Buf::new(1_337, 0).unwrap()).await.is_ok() {} });
+        let received = Arc::new(AtomicUsize::new(0));
+        let (mut clients, mut running) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let base = network.host(client_host).connect(listener.local_addr()).await.unwrap();
+            let client = Arc::new(client.clone().packet(PACKET).wrap(base).await.unwrap());
+            client.send(Buf::new(8, 0).unwrap()).await.unwrap();
+            let base = listener.accept().await.unwrap();
+            let server = server.clone().packet(PACKET).wrap(base).await.unwrap();
+            let (sender, received) = (Arc::clone(&client), Arc::clone(&received));
+            running.push(
+                runtime.spawn(async move { while sender.send(Buf::new(1_337, 0).unwrap()).await.is_ok() {} }),
+            );
+            running.push(runtime.spawn(async move {
+                while let Ok(message) = server.recv().await {
+                    received.fetch_add(message.len(), Ordering::Relaxed);
+                }
+            }));
+            clients.push(client);
+        }
         let start = runtime.now() + Duration::from_secs(1);
         let end = start + Duration::from_secs(SECONDS - 1);
-        let (mut received, mut queueing, mut samples) = (0, Duration::ZERO, 0);
+        runtime.sleep_until(start).await;
+        let before = received.load(Ordering::Relaxed);
+        let (mut queueing, mut samples) = (Duration::ZERO, 0);
         while runtime.now() < end {
-            let len = server.recv().await.unwrap().len();
-            if runtime.now() >= start {
-                received += len;
-                queueing += network.queueing_delay(client_host, server_host);
-                samples += 1;
-            }
+            runtime.sleep_until(runtime.now() + Duration::from_millis(1)).await;
+            queueing += network.queueing_delay(client_host, server_host);
+            samples += 1;
         }
+        let received = received.load(Ordering::Relaxed) - before;
         let counters = network.counters();
         Seen {
             share: received as f64 / (1_500_000 * (SECONDS - 1)) as f64,
             queue: (queueing / samples).as_secs_f64() * 1_500_000.0 / PACKET as f64,
             marked: counters.marked,
-            told: client.statistics().packets_marked,
+            told: clients[0].statistics().packets_marked,
             dropped: counters.queue_full,
         }
     })
@@ -82,6 +100,16 @@ fn cubic_answers_marks_before_anything_is_dropped() {
     assert!(seen.share > 0.85 && seen.dropped == 0 && seen.told > 0, "{seen:?}");
     let without = flow(Reliable::new().with(Cubic), Reliable::new());
     assert!(without.marked == 0 && without.dropped > 0 && without.queue > 2.0 * seen.queue, "{without:?}");
+}
+
+/// Two flows of BBR hold a queue of a bandwidth-delay product, 22 packets, since each takes the other's packets for its own rate.
+#[test]
+fn flows_of_bbr_answer_marks() {
+    let seen = flows(2, Reliable::new().ecn().with(Bbr), Reliable::new().ecn());
+    let without = flows(2, Reliable::new().with(Bbr), Reliable::new());
+    println!("{seen:?}, {without:?}");
+    assert!(seen.share > 0.9 && seen.dropped == 0 && seen.told > 0, "{seen:?}");
+    assert!(without.queue > 15.0 && seen.queue < 11.0, "{seen:?}, {without:?}");
 }
 
 #[test]

@@ -2,21 +2,24 @@
 
 mod aggregation;
 mod bandwidth;
+mod bound;
 mod round_trip;
 
 use super::algorithm::initial_window;
 use super::{Ack, Algorithm, CongestionControl, Flow};
 use aggregation::Aggregation;
 use bandwidth::Bandwidth;
+use bound::Bound;
 use round_trip::RoundTrip;
 use std::time::Duration;
 
 /// BBR version 1: sends at the largest recent delivery rate, and keeps about two bandwidth-delay products in flight. Loss alone does
-/// not slow it down.
+/// not slow it down; marks of routers and persistent congestion do.
 ///
-/// Follows thesis 4.4.3 and the article that it cites (ACM Queue 14(5), 2016), with the later allowance for acknowledgements in bunches,
-/// and without the later additions of packet conservation after loss and the detection of policers. Every flow begins its cycle of gains with the draining phase and not
-/// with a random one, so that a run is reproducible.
+/// Follows thesis 4.4.3 and the article that it cites (ACM Queue 14(5), 2016). It adds the later allowance for acknowledgements in bunches and
+/// a bound on the bytes in flight after marks or persistent congestion, and does not probe the delay while it has little to send. The later
+/// packet conservation after loss and the detection of policers are left out. Every flow begins its cycle of gains with the draining phase
+/// and not with a random one, so that a run is reproducible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bbr;
 
@@ -43,6 +46,7 @@ impl Algorithm for Bbr {
             bandwidth: Bandwidth::default(),
             round_trip: RoundTrip::default(),
             aggregation: Aggregation::default(),
+            bound: Bound::default(),
             round: Round::default(),
         })
     }
@@ -55,6 +59,7 @@ struct State {
     bandwidth: Bandwidth,
     round_trip: RoundTrip,
     aggregation: Aggregation,
+    bound: Bound,
     round: Round,
 }
 
@@ -101,6 +106,19 @@ impl State {
             Phase::Drain => 1.0 / STARTUP_GAIN,
             Phase::Bandwidth { step, .. } => CYCLE[step % CYCLE.len()],
             Phase::RoundTrip { .. } => 1.0,
+        }
+    }
+
+    /// The bytes to have in flight by the estimates of rate and delay alone.
+    fn model_window(&self) -> u64 {
+        let gain = if matches!(self.phase, Phase::Startup { .. }) { STARTUP_GAIN } else { WINDOW_GAIN };
+        match self.product() {
+            // Three packets more, so that a small window does not stall on delayed acknowledgements.
+            Some(product) => {
+                let window = (gain * product) as u64 + self.aggregation.extra() + 3 * self.packet;
+                window.max(MIN_PACKETS * self.packet)
+            }
+            None => initial_window(self.packet),
         }
     }
 
@@ -167,6 +185,9 @@ impl State {
 
 impl CongestionControl for State {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        if flow.was_timeout {
+            self.bound.on_timeout(ack.now);
+        }
         if ack.bytes_delivered() == 0 {
             return;
         }
@@ -181,9 +202,14 @@ impl CongestionControl for State {
         let window = self.window();
         let bandwidth = self.bandwidth.max().unwrap_or(0);
         self.aggregation.sample(self.round.count, bandwidth, ack.bytes_delivered(), window, ack.now);
+        self.bound.on_ack(ack, flow.bytes_in_flight + ack.bytes_delivered());
+        if ended_round && ack.ecn_packets == 0 && !flow.is_app_limited {
+            self.bound.grow(self.packet, self.model_window());
+        }
         let is_stale = self.round_trip.sample(ack.now, Duration::from_micros(flow.rtt_sample_us));
         self.advance(ended_round, ack, flow);
-        if is_stale && !matches!(self.phase, Phase::RoundTrip { .. }) {
+        // A flow that has little to send builds no queue, so the sample is as good as that of a probe.
+        if is_stale && !flow.is_app_limited && !matches!(self.phase, Phase::RoundTrip { .. }) {
             let was_filled = !matches!(self.phase, Phase::Startup { .. });
             self.phase = Phase::RoundTrip { until: None, was_filled };
         }
@@ -194,12 +220,7 @@ impl CongestionControl for State {
         if matches!(self.phase, Phase::RoundTrip { .. }) {
             return min;
         }
-        let gain = if matches!(self.phase, Phase::Startup { .. }) { STARTUP_GAIN } else { WINDOW_GAIN };
-        match self.product() {
-            // Three packets more, so that a small window does not stall on delayed acknowledgements.
-            Some(product) => ((gain * product) as u64 + self.aggregation.extra() + 3 * self.packet).max(min),
-            None => initial_window(self.packet),
-        }
+        self.bound.apply(self.model_window()).max(min)
     }
 
     fn rate(&self) -> Option<u64> {

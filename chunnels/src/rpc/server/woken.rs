@@ -79,3 +79,61 @@ impl State {
         }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    /// Counts how often the task is woken.
+    #[derive(Default)]
+    struct Task(AtomicUsize);
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    fn polled(woken: &Woken, task: &Arc<Task>) -> Option<Vec<usize>> {
+        let mut numbers = Vec::new();
+        let waker = Waker::from(task.clone());
+        woken.poll(&Context::from_waker(&waker), &mut numbers).is_ready().then_some(numbers)
+    }
+
+    #[test]
+    fn a_slot_that_is_woken_wakes_the_task_once() {
+        let (woken, task) = (Arc::<Woken>::default(), Arc::<Task>::default());
+        let [first, second] = [1, 2].map(|number| SlotWaker::waker(number, woken.clone()));
+        assert_eq!(polled(&woken, &task), None);
+        first.wake_by_ref();
+        first.wake_by_ref();
+        second.wake_by_ref();
+        assert_eq!(task.0.load(SeqCst), 1);
+        assert_eq!(polled(&woken, &task), Some(vec![1, 2]));
+        assert_eq!(polled(&woken, &task), None);
+    }
+
+    #[test]
+    fn a_slot_can_be_woken_again_as_soon_as_it_was_taken() {
+        let (woken, task) = (Arc::<Woken>::default(), Arc::<Task>::default());
+        let slot = SlotWaker::waker(7, woken.clone());
+        for times in 1..=3 {
+            assert_eq!(polled(&woken, &task), None);
+            slot.wake_by_ref();
+            assert_eq!(task.0.load(SeqCst), times);
+            let mut taken = Vec::new();
+            woken.take(&mut taken);
+            assert_eq!(taken, [7]);
+        }
+    }
+
+    #[test]
+    fn the_task_that_polled_last_is_woken() {
+        let (woken, earlier, later) =
+            (Arc::<Woken>::default(), Arc::<Task>::default(), Arc::<Task>::default());
+        assert_eq!((polled(&woken, &earlier), polled(&woken, &later)), (None, None));
+        SlotWaker::waker(0, woken.clone()).wake();
+        assert_eq!((earlier.0.load(SeqCst), later.0.load(SeqCst)), (0, 1));
+    }
+}

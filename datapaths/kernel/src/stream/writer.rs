@@ -60,15 +60,11 @@ impl<Data: Octets> Writer<Data> {
         messages: impl Iterator<Item = &'a Buf> + Clone,
     ) -> io::Result<Written> {
         self.flush(&stream)?;
-        let mut lengths = messages.clone().map(header);
-        let headers: [_; WINDOW] = from_fn(|_| lengths.next().unwrap_or_default());
-        let mut parts = headers
-            .iter()
-            .zip(messages.clone())
-            .flat_map(|(header, message)| [IoSlice::new(&header[..Self::HEADER]), IoSlice::new(message)]);
-        let slices: [_; 2 * WINDOW] = from_fn(|_| parts.next().unwrap_or(IoSlice::new(&[])));
-        let count = 2 * messages.clone().count().min(WINDOW);
-        let mut written = write(&stream, &slices[..count])?;
+        // Slices for a whole window take longer to set up than one message to write.
+        let mut written = match messages.clone().nth(1) {
+            None => Self::write_some::<1>(&stream, messages.clone())?,
+            Some(_) => Self::write_some::<WINDOW>(&stream, messages.clone())?,
+        };
         let mut whole = 0;
         for message in messages {
             let len = Self::HEADER + message.len();
@@ -84,6 +80,25 @@ impl<Data: Octets> Writer<Data> {
             written -= len;
         }
         Ok(Written { messages: whole, mark: self.begun })
+    }
+
+    /// Writes up to `N` messages, and returns how many bytes the stream took.
+    fn write_some<'a, const N: usize>(
+        stream: impl AsFd,
+        messages: impl Iterator<Item = &'a Buf> + Clone,
+    ) -> io::Result<usize> {
+        let mut lengths = messages.clone().map(header);
+        let headers: [_; N] = from_fn(|_| lengths.next().unwrap_or_default());
+        let mut parts = headers.iter().zip(messages);
+        let mut count = 0;
+        let slices: [_; N] = from_fn(|_| match parts.next() {
+            Some((header, message)) => {
+                count += 1;
+                [IoSlice::new(&header[..Self::HEADER]), IoSlice::new(message)]
+            }
+            None => [IoSlice::new(&[]); 2],
+        });
+        write(stream, slices[..count].as_flattened())
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) fn failure(error: KafkaError) -> Error {
     if let KafkaError::ClientConfig(..) | KafkaError::ClientCreation(_) = &error {
         let text = error.to_string();
         let advice = match text.contains("OpenSSL") || text.contains("SCRAM") {
-            true => "; TLS and SCRAM need the feature `ssl`",
+            true => "; TLS and SCRAM need the feature `kafka-ssl` of `bertha`, `ssl` of `bertha-queue-kafka`",
             false => "",
         };
         return invalid(format!("the settings can't be used{advice} ({text})")).because(error);
@@ -57,6 +57,11 @@ pub(crate) fn of_code(code: Option<Code>, text: &str) -> Error {
         _ => (ErrorKind::Io, "the client has failed"),
     };
     Error::new(kind, format!("{what} ({text})")).at("Kafka")
+}
+
+/// The error of a client that publishes no more, whatever is done about the cause.
+pub(crate) fn ended(code: Code, text: &str) -> Error {
+    of_code(Some(code), &format!("{text}; connect again afterwards, since this client publishes no more"))
 }
 
 fn is_passing(code: Code) -> bool {
@@ -134,7 +139,7 @@ mod tests {
         for error in [tls, KafkaError::ClientCreation(scram.to_owned())] {
             let error = failure(error);
             assert_eq!(error.kind(), ErrorKind::Invalid);
-            assert!(error.to_string().contains("need the feature `ssl`"), "{error}");
+            assert!(error.to_string().contains("need the feature `kafka-ssl`"), "{error}");
         }
     }
 

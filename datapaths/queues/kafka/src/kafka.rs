@@ -4,8 +4,9 @@ use crate::clients::{Reports, blocking, settings};
 use crate::failure::{failure, invalid, of_code, unauthenticated, unreachable};
 use crate::publisher::KafkaPublisher;
 use crate::subscription::{KafkaSubscription, Member};
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Abilities, Ordering, Service};
+use futures_util::FutureExt;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::config::{ClientConfig, FromClientConfigAndContext};
 use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
@@ -202,21 +203,31 @@ impl Kafka {
 fn begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     loop {
-        match try_to_begin(consumer, topic, partitions) {
-            Err(error)
-                if error.kind() == bertha_core::ErrorKind::Unreachable && Instant::now() < deadline =>
-            {
-                std::thread::sleep(Duration::from_millis(50));
-            }
+        let error = match try_to_begin(consumer, topic, partitions) {
+            Err(error) if error.kind() == ErrorKind::Unreachable => error,
             result => return result,
+        };
+        if let Some(refusal) = refusal(consumer) {
+            return Err(refusal);
         }
+        if Instant::now() >= deadline {
+            return Err(error);
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// The broker's refusal, if it has told this new member one. The client asks on in spite of it, until the question's time is up, and tells it
+/// where messages would arrive.
+fn refusal(consumer: &StreamConsumer<Member>) -> Option<Error> {
+    let told = std::iter::from_fn(|| consumer.recv().now_or_never());
+    told.filter_map(Result::err).map(failure).find(|error| error.kind() == ErrorKind::Unauthenticated)
 }
 
 fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
     let mut all = TopicPartitionList::new();
     all.add_partition_range(topic, 0, partitions - 1);
-    let known = consumer.committed_offsets(all, ANSWER_TIMEOUT).map_err(failure)?;
+    let known = consumer.committed_offsets(all, QUESTION).map_err(failure)?;
     let mut new = TopicPartitionList::new();
     for element in known.elements() {
         if element.offset() == Offset::Invalid {

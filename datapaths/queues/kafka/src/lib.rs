@@ -29,12 +29,13 @@
 //! # Credentials
 //!
 //! By librdkafka's own settings, with [`with_config`](Kafka::with_config): `security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password` and the others of
-//! its documentation. TLS and SCRAM need the feature `ssl`.
+//! its documentation. TLS and SCRAM need the feature `ssl`, which the facade calls `kafka-ssl`.
 //!
 //! # Failures
 //!
 //! The client connects again by itself. A message that the broker has not confirmed within thirty seconds (`message.timeout.ms`) fails with
-//! [`Unreachable`](bertha_core::ErrorKind::Unreachable); it may have been stored, and those with the same key that were sent with it as well.
+//! [`Unreachable`](bertha_core::ErrorKind::Unreachable); it may have been stored, and those with the same key that were sent with it as well. A client
+//! whose user may not publish ends for good: one that connects after the right was given publishes again.
 
 #![forbid(unsafe_code)]
 

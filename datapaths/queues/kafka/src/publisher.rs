@@ -1,10 +1,11 @@
 //! Publishing to a topic.
 
 use crate::clients::Reports;
-use crate::failure::{failure, unauthenticated, unreachable};
+use crate::failure::{ended, failure, unauthenticated, unreachable};
 use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Outgoing, Publisher, Unsent};
-use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer};
 use std::fmt;
 
 /// An end that publishes to a topic of Kafka. Ready when all replicas that are in step have the messages.
@@ -14,6 +15,17 @@ pub struct KafkaPublisher {
     pub(crate) producer: FutureProducer<Reports>,
     pub(crate) reports: Reports,
     pub(crate) topic: String,
+}
+
+impl KafkaPublisher {
+    /// The error, by its cause where the client has ended for good.
+    fn failure(&self, error: KafkaError) -> Error {
+        let is_ended = error.rdkafka_error_code() == Some(RDKafkaErrorCode::Fatal);
+        match self.producer.client().fatal_error() {
+            Some((code, text)) if is_ended => ended(code, &text),
+            _ => failure(error),
+        }
+    }
 }
 
 impl Publisher for KafkaPublisher {
@@ -29,7 +41,7 @@ impl Publisher for KafkaPublisher {
                 Ok(confirmation) => confirmations.push(confirmation),
                 // Later messages stay back, so that the order can be kept when this is tried again.
                 Err((error, _)) => {
-                    refused = Some(failure(error));
+                    refused = Some(self.failure(error));
                     break;
                 }
             }
@@ -39,7 +51,7 @@ impl Publisher for KafkaPublisher {
         for (at, confirmation) in confirmations.into_iter().enumerate() {
             let error = match confirmation.await {
                 Ok(Ok(_)) => continue,
-                Ok(Err((error, _))) => failure(error),
+                Ok(Err((error, _))) => self.failure(error),
                 Err(_) => unreachable("the client was closed"),
             };
             let refusal = self.reports.refusal().filter(|_| error.kind() == ErrorKind::Unreachable);

@@ -20,6 +20,7 @@ pub struct StoreOptions {
 
 /// Both in PEM.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "a certificate is shown over TLS alone"))]
 pub(super) struct Certificate {
     pub(super) chain: Vec<u8>,
     pub(super) key: Vec<u8>,

@@ -2,13 +2,14 @@
 
 mod over_a_link;
 
+use bertha_against_libccp::{ToAgent, answer, stop};
 use bertha_ccp::{Ccp, Pace, algorithms};
 use bertha_chunnels::congestion::{Ack, Algorithm, Flow};
-use crossbeam::channel::{Receiver, Sender, unbounded};
-use libccp::{CongestionOps, Connection, DatapathBuilder, DatapathOps, FlowInfo, Primitives};
+use crossbeam::channel::unbounded;
+use libccp::{CongestionOps, Connection, DatapathBuilder, FlowInfo, Primitives};
+use portus::RunBuilder;
 use portus::ipc::chan::Socket;
 use portus::ipc::{BackendBuilder, Blocking};
-use portus::{CCPHandle, RunBuilder};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -45,22 +46,6 @@ fn ours() -> Vec<u64> {
     windows
 }
 
-fn stop(agent: CCPHandle) {
-    agent.kill();
-    agent.wait().unwrap_or_default();
-}
-
-/// With the number of messages.
-struct ToAgent(Sender<Vec<u8>>, Arc<AtomicU64>);
-
-impl DatapathOps for ToAgent {
-    fn send_msg(&mut self, message: &[u8]) {
-        self.1.fetch_add(1, Relaxed);
-        // An agent that has stopped hears no more.
-        let _ = self.0.send(message.to_vec());
-    }
-}
-
 struct Window(u32);
 
 impl CongestionOps for Window {
@@ -69,10 +54,6 @@ impl CongestionOps for Window {
     }
 
     fn set_rate_abs(&mut self, _: u32) {}
-}
-
-fn answer(from: &Receiver<Vec<u8>>) -> Vec<u8> {
-    from.recv_timeout(Duration::from_secs(20)).expect("an answer of the agent")
 }
 
 fn theirs() -> Vec<u64> {

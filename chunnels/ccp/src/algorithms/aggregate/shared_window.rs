@@ -123,7 +123,7 @@ impl<I: Ipc> SharedWindowAggregate<I> {
     fn end_round(&mut self) {
         let Sum { acked, rtt, .. } = self.round;
         if acked > 0.0 {
-            self.window.on_round(&Round { acked, rtt, now: self.now });
+            self.window.on_round(&Round { acked, rtt, now: self.now, lag: Duration::ZERO });
         }
         self.round = Sum::new(self.now);
     }

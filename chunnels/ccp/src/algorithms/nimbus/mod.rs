@@ -160,6 +160,7 @@ impl<I: Ipc> NimbusFlow<I> {
             acked: field("Report.acked")? as f64 / self.packet,
             rtt: Duration::from_micros(field("Report.rtt")?.max(1)),
             now: Duration::from_micros(field("Report.now")?),
+            lag: Duration::ZERO,
         };
         let (sending, receiving) = (field("Report.sending")? as f64, field("Report.receiving")? as f64);
         let (lost, timeout) = (field("Report.lost")?, field("Report.timeout")?);

@@ -1,8 +1,10 @@
-//! Figure 4.11: the same Cubic and Copa, by an agent, for two transports: `Reliable`, and `quinn` through its interface for congestion
-//! controls. Both run over 12 Mbit/s and 20 ms in virtual time.
+//! Figure 4.11: the same Cubic and Copa, by an agent, for three transports: `Reliable`, `quinn` through its interface for congestion
+//! controls, and `Reliable` with libccp's datapath. They run over 20 ms, Cubic at 24 Mbit/s and Copa at 12.
 //!
-//! `quinn` takes the keys and numbers of its packets from the system's randomness, so its rows differ from run to run by a little. The
-//! third datapath, libccp's, has a clock of its own; `tests/libccp` compares it in real time.
+//! The first two run in virtual time. `quinn` takes the keys and numbers of its packets from the system's randomness, so its rows differ
+//! from run to run by a little; libccp reads the system's clock, for which its simulation waits.
+
+mod of_libccp;
 
 use super::flows::{Course, MESSAGE, PACKET, mean, path, simulation};
 use crate::report::{Budget, Report};
@@ -25,33 +27,51 @@ const SERVER: [u8; 4] = [10, 0, 0, 2];
 /// The share of the link that arrives as messages.
 const USES: Budget = Budget::AtLeast(0.9);
 
+/// The time of a flow, and that between two samples.
+const SECONDS: u64 = 10;
+const PERIOD: Duration = Duration::from_millis(10);
+
 /// Measures.
 ///
 /// # Errors
 /// Those of the simulations and of the figure.
 pub(super) fn run(report: &mut Report) -> Result<(), Error> {
+    let program = match of_libccp::build() {
+        Ok(program) => Some(program),
+        Err(error) => {
+            report.skip("4.11, libccp", &error.to_string());
+            None
+        }
+    };
     let mut panels = Vec::new();
-    for (name, panel, control) in [
-        ("Cubic", "Cubic: window (packets)", by_agent(algorithms::Cubic)?),
-        ("Copa", "Copa: window (packets)", by_agent(algorithms::Copa)?),
+    for (name, panel, control, megabits) in [
+        ("Cubic", "Cubic: window (packets)", by_agent(algorithms::Cubic)?, 24.0),
+        ("Copa", "Copa: window (packets)", by_agent(algorithms::Copa)?, 12.0),
     ] {
-        let mut series = Vec::new();
+        let course = course(megabits);
+        let mut all = Vec::new();
         for transport in [Transport::Reliable, Transport::Quinn] {
-            let seen = transport.run(&control.ccp)?;
-            let label = transport.name();
+            all.push((transport.name(), transport.run(&control.ccp, &course)?));
+        }
+        if let Some(program) = &program {
+            let rate = course.path.rate.mean() as u64;
+            all.push(("libccp", of_libccp::run(program, &name.to_lowercase(), rate, SECONDS)?));
+        }
+        let mut series = Vec::new();
+        for (label, seen) in all {
             report.bounded(format!("4.11, {name} by CCP, {label}: uses"), seen.used, "of the link", USES);
             report.figure(format!("4.11, {name} by CCP, {label}: queues"), mean(&seen.delays), "ms");
             series.push(Series { label: label.to_owned(), points: seen.windows });
         }
-        let mark = Some(course().path.product() / PACKET as f64);
+        let mark = Some(course.path.product() / PACKET as f64);
         panels.push(Panel { name: panel, series, mark });
     }
-    let title = "Cubic and Copa by CCP on two datapaths: 12 Mbit/s, 20 ms (thesis, figure 4.11)";
+    let title = "Cubic at 24 Mbit/s and Copa at 12 by CCP on three datapaths, 20 ms (thesis, figure 4.11)";
     report.draw("congestion-datapaths.svg", over_time(title, &panels))
 }
 
-fn course() -> Course {
-    Course::alone(path(12.0, 20), 10, Duration::from_millis(10), 1)
+fn course(megabits: f64) -> Course {
+    Course::alone(path(megabits, 20), SECONDS, PERIOD, 1)
 }
 
 /// An agent in lockstep.
@@ -101,7 +121,7 @@ impl Transport {
         }
     }
 
-    fn run(self, ccp: &Ccp) -> Result<Seen, Error> {
+    fn run(self, ccp: &Ccp, course: &Course) -> Result<Seen, Error> {
         let window = Arc::default();
         let recorded = Recorded { inner: Arc::new(ccp.clone()), window: Arc::clone(&window) };
         let failed = |error: bertha_core::Error| {
@@ -110,7 +130,7 @@ impl Transport {
         match self {
             Self::Reliable => {
                 let client = Reliable::new().packet(PACKET).with(recorded);
-                observe(client, Reliable::new().packet(PACKET), window).map_err(failed)
+                observe(client, Reliable::new().packet(PACKET), window, course).map_err(failed)
             }
             Self::Quinn => {
                 let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])
@@ -120,19 +140,23 @@ impl Transport {
                 let client =
                     Trust::ca_pem(made.cert.pem()).and_then(|trust| Quic::client("localhost", trust));
                 let client = client.map_err(failed)?.packet(PACKET as u16).with(recorded);
-                observe(client, server.packet(PACKET as u16), window).map_err(failed)
+                observe(client, server.packet(PACKET as u16), window, course).map_err(failed)
             }
         }
     }
 }
 
 /// Observes one flow that always has something to send.
-fn observe<S>(client: S, server: S, window: Arc<AtomicU64>) -> Result<Seen, bertha_core::Error>
+fn observe<S>(
+    client: S,
+    server: S,
+    window: Arc<AtomicU64>,
+    course: &Course,
+) -> Result<Seen, bertha_core::Error>
 where
     S: Wrap + 'static,
     SimConnection: Supports<S, Out: Connection<Data = Buf>>,
 {
-    let course = course();
     let mut sim = simulation(course.seed, Duration::from_secs(60) + course.time);
     let network = sim.network().clone();
     network.set_link_between(CLIENT, SERVER, Link { delay: Duration::ZERO, ..Link::default() });
@@ -143,7 +167,7 @@ where
 
 async fn flow<S>(
     network: Network,
-    course: Course,
+    course: &Course,
     client: S,
     server: S,
     window: Arc<AtomicU64>,
@@ -230,7 +254,7 @@ mod tests {
     fn one_agent_fills_the_path_over_both_transports() {
         let agent = by_agent(algorithms::Cubic).unwrap();
         for transport in [Transport::Reliable, Transport::Quinn] {
-            let seen = transport.run(&agent.ccp).unwrap();
+            let seen = transport.run(&agent.ccp, &course(12.0)).unwrap();
             assert!((0.9..1.01).contains(&seen.used), "{} uses {}", transport.name(), seen.used);
             assert!(seen.windows.iter().any(|(_, window)| *window > 20.0), "{}", transport.name());
         }
