@@ -37,7 +37,7 @@ pub enum Delivery {
         sends: bool,
         /// Whether it receives.
         receives: bool,
-        /// The time after which a message that was not dropped is delivered again, also to others. `None`: when its receiver has gone.
-        redelivery: Option<Duration>,
+        /// The time after which a message that was not dropped is delivered again, also to others, for certain once its receiver has gone.
+        redelivery: Duration,
     },
 }

@@ -145,7 +145,7 @@ impl Group for SharedGroup {
     }
 
     fn delivery(&self) -> Delivery {
-        Delivery::Shared { sends: !self.receives, receives: self.receives, redelivery: Some(REDELIVERY) }
+        Delivery::Shared { sends: !self.receives, receives: self.receives, redelivery: REDELIVERY }
     }
 }
 

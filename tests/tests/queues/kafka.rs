@@ -1,14 +1,14 @@
 //! The conformance suite of queues over a Kafka broker.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod rights;
+mod requests;
 mod server;
 
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Topic};
 use bertha_queue_kafka::Kafka;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
-use rights::allow_to_read;
+use requests::{allow_to_read, state_of};
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,6 +59,27 @@ fn every_promise_is_kept() {
     server::run(async move || {
         queue(&Broker { address, login: bertha_tests::service("BERTHA_KAFKA_LOGIN") }).await;
     });
+}
+
+/// A member that has not asked would keep the messages of its partitions, and those of all while the group learns of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_joins_its_group_once_it_asks_for_messages() {
+    let Some(address) = bertha_tests::service("BERTHA_KAFKA") else { return };
+    let name = format!("silent-{:016x}", rand::random::<u64>());
+    let topic = Topic::new(Kafka::connect(&address).await.unwrap(), name.clone());
+    topic.create().await.unwrap();
+    let state = || state_of(&address, &format!("all.{name}"));
+    let (dropped, receiver) = (topic.receiver("all").await.unwrap(), topic.receiver("all").await.unwrap());
+    drop(dropped);
+    for _ in 0..20 {
+        assert_eq!(state(), "Empty");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    publish(&topic).await.unwrap();
+    assert_eq!(&*receiver.recv().await.unwrap(), b"a message");
+    assert_eq!(state(), "Stable");
+    receiver.close().await.unwrap();
+    topic.delete().await.unwrap();
 }
 
 /// Settings with a login, and others.

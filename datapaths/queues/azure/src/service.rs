@@ -138,7 +138,7 @@ impl Service for AzureQueue {
             receive_batch: BATCH,
             acknowledge_batch: 1,
             retention: None,
-            redelivery: Some(self.visibility),
+            redelivery: self.visibility,
             dead_letters: self.deliveries.is_some(),
             one_by_one: false,
         }

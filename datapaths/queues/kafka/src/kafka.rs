@@ -13,6 +13,7 @@ use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::producer::{FutureProducer, Producer};
 use rdkafka::{Offset, TopicPartitionList};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -164,6 +165,13 @@ impl Kafka {
         config
     }
 
+    /// The time after which others have the messages of a receiver that has gone: its session ends, and they hear of it by the answer to a heartbeat.
+    fn redelivery(&self) -> Duration {
+        let own = self.config.get("session.timeout.ms").and_then(|time| time.parse().ok());
+        let session = own.map_or(self.session_timeout, Duration::from_millis);
+        session + session / 3
+    }
+
     /// The number of a topic's partitions; nothing if there is no such topic, or not all of its partitions can be used yet.
     async fn partitions_of(&self, topic: &str) -> Result<Option<i32>, Error> {
         let (producer, topic) = (self.producer.clone(), topic.to_owned());
@@ -225,16 +233,15 @@ fn refusal(consumer: &StreamConsumer<Member>) -> Option<Error> {
 }
 
 fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
-    let mut all = TopicPartitionList::new();
-    all.add_partition_range(topic, 0, partitions - 1);
-    let known = consumer.committed_offsets(all, QUESTION).map_err(failure)?;
+    let mut ends = HashMap::new();
+    for partition in not_begun(consumer, topic, 0..partitions)? {
+        let (_, end) = consumer.fetch_watermarks(topic, partition, ANSWER_TIMEOUT).map_err(failure)?;
+        ends.insert(partition, end);
+    }
     let mut new = TopicPartitionList::new();
-    for element in known.elements() {
-        if element.offset() == Offset::Invalid {
-            let (_, end) =
-                consumer.fetch_watermarks(topic, element.partition(), ANSWER_TIMEOUT).map_err(failure)?;
-            new.add_partition_offset(topic, element.partition(), Offset::Offset(end)).map_err(failure)?;
-        }
+    // Once more, since another receiver may begin as well: what is published after that is behind these ends, or they are not used.
+    for partition in not_begun(consumer, topic, ends.keys().copied())? {
+        new.add_partition_offset(topic, partition, Offset::Offset(ends[&partition])).map_err(failure)?;
     }
     if new.count() == 0 {
         return Ok(());
@@ -243,6 +250,23 @@ fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32)
         Err(error) if crate::failure::is_of_lost_partition(&error) => Ok(()),
         result => result.map_err(failure),
     }
+}
+
+/// Those of the partitions of which the group does not know where to begin.
+fn not_begun(
+    consumer: &StreamConsumer<Member>,
+    topic: &str,
+    partitions: impl Iterator<Item = i32>,
+) -> Result<Vec<i32>, Error> {
+    let mut asked = TopicPartitionList::new();
+    partitions.for_each(|partition| drop(asked.add_partition(topic, partition)));
+    if asked.count() == 0 {
+        return Ok(Vec::new());
+    }
+    let known = consumer.committed_offsets(asked, QUESTION).map_err(failure)?;
+    let elements = known.elements();
+    let new = elements.iter().filter(|element| element.offset() == Offset::Invalid);
+    Ok(new.map(|element| element.partition()).collect())
 }
 
 impl Service for Kafka {
@@ -263,7 +287,7 @@ impl Service for Kafka {
             acknowledge_batch: BATCH,
             // The broker's default, with which topics are created.
             retention: Some(Duration::from_secs(7 * 24 * 60 * 60)),
-            redelivery: None,
+            redelivery: self.redelivery(),
             dead_letters: false,
             one_by_one: false,
         }
@@ -283,7 +307,6 @@ impl Service for Kafka {
             let consumer: StreamConsumer<Member> =
                 StreamConsumer::from_config_and_context(&config, Member::default()).map_err(failure)?;
             begin(&consumer, &topic, partitions)?;
-            consumer.subscribe(&[&topic]).map_err(failure)?;
             Ok(KafkaSubscription::new(consumer, &topic))
         })
         .await

@@ -23,8 +23,8 @@
 //! When receivers come or go, the group moves partitions among them. What a receiver has not acknowledged of a partition that it loses is delivered to the
 //! next one, and its own acknowledgements of it count no more.
 //!
-//! A receiver that asks for no messages for five minutes (`max.poll.interval.ms`) counts as dead, and gets its partitions again when it asks.
-//! More receivers than partitions are of no use: the others get nothing.
+//! A receiver belongs to the group from when it first asks for messages. One that then asks for none for five minutes
+//! (`max.poll.interval.ms`) counts as dead, and gets its partitions again when it asks. More receivers than partitions are of no use: the others get nothing.
 //!
 //! # Credentials
 //!

@@ -15,7 +15,7 @@ use rdkafka::{ClientContext, Message, Offset, TopicPartitionList};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
+use tokio::sync::{OnceCell, oneshot};
 
 /// The time limit of a step back.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,6 +28,8 @@ pub struct KafkaSubscription {
     consumer: Mutex<Option<Arc<StreamConsumer<Member>>>>,
     ledger: Arc<Mutex<Ledger>>,
     topic: Arc<str>,
+    /// Set once it is a member of its group.
+    joined: OnceCell<()>,
 }
 
 /// A message of a partition, as long as this receiver has the partition.
@@ -69,7 +71,22 @@ impl ConsumerContext for Member {
 impl KafkaSubscription {
     pub(crate) fn new(consumer: StreamConsumer<Member>, topic: &str) -> Self {
         let ledger = consumer.context().ledger.clone();
-        Self { consumer: Mutex::new(Some(Arc::new(consumer))), ledger, topic: topic.into() }
+        Self {
+            consumer: Mutex::new(Some(Arc::new(consumer))),
+            ledger,
+            topic: topic.into(),
+            joined: OnceCell::new(),
+        }
+    }
+
+    /// Joins the group, unless that was done. Not before somebody asks for messages: a member that does not ask would keep those of its
+    /// partitions from the others, and each change of the group from its end.
+    async fn join(&self, consumer: &Arc<StreamConsumer<Member>>) -> Result<(), Error> {
+        let join = || {
+            let (consumer, topic) = (consumer.clone(), self.topic.clone());
+            blocking(move || consumer.subscribe(&[&topic]).map_err(failure))
+        };
+        self.joined.get_or_try_init(join).await.map(drop)
     }
 
     fn consumer(&self) -> Result<Arc<StreamConsumer<Member>>, Error> {
@@ -113,6 +130,7 @@ impl Subscription for KafkaSubscription {
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<KafkaReceipt>>, Error> {
         let consumer = self.consumer()?;
+        self.join(&consumer).await?;
         let deadline = Instant::now() + wait;
         let mut burst = Vec::new();
         while burst.is_empty() {

@@ -205,7 +205,7 @@ impl Service for Nats {
             receive_batch: BATCH,
             acknowledge_batch: BATCH,
             retention: Some(self.retention),
-            redelivery: Some(self.redelivery),
+            redelivery: self.redelivery,
             dead_letters: !names::is_of_dead_letters(topic),
             one_by_one: self.partitions(topic).is_some(),
         }

@@ -155,7 +155,7 @@ impl Service for PubSub {
             receive_batch: BATCH,
             acknowledge_batch: BATCH,
             retention: Some(RETENTION),
-            redelivery: Some(self.plan.deadline),
+            redelivery: self.plan.deadline,
             dead_letters: self.plan.deliveries.is_some(),
             one_by_one: self.plan.ordered,
         }

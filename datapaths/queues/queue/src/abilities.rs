@@ -24,8 +24,8 @@ pub struct Abilities {
     pub acknowledge_batch: usize,
     /// The time for which a message is kept for receivers that are away. `None`: until it is acknowledged.
     pub retention: Option<Duration>,
-    /// The time after which a message that was not acknowledged is delivered again. `None`: when its receiver's session ends.
-    pub redelivery: Option<Duration>,
+    /// The time after which a message that was not acknowledged is delivered again, for certain once its receiver has gone.
+    pub redelivery: Duration,
     /// Whether messages that fail again and again are put aside.
     pub dead_letters: bool,
     /// Whether a message waits at the service until those with the same key that were delivered are acknowledged, as where one of each key is

@@ -122,7 +122,7 @@ impl Service for RedisStreams {
             receive_batch: BATCH,
             acknowledge_batch: BATCH,
             retention: None,
-            redelivery: Some(self.redelivery),
+            redelivery: self.redelivery,
             dead_letters: !topic.ends_with(DEAD),
             one_by_one: false,
         }

@@ -109,7 +109,7 @@ impl Service for Sqs {
             receive_batch: BATCH,
             acknowledge_batch: BATCH,
             retention: Some(RETENTION),
-            redelivery: Some(self.plan.visibility),
+            redelivery: self.plan.visibility,
             dead_letters: self.plan.deliveries.is_some(),
             one_by_one: self.plan.names.fifo,
         }

@@ -333,12 +333,13 @@ where
 
     fn begin(&mut self, old: &Arc<RoundQueue>, new: &Arc<RoundQueue>) {
         self.progress.lock().begin(self.now(), new.id);
-        let late = self.now() + self.settings.handover_timeout;
+        let begun = self.now();
         match (&mut self.sharing, &old.share, &new.share) {
             (Some(sharing), Some(share), Some(next)) => {
                 if next.has_part() {
                     new.hold_sends();
-                    sharing.held_until = Some(late);
+                    // The others may wait as long for messages that are missing.
+                    sharing.held_until = Some(begun + self.settings.handover_timeout + sharing.quiet);
                 }
                 sharing.next = Some(new.clone());
                 let (sent, taken) = (share.sent(), share.taken());

@@ -133,7 +133,7 @@ where
                 let board = Board::new(statuses);
                 telling = Some(runtime.spawn(board::run(store, board_name, runtime.clone(), board.clone())));
                 board.published(&runtime, settings.store_timeout).await;
-                let quiet = redelivery.unwrap_or_default() + settings.drain_timeout;
+                let quiet = redelivery + settings.drain_timeout;
                 sharing = Some(Sharing {
                     board,
                     quiet,

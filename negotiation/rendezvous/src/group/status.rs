@@ -18,8 +18,8 @@
 //!    round that it does not know, nothing overtakes the change, within a key nothing is swapped, and a participant that is killed after the
 //!    change takes nothing of the old round with it. The price: a change takes as long as the slowest application holds a message.
 //! 3. **Repetitions** of a message at one receiver count once. One that arrives while the message is still held here is not handed on, and is dropped with it: its
-//!    acknowledgement may be that of both. If the service repeats one at another receiver, the sums differ for good. Then,
-//!    and if somebody vanished, whose sums nobody knows, the change waits until nothing new has arrived anywhere for the service's time of
+//!    acknowledgement may be that of both. If the service repeats one at another receiver, the sums differ for good. As long as
+//!    they differ, and if somebody vanished, whose sums nobody knows, the change waits until nothing new has arrived anywhere for the service's time of
 //!    redelivery and [`drain_timeout`](crate::RendezvousSettings::drain_timeout): what the vanished one held has come to others then.
 //! 4. **A participant that leaves** gives back what its application has not dropped, and says what it has: these are its share, the rest arrives elsewhere.
 //!    It does so in the middle of a change, too, since its application receives no more.

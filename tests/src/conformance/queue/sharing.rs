@@ -5,7 +5,7 @@ use super::scene::{Scene, number};
 use bertha_core::Connection;
 use bertha_queue::QueueConnection;
 use futures_util::future::{Either, join, join3, select};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
@@ -16,20 +16,21 @@ pub async fn competing_receivers_share<Q: QueueSite>(site: &Q) {
     let [publisher, first] = scene.ends().await;
     let second = scene.receiver("all").await;
     let came = [RefCell::new(Vec::new()), RefCell::new(Vec::new())];
-    let sent = RefCell::new(0);
+    let (sent, all_are_sent) = (Cell::new(0), Cell::new(false));
     // A service may take a while until it lets a new receiver have its share.
     let is_shared = || came.iter().all(|came| !came.borrow().is_empty());
     let is_complete = || {
         let all: BTreeSet<u64> = came.iter().flat_map(|came| came.borrow().clone()).collect();
-        is_shared() && all.len() as u64 == *sent.borrow()
+        all_are_sent.get() && all.len() as u64 == sent.get()
     };
     let send = async {
-        while *sent.borrow() < scene.sizes.few || !is_shared() {
-            let next = *sent.borrow();
+        while sent.get() < scene.sizes.few || !is_shared() {
+            let next = sent.get();
             scene.publish(&publisher, next..next + 10).await;
-            *sent.borrow_mut() += 10;
+            sent.set(next + 10);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        all_are_sent.set(true);
     };
     let receive = async |receiver: &QueueConnection<Q::Service>, came: &RefCell<Vec<u64>>| {
         while !is_complete() {

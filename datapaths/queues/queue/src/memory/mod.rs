@@ -64,7 +64,7 @@ impl MemoryQueue {
             receive_batch: 10,
             acknowledge_batch: 10,
             retention: None,
-            redelivery: Some(Duration::from_secs(30)),
+            redelivery: Duration::from_secs(30),
             dead_letters: false,
             one_by_one: false,
         };
@@ -82,7 +82,7 @@ impl MemoryQueue {
     /// The same service, which delivers messages of its topics again after this time.
     #[must_use]
     pub fn redelivery(mut self, after: Duration) -> Self {
-        self.abilities.redelivery = Some(after);
+        self.abilities.redelivery = after;
         self
     }
 
@@ -155,7 +155,6 @@ impl MemoryQueue {
 
     fn limits(&self) -> Limits {
         let Abilities { ordering, multicast, redelivery, .. } = self.abilities;
-        let redelivery = redelivery.unwrap_or(Duration::MAX);
         Limits { ordering, has_multicast: multicast, redelivery, dead_letters_after: self.dead_letters_after }
     }
 }

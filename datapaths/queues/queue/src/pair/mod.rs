@@ -63,7 +63,7 @@ where
             receive_batch: one.receive_batch.min(other.receive_batch),
             acknowledge_batch: one.acknowledge_batch.min(other.acknowledge_batch),
             retention: shorter(one.retention, other.retention),
-            redelivery: longer(one.redelivery, other.redelivery),
+            redelivery: one.redelivery.max(other.redelivery),
             dead_letters: one.dead_letters && other.dead_letters,
             one_by_one: one.one_by_one || other.one_by_one,
         }
@@ -93,9 +93,4 @@ where
 /// The shorter of two times, of which none is for ever.
 fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     one.into_iter().chain(other).min()
-}
-
-/// The longer of two times, of which none is when a session ends.
-fn longer(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
-    one.into_iter().chain(other).max()
 }
