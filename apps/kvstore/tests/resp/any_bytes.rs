@@ -46,6 +46,7 @@ fn commands(stream: &[u8], piece: usize) -> Vec<Command> {
         let mut piece = Buf::copy_of(piece, 0).unwrap();
         while let Some(Frame::Command(command)) = decoder.decode(&mut piece).unwrap() {
             found.push(command);
+            assert!(found.len() <= stream.len(), "commands that take no bytes");
         }
         assert!(piece.is_empty(), "bytes that are no command yet are kept by the caller");
     }

@@ -259,7 +259,9 @@ fn not_begun(
     partitions: impl Iterator<Item = i32>,
 ) -> Result<Vec<i32>, Error> {
     let mut asked = TopicPartitionList::new();
-    partitions.for_each(|partition| drop(asked.add_partition(topic, partition)));
+    for partition in partitions {
+        asked.add_partition(topic, partition);
+    }
     if asked.count() == 0 {
         return Ok(Vec::new());
     }
