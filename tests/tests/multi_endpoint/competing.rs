@@ -1,7 +1,7 @@
 //! Publishers and receivers that share a subscription: the order is the single receiver's, or the service's as the second one joins.
 
 use crate::crowd::Dice;
-use crate::subscription::Subscription;
+use crate::subscription::{Faults, Subscription};
 use bertha_chunnels::{OrderedByKey, ServiceOrdered};
 use bertha_core::{Buf, Connection, Error, ErrorKind, NumParticipantsAtMost, Runtime, make_stack, select};
 use bertha_datapath_sim::{Schedule, Sim, SimRuntime, SimTask};
@@ -95,13 +95,13 @@ impl<C: Connection<Data = Buf>> End for Member<C> {
 }
 
 impl Scene {
-    fn new(runtime: SimRuntime, seed: u64, repeated: u64) -> Self {
+    fn new(runtime: SimRuntime, seed: u64, faults: Faults) -> Self {
         let mut settings = RendezvousSettings::default();
         settings.lease = Duration::from_millis(500);
         settings.staging_timeout = Duration::from_secs(4);
         settings.drain_timeout = Duration::from_millis(50);
         Self {
-            subscription: Subscription::new(runtime.clone(), seed, repeated),
+            subscription: Subscription::new(runtime.clone(), seed, faults),
             store: MemoryStore::new(runtime.clone()),
             runtime,
             settings,
@@ -194,18 +194,18 @@ async fn receive<C: Connection<Data = Buf>>(scene: Scene, number: u32, connectio
 }
 
 /// Plays with each seed; a third of them in the order in which tasks are woken and the others in a random one.
-fn with_seeds(usual: u64, repeated: u64, play: impl AsyncFn(&Scene, u64)) {
+fn with_seeds(usual: u64, faults: Faults, play: impl AsyncFn(&Scene, u64)) {
     bertha_tests::with_seeds(usual, |seed| {
         let schedule = if seed % 3 == 0 { Schedule::Fifo } else { Schedule::Random };
         let mut sim = Sim::new(seed).schedule(schedule).step_limit(5_000_000);
-        let scene = Scene::new(sim.runtime(), seed, repeated);
+        let scene = Scene::new(sim.runtime(), seed, faults);
         sim.run(play(&scene, seed));
     });
 }
 
 #[test]
 fn the_order_is_the_services_while_there_are_two_receivers_and_else_the_receivers() {
-    with_seeds(40, 0, async |scene, seed| {
+    with_seeds(40, Faults::default(), async |scene, seed| {
         let publisher_first = seed % 2 == 0;
         let first = scene.enter(0, !publisher_first).await.unwrap();
         assert_eq!(first.stack(), "OrderedByKey");
@@ -267,16 +267,19 @@ async fn bustle(scene: &Scene, seed: u64, may_crash: bool) {
 
 #[test]
 fn whoever_comes_and_leaves_nothing_is_lost_or_swapped() {
-    with_seeds(30, 0, async |scene, seed| {
-        bustle(scene, seed, false).await;
-        scene.is_complete_and_in_order();
-        assert_eq!(scene.subscription.kept(), 0);
-    });
+    // Of the messages that a change waits for, the last ones come almost as late as those of a receiver that has gone.
+    for faults in [Faults::default(), Faults { paused: 300_000, ..Faults::default() }] {
+        with_seeds(30, faults, async |scene, seed| {
+            bustle(scene, seed, false).await;
+            scene.is_complete_and_in_order();
+            assert_eq!(scene.subscription.kept(), 0);
+        });
+    }
 }
 
 #[test]
 fn what_the_service_repeats_and_whoever_is_killed_nothing_is_lost_or_swapped() {
-    with_seeds(30, 5, async |scene, seed| {
+    with_seeds(30, Faults { repeated: 5, ..Faults::default() }, async |scene, seed| {
         bustle(scene, seed, true).await;
         scene.is_complete_and_in_order();
     });

@@ -11,6 +11,15 @@ use std::time::{Duration, Instant};
 /// The time after which a message that was not acknowledged is delivered again.
 pub(crate) const REDELIVERY: Duration = Duration::from_millis(300);
 
+/// The faults of the service.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Faults {
+    /// In a hundred deliveries, how many are repeated at once.
+    pub(crate) repeated: u64,
+    /// The longest time for which it now and then delivers nothing, in microseconds, as Kafka does while receivers come and go.
+    pub(crate) paused: u64,
+}
+
 /// A subscription. Messages with a key are delivered in order, and one of a key at a time; those without in any order.
 #[derive(Clone)]
 pub(crate) struct Subscription {
@@ -20,8 +29,9 @@ pub(crate) struct Subscription {
 
 struct State {
     dice: Dice,
-    /// In a hundred deliveries, how many are repeated at once.
-    repeated: u64,
+    faults: Faults,
+    /// The end of its pause.
+    resumes: Instant,
     next: u64,
     waiting: BTreeMap<u64, Message>,
     delivered: BTreeMap<u64, UnderWay>,
@@ -44,9 +54,10 @@ struct UnderWay {
 }
 
 impl Subscription {
-    pub(crate) fn new(runtime: SimRuntime, seed: u64, repeated: u64) -> Self {
+    pub(crate) fn new(runtime: SimRuntime, seed: u64, faults: Faults) -> Self {
         let (waiting, delivered) = Default::default();
-        let state = State { dice: Dice::new(seed), repeated, next: 0, waiting, delivered };
+        let resumes = runtime.now();
+        let state = State { dice: Dice::new(seed), faults, resumes, next: 0, waiting, delivered };
         Self { runtime, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -71,6 +82,15 @@ impl Subscription {
 
     fn deliver(&self, is_open: &Arc<AtomicBool>) -> Option<Buf> {
         let (now, mut state) = (self.runtime.now(), self.state.lock().unwrap());
+        let Faults { repeated, paused } = state.faults;
+        // Not again before everything that waited can be taken.
+        let may_pause = paused > 0 && now > state.resumes + REDELIVERY;
+        if may_pause && state.dice.roll(100) == 0 {
+            state.resumes = now + Duration::from_micros(state.dice.roll(paused));
+        }
+        if now < state.resumes {
+            return None;
+        }
         let late: Vec<u64> =
             state.delivered.iter().filter(|(_, it)| it.until <= now).map(|(at, _)| *at).collect();
         for receipt in late {
@@ -94,7 +114,7 @@ impl Subscription {
         let bytes = message.bytes.clone();
         state.next += 1;
         let receipt = state.next;
-        if message.key.is_none() && state.dice.roll(100) < state.repeated {
+        if message.key.is_none() && state.dice.roll(100) < repeated {
             // To anybody, and while this one is not acknowledged yet.
             let from = now + Duration::from_millis(state.dice.roll(20));
             state.waiting.insert(place, Message { from, ..message.clone() });
