@@ -123,6 +123,7 @@ mod tests {
 
     #[test]
     fn idle_connections_take_memory() {
-        assert!(idle(make_stack!(Nothing), 50, 0).is_ok_and(|idle| idle.kib > 0.0));
+        // Other tests of this process give memory back meanwhile.
+        assert!((0..5).any(|_| idle(make_stack!(Nothing), 50, 0).is_ok_and(|idle| idle.kib > 0.0)));
     }
 }

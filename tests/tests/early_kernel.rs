@@ -67,7 +67,7 @@ fn a_listener_whose_runtime_is_gone_answers_on_the_next() {
     let (to, cache) = (incoming.local_addr(), EarlyCache::new());
     let mut settings = Settings::default();
     settings.first_flight_delay = Duration::from_secs(5);
-    settings.handshake_timeout = Duration::from_secs(2);
+    settings.handshake_timeout = Duration::from_secs(20);
     let mut ask = async |is_early: bool| {
         let (to, cache, settings) = (to.clone(), cache.clone(), settings.clone());
         let asking = stays.spawn(async move {

@@ -101,7 +101,7 @@ impl Process {
     fn start(id: u32, url: &str, topic: &str, group: &str) -> Self {
         let mut command = Command::new(PROGRAM);
         command.args(["join", "--store", url, "--topic", topic, "--group", group, "--id", &id.to_string()]);
-        command.args(["--lease", "1000"]);
+        command.args(["--lease", "3000"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { id, child, output, history: String::new() }

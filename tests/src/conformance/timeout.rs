@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 /// The time for which a check waits for something that must happen, by the clock of the connection's runtime.
-pub const TIMEOUT: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The output of `future`, which must be ready soon.
 pub(super) async fn soon<C: Connection, T>(connection: &C, what: &str, future: impl Future<Output = T>) -> T {

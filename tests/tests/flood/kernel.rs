@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-const IDLE: Duration = Duration::from_millis(400);
+const IDLE: Duration = Duration::from_secs(1);
 const ROUNDS: usize = 10;
 const PER_ROUND: usize = 10_000;
 const SOCKETS: usize = 100;

@@ -14,7 +14,7 @@ use bertha_negotiation::{Negotiate, Negotiated, Settings};
 use std::time::Duration;
 
 /// For ends that shall notice soon.
-const SHORT: Duration = Duration::from_millis(400);
+const SHORT: Duration = Duration::from_secs(2);
 /// For ends that shall not notice by themselves while a test runs.
 const LONG: Duration = Duration::from_secs(3600);
 

@@ -9,6 +9,7 @@ use bertha_queue::{Ordering, Topic};
 use bertha_queue_kafka::Kafka;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
 use requests::{allow_to_read, state_of};
+use server::alone;
 use std::path::Path;
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ impl QueueSite for Broker {
 fn every_promise_is_kept() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA") else { return };
     server::run(async move || {
+        let _alone = alone().await;
         queue(&Broker { address, login: bertha_tests::service("BERTHA_KAFKA_LOGIN") }).await;
     });
 }
@@ -65,6 +67,7 @@ fn every_promise_is_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_joins_its_group_once_it_asks_for_messages() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA") else { return };
+    let _alone = alone().await;
     let name = format!("silent-{:016x}", rand::random::<u64>());
     let topic = Topic::new(Kafka::connect(&address).await.unwrap(), name.clone());
     topic.create().await.unwrap();
@@ -112,12 +115,14 @@ async fn talk(kafka: Kafka) {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_right_login_messages_go_both_ways() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
+    let _alone = alone().await;
     talk(Kafka::with_config(&address, login("bertha", "bertha", &[])).await.unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_wrong_login_is_named() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
+    let _alone = alone().await;
     let cases = [
         (login("bertha", "wrong", &[]), ErrorKind::Unauthenticated, "sasl.password"),
         (login("nobody", "bertha", &[]), ErrorKind::Unauthenticated, "sasl.username"),
@@ -142,6 +147,7 @@ async fn each_wrong_login_is_named() {
 async fn what_a_user_may_not_do_is_named_after_the_login() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
     let Some(open) = bertha_tests::service("BERTHA_KAFKA") else { return };
+    let _alone = alone().await;
     let name = format!("rights-{:016x}", rand::random::<u64>());
     let owner = Topic::new(Kafka::connect(&open).await.unwrap(), name.clone());
     owner.create().await.unwrap();
@@ -181,6 +187,7 @@ async fn without_the_feature_for_tls_it_is_named() {
 async fn over_tls_each_wrong_proof_is_named() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA_TLS") else { return };
     let Some(secrets) = bertha_tests::service("BERTHA_KAFKA_SECRETS") else { return };
+    let _alone = alone().await;
     let (right, other) = (format!("{secrets}/ca.pem"), format!("{secrets}/other.pem"));
     let connect = async |password: &str, authority: Option<&str>| {
         let mut settings = login("bertha", password, &[("security.protocol", "SASL_SSL")]);

@@ -7,6 +7,7 @@ use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Service, Subscription, Topic};
 use bertha_queue_nats::{ConnectOptions, Nats};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
+use server::alone;
 use std::path::Path;
 use std::time::Duration;
 
@@ -65,6 +66,7 @@ impl QueueSite for Server {
 fn every_promise_is_kept() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
     server::run(async move || {
+        let _alone = alone().await;
         queue(&Server { address: address.clone(), orders: &[Ordering::None, Ordering::ByKey] }).await;
         queue(&Server { address, orders: &[Ordering::ByKey] }).await;
     });
@@ -74,6 +76,7 @@ fn every_promise_is_kept() {
 #[tokio::test]
 async fn a_user_without_rights_is_told_so() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
+    let _alone = alone().await;
     let nats = Nats::connect(&address.replace("nats://", "nats://limited:limited@")).await.unwrap();
     let error = nats.create("orders").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error:?}");
@@ -85,6 +88,7 @@ async fn a_user_without_rights_is_told_so() {
 async fn over_tls_each_wrong_proof_is_named() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
     let Some(secrets) = bertha_tests::service("BERTHA_NATS_SECRETS") else { return };
+    let _alone = alone().await;
     let server = address.trim_start_matches("nats://");
     let connect = async |authority: &str, login: &str| {
         let options =

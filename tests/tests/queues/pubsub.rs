@@ -87,7 +87,7 @@ async fn deadlines_are_extended_while_messages_are_held() {
     let _alone = alone().await;
     for (hold_for, comes) in [(Duration::from_secs(60), 0), (Duration::ZERO, 1)] {
         let topic = format!("held-{:016x}", rand::random::<u64>());
-        let pubsub = pubsub(&host).unwrap().redeliver_after(Duration::from_secs(1)).hold_for(hold_for);
+        let pubsub = pubsub(&host).unwrap().redeliver_after(Duration::from_secs(3)).hold_for(hold_for);
         pubsub.create(&topic).await.unwrap();
         let first = pubsub.subscription(&topic, "all").await.unwrap();
         let second = pubsub.subscription(&topic, "all").await.unwrap();
@@ -96,7 +96,7 @@ async fn deadlines_are_extended_while_messages_are_held() {
         let held = first.receive(1, Duration::from_secs(5)).await.unwrap();
         assert_eq!(held.len(), 1);
         // Three deadlines.
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        tokio::time::sleep(Duration::from_secs(9)).await;
         assert_eq!(second.receive(1, Duration::ZERO).await.unwrap().len(), comes, "held for {hold_for:?}");
         pubsub.delete(&topic).await.unwrap();
     }

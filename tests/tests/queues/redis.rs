@@ -7,6 +7,7 @@ use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Service, Subscription, Topic};
 use bertha_queue_redis::{Client, ClientTlsConfig, RedisStreams, TlsCertificates};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
+use server::alone;
 use std::path::Path;
 use std::time::Duration;
 
@@ -53,6 +54,7 @@ impl QueueSite for Server {
 fn every_promise_is_kept() {
     let Some(address) = bertha_tests::service("BERTHA_REDIS") else { return };
     server::run(async move || {
+        let _alone = alone().await;
         queue(&Server(address)).await;
     });
 }
@@ -98,6 +100,7 @@ impl Secured {
 #[tokio::test]
 async fn over_tls_the_documented_rights_are_enough() {
     let Some(secured) = Secured::find() else { return };
+    let _alone = alone().await;
     let redis = secured.connect("ca", "user", &secured.password()).await.unwrap();
     let topic = Topic::new(redis.clone().redelivery(Duration::from_secs(1)).deliveries(2), "orders");
     topic.delete().await.unwrap();
@@ -128,6 +131,7 @@ async fn over_tls_the_documented_rights_are_enough() {
 #[tokio::test]
 async fn over_tls_each_wrong_proof_is_named() {
     let Some(secured) = Secured::find() else { return };
+    let _alone = alone().await;
     let right = secured.password();
     let cases = [
         ("another authority", "other", "user", &*right, "none of the trusted authorities"),

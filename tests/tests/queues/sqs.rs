@@ -89,25 +89,31 @@ impl QueueSite for Site {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_promise_is_kept_by_sqs() {
+#[test]
+fn every_promise_is_kept_by_sqs() {
     let Some(endpoint) = service("BERTHA_SQS") else { return };
-    let _alone = alone().await;
-    queue(&Site::new("sqs", endpoint, false).await).await;
+    server::run(async move || {
+        let _alone = alone().await;
+        queue(&Site::new("sqs", endpoint, false).await).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_promise_is_kept_by_sqs_in_a_second_opinion() {
+#[test]
+fn every_promise_is_kept_by_sqs_in_a_second_opinion() {
     let Some(endpoint) = service("BERTHA_ELASTICMQ") else { return };
-    let _alone = alone().await;
-    queue(&Site::new("elasticmq", endpoint, false).await).await;
+    server::run(async move || {
+        let _alone = alone().await;
+        queue(&Site::new("elasticmq", endpoint, false).await).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_promise_is_kept_by_sns() {
+#[test]
+fn every_promise_is_kept_by_sns() {
     let Some(endpoint) = service("BERTHA_SNS") else { return };
-    let _alone = alone().await;
-    queue(&Site::new("sqs", endpoint, true).await).await;
+    server::run(async move || {
+        let _alone = alone().await;
+        queue(&Site::new("sqs", endpoint, true).await).await;
+    });
 }
 
 /// A name that no other test has.

@@ -113,11 +113,12 @@ async fn early_connects_have_their_span() {
     let [mut taking, mut settings] = [(); 2].map(|()| Settings::default());
     taking.early_data = true;
     settings.first_flight_delay = Duration::from_secs(5);
-    settings.handshake_timeout = Duration::from_millis(500);
     let any: Addr = "127.0.0.1:0".parse().unwrap();
     let mut clients = stack().listen(Udp::default(), any.clone()).settings(taking).await.unwrap();
     let (to, cache) = (clients.local_addr(), EarlyCache::new());
-    let connect = |to: Addr| stack().connect(Udp::default(), to).early(&cache).settings(settings.clone());
+    let connect = |to: Addr, settings: &Settings| {
+        stack().connect(Udp::default(), to).early(&cache).settings(settings.clone())
+    };
     let spans = || {
         let all = collector.spans();
         let connecting: Vec<_> = all.into_iter().filter(|span| span.name == "negotiation.connect").collect();
@@ -126,7 +127,7 @@ async fn early_connects_have_their_span() {
     let request = tracing::info_span!("request");
     let asking = async {
         for round in 0..2_usize {
-            let connection = connect(to.clone()).await.unwrap();
+            let connection = connect(to.clone(), &settings).await.unwrap();
             assert_eq!(spans().len(), if round == 0 { 1 } else { round }, "it ends with the answer");
             connection.send(1).await.unwrap();
             connection.agreed().await.unwrap();
@@ -146,7 +147,9 @@ async fn early_connects_have_their_span() {
     }
     drop(clients);
     // Nobody answers any more.
-    let connecting = connect(to).into_future().instrument(request.clone());
+    let mut impatient = settings.clone();
+    impatient.handshake_timeout = Duration::from_millis(500);
+    let connecting = connect(to, &impatient).into_future().instrument(request.clone());
     let connection = connecting.await.unwrap();
     connection.send(2).await.unwrap();
     assert!(connection.agreed().await.is_err());

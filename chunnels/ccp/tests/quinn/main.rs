@@ -13,6 +13,7 @@ use quinn::congestion::ControllerFactory;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 use watched::{Most, Watched};
 
 /// Above the initial window and the smallest one of each size of a packet.
@@ -70,6 +71,8 @@ fn for_quinn(algorithm: impl Algorithm) -> Arc<dyn ControllerFactory + Send + Sy
 async fn the_window_of_an_agent_is_enforced() {
     let reports = Constant::default();
     let (ccp, agent) = agent(reports.clone());
+    // It answers no report, and stays in charge.
+    let ccp = ccp.agent_timeout(Duration::from_secs(600));
     let most = Arc::<Most>::default();
     let window = transfer(Arc::new(Watched::new(for_quinn(ccp), most.clone())), 4 << 20).await;
     stop(agent);

@@ -91,6 +91,13 @@ impl Log {
     }
 }
 
+impl Drop for Log {
+    fn drop(&mut self) {
+        // A process that was forked a moment ago holds it as well, until it runs its own program.
+        let _ = self.file.unlock();
+    }
+}
+
 fn lock(file: &File) -> Result<(), Error> {
     match file.try_lock() {
         Ok(()) => Ok(()),

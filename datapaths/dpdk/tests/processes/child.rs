@@ -169,18 +169,19 @@ async fn serve(dpdk: Dpdk, at: Addr) {
     }
 }
 
-/// Echoes the first messages of each client, one client after the other, so that one answer that waited would hold up all others.
+/// Echoes the first message of each client, one client after the other, so that one answer that waited would hold up all others.
 async fn serve_serially(dpdk: Dpdk, at: Addr) {
     let listener = dpdk.listen(at).await.unwrap();
     say("ready");
-    let mut connections = Vec::new();
     loop {
         let connection = listener.accept().await.unwrap();
-        // Kernels' clients send one message at a time, so all of theirs are answered.
-        while let Ok(message) = tokio::time::timeout(Duration::from_millis(20), connection.recv()).await {
-            connection.send(message.unwrap()).await.unwrap();
-        }
-        connections.push(connection);
+        let first = connection.recv().await.unwrap();
+        connection.send(first).await.unwrap();
+        tokio::spawn(async move {
+            while let Ok(message) = connection.recv().await {
+                connection.send(message).await.unwrap();
+            }
+        });
     }
 }
 

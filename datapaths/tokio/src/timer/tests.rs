@@ -26,7 +26,11 @@ impl Drop for Task {
 }
 
 fn begin(timer: &'static Timer, pause: Duration, task: impl Future<Output = ()> + Send + 'static) -> Task {
-    let begun = timer.begin_at(Instant::now() + pause, Box::pin(task));
+    begin_at(timer, Instant::now() + pause, task)
+}
+
+fn begin_at(timer: &'static Timer, at: Instant, task: impl Future<Output = ()> + Send + 'static) -> Task {
+    let begun = timer.begin_at(at, Box::pin(task));
     Task(timer, begun.unwrap_or_else(|_| panic!("no thread")))
 }
 
@@ -36,12 +40,13 @@ fn build() -> tokio::runtime::Runtime {
 
 #[tokio::test]
 async fn tasks_begin_in_their_order_and_not_before_their_time() {
-    let (timer, start) = (timer(), Instant::now());
+    // Late enough that all are there before the first one begins.
+    let (timer, start) = (timer(), Instant::now() + Duration::from_secs(1));
     let (said, mut heard) = mpsc::unbounded_channel();
     let tasks: Vec<_> = [3, 1, 2, 0, 1]
         .map(|number| {
             let (said, pause) = (said.clone(), number * SOON);
-            begin(timer, pause, async move {
+            begin_at(timer, start + pause, async move {
                 assert!(Instant::now() >= start + pause);
                 said.send(number).unwrap();
             })
