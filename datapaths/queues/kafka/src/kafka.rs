@@ -240,8 +240,9 @@ fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32)
     }
     let mut new = TopicPartitionList::new();
     // Once more, since another receiver may begin as well: what is published after that is behind these ends, or they are not used.
-    for partition in not_begun(consumer, topic, ends.keys().copied())? {
-        new.add_partition_offset(topic, partition, Offset::Offset(ends[&partition])).map_err(failure)?;
+    let still_new = not_begun(consumer, topic, ends.keys().copied())?;
+    for (partition, end) in ends.into_iter().filter(|(partition, _)| still_new.contains(partition)) {
+        new.add_partition_offset(topic, partition, Offset::Offset(end)).map_err(failure)?;
     }
     if new.count() == 0 {
         return Ok(());
