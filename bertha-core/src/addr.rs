@@ -30,7 +30,7 @@ pub enum Addr {
 }
 
 impl Addr {
-    /// The IP address and port, or an error that says that `datapath` needs one.
+    /// Returns the IP address and port, or an error that says that `datapath` needs an IP address.
     pub fn ip(&self, datapath: &'static str) -> Result<SocketAddr, Error> {
         match self {
             Self::Ip(addr) => Ok(*addr),
@@ -42,7 +42,7 @@ impl Addr {
         }
     }
 
-    /// The socket path, or an error that says that `datapath` needs one.
+    /// Returns the socket path, or an error that says that `datapath` needs a socket path.
     pub fn unix(&self, datapath: &'static str) -> Result<&Path, Error> {
         match self {
             Self::Unix(path) => Ok(path),
@@ -89,7 +89,7 @@ impl FromStr for Addr {
 /// The longest path of a Unix socket, in bytes: `sun_path` has 108, the last of which is a NUL.
 const MAX_PATH: usize = 107;
 
-/// The reason why no socket can have this path.
+/// Returns the reason why no socket can have this path.
 fn unusable(path: &str) -> Option<String> {
     if path.is_empty() {
         Some("has no path behind `unix:`".into())
@@ -108,7 +108,7 @@ impl From<SocketAddr> for Addr {
     }
 }
 
-/// As for `SocketAddr`: `([127, 0, 0, 1], 4242)`.
+/// Converts as `SocketAddr` does: `([127, 0, 0, 1], 4242)`.
 impl<I: Into<IpAddr>> From<(I, u16)> for Addr {
     fn from(addr: (I, u16)) -> Self {
         Self::Ip(addr.into())

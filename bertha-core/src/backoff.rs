@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Pauses that grow with each attempt that fails, and are drawn at random, so that clients which lost a server together do not come
-/// back together.
+/// Pauses that grow with each failed attempt and are drawn at random, so that clients that lost a server
+/// together do not reconnect together.
 ///
 /// Each pause is drawn between zero and a bound, which doubles from [`first`](Self::new) up to [`longest`](Self::new).
 ///
@@ -24,12 +24,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// With these bounds of the first pause, and of all.
+    /// Makes a backoff whose first pause is at most `first`, and whose later pauses are at most `longest`.
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, bound: first.min(longest) }
     }
 
-    /// The pause after an attempt that has failed; `random` are random bits.
+    /// Returns the pause after an attempt that has failed; `random` are random bits.
     pub fn pause(&mut self, random: u64) -> Duration {
         let bound = self.bound;
         self.bound = bound.saturating_mul(2).min(self.longest);
@@ -37,14 +37,14 @@ impl Backoff {
         bound.mul_f64((random >> 32) as f64 / f64::from(u32::MAX))
     }
 
-    /// An attempt has succeeded.
+    /// Records that an attempt has succeeded, so that the next pause is short again.
     pub fn reset(&mut self) {
         self.bound = self.first.min(self.longest);
     }
 }
 
 impl Default for Backoff {
-    /// From 50 ms to 5 s.
+    /// Makes a backoff with the bounds 50 ms and 5 s.
     fn default() -> Self {
         Self::new(Duration::from_millis(50), Duration::from_secs(5))
     }

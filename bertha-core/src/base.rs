@@ -11,7 +11,8 @@ pub struct Properties {
     pub reliable: bool,
     /// Messages arrive in the order in which they were sent.
     pub ordered: bool,
-    /// A message may arrive again although the transport is reliable and ordered: one that delivers at least once, as queues do.
+    /// True for a transport that delivers at least once, as queues do: a message may arrive again although
+    /// the transport is reliable and ordered.
     pub repeats: bool,
 }
 
@@ -21,8 +22,8 @@ impl Properties {
     /// Messages arrive once and in order: framed TCP, Unix sockets.
     pub const STREAM: Self = Self { reliable: true, ordered: true, repeats: false };
 
-    /// The properties as [guarantees](crate::guarantee). A transport that is reliable and ordered also delivers at most once, unless it
-    /// [repeats](Self::repeats).
+    /// Returns the properties as [guarantees](crate::guarantee). A transport that is reliable and ordered
+    /// also delivers at most once, unless it [repeats](Self::repeats).
     pub fn guarantees(self) -> Set {
         let reliable = if self.reliable { Set::of::<guarantee::Reliable>() } else { Set::NONE };
         let ordered = if self.ordered { Set::of::<guarantee::Ordered>() } else { Set::NONE };
@@ -42,10 +43,10 @@ pub trait Base: Send + Sync + 'static {
     /// The runtime that the connection's futures run on.
     type Runtime: Runtime;
 
-    /// Tasks, time and randomness.
+    /// Returns the runtime: tasks, time and randomness.
     fn runtime(&self) -> &Self::Runtime;
 
-    /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front.
+    /// Returns a buffer of `len` zero or arbitrary bytes with the reserved headroom in front.
     ///
     /// The datapath can send it without a copy if `len` plus headroom is at most its [`mtu`](Self::mtu). A longer buffer,
     /// for a Chunnel that cuts it, may lie anywhere. A datapath that sends several messages in one piece places each
@@ -64,35 +65,38 @@ pub trait Base: Send + Sync + 'static {
     /// connection can change, and the remaining layers keep theirs. The default does nothing.
     fn release(&self, _bytes: usize) {}
 
-    /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` it is the headers that the layers *below*
-    /// add to each message, so the largest message that the caller may send is the
-    /// [`mtu`](crate::Connection::mtu) of the connection below, less this.
+    /// Returns the headroom that layers have reserved so far, in bytes. In `connect_wrap` it is the size of
+    /// the headers that the layers *below* add to each message, so the largest message that the caller may
+    /// send is the [`mtu`](crate::Connection::mtu) of the connection below minus this headroom.
     fn reserved(&self) -> usize;
 
-    /// The largest message that the datapath carries, in bytes, headers of Chunnels included. A layer uses the
-    /// [`mtu`](crate::Connection::mtu) of the connection below instead, since a Chunnel that cuts messages raises that.
+    /// Returns the largest message that the datapath carries, in bytes, headers of Chunnels included. A layer
+    /// uses the [`mtu`](crate::Connection::mtu) of the connection below instead, since a Chunnel that cuts
+    /// messages raises the `mtu`.
     fn mtu(&self) -> usize;
 
-    /// The address of this end.
+    /// Returns the address of this end.
     fn local_addr(&self) -> Addr;
 
-    /// The address of the other end.
+    /// Returns the address of the peer.
     fn peer_addr(&self) -> Addr;
 
-    /// The delivery properties of the transport.
+    /// Returns the delivery properties of the transport.
     fn properties(&self) -> Properties;
 
-    /// With `true`, lets routers mark later datagrams instead of dropping them when a queue builds up (explicit congestion
-    /// notification, RFC 3168), and begins to count [`marks`](Self::marks); with `false`, lets them no more. Off at first, and then it
-    /// costs nothing. Returns whether the datapath carries marks; one that does not, as by default, does nothing.
+    /// Turns explicit congestion notification (RFC 3168) on or off. While it is on, routers may mark later
+    /// datagrams instead of dropping them when a queue builds up, and the connection counts the
+    /// [`marks`](Self::marks) of arriving datagrams. It is off at first, and then costs nothing. Returns true
+    /// if the datapath carries marks; the default does nothing and returns false.
     ///
-    /// For the layer that controls congestion: it has to tell the peer about marks, and to send less for those that the peer tells it
-    /// about. It turns them off if the peer tells nothing.
+    /// The layer that controls congestion calls this method. That layer has to tell the peer about marks, and
+    /// to send less when the peer reports marks. It turns the notification off if the peer reports nothing.
     fn set_ecn(&self, _on: bool) -> bool {
         false
     }
 
-    /// The datagrams that arrived with a mark for congestion, since [`set_ecn`](Self::set_ecn) was first called. None by default.
+    /// Returns the number of datagrams that arrived with a mark for congestion since
+    /// [`set_ecn`](Self::set_ecn) was first called, and their bytes. The default returns zeros.
     fn marks(&self) -> Marks {
         Marks::default()
     }

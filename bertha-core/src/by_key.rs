@@ -2,7 +2,8 @@
 
 use crate::{Buf, Connection, Error};
 
-/// A connection, most often to a messaging service, that keeps messages with the same key in order, and others in none.
+/// A connection, most often to a messaging service, that keeps messages with the same key in order, and
+/// messages with different keys in no order.
 ///
 /// However many receivers share the messages, those of one key arrive in the order in which they were sent.
 #[diagnostic::on_unimplemented(
@@ -11,22 +12,25 @@ use crate::{Buf, Connection, Error};
     note = "`ServiceOrdered` stands directly over a queue connection, or at the bottom of a rendezvous over one; elsewhere use `OrderedByKey`"
 )]
 pub trait OrdersByKey: Connection<Data = Buf> {
-    /// Whether this connection keeps the order, which only its configuration may tell.
+    /// Returns `Ok` if this connection keeps the order, which may depend on its configuration.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) if it does not; the text says how it could.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if the connection keeps no order by key; the text says which
+    /// configuration would.
     fn keeps_order_by_key(&self) -> Result<(), Error>;
 
-    /// As [`send`](Connection::send), with a key: a hash of the application's that is the same in all processes.
+    /// Works as [`send`](Connection::send), with a key: a hash that the application computes in the same way
+    /// in all processes.
     ///
     /// # Errors
-    /// As for [`send`](Connection::send), and for [`keeps_order_by_key`](Self::keeps_order_by_key).
+    /// The errors of [`send`](Connection::send) and of [`keeps_order_by_key`](Self::keeps_order_by_key).
     fn send_by_key(&self, key: u64, message: Buf) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// As [`send_batch`](Connection::send_batch), with the key of each message.
+    /// Works as [`send_batch`](Connection::send_batch), with the key of each message.
     ///
     /// # Errors
-    /// As for [`send_batch`](Connection::send_batch), and for [`keeps_order_by_key`](Self::keeps_order_by_key).
+    /// The errors of [`send_batch`](Connection::send_batch) and of
+    /// [`keeps_order_by_key`](Self::keeps_order_by_key).
     fn send_batch_by_key(
         &self,
         messages: impl Iterator<Item = (u64, Buf)> + Send,

@@ -2,9 +2,9 @@
 //!
 //! Two Chunnels are compatible if one can receive the messages that the other sends. This can't be computed, so the
 //! authors define it: each Chunnel has a capability, and each capability type compares its values. Different
-//! Chunnels may share a capability type, as two implementations of TLS would. The capability contains the parameters on
-//! which both ends must agree (codec, shard map), so that ends with different ones are refused when they connect instead
-//! of failing later.
+//! Chunnels may share a capability type, as two implementations of TLS would. The capability contains the
+//! parameters on which both ends must agree (codec, shard map), so that ends with different parameters are
+//! refused when they connect instead of failing later.
 //!
 //! ```
 //! use bertha_core::Capability;
@@ -40,13 +40,14 @@ pub trait Capability: Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 
     /// The version of its encoding. Capabilities of different versions are incompatible.
     const VERSION: u16 = 1;
 
-    /// A short label that distinguishes this value from others of its type in a printed stack: `postcard` in
-    /// `Serialize[postcard]`.
+    /// Returns a short label that distinguishes this value from others of its type in a printed stack:
+    /// `postcard` in `Serialize[postcard]`.
     fn label(&self) -> Option<String> {
         None
     }
 
-    /// Compares this capability with the other end's. The server calls it: `self` is its own, `other` the client's.
+    /// Compares this capability with the peer's. The server calls it: `self` is the server's capability,
+    /// `other` the client's.
     ///
     /// # Errors
     /// A [`Mismatch`] with the reason if they are incompatible. Both ends report it.
@@ -58,7 +59,7 @@ pub trait Capability: Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 
 pub struct Mismatch(String);
 
 impl Mismatch {
-    /// A mismatch for this reason, in lower case and without a full stop.
+    /// Returns a mismatch for this reason, in lower case and without a full stop.
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
@@ -94,14 +95,14 @@ pub fn exact_part<P: PartialEq + fmt::Display>(part: &str, ours: &P, theirs: &P)
     Err(Mismatch(format!("{part}: the server has {ours}, the client {theirs}")))
 }
 
-/// A set of labels; two ends need at least one in common.
+/// A set of labels, of which two ends need at least one in common.
 #[diagnostic::on_unimplemented(
     message = "`overlap` compares sets and lists, and `{Self}` is neither",
     label = "a field that is neither a set nor a list",
     note = "use a `BTreeSet` or a `Vec`, or another comparison: `#[capability(exact)]`, `#[capability(compare = path)]`"
 )]
 pub trait Overlap {
-    /// Whether the two sets have an element in common.
+    /// Returns true if the two sets have an element in common.
     fn overlaps(&self, other: &Self) -> bool;
 }
 
@@ -139,13 +140,13 @@ pub trait Declared: fmt::Debug + Send + Sync {
     /// [`Capability::label`].
     fn label(&self) -> Option<String>;
 
-    /// The capability's encoding, for the offer.
+    /// Returns the capability's encoding, for the offer.
     ///
     /// # Errors
-    /// If its `Serialize` implementation fails.
+    /// Fails if its `Serialize` implementation fails.
     fn encode(&self) -> Result<Vec<u8>, Mismatch>;
 
-    /// Compares it with the capability of the other end, which is still encoded.
+    /// Compares this capability with the capability of the peer, which is still encoded.
     ///
     /// # Errors
     /// A [`Mismatch`] if identity or version differ, the encoding is malformed, or the two are incompatible.
@@ -179,7 +180,7 @@ impl<C: Capability> Declared for C {
     }
 
     fn encode(&self) -> Result<Vec<u8>, Mismatch> {
-        // Enough for most capabilities, which are then encoded with one allocation.
+        // The capacity is enough for most capabilities, which are then encoded with one allocation.
         postcard::to_extend(self, Vec::with_capacity(128))
             .map_err(|error| Mismatch(format!("{} can't be encoded: {error}", C::ID)))
     }

@@ -9,9 +9,9 @@ use std::ops::Deref;
 /// messages can't stand directly on such a connection, which carries another type; a framing Chunnel makes messages of
 /// its bytes.
 ///
-/// The empty chunk is the end of the stream, as zero is for a `read`. Sending it ends this half: later sends fail with
-/// [`Closed`](crate::ErrorKind::Closed), and receiving goes on. Once the peer has ended its half, each `recv` returns it
-/// again.
+/// The empty chunk is the end of the stream, as zero is for a `read`. Sending it ends this half: later sends
+/// fail with [`Closed`](crate::ErrorKind::Closed), and receiving goes on. Once the peer has ended its half,
+/// every `recv` returns the empty chunk.
 ///
 /// ```
 /// # use bertha_core::Chunk;
@@ -23,20 +23,21 @@ use std::ops::Deref;
 pub struct Chunk(Buf);
 
 impl Chunk {
-    /// The chunk that ends the stream.
+    /// Returns the chunk that ends the stream.
     pub fn end() -> Self {
         Self(Buf::empty())
     }
 
-    /// A copy of `bytes`. A datapath may copy it once more; one made from [`Base::buffer`](crate::Base::buffer) it sends as it is.
+    /// Makes a copy of `bytes`. A datapath may copy it once more, but sends a chunk from
+    /// [`Base::buffer`](crate::Base::buffer) as it is.
     ///
     /// # Errors
-    /// As for [`Buf::copy_of`].
+    /// The errors of [`Buf::copy_of`].
     pub fn copy_of(bytes: &[u8]) -> Result<Self, Error> {
         Ok(Self(Buf::copy_of(bytes, 0)?))
     }
 
-    /// Whether this is the end of the stream.
+    /// Returns true if this chunk is the end of the stream.
     #[inline]
     pub fn is_end(&self) -> bool {
         self.0.is_empty()
@@ -66,15 +67,16 @@ impl From<Chunk> for Buf {
     }
 }
 
-/// Data that is bytes: a message ([`Buf`]), or some of a stream ([`Chunk`]). For Chunnels that can stand on both, since they keep
-/// bounds of their own, and datapaths that offer both.
+/// Data that is bytes: a message ([`Buf`]), or a part of a stream ([`Chunk`]). It is a bound for Chunnels
+/// that can stand on both kinds, since they mark the bounds of messages themselves, and for datapaths that
+/// offer both kinds.
 #[diagnostic::on_unimplemented(
     message = "a connection that carries bytes is needed, messages (`Buf`) or a stream (`Chunk`), and this one carries `{Self}`",
     label = "not bytes",
     note = "stacks are written top first: put a Chunnel that turns values into bytes, such as `Serialize`, above this one"
 )]
 pub trait Octets: From<Buf> + Into<Buf> + Send + Sync + 'static {
-    /// Whether the bounds of what was sent arrive with it.
+    /// True if the bounds of what was sent arrive with the data.
     const HAS_BOUNDS: bool;
 }
 

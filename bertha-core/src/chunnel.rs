@@ -95,11 +95,12 @@ pub struct ConnectContext<'a, Inner> {
     peer: Option<&'a PeerLayers>,
     secured: Option<&'a SecuredCell>,
     drops: Option<&'a DropRegistry>,
-    /// The layers of `peer` whose work the Chunnel under construction does: the index of the first, and that after the last.
+    /// The layers of `peer` whose work the Chunnel under construction does: index of the first layer, and
+    /// index behind the last.
     layers: (usize, usize),
 }
 
-/// Which end of a connection this is.
+/// The role of an endpoint in its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
@@ -107,49 +108,53 @@ pub enum Role {
     Client,
     /// The end that accepted.
     Server,
-    /// One of any number of endpoints.
+    /// An endpoint among any number of endpoints.
     Participant {
-        /// Whether this participant is the leader, for tasks that only one participant may do. Each round has at most one
-        /// leader, and all participants agree on it. When the leader has gone, a new round begins with another.
+        /// True if this participant is the leader, for tasks that only one participant may do. Each round has
+        /// at most one leader, and all participants agree on it. When the leader has gone, a new round begins
+        /// with another leader.
         leads: bool,
     },
 }
 
 impl<'a, Inner> ConnectContext<'a, Inner> {
-    /// A context that opens connections through `connector`, for drivers of stacks and tests of Chunnels.
+    /// Makes a context that opens connections through `connector`, for drivers of stacks and tests of
+    /// Chunnels.
     ///
-    /// It has no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
+    /// It has no [transcript](Self::transcript) unless [`with_transcript`](Self::with_transcript) adds a
+    /// transcript.
     pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
         Self { connector, role, transcript: None, peer: None, secured: None, drops: None, layers: (0, 0) }
     }
 
-    /// A context that opens no connections and has no transcript, for a stack around a single existing connection.
+    /// Returns a context that opens no connections and has no transcript, for a stack around a single
+    /// existing connection.
     pub fn none() -> Self {
         Self::new(&Nowhere, Role::Client)
     }
 
-    /// The same context with the [transcript](Self::transcript) of the connection.
+    /// Adds the [transcript](Self::transcript) of the connection.
     #[must_use]
     pub fn with_transcript(self, transcript: Option<[u8; 32]>) -> Self {
         Self { transcript, ..self }
     }
 
-    /// Which end of the connection this is, for Chunnels whose two ends differ.
+    /// Returns the role of this end of the connection, for Chunnels whose two ends differ.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// A hash of all messages with which the two ends agreed on this connection and its stack.
+    /// Returns the hash of all messages with which the two ends agreed on this connection and its stack.
     ///
     /// It is the same on both ends unless an attacker altered these messages on their way. A Chunnel that authenticates its
     /// counterpart by its own keys should mix the transcript into them, or compare it under their protection, and refuse a
     /// connection on which it differs. Then no attacker without the keys can make two ends use a weaker stack than they
     /// would have agreed on. The transcript is no secret.
     ///
-    /// Each connection has its own, including those that [`connect`](Self::connect) makes. So has each stack that replaces
-    /// another while a connection is in use.
+    /// Each connection has its own transcript, and so has each connection that [`connect`](Self::connect)
+    /// makes, and each stack that replaces another stack while a connection is in use.
     ///
-    /// There is none
+    /// There is no transcript
     /// * without negotiation, as with [`Wrap::wrap`](crate::Wrap::wrap);
     /// * for a stack whose Chunnels all take early data, since a client may build it before the server has answered. A
     ///   Chunnel that needs the transcript is therefore marked `#[chunnel(no_early_data)]`; a stack that contains it has a
@@ -161,16 +166,16 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.transcript
     }
 
-    /// The same context with a place for the result of a secure Chunnel.
+    /// Adds a place for the result of a secure Chunnel.
     #[doc(hidden)]
     #[must_use]
     pub fn with_secured(self, secured: &'a SecuredCell) -> Self {
         Self { secured: Some(secured), ..self }
     }
 
-    /// Reports that the Chunnel under construction has completed a handshake of its own with its counterpart, in which nobody
-    /// else could take part: the key protects the messages about the connection from now on, and the identity becomes the
-    /// agreement's peer.
+    /// Reports that the Chunnel under construction has completed a handshake of its own with its counterpart,
+    /// in which no third party could take part: the key protects the messages about the connection from now
+    /// on, and the identity becomes the agreement's peer.
     ///
     /// Both ends of the Chunnel have to call it, with the same key. Of several secure Chunnels in one stack, the lowest counts.
     /// Without negotiation it has no effect.
@@ -180,30 +185,31 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         }
     }
 
-    /// The same context with a place for the counters of dropped messages.
+    /// Adds a place for the counters of dropped messages.
     #[doc(hidden)]
     #[must_use]
     pub fn with_drops(self, drops: &'a DropRegistry) -> Self {
         Self { drops: Some(drops), ..self }
     }
 
-    /// A counter of the messages that the Chunnel under construction drops for `reason`, from zero. The connection's
-    /// [report](crate::Drops) has it under the name of `layer`; those of the same layer and reason add up there.
+    /// Returns a counter, at zero, of the messages that the Chunnel under construction drops for `reason`.
+    /// The connection's [report](crate::Drops) lists it under the name of `layer`; counters of the same layer
+    /// and reason add up there.
     ///
-    /// Without negotiation nobody but the Chunnel reads it.
+    /// Without negotiation only the Chunnel reads the counter.
     pub fn counts_drops(&self, layer: &'static str, reason: &'static str) -> DropCounter {
         self.drops.map_or_else(DropCounter::default, |drops| drops.counter(layer, reason))
     }
 
-    /// The same context with the capabilities of the other end.
+    /// Adds the capabilities of the peer.
     #[must_use]
     pub fn with_peer(self, peer: Option<&'a PeerLayers>) -> Self {
         Self { peer, ..self }
     }
 
-    /// The other end's capability for this layer, which its Chunnel declared with `#[chunnel(capability = ..)]`. From the
-    /// two capabilities both ends compute the same parameters, such as the smaller of two rates, or the first cipher that
-    /// both know.
+    /// Returns the peer's capability for this layer, which its Chunnel declared with `#[chunnel(capability =
+    /// ..)]`. From the two capabilities both ends compute the same parameters, such as the smaller of two
+    /// rates, or the first cipher that both ends know.
     ///
     /// `None`
     /// * if the Chunnel declares no capability of this type, or is one-sided;
@@ -218,16 +224,16 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.peer?.capability(self.layers.0..self.layers.1)
     }
 
-    /// The guarantees of the agreed layers below the Chunnel under construction. Both ends see the same ones, so a Chunnel may
-    /// leave out on the wire what they make superfluous.
+    /// Returns the guarantees of the agreed layers below the Chunnel under construction. Both ends see the
+    /// same guarantees, so a Chunnel may omit on the wire what they make superfluous.
     ///
-    /// None without negotiation and among [participants](Role::Participant). One-sided layers and the datapath do not count, since
-    /// each end has its own.
+    /// The set is empty without negotiation and among [participants](Role::Participant). One-sided layers and
+    /// the datapath do not count, since each end has its own.
     pub fn guaranteed_below(&self) -> Set {
         self.peer.map_or(Set::NONE, |peer| peer.guaranteed_below(self.layers.1))
     }
 
-    /// The context for the layer above, whose connections `open` makes.
+    /// Returns the context for the layer above, whose connections `open` makes.
     pub(crate) fn through<'b, Outer>(self, open: &'b dyn Connector<Outer>) -> ConnectContext<'b, Outer>
     where
         'a: 'b,
@@ -236,7 +242,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         ConnectContext { connector: open, role, transcript, peer, secured, drops, layers }
     }
 
-    /// The context for a further connection, in which this end is the client whatever its role in the current one.
+    /// Returns the context for a further connection, on which this end is the client whatever its role in the
+    /// current connection is.
     pub(crate) fn for_another<'b>(
         self,
         transcript: Option<[u8; 32]>,
@@ -250,7 +257,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         ConnectContext { connector, role: Role::Client, transcript, peer, secured, drops, layers: (0, 0) }
     }
 
-    /// The same context for a Chunnel that does the work of the next `count` layers.
+    /// Returns the context for a Chunnel that does the work of the next `count` layers.
     fn for_layers(self, count: usize) -> Self {
         let Range { start, end } = self.peer.map_or(0..0, |peer| peer.take(count));
         Self { layers: (start, end), ..self }
@@ -260,8 +267,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     /// the same Chunnels, with the same alternatives. The peer at `to` has to agree to them.
     ///
     /// # Errors
-    /// Those of connecting; [`Unavailable`](ErrorKind::Unavailable) if the stack was wrapped around a single
-    /// connection with [`Wrap::wrap`](crate::Wrap::wrap).
+    /// The errors of connecting; [`Unavailable`](ErrorKind::Unavailable) if the stack was wrapped around a
+    /// single connection with [`Wrap::wrap`](crate::Wrap::wrap).
     pub fn connect(&self, to: Addr) -> BoxFuture<'a, Result<Inner, Error>>
     where
         Inner: 'a,
@@ -269,8 +276,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.connect_through(to, Vec::new())
     }
 
-    /// As [`connect`](Self::connect), but the peer also has to agree to `layers`, top first, which stand directly above the
-    /// layers below this Chunnel.
+    /// Works as [`connect`](Self::connect), but the peer also has to agree to `layers`, top first, which
+    /// stand directly above the layers below this Chunnel.
     ///
     /// This is for a Chunnel that does the work of `layers` itself: it must use their wire format on the new connection.
     pub fn connect_through(&self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
@@ -281,7 +288,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         Box::pin(async { Ok(opening.await?.connection) })
     }
 
-    /// As [`connect_through`](Self::connect_through), with the transcript and the peer's capabilities of the new connection.
+    /// Works as [`connect_through`](Self::connect_through), and also returns the transcript and the peer's
+    /// capabilities of the new connection.
     pub(crate) fn connect_whole(
         &self,
         to: Addr,
@@ -314,7 +322,7 @@ pub trait Connector<Inner>: Send + Sync {
     /// that this connector adds itself.
     ///
     /// # Errors
-    /// Those of connecting.
+    /// The errors of connecting.
     fn connect<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Connected<Inner>, Error>>
     where
         Inner: 'a;
@@ -334,7 +342,7 @@ pub struct Connected<Inner> {
     pub secured: SecuredCell,
 }
 
-/// Without a transcript and a peer.
+/// Makes a connection without a transcript and without a peer.
 impl<Inner> From<Inner> for Connected<Inner> {
     fn from(connection: Inner) -> Self {
         Self { connection, transcript: None, peer: None, secured: SecuredCell::default() }

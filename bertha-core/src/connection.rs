@@ -22,20 +22,20 @@ use crate::{Base, Error};
 /// nothing. A method with work to do on the outcome should use [`map_output`](crate::map_output), which costs at most
 /// three instructions per layer; an `async fn` that awaits the call costs up to thirteen.
 pub trait Connection: Send + Sync + 'static {
-    /// The type of a message, the same in both directions.
+    /// The type of a message, in both directions.
     type Data: Send + 'static;
     /// The bottom of the stack.
     type Base: Base;
 
-    /// The bottom of the stack: runtime, buffers, addresses, limits.
+    /// Returns the bottom of the stack: runtime, buffers, addresses, limits.
     fn base(&self) -> &Self::Base;
 
-    /// The largest message that this layer and those below carry, in bytes, including the
+    /// Returns the largest message that this layer and the layers below carry, in bytes, including the
     /// [headroom](Base::reserved) that they and the layers above have reserved.
     ///
-    /// A Chunnel that cuts messages raises it; every other Chunnel should return that of the connection below. The default
-    /// is that of the datapath: a layer that keeps it above a Chunnel that cuts messages has smaller messages than
-    /// necessary, but loses none.
+    /// A Chunnel that cuts messages raises the `mtu`; every other Chunnel should return the `mtu` of the
+    /// connection below. The default is the `mtu` of the datapath: above a Chunnel that cuts messages, a
+    /// layer with the default has smaller messages than necessary, but loses none.
     fn mtu(&self) -> usize {
         self.base().mtu()
     }
@@ -43,16 +43,17 @@ pub trait Connection: Send + Sync + 'static {
     /// Sends one message. The future is ready once the datapath has taken the message.
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Malformed`](crate::ErrorKind::Malformed) concern this message
-    /// alone; [`Closed`](crate::ErrorKind::Closed), [`Reset`](crate::ErrorKind::Reset) and
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection. [`Exhausted`](crate::ErrorKind::Exhausted) is
-    /// temporary; [`Unreachable`](crate::ErrorKind::Unreachable) is too if the peer comes back.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Malformed`](crate::ErrorKind::Malformed) concern this
+    /// message alone; [`Closed`](crate::ErrorKind::Closed), [`Reset`](crate::ErrorKind::Reset) and
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection.
+    /// [`Exhausted`](crate::ErrorKind::Exhausted) is temporary, and so is
+    /// [`Unreachable`](crate::ErrorKind::Unreachable) if the peer comes back.
     fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Waits for the next message.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     fn recv(&self) -> impl Future<Output = Result<Self::Data, Error>> + Send;
 
     /// Sends a burst. A datapath passes as many of its messages as possible to the system in one call.
@@ -60,9 +61,9 @@ pub trait Connection: Send + Sync + 'static {
     /// An [ordered](crate::Properties::ordered) datapath sends the burst in order. Any other may reorder messages within
     /// it, to pass more of them on at once.
     ///
-    /// Messages are taken from `messages` when the datapath can use them. After an error, the messages still in the
-    /// iterator were not sent; pass `&mut iterator` to keep them. Those already taken, a bounded number, were sent or are
-    /// lost. The same holds if the future is dropped.
+    /// Messages are taken from `messages` when the datapath can use them. After an error, the messages still
+    /// in the iterator were not sent; pass `&mut iterator` to keep them. The messages already taken, a
+    /// bounded number, were sent or are lost. The same rules hold if the future is dropped.
     fn send_batch(
         &self,
         messages: impl Iterator<Item = Self::Data> + Send,
@@ -100,7 +101,7 @@ pub trait Connection: Send + Sync + 'static {
     /// returns at once.
     ///
     /// # Errors
-    /// As for [`send`](Self::send); held messages are lost only if the connection has ended.
+    /// The errors of [`send`](Self::send); held messages are lost only if the connection has ended.
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Sends the messages that layers still hold back, notifies the peer, and closes. Later calls fail with

@@ -8,8 +8,8 @@ use crate::{Addr, Base, Buf, Connection, Error, Properties};
 /// [`Properties`](crate::Properties) which promises they make about loss and order, and never wait for negotiation, which
 /// runs over the base connections.
 ///
-/// A way to streams of bytes is a `Datapath<Chunk>`: its connections carry [`Chunk`](crate::Chunk)s, on which a framing Chunnel has to
-/// stand, and over which nothing can be negotiated without one.
+/// A datapath for streams of bytes is a `Datapath<Chunk>`: its connections carry [`Chunk`](crate::Chunk)s. A
+/// framing Chunnel has to stand on them, without which nothing can be negotiated.
 pub trait Datapath<Data = Buf>: Send + Sync + 'static {
     /// A base connection.
     type Connection: Connection<Data = Data>;
@@ -27,12 +27,12 @@ pub trait Datapath<Data = Buf>: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) if this machine can't listen at the address,
-    /// [`AddrInUse`](crate::ErrorKind::AddrInUse) if another listener does.
+    /// [`AddrInUse`](crate::ErrorKind::AddrInUse) if another listener has the address.
     fn listen(&self, on: Addr) -> impl Future<Output = Result<Self::Listener, Error>> + Send;
 
-    /// The runtime on which its connections will run, if that is known before there is one. It resolves names, and times the
-    /// attempts at the addresses of a name. Without it, as by default, names need a resolver, and their addresses are tried one
-    /// after another.
+    /// Returns the runtime on which its connections will run, if it is known before there is a connection.
+    /// The runtime resolves names, and times the attempts at the addresses of a name. The default returns
+    /// `None`: names then need a resolver, and their addresses are tried one after another.
     fn runtime(&self) -> Option<<<Self::Connection as Connection>::Base as Base>::Runtime> {
         None
     }
@@ -40,10 +40,10 @@ pub trait Datapath<Data = Buf>: Send + Sync + 'static {
 
 /// Accepts base connections.
 ///
-/// Over datagrams, the first message from an unknown address makes a connection, from which that message can then be
-/// received. The listener keeps no state for an address once its connection was dropped, and never holds more than a
-/// bounded number of connections that were not accepted yet; beyond that, messages from unknown addresses are dropped
-/// and counted.
+/// Over datagrams, the first message from an unknown address makes a connection, which then receives that
+/// message. The listener keeps no state for an address after its connection is dropped, and never holds more
+/// than a bounded number of connections that are not accepted yet; beyond that bound, messages from unknown
+/// addresses are dropped and counted.
 pub trait Listener<Data = Buf>: Send + Sync + 'static {
     /// A base connection.
     type Connection: Connection<Data = Data>;
@@ -51,14 +51,14 @@ pub trait Listener<Data = Buf>: Send + Sync + 'static {
     /// Waits for the next base connection. Cancellation-safe.
     ///
     /// # Errors
-    /// Only if the listener itself can't go on; no single peer can end it.
+    /// Fails only if the listener itself can't go on; no single peer can end it.
     fn accept(&self) -> impl Future<Output = Result<Self::Connection, Error>> + Send;
 
-    /// The address at which it listens, with the port that the system chose.
+    /// Returns the address at which the listener accepts, with the port that the system chose.
     fn local_addr(&self) -> Addr;
 
-    /// The promises of its connections, if they all make the same: a stack that can't hold over them is then refused when
-    /// the server starts to listen, rather than with each client.
+    /// Returns the promises of its connections, if all connections make the same promises: a stack that can't
+    /// hold over them is then refused when the server starts to listen, rather than with each client.
     fn properties(&self) -> Option<Properties> {
         None
     }

@@ -15,20 +15,20 @@ pub trait Describe {
     /// Appends the layers and choices, top first: usually one layer for a Chunnel, all of them for a stack.
     fn describe(&self, into: &mut Vec<Node>);
 
-    /// The number of `select!`s in it, nested ones included. Zero for a Chunnel.
+    /// Returns the number of `select!`s, nested `select!`s included. Zero for a Chunnel.
     #[doc(hidden)]
     fn selects(&self) -> usize {
         0
     }
 
-    /// The number of layers whose work a Chunnel does: those that it [describes](Self::describe).
+    /// Returns the number of layers that it [describes](Self::describe), whose work a Chunnel does.
     #[doc(hidden)]
     fn layers(&self) -> usize {
         self.nodes().len()
     }
 
-    /// Marks the alternative with this number as preferred, always or, with a `condition`, while that holds. Only `select!`
-    /// has alternatives; the default does nothing.
+    /// Marks the alternative with this number as preferred: always or, with a `condition`, while the
+    /// condition holds. Only `select!` has alternatives; the default does nothing.
     #[doc(hidden)]
     fn prefer_alternative(&mut self, _number: usize, _condition: Option<&Arc<dyn Policy>>) {}
 
@@ -36,14 +36,14 @@ pub trait Describe {
     #[doc(hidden)]
     fn notes(&self, _into: &mut Vec<String>) {}
 
-    /// The layers and alternatives, top first.
+    /// Returns the layers and alternatives, top first.
     fn nodes(&self) -> Vec<Node> {
         let mut nodes = Vec::new();
         self.describe(&mut nodes);
         nodes
     }
 
-    /// The stack in readable form: Chunnels and alternatives, top first.
+    /// Returns the stack in readable form: Chunnels and alternatives, top first.
     ///
     /// ```
     /// # use bertha_core::{Describe, Identity, make_stack, select};
@@ -63,7 +63,8 @@ pub trait Describe {
 pub enum Node {
     /// A Chunnel.
     Layer(LayerInfo),
-    /// A choice between two lists of nodes. A choice between more has the others nested in the second list.
+    /// A choice between two lists of nodes. A choice between more lists has the further lists nested in the
+    /// second.
     Select {
         /// The alternatives.
         branches: [Vec<Node>; 2],
@@ -73,7 +74,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// The number of `select!`s in it, itself included.
+    /// Returns the number of `select!`s in this node, itself included.
     pub fn selects(&self) -> usize {
         match self {
             Self::Layer(_) => 0,
@@ -93,7 +94,7 @@ impl Node {
     }
 }
 
-/// The number of `select!`s in `nodes`, nested ones included.
+/// Returns the number of `select!`s in `nodes`, nested ones included.
 pub(crate) fn count_selects(nodes: &[Node]) -> usize {
     nodes.iter().map(Node::selects).sum()
 }
@@ -121,8 +122,8 @@ impl fmt::Display for Node {
     }
 }
 
-/// Writes the alternatives after the first. A choice of three, whose second branch is a choice of two, is written as three
-/// alternatives, with the preferred one named once behind them all.
+/// Writes the alternatives after the first. A choice of three alternatives, whose second branch is a choice
+/// of two, is written as three alternatives, with the preferred alternative named once at the end.
 fn write_others(f: &mut fmt::Formatter<'_>, second: &[Node]) -> fmt::Result {
     f.write_str(" | ")?;
     match second {
@@ -181,12 +182,13 @@ pub struct LayerInfo {
 }
 
 impl LayerInfo {
-    /// A Chunnel that is compatible with Chunnels of the same name and version.
+    /// Describes a Chunnel that is compatible with Chunnels of the same name and version.
     pub fn plain(name: &'static str, version: u16) -> Self {
         Self::declaring(name, Arc::new(Plain { id: name, version }))
     }
 
-    /// A Chunnel that is compatible with others if their capability has the same type and compares as compatible.
+    /// Describes a Chunnel that is compatible with Chunnels whose capability has the same type and compares
+    /// as compatible.
     pub fn with(name: &'static str, capability: impl Capability) -> Self {
         Self::declaring(name, Arc::new(capability))
     }
@@ -234,37 +236,38 @@ impl LayerInfo {
         Self { needs, ..self }
     }
 
-    /// The Chunnel's name: crate and type, as in `bertha-chunnels::Serialize`.
+    /// Returns the Chunnel's name: crate and type, as in `bertha-chunnels::Serialize`.
     pub fn full_name(&self) -> &'static str {
         self.name
     }
 
-    /// The Chunnel's name without its crate.
+    /// Returns the Chunnel's name without its crate.
     pub fn name(&self) -> &'static str {
         short(self.name)
     }
 
-    /// Whether it needs no counterpart.
+    /// Returns true if the Chunnel needs no counterpart.
     pub fn is_one_sided(&self) -> bool {
         self.one_sided
     }
 
-    /// Whether it takes messages that a client sent before the server had answered, which an attacker may replay.
+    /// Returns true if the Chunnel takes messages that a client sent before the server had answered, which an
+    /// attacker may replay.
     pub fn takes_early_data(&self) -> bool {
         !self.no_early_data
     }
 
-    /// The guarantees of the Chunnel.
+    /// Returns the guarantees of the Chunnel.
     pub fn guarantees(&self) -> guarantee::Set {
         self.guarantees
     }
 
-    /// The guarantees that it needs below it.
+    /// Returns the guarantees that the Chunnel needs below it.
     pub fn needs(&self) -> guarantee::Set {
         self.needs
     }
 
-    /// The capability that the other end compares.
+    /// Returns the capability that the other end compares.
     pub fn capability(&self) -> &dyn Declared {
         &*self.capability
     }
@@ -288,7 +291,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The explanation of these layers and alternatives, top first, without notes.
+    /// Returns the explanation of these layers and alternatives, top first, without notes.
     pub fn of(nodes: &[Node]) -> Self {
         Self { nodes: nodes.to_vec(), notes: Vec::new() }
     }

@@ -5,9 +5,10 @@ use std::fmt;
 
 /// The other end of a connection to be made: an address, or a name that has to be resolved first.
 ///
-/// Whatever is an [`Addr`] becomes one, and so does a text that reads as an address: `127.0.0.1:80`, `[::1]:80`,
-/// `unix:/run/store.sock`. Such a destination is never resolved. Any other text is a [`Name`]; one that is none is an error
-/// where the connection is made, so that `connect(datapath, "example.org:80")` needs no parsing.
+/// Every [`Addr`] converts into an address, and so does a text that reads as an address: `127.0.0.1:80`,
+/// `[::1]:80`, `unix:/run/store.sock`. Such a destination is never resolved. Any other text is taken for a
+/// [`Name`]; if it is not a valid name, the call that makes the connection fails, so that `connect(datapath,
+/// "example.org:80")` needs no parsing.
 ///
 /// ```
 /// # use bertha_core::{Addr, Destination};
@@ -22,16 +23,16 @@ pub enum Destination {
     Addr(Addr),
     /// A name to resolve.
     Name(Name),
-    /// A text that is neither; [`checked`](Self::checked) says why.
+    /// A text that is neither an address nor a name; [`checked`](Self::checked) says why.
     Malformed(String),
 }
 
 impl Destination {
-    /// Itself if it can be reached at all.
+    /// Returns the destination itself if it is an address or a name.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) if it is a text that is neither an address nor a name; the error says how they are
-    /// written.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if it is a text that is neither an address nor a name; the
+    /// error says how addresses and names are written.
     pub fn checked(self) -> Result<Self, Error> {
         match &self {
             Self::Malformed(text) => classify(text),

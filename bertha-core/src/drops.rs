@@ -5,20 +5,20 @@ use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A counter of the messages that one layer of one connection drops for one reason: of
+/// A counter of the messages that one layer of one connection drops for one reason: made by
 /// [`ConnectContext::counts_drops`](crate::ConnectContext::counts_drops). Clones share the count.
 ///
-/// One atomic addition for each dropped message; a message that passes costs nothing.
+/// Each dropped message costs one atomic addition; a message that passes costs nothing.
 #[derive(Debug, Clone, Default)]
 pub struct DropCounter(Arc<AtomicU64>);
 
 impl DropCounter {
-    /// Counts so many messages.
+    /// Adds `messages` to the count.
     pub fn add(&self, messages: u64) {
         self.0.fetch_add(messages, Relaxed);
     }
 
-    /// The messages that were counted so far.
+    /// Returns the number of messages that were counted so far.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -30,20 +30,22 @@ impl DropCounter {
 pub struct Dropped {
     /// The Chunnel, or the part of the connection below the stack.
     pub layer: &'static str,
-    /// The reason, in a word or a few.
+    /// The reason, in a few words.
     pub reason: &'static str,
     /// The number of messages.
     pub messages: u64,
 }
 
-/// The messages that a connection has dropped, by layer and reason. Those of several connections add up.
+/// The messages that a connection has dropped, by layer and reason. The reports of several connections add
+/// up.
 ///
-/// Reasons that never occurred are listed with zero. The network's losses are not among them: no end sees those.
+/// Reasons that never occurred are listed with zero. Losses in the network are not included, since no end
+/// sees them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drops(Vec<Dropped>);
 
 impl Drops {
-    /// Adds messages, to those of the same layer and reason if there are any.
+    /// Adds `messages` to the count of this layer and reason.
     pub fn add(&mut self, layer: &'static str, reason: &'static str, messages: u64) {
         match self.0.iter_mut().find(|known| known.layer == layer && known.reason == reason) {
             Some(known) => known.messages += messages,
@@ -51,12 +53,12 @@ impl Drops {
         }
     }
 
-    /// Each layer and reason, in the order in which the layers were built, from the bottom up.
+    /// Iterates over the layers and reasons, in the order in which the layers were built, from the bottom up.
     pub fn iter(&self) -> impl Iterator<Item = &Dropped> {
         self.0.iter()
     }
 
-    /// All dropped messages.
+    /// Returns the number of all dropped messages.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|dropped| dropped.messages).sum()
     }
@@ -68,7 +70,7 @@ impl AddAssign<&Drops> for Drops {
     }
 }
 
-/// In one line, without the reasons that never occurred.
+/// Shows the counts in one line, without the reasons that never occurred.
 impl fmt::Display for Drops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
@@ -82,7 +84,8 @@ impl fmt::Display for Drops {
 
 /// The place where the driver of a stack finds the counters of a connection's layers; for drivers alone.
 ///
-/// Bounded by the layers that live at one time: the counters of those that have gone are added up.
+/// Its size is bounded by the number of layers that live at one time: the counters of layers that have gone
+/// are added up.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct DropRegistry(Mutex<Counters>);
@@ -111,7 +114,7 @@ impl Counters {
 }
 
 impl DropRegistry {
-    /// Without counters.
+    /// Makes a registry without counters.
     pub const fn new() -> Self {
         Self(Mutex::new(Counters::NONE))
     }
@@ -131,7 +134,7 @@ impl DropRegistry {
         count
     }
 
-    /// The counts at this moment.
+    /// Returns the counts at this moment.
     pub fn drops(&self) -> Drops {
         let counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut drops = counters.gone.clone();

@@ -1,4 +1,4 @@
-//! Type-erased stacks and connections, with the same API.
+//! Type-erased stacks and connections.
 //!
 //! Use them for a stack that is chosen at run time, passed to a plug-in, or has more than about ten `select!`s: every
 //! `select!` doubles the size of the connection's type. An erased boundary costs one allocation per call, and the layers

@@ -44,19 +44,20 @@ pub enum ErrorKind {
     Unavailable,
     /// The call or the configuration makes no sense; the same call fails again.
     Invalid,
-    /// An error of the operating system without a kind of its own here.
+    /// An error of the operating system for which there is no other kind.
     Io,
 }
 
 impl ErrorKind {
-    /// Whether an error of this kind, from `send` or `recv`, concerns one message alone, so that the connection goes on.
+    /// Returns true if an error of this kind, from `send` or `recv`, concerns one message alone, so that the
+    /// connection goes on.
     pub fn is_of_one_message(self) -> bool {
         matches!(self, Self::TooLarge | Self::Malformed | Self::Exhausted)
     }
 
-    /// Whether the connection below may go on after an error of this kind from its `send` or `recv`: the kinds that concern
-    /// one message, and [`Unreachable`](Self::Unreachable), since a closed port may open, and a report that it is closed may be
-    /// forged.
+    /// Returns true if the connection below may go on after an error of this kind from its `send` or `recv`:
+    /// the kinds that concern one message, and [`Unreachable`](Self::Unreachable), since a closed port may
+    /// open, and a report of a closed port may be forged.
     pub fn may_pass(self) -> bool {
         self.is_of_one_message() || self == Self::Unreachable
     }
@@ -106,37 +107,38 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind`. `context` describes the failure and a remedy, in lower case and without a full stop.
+    /// Makes an error of `kind`. `context` describes the failure and a remedy, in lower case and without a
+    /// full stop.
     #[cold]
     pub fn new(kind: ErrorKind, context: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner { kind, chunnel: None, context: context.into(), source: None }))
     }
 
-    /// Names the Chunnel or datapath in which the error arose, unless one below already did.
+    /// Names the Chunnel or datapath in which the error arose, unless a layer below already named itself.
     #[must_use]
     pub fn at(mut self, chunnel: &'static str) -> Self {
         self.0.chunnel.get_or_insert(chunnel);
         self
     }
 
-    /// Adds the cause. `context` may contain its text; it is not repeated then.
+    /// Adds the cause. If `context` contains the cause's text, the text is not shown again.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// The kind, for deciding what to do.
+    /// Returns the kind, for deciding what to do.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The Chunnel or datapath in which the error arose, if it is known.
+    /// Returns the Chunnel or datapath in which the error arose, if it is known.
     pub fn chunnel(&self) -> Option<&'static str> {
         self.0.chunnel
     }
 
-    /// The text without kind and layer.
+    /// Returns the text without kind and layer.
     pub fn context(&self) -> &str {
         &self.0.context
     }
@@ -151,7 +153,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The line of `{}`, and behind it each cause that it does not contain.
+/// Shows the line of `{}`, followed by each cause that the line does not contain.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = self.to_string();
@@ -188,7 +190,7 @@ impl Error {
     }
 }
 
-/// The text of a cause, without the kind if that shows in front of the whole chain.
+/// Returns the text of a cause, without the kind, which shows in front of the whole chain.
 fn text_of(cause: &(dyn std::error::Error + 'static)) -> String {
     cause.downcast_ref::<Error>().map_or_else(|| cause.to_string(), |error| error.context().to_owned())
 }
@@ -221,7 +223,7 @@ mod tests {
     use std::error::Error as _;
     use std::io;
 
-    /// The line of a program that prints an error and its chain of sources.
+    /// Returns the line of a program that prints an error and its chain of sources.
     fn printed(error: &Error) -> String {
         let mut text = error.to_string();
         let mut source = error.source();

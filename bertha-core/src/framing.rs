@@ -1,6 +1,7 @@
 //! Messages on a stream of bytes: each is preceded by its length in four bytes, big-endian.
 //!
-//! All datapaths over TCP frame messages like this, so that a client of one works with a server of another.
+//! All datapaths over TCP frame messages in this way, so that a client over one datapath works with a server
+//! over another.
 
 use crate::{Buf, Error, ErrorKind};
 use std::io;
@@ -11,7 +12,7 @@ pub const HEADER: usize = 4;
 /// The smallest buffer to read into, in bytes.
 const READ: usize = 65_536;
 
-/// The header of `message`, whose length the caller has checked against the maximum.
+/// Returns the header of `message`, whose length the caller has checked against the maximum.
 pub fn header(message: &Buf) -> [u8; HEADER] {
     (message.len() as u32).to_be_bytes()
 }
@@ -21,32 +22,34 @@ pub fn header(message: &Buf) -> [u8; HEADER] {
 /// It holds no memory between messages, and within a message at most twice the bytes that have arrived, and 64 KiB.
 #[derive(Debug)]
 pub struct Frames {
-    /// `None` between messages, so that an idle connection holds no memory.
+    /// The bytes of the current message; `None` between messages, so that an idle connection holds no memory.
     partial: Option<Buf>,
     largest: usize,
 }
 
 impl Frames {
-    /// The beginning of a stream whose messages have at most `largest` bytes.
+    /// Makes the parser for the beginning of a stream whose messages have at most `largest` bytes.
     pub fn new(largest: usize) -> Self {
         Self { partial: None, largest }
     }
 
-    /// Whether the stream is in the middle of a message.
+    /// Returns true if the stream is in the middle of a message.
     pub fn within_message(&self) -> bool {
         self.partial.is_some()
     }
 
-    /// Whether the header of the next message announces more than `largest` bytes. The next read then fails.
+    /// Returns true if the header of the next message announces more than `largest` bytes. The next read then
+    /// fails.
     pub fn is_malformed(&self) -> bool {
         self.partial.as_deref().is_some_and(|partial| self.announced(partial).is_err())
     }
 
-    /// Calls `read` with a slice to fill, then `deliver` with each message that is now whole. `read` returns the number of
-    /// bytes that it has filled, and so does this method.
+    /// Calls `read` with a slice to fill, then `deliver` with each message that is now whole. `read` returns
+    /// the number of bytes that it has filled, and this method returns the same number.
     ///
     /// # Errors
-    /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header announces more than
+    /// The errors of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header
+    /// announces more than
     /// `largest` bytes.
     pub fn read(
         &mut self,
@@ -75,7 +78,8 @@ impl Frames {
         outcome
     }
 
-    /// The bytes of the partial message, in a buffer with tailroom for more of it: for the rest, or for as much as is there.
+    /// Returns the bytes of the partial message in a buffer with tailroom for the rest of it, or for as many
+    /// bytes as it has so far.
     fn with_room(&mut self) -> Result<Buf, Error> {
         let announced = match &self.partial {
             Some(partial) => self.announced(partial)?,
@@ -90,14 +94,15 @@ impl Frames {
         if partial.tailroom() > 0 && partial.len() + partial.tailroom() >= whole.min(READ) {
             return Ok(partial);
         }
-        // The peer has to send as much again for each doubling: an announcement alone costs it nothing.
+        // Before each doubling the peer has to send as many bytes as before: an announcement alone reserves
+        // no memory.
         let mut buffer = Buf::new(whole.min(2 * partial.len()).max(READ), 0)?;
         buffer[..partial.len()].copy_from_slice(&partial);
         buffer.truncate(partial.len());
         Ok(buffer)
     }
 
-    /// The length of the message that begins with `bytes`, or `None` while its header is incomplete.
+    /// Returns the length of the message that begins with `bytes`, or `None` while its header is incomplete.
     fn announced(&self, bytes: &[u8]) -> Result<Option<usize>, Error> {
         let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
         let len = u32::from_be_bytes(*header) as usize;

@@ -28,7 +28,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
-// The derives name this crate from outside, so its own tests and examples have to as well.
+// The derives name this crate from outside, so its own tests and examples have to name it in the same way.
 extern crate self as bertha_core;
 
 mod addr;

@@ -1,17 +1,17 @@
 //! Marks for congestion on datagrams.
 
-/// Datagrams that arrived with a mark for congestion: routers set it instead of dropping them (RFC 3168). See
-/// [`Base::set_ecn`](crate::Base::set_ecn).
+/// The datagrams that arrived with a mark for congestion, which routers set instead of dropping the datagram
+/// (RFC 3168). See [`Base::set_ecn`](crate::Base::set_ecn).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The number of datagrams.
     pub datagrams: u64,
-    /// The bytes in them, without the headers of the datapath.
+    /// The number of bytes in the datagrams, without the headers of the datapath.
     pub bytes: u64,
 }
 
 impl Marks {
-    /// The marks since `earlier`.
+    /// Returns the marks since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -20,7 +20,7 @@ impl Marks {
         }
     }
 
-    /// Adds a number of datagrams that have so many bytes together.
+    /// Adds `datagrams` datagrams with `bytes` bytes in total.
     pub fn add(&mut self, datagrams: u64, bytes: u64) {
         self.datagrams = self.datagrams.saturating_add(datagrams);
         self.bytes = self.bytes.saturating_add(bytes);

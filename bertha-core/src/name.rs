@@ -5,13 +5,13 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The longest name of a host or service, in bytes, as in DNS.
+/// Maximum length of the name of a host or service, in bytes, as in DNS.
 const MAX_HOST: usize = 253;
 
 /// The name of a host or service, with a port or without: `example.org:80`, `_store._udp.example.org`, `store`.
 ///
-/// A [`Resolver`](crate::Resolver) says which names it knows. With a port it is commonly a host; without one a service, whose
-/// addresses bring their own ports.
+/// A [`Resolver`](crate::Resolver) says which names it knows. A name with a port is commonly a host; a name
+/// without a port is commonly a service, whose addresses include their ports.
 ///
 /// As text it has at most 253 visible ASCII characters in front of the port, and none of `: [ ] @ ? # %`. Any other text is
 /// [`Invalid`](ErrorKind::Invalid), as is an IP address without a port.
@@ -29,12 +29,12 @@ pub struct Name {
 }
 
 impl Name {
-    /// The host or service.
+    /// Returns the host or service.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port behind it.
+    /// Returns the port behind it.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
@@ -66,7 +66,7 @@ impl FromStr for Name {
     }
 }
 
-/// A port in digits alone; the standard library also takes a sign.
+/// Parses a port that consists of digits alone; the standard library also takes a sign.
 fn number(port: &str) -> Option<u16> {
     let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| port.parse().ok()).flatten()

@@ -6,11 +6,12 @@ use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 /// Checks for each of `layers` that the layers below it, over a datapath with the guarantees `datapath`, meet its
 /// [needs](LayerInfo::needs). `layers` are top first and without alternatives.
 ///
-/// `connect`, `listen` and `wrap` call it before they send anything, and any other driver of stacks should too.
+/// `connect`, `listen` and `wrap` call this function before they send anything, and any other driver of
+/// stacks should call it too.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid), which names the lowest Chunnel with an unmet need, the missing guarantee, and the
-/// layers below.
+/// [`Invalid`](ErrorKind::Invalid), with the lowest Chunnel that has an unmet need, the missing guarantee,
+/// and the layers below.
 pub fn check_needs(layers: &[Node], datapath: Set) -> Result<(), Error> {
     let mut guaranteed = datapath;
     for (at, node) in layers.iter().enumerate().rev() {
@@ -37,8 +38,8 @@ fn unmet(layer: &LayerInfo, missing: Set, below: &[Node], datapath: Set) -> Erro
     Error::new(ErrorKind::Invalid, what).at(layer.name())
 }
 
-/// Examples of a Chunnel and a datapath, where the need is not met by what first comes to mind: over a queue, a Chunnel keeps order at one
-/// receiver alone.
+/// Returns examples of a Chunnel and a datapath that meet the need, where they are not obvious: over a queue,
+/// a Chunnel keeps order at one receiver alone.
 fn ways_out(missing: Set) -> (&'static str, &'static str) {
     if missing.includes(Set::of::<Ordered>()) {
         (" (Ordered or OrderedByKey, if there is a single receiver)", " (an ordered queue)")

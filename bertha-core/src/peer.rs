@@ -6,30 +6,31 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A capability that is not encoded the same at both ends.
+/// A capability whose encoding differs between the two ends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DifferingCapability {
-    /// The number of its layer among those of the agreed stack that are not one-sided, counted from 0 at the top.
+    /// The index of its layer among the layers of the agreed stack that are not one-sided, counted from 0 at
+    /// the top.
     pub layer: u16,
     /// The encoding at the other end.
     pub encoding: Vec<u8>,
 }
 
-/// The layers of an agreed stack, with the capabilities of the other end. The driver of a stack
-/// [passes it](crate::ConnectContext::with_peer) to the Chunnels, and so does a test of a Chunnel.
+/// The layers of an agreed stack, with the capabilities of the other end. The driver of a stack [passes
+/// it](crate::ConnectContext::with_peer) to the Chunnels; a test of a Chunnel can pass it too.
 ///
 /// Each value serves to build one connection: it counts the layers that were built, from the bottom up.
 #[derive(Debug)]
 pub struct PeerLayers {
-    /// Top first.
+    /// The layers, top first.
     layers: Vec<Node>,
     differing: Vec<DifferingCapability>,
     built: AtomicUsize,
 }
 
 impl PeerLayers {
-    /// The other end of `layers`, top first and with the alternatives picked. Its capabilities are the same as theirs but for
-    /// `differing`.
+    /// Makes the other end's view of `layers`, which are top first and have their alternatives picked. The
+    /// other end's capabilities equal the capabilities of `layers`, except for `differing`.
     pub fn new(layers: Vec<Node>, differing: Vec<DifferingCapability>) -> Self {
         Self { layers, differing, built: AtomicUsize::new(0) }
     }
@@ -41,7 +42,7 @@ impl PeerLayers {
         end.saturating_sub(count)..end
     }
 
-    /// The guarantees of the layers from `end` on that both ends have.
+    /// Returns the guarantees of the layers from `end` on that both ends have.
     pub(crate) fn guaranteed_below(&self, end: usize) -> Set {
         let below = self.layers.get(end..).unwrap_or_default().iter();
         below.fold(Set::NONE, |guaranteed, node| match node {
@@ -50,7 +51,8 @@ impl PeerLayers {
         })
     }
 
-    /// The other end's capability of this type, of the first of these layers that has one.
+    /// Returns the other end's capability of this type: the capability of the first of these layers that has
+    /// such a capability.
     pub(crate) fn capability<C: Capability>(&self, layers: Range<usize>) -> Option<C> {
         let is_two_sided = |node: &&Node| matches!(node, Node::Layer(layer) if !layer.is_one_sided());
         let (at, layer) = layers.clone().zip(self.layers.get(layers)?).find_map(|(at, node)| match node {

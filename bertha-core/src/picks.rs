@@ -5,8 +5,9 @@ use crate::{Node, Situation};
 
 /// The picks of one connection, seen from one place in the stack.
 ///
-/// The `select!`s of a stack are numbered in pre-order, outer before inner and top before bottom; a pick is 0 for the
-/// first alternative and 1 for the rest. A stack of more than two alternatives is a `select!` within a `select!`.
+/// The `select!`s of a stack are numbered in pre-order, outer before inner and top before bottom; a pick is 0
+/// for the first alternative and 1 for the second. A stack of more than two alternatives is a `select!`
+/// within a `select!`.
 #[derive(Debug, Clone, Copy)]
 pub struct Picks<'a> {
     picks: &'a [u8],
@@ -14,23 +15,23 @@ pub struct Picks<'a> {
 }
 
 impl<'a> Picks<'a> {
-    /// The picks of a whole stack.
+    /// Returns the picks of a whole stack.
     pub fn new(picks: &'a [u8]) -> Self {
         Self { picks, offset: 0 }
     }
 
-    /// The view behind the next `selects` alternatives.
+    /// Returns the view behind the next `selects` alternatives.
     pub(crate) fn skip(self, selects: usize) -> Self {
         Self { offset: self.offset + selects, ..self }
     }
 
-    /// The pick of the `select!` at this place.
+    /// Returns the pick of the `select!` at this place.
     pub(crate) fn here(self) -> Option<u8> {
         self.picks.get(self.offset).copied()
     }
 }
 
-/// The picks of the preferred alternative of every `select!` in this situation.
+/// Returns the picks of the preferred alternative of every `select!` in this situation.
 pub fn preferred(nodes: &[Node], situation: &Situation) -> Vec<u8> {
     fn visit(nodes: &[Node], situation: &Situation, picks: &mut Vec<u8>) {
         for node in nodes {
@@ -45,7 +46,7 @@ pub fn preferred(nodes: &[Node], situation: &Situation) -> Vec<u8> {
     picks
 }
 
-/// The layers of `nodes` with the picked alternatives in the place of choices.
+/// Returns the layers of `nodes` with each choice replaced by its picked alternative.
 pub fn resolve(nodes: &[Node], picks: Picks<'_>) -> Vec<Node> {
     let mut resolved = Vec::with_capacity(nodes.len());
     walk(nodes, picks, &mut resolved);

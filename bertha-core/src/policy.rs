@@ -4,14 +4,17 @@ use std::fmt;
 
 /// A condition under which an alternative of a `select!` is preferred: `select!(A, B; prefer 0 if MyPolicy)`.
 ///
-/// It is asked when the connection is made, and on a connection with any number of endpoints again as participants come and go. If
-/// the answer is another one then, a participant whose stack has this policy proposes the other alternative to all.
+/// A policy is evaluated when the connection is made. On a connection with any number of endpoints it is
+/// evaluated again as participants come and go. If the answer has changed, a participant whose stack has this
+/// policy proposes the other alternative to all participants.
 ///
-/// The answer depends on the [`Situation`] alone: a policy that reads something else besides, such as the load of the host, is not
-/// asked when that changes. It returns at once, and may be asked often and in vain. Participants need not have the same policies; if
-/// they contradict each other, each has its wish once among the same participants.
+/// The answer depends on the [`Situation`] alone: a policy that reads anything else, such as the load of the
+/// host, is not evaluated when that load changes. A policy returns at once, and may be evaluated often and
+/// without effect. Participants may have different policies; if the policies contradict each other, each
+/// policy gets its preferred alternative once among the same participants.
 ///
-/// Its `Display` names it and its parameters, and stands in `explain()`. Policies that read the same count as the same one.
+/// Its `Display` shows its name and parameters, and appears in `explain()`. Policies with the same text count
+/// as the same policy.
 ///
 /// ```
 /// use bertha_core::{Describe, Policy, Situation, make_stack, select};
@@ -44,11 +47,11 @@ use std::fmt;
     note = "a condition is a `Policy`, such as `NumParticipantsAtMost(2)`, or a type of yours that implements it"
 )]
 pub trait Policy: fmt::Display + Send + Sync + 'static {
-    /// Whether the alternative is preferred in this situation.
+    /// Returns true if the alternative is preferred in this situation.
     fn holds(&self, situation: &Situation) -> bool;
 }
 
-/// The facts about a connection when a [`Policy`] is asked.
+/// The facts about a connection when a [`Policy`] is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Situation {
@@ -56,21 +59,22 @@ pub struct Situation {
 }
 
 impl Situation {
-    /// That of a connection between two ends.
+    /// The situation of a connection between two ends.
     pub const TWO_ENDS: Self = Self::among(2);
 
-    /// That of a connection with this number of participants.
+    /// Returns the situation of a connection with this number of participants.
     pub const fn among(participants: usize) -> Self {
         Self { participants }
     }
 
-    /// The number of ends of the connection, this one among them; two on a connection between two ends.
+    /// Returns the number of ends of the connection, this end included; two on a connection between two ends.
     pub const fn participants(&self) -> usize {
         self.participants
     }
 }
 
-/// Holds while a connection has at most this number of participants. A connection between two ends has two.
+/// A policy that holds while a connection has at most this number of participants. A connection between two
+/// ends has two.
 ///
 /// With `select!(A, B; prefer 0 if NumParticipantsAtMost(2))`, `B` is proposed when the third participant joins, and `A` again
 /// when it leaves.

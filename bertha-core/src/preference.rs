@@ -4,8 +4,8 @@ use crate::{Policy, Situation};
 use std::fmt;
 use std::sync::Arc;
 
-/// The preferred branch of the two of a choice: always the same one, or one while a [`Policy`] holds and otherwise the
-/// other.
+/// The preferred branch of a choice between two: always the same branch, or one branch while a [`Policy`]
+/// holds and the other branch otherwise.
 #[derive(Clone)]
 pub struct Preference {
     branch: u8,
@@ -18,13 +18,13 @@ impl Preference {
         Self { branch: if branch == 0 { 0 } else { 1 }, condition: None }
     }
 
-    /// Prefers the branch only while `policy` holds, and otherwise the other one.
+    /// Prefers the branch only while `policy` holds, and the other branch otherwise.
     #[must_use]
     pub fn only_if(self, policy: Arc<dyn Policy>) -> Self {
         Self { condition: Some(policy), ..self }
     }
 
-    /// The preferred branch in this situation: 0 or 1.
+    /// Returns the preferred branch in this situation: 0 or 1.
     pub fn in_situation(&self, situation: &Situation) -> u8 {
         match &self.condition {
             Some(condition) if !condition.holds(situation) => 1 - self.branch,
@@ -32,7 +32,7 @@ impl Preference {
         }
     }
 
-    /// Whether it depends on the situation.
+    /// Returns true if the preferred branch depends on the situation.
     pub const fn is_conditional(&self) -> bool {
         self.condition.is_some()
     }

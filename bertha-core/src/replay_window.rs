@@ -10,30 +10,32 @@
 /// assert!(!window.insert(7), "a replay");
 /// ```
 ///
-/// At least the newest `64 * (WORDS - 1) + 1` numbers are told apart from their replays; older numbers count as replays. The
-/// window moves by whole words, so up to 63 more may be remembered. Authenticate a message before its number is inserted: a
-/// forged number far ahead moves the window past all genuine ones.
+/// At least the newest `64 * (WORDS - 1) + 1` numbers are told apart from their replays; older numbers count
+/// as replays. The window moves by whole words, so up to 63 further numbers may be remembered. Authenticate a
+/// message before its number is inserted: a forged number far ahead moves the window past all genuine
+/// numbers.
 #[derive(Debug, Clone)]
 pub struct ReplayWindow<const WORDS: usize> {
     /// Bit `n % 64` of word `n / 64 % WORDS` stands for number `n`.
     seen: [u64; WORDS],
-    /// One more than the highest number.
+    /// The number after the highest number.
     next: u64,
 }
 
 impl<const WORDS: usize> ReplayWindow<WORDS> {
-    /// A window that has seen nothing.
+    /// Makes a window that has seen no number.
     pub const fn new() -> Self {
         const { assert!(WORDS >= 2, "a window of one word forgets everything when it moves") };
         Self { seen: [0; WORDS], next: 0 }
     }
 
-    /// One more than the highest number that was inserted; zero before the first.
+    /// Returns the number after the highest number that was inserted; zero before the first.
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Inserts `number`, and returns whether it is new. Numbers older than the window, and [`u64::MAX`], never are.
+    /// Inserts `number`, and returns true if it is new. Numbers older than the window, and [`u64::MAX`], are
+    /// never new.
     #[inline]
     pub fn insert(&mut self, number: u64) -> bool {
         let words = WORDS as u64;
@@ -52,7 +54,7 @@ impl<const WORDS: usize> ReplayWindow<WORDS> {
 
     /// Moves the window up to `number`. The numbers in between are new until they are inserted.
     fn advance(&mut self, number: u64) {
-        // The word of the highest number so far is in use, and clear above that number.
+        // The word of the highest number so far is in use, and its bits above that number are clear.
         let (first, last) = (self.next.div_ceil(64), number / 64);
         let oldest = (last + 1).saturating_sub(WORDS as u64);
         for word in first.max(oldest)..=last {
@@ -84,7 +86,7 @@ mod tests {
         assert!(window.insert(u64::MAX - 1) && !window.insert(u64::MAX) && !window.insert(100));
     }
 
-    /// Numbers that continue, leap ahead, or come late.
+    /// Generates numbers that continue, leap ahead, or come late.
     fn any_steps() -> impl Strategy<Value = Vec<(u8, u64)>> {
         prop::collection::vec((0..3_u8, 0..9000_u64), 0..600)
     }

@@ -3,7 +3,7 @@
 use crate::{Addr, BoxFuture, Error, Name};
 use std::sync::Arc;
 
-/// The most addresses of one name that are used; further ones are ignored.
+/// Maximum number of addresses of one name that are used; further addresses are ignored.
 pub const MAX_ADDRESSES: usize = 64;
 
 /// Turns names into addresses: a list, the domain name system, a registry of services.
@@ -24,11 +24,11 @@ pub const MAX_ADDRESSES: usize = 64;
 /// }
 /// ```
 pub trait Resolver: Send + Sync {
-    /// The addresses of `name` in order of preference, at most [`MAX_ADDRESSES`] of them. Cancellation-safe. The caller sets
-    /// a time-out.
+    /// Returns the addresses of `name` in order of preference, at most [`MAX_ADDRESSES`]. Cancellation-safe.
+    /// The caller sets a time-out.
     ///
     /// # Errors
-    /// * [`Invalid`](crate::ErrorKind::Invalid): no name of this resolver reads so.
+    /// * [`Invalid`](crate::ErrorKind::Invalid): the text is no name that this resolver understands.
     /// * [`Unreachable`](crate::ErrorKind::Unreachable): the name has no address, or its registry does not answer.
     fn resolve<'a>(&'a self, name: &'a Name) -> BoxFuture<'a, Result<Vec<Addr>, Error>>;
 }

@@ -10,8 +10,8 @@ pub trait Runtime: Clone + Send + Sync + 'static {
     /// A running task. Dropping it ends the task at its next suspension point, so that no task outlives its owner.
     type Task: Send + Sync + 'static;
 
-    /// The current time, which never goes backwards. It is virtual in the simulator, so it can be compared only with other
-    /// times from the same runtime.
+    /// Returns the current time, which never goes backwards. It is virtual in the simulator, so it can be
+    /// compared only with other times from the same runtime.
     fn now(&self) -> Instant;
 
     /// Waits until `deadline`. Cancellation-safe.
@@ -32,14 +32,16 @@ pub trait Runtime: Clone + Send + Sync + 'static {
         })
     }
 
-    /// Random bits that a peer can't predict; reproducible from the seed in the simulator.
+    /// Returns random bits that a peer can't predict; the simulator derives them from its seed.
     fn random(&self) -> u64;
 
-    /// The addresses of a name, in order of preference, by the way that the machine resolves names. A runtime without such a
-    /// way, as the default, refuses. May go on for a while after its future is dropped.
+    /// Returns the addresses of a name, in order of preference, as the machine resolves names. The default
+    /// refuses, since it has no way to resolve. The resolution may go on for a while after the future is
+    /// dropped.
     ///
     /// # Errors
-    /// As for [`Resolver::resolve`](crate::Resolver::resolve); [`Unavailable`](ErrorKind::Unavailable) without a way to resolve.
+    /// The errors of [`Resolver::resolve`](crate::Resolver::resolve); [`Unavailable`](ErrorKind::Unavailable)
+    /// without a way to resolve.
     fn resolve(&self, name: &Name) -> impl Future<Output = Result<Vec<Addr>, Error>> + Send {
         let what =
             format!("this runtime resolves no names; name a resolver to reach `{name}`, or its address");

@@ -8,9 +8,9 @@ use zeroize::Zeroizing;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PeerIdentity {
-    /// An Ed25519 key (RFC 8032), by the credentials of the agreement.
+    /// An Ed25519 key (RFC 8032), proved with the credentials of the agreement.
     Key([u8; 32]),
-    /// A chain of X.509 certificates in DER, the peer's own first. It was verified.
+    /// A verified chain of X.509 certificates in DER, the peer's own certificate first.
     Certificates(Arc<[Vec<u8>]>),
     /// A raw public key (RFC 7250): a SubjectPublicKeyInfo in DER.
     RawPublicKey(Arc<[u8]>),
@@ -20,9 +20,9 @@ pub enum PeerIdentity {
 
 /// The result of a secure Chunnel's handshake with its counterpart.
 ///
-/// The Chunnel hands it to [`ConnectContext::secured`](crate::ConnectContext::secured). From then on the messages *about* the
-/// connection (close, change of stacks, signs of life) are authenticated with a key from this Chunnel as well, so that
-/// nobody outside of its encrypted channel can end or change the connection.
+/// The Chunnel hands it to [`ConnectContext::secured`](crate::ConnectContext::secured). From then on the
+/// messages *about* the connection (close, change of stacks, keep-alives) are authenticated with a key from
+/// this Chunnel as well, so that only the two ends of its encrypted channel can end or change the connection.
 #[derive(Clone)]
 pub struct Secured {
     control_key: Zeroizing<[u8; 32]>,
@@ -30,7 +30,8 @@ pub struct Secured {
 }
 
 impl Secured {
-    /// A result with `control_key`: a secret that the handshake exported for this purpose alone, the same on both ends.
+    /// Makes a result with `control_key`: a secret that the handshake exported for this purpose alone, equal
+    /// on both ends.
     pub fn new(control_key: [u8; 32]) -> Self {
         Self { control_key: Zeroizing::new(control_key), peer: None }
     }
@@ -41,32 +42,33 @@ impl Secured {
         Self { peer: Some(peer), ..self }
     }
 
-    /// The secret for messages about the connection.
+    /// Returns the secret for messages about the connection.
     pub fn control_key(&self) -> &[u8; 32] {
         &self.control_key
     }
 
-    /// The identity that the peer has proved, if it has.
+    /// Returns the identity that the peer has proved, if any.
     pub fn peer(&self) -> Option<&PeerIdentity> {
         self.peer.as_ref()
     }
 }
 
-/// Omits the key.
+/// The output omits the key.
 impl fmt::Debug for Secured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secured").field("peer", &self.peer).finish_non_exhaustive()
     }
 }
 
-/// The place where the driver of a stack finds the [result](Secured) of the stack's secure Chunnel; one for each stack that is
-/// built. With several secure Chunnels, it holds the result of the lowest.
+/// The place where the driver of a stack finds the [result](Secured) of the stack's secure Chunnel. Each
+/// stack that is built has its own cell. With several secure Chunnels, the cell holds the result of the
+/// lowest.
 #[doc(hidden)]
 #[derive(Debug, Clone, Default)]
 pub struct SecuredCell(Arc<OnceLock<Secured>>);
 
 impl SecuredCell {
-    /// The result, once the Chunnel's handshake is over.
+    /// Returns the result, once the Chunnel's handshake is over.
     pub fn get(&self) -> Option<&Secured> {
         self.0.get()
     }

@@ -14,7 +14,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Two alternatives, of which the two ends pick one when they connect. Made by [`select!`](crate::select).
+/// Two alternatives, of which the two ends pick one alternative when they connect. Made by
+/// [`select!`](crate::select).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Select<First, Second> {
     first: First,
@@ -23,19 +24,20 @@ pub struct Select<First, Second> {
 }
 
 impl<First: Describe, Second: Describe> Select<First, Second> {
-    /// A choice between `first`, the preferred alternative, and `second`.
+    /// Makes a choice between `first`, the preferred alternative, and `second`.
     pub const fn new(first: First, second: Second) -> Self {
         Self { first, second, prefer: Preference::branch(0) }
     }
 
-    /// Prefers the alternative with this number, counted from 0; the last one if there are fewer.
+    /// Prefers the alternative with this number, counted from 0; if there are fewer alternatives, the last.
     #[must_use]
     pub fn prefer(mut self, number: usize) -> Self {
         self.prefer_alternative(number, None);
         self
     }
 
-    /// Prefers the alternative with this number while `policy` holds, and otherwise the first of the others.
+    /// Prefers the alternative with this number while `policy` holds, and otherwise the first of the other
+    /// alternatives.
     ///
     /// A connection between two ends always has two participants, so its preference never changes.
     #[must_use]
@@ -47,12 +49,12 @@ impl<First: Describe, Second: Describe> Select<First, Second> {
 }
 
 impl<First, Second> Select<First, Second> {
-    /// The two alternatives and the preference.
+    /// Returns the two alternatives and the preference.
     pub(crate) fn into_parts(self) -> (First, Second, Preference) {
         (self.first, self.second, self.prefer)
     }
 
-    /// The reverse of [`into_parts`](Self::into_parts).
+    /// Makes a choice of the parts that [`into_parts`](Self::into_parts) returns.
     pub(crate) const fn from_parts(first: First, second: Second, prefer: Preference) -> Self {
         Self { first, second, prefer }
     }
@@ -145,7 +147,7 @@ where
     }
 }
 
-/// A connection that can be the other branch of a `select!`: same data, same datapath.
+/// A connection that can be the second branch of a `select!`: same data, same datapath.
 #[doc(hidden)]
 pub trait Alternative<First: Connection>: Connection<Data = First::Data, Base = First::Base> {}
 
@@ -156,7 +158,8 @@ where
 {
 }
 
-/// Implemented if the data of two alternatives are the same; the compiler reports it by name if they differ.
+/// Implemented if two alternatives carry the same data; if the data differ, the compiler reports both types
+/// by name.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the alternatives of a `select!` must carry the same data, but one carries `{First}`, another `{Second}`",
@@ -250,8 +253,8 @@ where
 }
 
 pin_project! {
-    /// A call on the picked alternative. An `async` block instead would keep a state of its own beside this one, and move the
-    /// message twice.
+    /// A call on the picked alternative. An `async` block instead would keep a state of its own beside the
+    /// state of the call, and move the message twice.
     #[project = Picked]
     enum Call<First, Second> {
         First { #[pin] call: First },
@@ -273,12 +276,14 @@ impl<First: Future, Second: Future<Output = First::Output>> Future for Call<Firs
 
 /// A choice between two or more alternatives, each a Chunnel or a stack, made when the two ends connect.
 ///
-/// The first alternative is preferred, or the one with the number after `; prefer`, counted from 0. All alternatives must
-/// carry the same data.
+/// The first alternative is preferred, or the alternative with the number after `; prefer`, counted from 0.
+/// All alternatives must carry the same data.
 ///
-/// With a condition, a [`Policy`](crate::Policy) such as [`NumParticipantsAtMost`](crate::NumParticipantsAtMost) or one of yours, the
-/// alternative is preferred while the condition holds, and the first of the others while it does not. A connection with any number
-/// of endpoints changes its alternative when the preference changes. A connection between two ends never does.
+/// With a condition, a [`Policy`](crate::Policy) such as
+/// [`NumParticipantsAtMost`](crate::NumParticipantsAtMost) or a policy of yours, the alternative is preferred
+/// while the condition holds, and the first of the other alternatives while it does not. A connection with
+/// any number of endpoints changes its alternative when the preference changes. A connection between two ends
+/// never does.
 ///
 /// ```
 /// # use bertha_core::{Describe, Identity, NumParticipantsAtMost, make_stack, select};

@@ -22,29 +22,30 @@ pub struct Bottom;
 
 impl<Head: Describe, Tail> Stack<Head, Tail> {
     /// Puts `head` on top of `tail`.
-    // The bound makes the compiler point at the element that is no Chunnel, rather than at the stack's first use.
+    // The bound makes the compiler point at the element that is no Chunnel, rather than at the first use of
+    // the stack.
     pub const fn new(head: Head, tail: Tail) -> Self {
         Self { head, tail }
     }
 }
 
 impl<Head, Tail> Stack<Head, Tail> {
-    /// The topmost Chunnel.
+    /// Returns the topmost Chunnel.
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The Chunnels below the topmost.
+    /// Returns the Chunnels below the topmost.
     pub const fn tail(&self) -> &Tail {
         &self.tail
     }
 
-    /// The topmost Chunnel and those below it.
+    /// Splits the stack into the topmost Chunnel and the Chunnels below it.
     pub fn into_parts(self) -> (Head, Tail) {
         (self.head, self.tail)
     }
 
-    /// As [`new`](Self::new), for code that is generic over both parts.
+    /// Works as [`new`](Self::new), for code that is generic over both parts.
     pub(crate) const fn from_parts(head: Head, tail: Tail) -> Self {
         Self { head, tail }
     }
@@ -58,7 +59,7 @@ impl Identity for Bottom {
     const NAME: &'static str = "bertha-core::Bottom";
 }
 
-/// Guarantees add up.
+/// A stack has the guarantees of all its Chunnels.
 impl<Head: Identity, Tail: Identity> Identity for Stack<Head, Tail> {
     type Id = Reserved;
     type Parameters = ();
@@ -91,7 +92,7 @@ impl<Head: Describe, Tail: Describe> Describe for Stack<Head, Tail> {
     }
 }
 
-/// A flat list, where the nested values would be hard to read.
+/// The output is a flat list, since nested values would be hard to read.
 impl<Head: Describe, Tail: Describe> fmt::Debug for Stack<Head, Tail> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}]", self.explain())
@@ -181,9 +182,9 @@ where
 ///
 /// # Depth
 ///
-/// Any number of layers may be stacked if they return the future from below. Layers whose `send` and `recv` are `async fn`s
-/// that await it nest their futures' types; from about eighteen of those, the crate that uses the stack needs
-/// `#![recursion_limit = "256"]`.
+/// Any number of layers may be stacked if they return the future from below. Layers whose `send` and `recv`
+/// are `async fn`s that await that future nest their futures' types; from about eighteen such layers, the
+/// crate that uses the stack needs `#![recursion_limit = "256"]`.
 ///
 /// ```
 /// # use bertha_core::{Describe, Identity, make_stack};
@@ -194,7 +195,8 @@ where
 #[macro_export]
 macro_rules! make_stack {
     () => { $crate::Bottom };
-    // Eight at a time, so that the compiler's recursion limit of 128 allows for a thousand elements.
+    // Eight elements are taken at a time, so that the compiler's recursion limit of 128 allows for a thousand
+    // elements.
     ($a:expr, $b:expr, $c:expr, $d:expr, $e:expr, $f:expr, $g:expr, $h:expr, $($rest:expr),+ $(,)?) => {
         $crate::Stack::new($a, $crate::Stack::new($b, $crate::Stack::new($c, $crate::Stack::new($d,
         $crate::Stack::new($e, $crate::Stack::new($f, $crate::Stack::new($g, $crate::Stack::new($h,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// A token bucket.
 ///
-/// Time is a duration since a start that the caller chooses, so any clock serves. The rate is an argument of each call, since
-/// it may change. The caller chooses the unit of a token, most often a byte.
+/// Time is a duration since a start that the caller chooses, so any clock works. The rate is an argument of
+/// each call, since it may change. The caller chooses the unit of a token, most often a byte.
 ///
 /// ```
 /// use bertha_core::token_bucket::{Rate, TokenBucket};
@@ -19,11 +19,11 @@ use std::time::Duration;
 /// assert!(bucket.ready_at(Duration::from_millis(11), rate).is_none());
 /// ```
 ///
-/// In any time `t`, at most `per_second * t + burst` tokens and one last item are spent. The tokens earned in a time are rounded
-/// down to whole ones: count small numbers, such as requests, in thousandths.
+/// In any time `t`, at most `per_second * t + burst` tokens and one last item are spent. The tokens earned in
+/// a time are rounded down to whole tokens: count small numbers, such as requests, in thousandths.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenBucket {
-    /// Negative after an item that took more than there was.
+    /// The tokens left; negative after an item that took more tokens than there were.
     tokens: i64,
     filled_at: Duration,
 }
@@ -38,7 +38,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The tokens that `time` earns, rounded down.
+    /// Returns the tokens that `time` earns, rounded down.
     pub fn earned_in(&self, time: Duration) -> u64 {
         let tokens = u128::from(self.per_second).saturating_mul(time.as_nanos()) / 1_000_000_000;
         u64::try_from(tokens).unwrap_or(u64::MAX)
@@ -46,15 +46,16 @@ impl Rate {
 }
 
 impl TokenBucket {
-    /// A bucket with `tokens` in it at time zero.
+    /// Makes a bucket with `tokens` in it at time zero.
     pub fn new(tokens: u64) -> Self {
         Self { tokens: signed(tokens), filled_at: Duration::ZERO }
     }
 
-    /// The time from which on an item may be sent; `None` is now. An item may go as soon as there is one token, however many it takes.
+    /// Returns the time from which an item may be sent; `None` is now. An item may be sent as soon as the
+    /// bucket has one token, however many tokens the item takes.
     pub fn ready_at(&mut self, now: Duration, rate: Rate) -> Option<Duration> {
         let earned = signed(rate.earned_in(now.saturating_sub(self.filled_at)));
-        // The time that earned less than a token counts with the time that follows.
+        // Time that earned less than a token counts with the time that follows.
         if earned > 0 {
             let max = signed(rate.burst).max(self.tokens);
             self.tokens = self.tokens.saturating_add(earned).min(max);
@@ -68,7 +69,7 @@ impl TokenBucket {
         Some(self.filled_at + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
-    /// Takes `tokens` out, for an item that goes.
+    /// Takes `tokens` out of the bucket, for an item that is sent.
     pub fn spend(&mut self, tokens: u64) {
         self.tokens = self.tokens.saturating_sub(signed(tokens));
     }
@@ -83,7 +84,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The number of packets of 1000 bytes that pass in a second at `per_second` bytes, each sent as early as allowed.
+    /// Returns the number of packets of 1000 bytes that pass in a second at `per_second` bytes, each sent as
+    /// early as allowed.
     fn packets_in_a_second(per_second: u64) -> u64 {
         let rate = Rate { per_second, burst: 2000 };
         let (mut bucket, mut now, mut count) = (TokenBucket::new(0), Duration::ZERO, 0);

@@ -10,17 +10,17 @@ pub enum False {}
 
 /// A type-level truth value.
 pub trait Bool {
-    /// The same at run time.
+    /// The truth value at run time.
     const VALUE: bool;
-    /// Whether both are true.
+    /// True if both values are true.
     type And<Other: Bool>: Bool;
-    /// Whether one is true.
+    /// True if at least one value is true.
     type Or<Other: Bool>: Bool;
-    /// Whether this is true and the other is not.
+    /// True if this value is true and the other is false.
     type Without<Other: Bool>: Bool;
-    /// Whether this is false.
+    /// True if this value is false.
     type Not: Bool;
-    /// One type or another.
+    /// `Then` if this value is true, else `Else`.
     type If<Then, Else>;
 }
 

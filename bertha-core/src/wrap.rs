@@ -3,10 +3,11 @@
 use crate::picks::{Picks, preferred, resolve};
 use crate::{Base, BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Situation, check_needs};
 
-/// A connection that the stack `S` can stand on: the bound of a generic function that [wraps](Wrap::wrap) one.
+/// A connection that the stack `S` can stand on: the bound of a generic function that [wraps](Wrap::wrap) a
+/// connection.
 ///
-/// The bound is on the connection, not on the stack: with an inferred `S: Chunnel<C>`, the compiler's work doubles with
-/// every layer. Implemented for every stack that fits; never by hand.
+/// The bound is on the connection, not on the stack: with an inferred `S: Chunnel<C>`, the compiler's work
+/// doubles with every layer. It is implemented for every stack that fits, and never by hand.
 #[diagnostic::on_unimplemented(
     message = "the stack `{S}` cannot run over `{Self}`",
     label = "this stack does not fit its datapath"
@@ -43,10 +44,10 @@ pub trait Wrap: Describe + Send + Sync {
     /// Wraps `base` in this stack. Each `select!` takes its preferred alternative.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) if a Chunnel [needs](crate::guarantee) a guarantee that neither the Chunnels
-    /// below it nor the datapath give: `base` counts as the datapath, so put all Chunnels into one stack instead of wrapping
-    /// twice. Those of the Chunnels; one that opens further connections fails with
-    /// [`Unavailable`](crate::ErrorKind::Unavailable).
+    /// [`Invalid`](crate::ErrorKind::Invalid) if a Chunnel [needs](crate::guarantee) a guarantee that neither
+    /// the Chunnels below it nor the datapath give: `base` counts as the datapath, so put all Chunnels into
+    /// one stack instead of wrapping twice. The errors of the Chunnels; a Chunnel that opens further
+    /// connections fails with [`Unavailable`](crate::ErrorKind::Unavailable).
     fn wrap<C: Supports<Self>>(&self, base: C) -> impl Future<Output = Result<C::Out, Error>> + Send {
         async move {
             let nodes = self.nodes();

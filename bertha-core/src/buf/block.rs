@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
-/// The sizes that are pooled, in bytes: a small message, a full datagram, a jumbo frame, the largest UDP datagram or
-/// a burst that the kernel coalesced.
+/// Pooled sizes in bytes: a small message, a full datagram, a jumbo frame, the largest UDP datagram or a
+/// burst that the kernel coalesced.
 const CLASSES: [u32; 4] = [512, 2048, 9216, 65_536 + 256];
 
 /// The number of pooled sizes.
@@ -20,7 +20,7 @@ const UNPOOLED: u8 = CLASSES.len() as u8;
 /// The header of a block; its memory follows at once.
 #[repr(C, align(16))]
 pub(super) struct Block {
-    /// Comes first, so that its address is the block's.
+    /// First field, so that its address is the address of the block.
     storage: Storage,
     /// The number of windows into the storage. Zero while the block is free.
     pub(super) windows: AtomicU32,
@@ -30,22 +30,22 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The smallest class that holds `len` bytes.
+    /// Returns the smallest class that holds `len` bytes.
     #[inline]
     pub(super) fn class_for(len: u32) -> Option<usize> {
         CLASSES.iter().position(|&size| len <= size)
     }
 
-    /// The class, unless the block is not pooled.
+    /// Returns the class, or `None` if the block is not pooled.
     #[inline]
     pub(super) fn class(&self) -> Option<usize> {
         (self.class != UNPOOLED).then_some(self.class.into())
     }
 
-    /// The block that begins with `storage`.
+    /// Returns the block that begins with `storage`.
     ///
     /// # Safety
-    /// `storage` is that of a block, and the block is not freed for as long as the reference is used.
+    /// `storage` belongs to a block, and the block is not freed for as long as the reference is used.
     #[inline]
     pub(super) unsafe fn of<'a>(storage: NonNull<Storage>) -> &'a Self {
         // SAFETY: `storage` is the first field of a `repr(C)` struct, so it has the block's address; `allocate` gives out
@@ -53,8 +53,9 @@ impl Block {
         unsafe { storage.cast().as_ref() }
     }
 
-    /// A new block for `len` bytes, all zero, or for as many as its class has. At most [`MAX_STORAGE`]. It is the caller's
-    /// alone and has no window.
+    /// Allocates a zeroed block that holds at least `len` bytes: as many as its class has, or exactly `len`
+    /// without a class. `len` is at most [`MAX_STORAGE`]. The block belongs to the caller alone and has no
+    /// window.
     #[cold]
     pub(super) fn allocate(class: Option<usize>, len: u32, vtable: &'static Vtable) -> NonNull<Self> {
         let capacity = class.map_or(len, |class| CLASSES[class]);

@@ -38,7 +38,7 @@ impl Chain {
         self.len.set(self.len.get() + 1);
     }
 
-    /// A block that is the caller's alone from now on.
+    /// Removes a block, which belongs to the caller alone from now on.
     #[inline]
     fn pop(&self) -> Option<NonNull<Block>> {
         let block = self.first.get()?;
@@ -64,8 +64,8 @@ impl Drop for Chain {
     }
 }
 
-/// A thread's own free blocks: one chain that it works on and one that is full or empty, so that taking and putting
-/// at the edge of a magazine does not reach the global list each time.
+/// A thread's own free blocks: one chain that the thread works on and one chain that is full or empty, so
+/// that taking and putting at the edge of a magazine does not reach the global list each time.
 #[derive(Default)]
 struct Local {
     current: [Chain; CLASS_COUNT],
@@ -78,7 +78,7 @@ thread_local! {
 
 static GLOBAL: [Mutex<Vec<Chain>>; CLASS_COUNT] = [const { Mutex::new(Vec::new()) }; CLASS_COUNT];
 
-/// A free block of `class`, if there is one. It is the caller's alone.
+/// Returns a free block of `class`, which belongs to the caller alone, or `None` if there is none.
 #[inline]
 pub(super) fn take(class: usize) -> Option<NonNull<Block>> {
     // A thread that is ending has no list any more; it allocates.
@@ -109,7 +109,7 @@ impl Local {
     fn refill(&self, class: usize) -> Option<NonNull<Block>> {
         let (current, spare) = (&self.current[class], &self.spare[class]);
         if spare.first.get().is_none() {
-            // A poisoned lock means that a thread died between two pushes; the list is whole all the same.
+            // A poisoned lock means that a thread died between two pushes; the list is still consistent.
             let chain = GLOBAL[class].lock().unwrap_or_else(PoisonError::into_inner).pop()?;
             spare.swap(&chain);
         }

@@ -52,7 +52,7 @@ pub struct Buf {
 }
 
 impl Buf {
-    /// A pooled buffer of `len` arbitrary bytes with at least `headroom` bytes in front.
+    /// Returns a pooled buffer of `len` arbitrary bytes with at least `headroom` bytes in front.
     ///
     /// # Errors
     /// [`TooLarge`](ErrorKind::TooLarge) if both together take 128 MiB or more, or the headroom 512 bytes or more.
@@ -66,15 +66,15 @@ impl Buf {
         }
     }
 
-    /// A buffer without bytes and without room for any.
+    /// Returns a buffer without bytes and without room for any.
     pub(crate) fn empty() -> Self {
         Self { view: View::pooled(0, 0) }
     }
 
-    /// A pooled buffer that holds a copy of `bytes`, with `headroom` bytes in front.
+    /// Returns a pooled buffer that holds a copy of `bytes`, with `headroom` bytes in front.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     #[inline]
     pub fn copy_of(bytes: &[u8], headroom: usize) -> Result<Self, Error> {
         let mut buf = Self::new(bytes.len(), headroom)?;
@@ -82,8 +82,8 @@ impl Buf {
         Ok(buf)
     }
 
-    /// A buffer over the bytes of `owner`, without a copy and without headroom. The owner is dropped with the last buffer into them,
-    /// so its destructor learns when nobody needs the message any more.
+    /// Returns a buffer over the bytes of `owner`, without a copy and without headroom. The owner is dropped
+    /// with the last buffer into them, so its destructor learns when nobody needs the message any more.
     ///
     /// ```
     /// # use bertha_core::Buf;
@@ -101,32 +101,34 @@ impl Buf {
         Ok(Self { view: unsafe { View::from_raw(raw) } })
     }
 
-    /// A copy of `bytes` in a buffer of their size, if they are few: up to 2 KiB.
+    /// Returns a copy of `bytes` in a buffer of their size, or `None` if they are more than 2 KiB.
     ///
-    /// A received message lies in a large buffer. A short one that is kept would hold all of it, and a thousand queued ones
-    /// 64 MiB; and the copy of so few bytes, which are in the cache, costs less than fetching another large buffer, which is
-    /// not.
+    /// A received message lies in a large buffer. A short message that is kept would hold all of that buffer,
+    /// and a thousand queued short messages would hold 64 MiB. Copying so few bytes, which are in the cache,
+    /// costs less than fetching another large buffer, which is not.
     pub fn copy_of_few(bytes: &[u8]) -> Option<Self> {
         const FEW: usize = 2048;
         if bytes.len() <= FEW { Self::copy_of(bytes, 0).ok() } else { None }
     }
 
-    /// The first `len` bytes, moved to a buffer of their size if they are few; see [`copy_of_few`](Self::copy_of_few).
+    /// Returns the first `len` bytes, moved to a buffer of their size if they are few; see
+    /// [`copy_of_few`](Self::copy_of_few).
     #[must_use]
     pub fn fitted(mut self, len: usize) -> Self {
         self.truncate(len);
         Self::copy_of_few(&self).unwrap_or(self)
     }
 
-    /// The message in the process' own memory: copied, without headroom, if it lies in a datapath's. For messages that are kept
-    /// for long, since a datapath may have few buffers, and receives nothing once all are kept. It stays where it is if there is
-    /// no buffer so large.
+    /// Returns the message in memory of this process: a message in a datapath's memory is copied, without
+    /// headroom. It is for messages that are kept for long, since a datapath may have few buffers, and
+    /// receives nothing once all of them are kept. The message stays where it is if no buffer of its size is
+    /// left.
     #[must_use]
     pub fn kept(self) -> Self {
         if self.view.is_pooled() { self } else { Self::copy_of(&self, 0).unwrap_or(self) }
     }
 
-    /// A buffer over memory that a datapath owns.
+    /// Returns a buffer over memory that a datapath owns.
     ///
     /// # Safety
     /// `raw` must keep the promises listed at [`RawBuf`].
@@ -136,8 +138,8 @@ impl Buf {
         Self { view: unsafe { View::from_raw(raw) } }
     }
 
-    /// Gives a datapath its memory back, with the count of this window, if the memory has this `vtable`. Another buffer has to
-    /// be copied.
+    /// Gives a datapath its memory back, with the count of this window, if the memory has this `vtable`. The
+    /// datapath copies any other buffer.
     ///
     /// # Errors
     /// The buffer itself, if it has another owner.
@@ -151,13 +153,13 @@ impl Buf {
         }
     }
 
-    /// The number of bytes free in front of the message: 511 at most.
+    /// Returns the number of bytes free in front of the message: 511 at most.
     #[inline]
     pub fn headroom(&self) -> usize {
         self.view.window().headroom()
     }
 
-    /// The number of bytes free behind the message: zero if another message was split off there.
+    /// Returns the number of bytes free behind the message: zero if another message was split off there.
     #[inline]
     pub fn tailroom(&self) -> usize {
         self.view.tailroom()
@@ -165,9 +167,9 @@ impl Buf {
 
     /// Grows the message by `n` bytes at the front, of arbitrary content, and returns them for writing.
     ///
-    /// # Errors
-    /// [`TooLarge`](ErrorKind::TooLarge) if the headroom is smaller, which does not pass: a Chunnel reserves headroom with
-    /// [`Base::reserve`](crate::Base::reserve) in `connect_wrap`, and messages come from [`Base::buffer`](crate::Base::buffer).
+    /// [`TooLarge`](ErrorKind::TooLarge) if the headroom is smaller than `n`. The error is permanent: a
+    /// Chunnel reserves headroom with [`Base::reserve`](crate::Base::reserve) in `connect_wrap`, and messages
+    /// come from [`Base::buffer`](crate::Base::buffer).
     #[inline]
     pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], Error> {
         let there = self.headroom();
@@ -177,21 +179,22 @@ impl Buf {
     /// Removes `n` bytes from the front; they become headroom.
     ///
     /// # Errors
-    /// [`Malformed`](ErrorKind::Malformed) if the message is shorter, since a header is missing then.
+    /// [`Malformed`](ErrorKind::Malformed) if the message has fewer than `n` bytes, so that the header is
+    /// missing.
     #[inline]
     pub fn advance(&mut self, n: usize) -> Result<(), Error> {
         if self.view.advance(n) { Ok(()) } else { Err(too_short(n, self.len())) }
     }
 
-    /// Removes `prefix` from the front, as [`advance`](Self::advance) does, if the message begins with it. Returns whether it
-    /// does.
+    /// Removes `prefix` from the front, as [`advance`](Self::advance) does, and returns true, if the message
+    /// begins with `prefix`.
     #[inline]
     pub fn strip_prefix<const N: usize>(&mut self, prefix: &[u8; N]) -> bool {
         self.first_chunk() == Some(prefix) && self.view.advance(N)
     }
 
-    /// Shortens the message to `len` bytes; the rest becomes tailroom, unless another message was split off behind it.
-    /// No effect if it is shorter already.
+    /// Shortens the message to `len` bytes; the rest becomes tailroom, unless another message was split off
+    /// behind it. A message that is shorter already stays as it is.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.view.truncate(len);
@@ -200,19 +203,19 @@ impl Buf {
     /// Grows the message by `n` bytes at the end, of arbitrary content, and returns them for writing.
     ///
     /// # Errors
-    /// [`TooLarge`](ErrorKind::TooLarge) if the tailroom is smaller, which does not pass.
+    /// [`TooLarge`](ErrorKind::TooLarge) if the tailroom is smaller than `n`. The error is permanent.
     #[inline]
     pub fn grow(&mut self, n: usize) -> Result<&mut [u8], Error> {
         let there = self.tailroom();
         self.view.take_tailroom(n).ok_or_else(|| no_tailroom(n, there))
     }
 
-    /// Splits off the first `n` bytes as a message of their own, without a copy. Both share the storage, which is
-    /// released when the last of them is dropped; neither can reach the other's bytes, so there is no headroom or tailroom
-    /// between them.
+    /// Splits off the first `n` bytes as a message of their own, without a copy. Both messages share the
+    /// storage, which is released when the last of them is dropped. Neither message can reach the other's
+    /// bytes, so there is no headroom or tailroom between them.
     ///
-    /// A storage counts its messages. The process is aborted at 2^31 of them, which takes messages that are forgotten
-    /// ([`std::mem::forget`]) instead of dropped.
+    /// A storage counts its messages. The process is aborted at 2^31 messages, which can only exist if
+    /// messages are forgotten ([`std::mem::forget`]) instead of dropped.
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) if the message is shorter.
@@ -224,7 +227,7 @@ impl Buf {
         }
     }
 
-    /// Takes the bytes of `next` over, if they lie directly behind its own: the reverse of
+    /// Takes over the bytes of `next`, if they lie directly behind the bytes of this message: the reverse of
     /// [`split_to`](Self::split_to). Returns the rest of `next`, an empty message with its tailroom.
     ///
     /// # Errors

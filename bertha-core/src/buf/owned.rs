@@ -5,33 +5,35 @@ use super::window::MAX_STORAGE;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A storage with the owner of its memory, which lies in the owner or elsewhere.
+/// A storage and the owner of its memory, which lies inside the owner or elsewhere.
 #[repr(C)]
 struct Owned<T> {
-    /// Comes first, so that its address is the whole's.
+    /// First field, so that its address is the address of the whole struct.
     storage: Storage,
     /// The number of windows into the storage.
     windows: AtomicU32,
-    /// Not touched before the last window ends: a window may lie in it.
+    /// The owner of the bytes. It is not touched before the last window ends, since the windows' bytes may
+    /// lie in it.
     owner: T,
 }
 
-/// The most windows, as for the references of an `Arc`: beyond it the process ends.
+/// Maximum number of windows, as for the references of an `Arc`: the process is aborted beyond it.
 const MAX_WINDOWS: u32 = i32::MAX as u32;
 
 impl<T: AsMut<[u8]> + Send + 'static> Owned<T> {
     const VTABLE: &'static Vtable = &Vtable { share: share::<T>, release: release::<T> };
 }
 
-/// The only window into the memory of `owner`, which is dropped with the last one.
+/// Returns the only window into the memory of `owner`, which is dropped with the last window.
 ///
 /// # Errors
-/// The owner, if it has more bytes than a buffer can.
+/// The owner, if it has more bytes than a buffer can hold.
 pub(super) fn take<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<RawBuf, T> {
     let vtable = Owned::<T>::VTABLE;
     let storage = Storage { memory: NonNull::dangling(), len: 0, vtable };
     let owned = Box::new(Owned { storage, windows: AtomicU32::new(1), owner });
-    // The owner has its final place before it says where its bytes are. Should it panic, it is leaked.
+    // The owner is at its final place before it says where its bytes are. If `as_mut` panics, the owner is
+    // leaked.
     let owned = Box::into_raw(owned);
     // SAFETY: the box is ours, and nothing else points to it.
     let owner = unsafe { &mut (*owned).owner };
@@ -50,7 +52,7 @@ pub(super) fn take<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<RawBuf, 
 }
 
 /// # Safety
-/// `storage` is that of an `Owned<T>` with at least one window, which lives as long as the reference is used.
+/// `storage` belongs to an `Owned<T>` with at least one window, which lives as long as the reference is used.
 unsafe fn windows<'a, T>(storage: NonNull<Storage>) -> &'a AtomicU32 {
     let owned = storage.cast::<Owned<T>>().as_ptr();
     // SAFETY: `storage` is the first field of a `repr(C)` struct, so it has the struct's address; the caller promises that it
@@ -59,7 +61,7 @@ unsafe fn windows<'a, T>(storage: NonNull<Storage>) -> &'a AtomicU32 {
 }
 
 /// # Safety
-/// `storage` is that of an `Owned<T>` with at least one window, which lives until the call returns.
+/// `storage` belongs to an `Owned<T>` with at least one window, which lives until the call returns.
 unsafe fn share<T>(storage: NonNull<Storage>) {
     // SAFETY: the caller's promise.
     let windows = unsafe { windows::<T>(storage) };
@@ -70,7 +72,8 @@ unsafe fn share<T>(storage: NonNull<Storage>) {
 }
 
 /// # Safety
-/// `storage` is that of an `Owned<T>` with at least one window, which is the caller's and not used afterwards.
+/// `storage` belongs to an `Owned<T>` with at least one window, which is the caller's and not used
+/// afterwards.
 unsafe fn release<T>(storage: NonNull<Storage>) {
     // SAFETY: the caller's window is counted, so it lives.
     let windows = unsafe { windows::<T>(storage) };
@@ -81,10 +84,10 @@ unsafe fn release<T>(storage: NonNull<Storage>) {
     }
 }
 
-/// Pretends that as many windows were forgotten as a storage allows.
+/// Sets the count of windows to its maximum, as if windows had been forgotten.
 ///
 /// # Safety
-/// `storage` is that of an `Owned<T>` with at least one window.
+/// `storage` belongs to an `Owned<T>` with at least one window.
 #[cfg(test)]
 pub(super) unsafe fn forget_up_to_the_limit<T>(storage: NonNull<Storage>) {
     // SAFETY: the caller's promise; a storage with a window lives.

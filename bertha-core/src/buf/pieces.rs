@@ -1,4 +1,4 @@
-//! Messages that came as one.
+//! Messages that lie in one buffer.
 
 use super::Buf;
 use super::view::View;
@@ -7,22 +7,24 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 
 /// Messages of one length that lie behind each other, the last of which may be shorter: made by
-/// [`Buf::into_pieces`]. Each is cut off when the iterator reaches it.
+/// [`Buf::into_pieces`]. Each message is cut off when the iterator reaches it.
 pub struct Pieces {
-    /// The next piece, unless it is the last.
+    /// The next piece; unused if only the last piece is left.
     next: View,
-    /// There until it was taken.
+    /// The last piece, until it is taken.
     last: Option<Window>,
-    /// The length of each but the last.
+    /// The length of each piece but the last.
     len: usize,
-    /// The number of pieces in front of the last. Each of them, and the last, is a counted window.
+    /// The number of pieces in front of the last piece. Each of them, and the last piece, is a counted
+    /// window.
     full: usize,
 }
 
 impl Buf {
-    /// Cuts the message into messages of `len` bytes each, of which the last may be shorter, without a copy: as
-    /// [`split_to`](Self::split_to) would, but counted once for all of them, and without headroom in front of the first.
-    /// The whole, as it is, if there is only one, and if `len` is zero.
+    /// Cuts the message into messages of `len` bytes each, the last of which may be shorter, without a copy.
+    /// The result is as if [`split_to`](Self::split_to) had been called for each piece, but all pieces are
+    /// counted at once, and the first piece has no headroom. A `len` of zero, or of at least the message's
+    /// length, gives the message as it is.
     pub fn into_pieces(self, len: usize) -> Pieces {
         let whole = ManuallyDrop::new(self);
         let window = whole.view.window();
@@ -32,7 +34,7 @@ impl Buf {
             return Pieces { next, last: Some(window), len, full: 0 };
         }
         let full = (window.len() - 1) / len;
-        // A storage has less than 128 MiB, and so has no more pieces than that.
+        // A storage has less than 128 MiB, so the number of pieces fits in 32 bits.
         whole.view.count_more(full as u32);
         let last = Some(window.behind(full * len));
         // SAFETY: `full` windows are counted above, and one for `whole`, which is forgotten. They part its bytes among
@@ -43,25 +45,25 @@ impl Buf {
 }
 
 impl Pieces {
-    /// Splits off the first `count` pieces, or all but the last if there are no more.
+    /// Splits off the first `count` pieces, but never the last piece of all.
     #[must_use]
     pub fn split_first(&mut self, count: usize) -> Self {
         let count = count.min(self.full);
         let last = count.checked_sub(1).map(|before| self.window_after(before));
-        // SAFETY: it stands for `count` of the counted windows, which are no longer among those of `self` below; if there
-        // are none, it is neither used nor released.
+        // SAFETY: the view stands for `count` of the counted windows, which are no longer counted for `self`
+        // below; if `count` is zero, the view is neither used nor released.
         let next = unsafe { self.next.counted(self.next.window()) };
         self.skip_windows(count);
         Self { next, last, len: self.len, full: count.saturating_sub(1) }
     }
 
-    /// The window of the piece that comes after `n` others.
+    /// Returns the window of the piece that follows the next `n` pieces.
     fn window_after(&self, n: usize) -> Window {
         let window = self.next.window();
         if n == 0 { window } else { window.shifted(n * self.len) }
     }
 
-    /// Leaves the next `n` windows, of at least as many full ones, to the caller.
+    /// Skips the next `n` windows, which belong to the caller from now on. At least `n` full pieces are left.
     #[inline]
     fn skip_windows(&mut self, n: usize) {
         let window = self.window_after(n);

@@ -6,14 +6,15 @@ use super::storage::{Storage, Vtable};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-/// The functions of the pool's blocks, by which they are recognised.
+/// The functions of the pool's blocks. Their address identifies the pool as the owner.
 pub(super) static VTABLE: Vtable = Vtable { share, release };
 
-/// The most windows into one block, as for the references of an `Arc`: beyond it the process ends.
+/// Maximum number of windows into one block, as for the references of an `Arc`: the process is aborted beyond
+/// it.
 const MAX_WINDOWS: u32 = i32::MAX as u32;
 
-/// The storage of a block of at least `len` bytes, with one window, which is the caller's. All of its bytes are initialised.
-/// `len` is at most [`MAX_STORAGE`](super::window::MAX_STORAGE).
+/// Returns the storage of a block of at least `len` bytes, with one window, which belongs to the caller. All
+/// of its bytes are initialised. `len` is at most [`MAX_STORAGE`](super::window::MAX_STORAGE).
 #[inline]
 pub(super) fn take(len: u32) -> NonNull<Storage> {
     let class = Block::class_for(len);
@@ -24,10 +25,10 @@ pub(super) fn take(len: u32) -> NonNull<Storage> {
     storage
 }
 
-/// Counts `windows` more.
+/// Adds `windows` to the count of windows.
 ///
 /// # Safety
-/// `storage` is that of a block with at least one window, which lives until the call returns.
+/// `storage` belongs to a block with at least one window, which lives until the call returns.
 #[inline]
 pub(super) unsafe fn share_many(storage: NonNull<Storage>, windows: u32) {
     // SAFETY: a block with a window is not freed.
@@ -42,24 +43,26 @@ pub(super) unsafe fn share_many(storage: NonNull<Storage>, windows: u32) {
     }
 }
 
-/// Ends the process: windows that were forgotten rather than dropped have used up the count, and one that wraps would free
-/// memory in use.
+/// Aborts the process: forgotten windows have used up the count, and a count that wraps would free memory in
+/// use.
 #[cold]
 fn too_many() -> ! {
     std::process::abort()
 }
 
-/// Ends `windows`, and takes the block back after the last.
+/// Subtracts `windows` from the count of windows, and takes the block back after the last window.
 ///
 /// # Safety
-/// `storage` is that of a block with at least so many windows, which are the caller's and not used afterwards.
+/// `storage` belongs to a block with at least `windows` windows, which belong to the caller and are not used
+/// afterwards.
 #[inline]
 pub(super) unsafe fn release_many(storage: NonNull<Storage>, windows: u32) {
     // SAFETY: a block with a window is not freed, and the reference is not used once the caller's windows are uncounted.
     let block = unsafe { Block::of(storage) };
-    // The common case, all there are, needs no read-modify-write: a window is made from another, so nothing can add one. Acquire
-    // pairs with the Release below of a window that another thread dropped before, so its writes happen before the
-    // block's reuse.
+    // Releasing all windows at once is the common case and needs no read-modify-write: a window is made from
+    // another window, so nothing can add windows at the same time. Acquire pairs with the Release below of a
+    // window that another thread dropped before, so the writes of that thread happen before the block is used
+    // again.
     if block.windows.load(Ordering::Acquire) == windows
         || block.windows.fetch_sub(windows, Ordering::AcqRel) == windows
     {
@@ -86,7 +89,7 @@ unsafe fn release(storage: NonNull<Storage>) {
 /// `block` came from `Block::allocate`, has no window in use, and is not used afterwards.
 #[inline]
 unsafe fn take_back(block: NonNull<Block>) {
-    // SAFETY: it is not freed before the calls below.
+    // SAFETY: the block is not freed before the calls below.
     match unsafe { block.as_ref() }.class() {
         // SAFETY: the caller's promise. Its memory was zeroed when it was allocated and only written to since, so it is
         // initialised for the next owner.
@@ -96,20 +99,20 @@ unsafe fn take_back(block: NonNull<Block>) {
     }
 }
 
-/// The number of windows into a block.
+/// Returns the number of windows into a block.
 ///
 /// # Safety
-/// `storage` is that of a block with at least one window.
+/// `storage` belongs to a block with at least one window.
 #[cfg(test)]
 pub(super) unsafe fn windows(storage: NonNull<Storage>) -> u32 {
     // SAFETY: a block with a window is not freed.
     unsafe { Block::of(storage) }.windows.load(Ordering::Relaxed)
 }
 
-/// Pretends that as many windows were forgotten as a block allows.
+/// Sets the count of windows to its maximum, as if windows had been forgotten.
 ///
 /// # Safety
-/// `storage` is that of a block with at least one window.
+/// `storage` belongs to a block with at least one window.
 #[cfg(test)]
 pub(super) unsafe fn forget_up_to_the_limit(storage: NonNull<Storage>) {
     // SAFETY: a block with a window is not freed.

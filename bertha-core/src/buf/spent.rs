@@ -1,4 +1,4 @@
-//! Messages that were read.
+//! Buffers that are released together.
 
 use super::Buf;
 use super::view::View;
@@ -8,44 +8,45 @@ use std::mem::ManuallyDrop;
 
 /// Buffers that are no longer needed, to be released together.
 ///
-/// The messages of a burst mostly lie in one storage. Adding each of them here, instead of dropping it, releases that storage once
-/// instead of once a message with an atomic operation each. The storage is held that much longer, so this is for the time
-/// of one call, and to be dropped at its end.
+/// The messages of a burst mostly lie in one storage. Adding each message here, instead of dropping it,
+/// releases the storage with one atomic operation instead of one for each message. The storage is held longer
+/// for it, so a value of this type lives for one call and is dropped at its end.
 #[derive(Default)]
 pub struct Spent {
-    /// A view of the storage in which they lie. Its window is not used.
+    /// A view of the storage in which the buffers lie. Its window is not used.
     view: Option<View>,
     /// The number of counted windows into that storage.
     count: u32,
 }
 
 impl Spent {
-    /// None.
+    /// Makes an empty collection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds another. If it lies elsewhere than those before, these are released.
+    /// Adds a buffer. If it lies in another storage than the buffers before it, those buffers are released.
     #[inline]
     pub fn add(&mut self, buf: Buf) {
         let buf = ManuallyDrop::new(buf);
         match &self.view {
-            // No overflow: there are at most as many as the storage's own count.
+            // No overflow: the count of the storage itself bounds the number of buffers.
             Some(view) if view.is_in(&buf.view) => self.count += 1,
-            // Its own window would have to be kept for this alone.
+            // The view has an empty window, since keeping the window of the buffer would cost space for no
+            // use.
             // SAFETY: `buf`, which is forgotten, was counted, and no byte lies in this window.
             _ => self.begin(unsafe { buf.view.counted(Window::NOTHING) }),
         }
     }
 
-    // Where each message has a storage of its own, as over DPDK, all come here.
+    // Over DPDK each message has a storage of its own, so every message takes this path.
     #[inline]
     fn begin(&mut self, view: View) {
         self.release();
         (self.view, self.count) = (Some(view), 1);
     }
 
-    /// Releases all of them.
+    /// Releases all buffers.
     #[inline]
     pub fn release(&mut self) {
         if let Some(mut view) = self.view.take() {

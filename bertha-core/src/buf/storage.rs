@@ -7,16 +7,16 @@ use std::ptr::NonNull;
 /// A `static` of this type also identifies the owner: a datapath recognises its own buffers by its address.
 #[derive(Debug)]
 pub struct Vtable {
-    /// Counts one more window. A count near its limit ends the process: safe code can forget windows without number, and a
-    /// count that wraps would free memory in use.
+    /// Adds one to the count of windows. A count near its limit aborts the process: safe code can forget
+    /// windows without number, and a count that wraps would free memory in use.
     pub share: unsafe fn(storage: NonNull<Storage>),
-    /// Counts one window less, and takes the memory back after the last one.
+    /// Subtracts one from the count of windows, and takes the memory back after the last window.
     pub release: unsafe fn(storage: NonNull<Storage>),
 }
 
 /// A piece of memory for buffers. Its owner keeps one of these for as long as there are windows into the memory: beside
-/// it, or anywhere else (for DPDK, in the mbuf's private area).
-///
+/// A piece of memory for buffers. Its owner keeps this struct for as long as there are windows into the
+/// memory: beside the memory, or anywhere else (for DPDK, in the mbuf's private area).
 /// The owner finds its own data by the address of this struct, for instance as the first field of a `#[repr(C)]` struct.
 #[derive(Debug)]
 pub struct Storage {

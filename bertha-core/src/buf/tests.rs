@@ -47,7 +47,7 @@ fn split_parts_are_independent_and_outlive_each_other() {
     assert_eq!(std::thread::spawn(move || two.to_vec()).join().unwrap(), b"TWO");
 }
 
-/// A message of the pool whose block has as many windows as it may have.
+/// Returns a message from the pool whose block has the maximum number of windows.
 fn at_the_limit() -> Buf {
     let buf = Buf::copy_of(b"payload", 0).unwrap();
     assert!(buf.view.is_pooled());
@@ -56,7 +56,7 @@ fn at_the_limit() -> Buf {
     buf
 }
 
-/// The same of a message over the bytes of another value.
+/// Returns a message over the bytes of a vector whose storage has the maximum number of windows.
 fn owned_at_the_limit() -> Buf {
     let buf = Buf::from_owner(b"payload".to_vec()).unwrap();
     // SAFETY: the storage of an owned vector, with the window of `buf`. The count is too high from now on, so it is never freed.
@@ -64,7 +64,7 @@ fn owned_at_the_limit() -> Buf {
     buf
 }
 
-/// Counting beyond the limit aborts, which takes a process of its own: this test runs itself again in one.
+/// Counting beyond the limit aborts the process, so this test runs itself again in a child process.
 #[test]
 #[cfg_attr(miri, ignore = "starts processes")]
 fn a_count_aborts_instead_of_wrapping() {
@@ -72,7 +72,7 @@ fn a_count_aborts_instead_of_wrapping() {
     const WAY: &str = "BERTHA_TEST_COUNT_BY";
     let beyond_the_limit = |(owner, way): (&str, &str)| {
         let mut buf = if owner == "pool" { at_the_limit() } else { owned_at_the_limit() };
-        // The last that is allowed.
+        // The last window that is allowed.
         std::mem::forget(buf.split_to(0).unwrap());
         match way {
             "none" => {}
@@ -203,7 +203,7 @@ fn a_room_that_nobody_takes_is_released_by_the_next_offer() {
     assert_eq!(counted(&burst), 1);
 }
 
-/// Bytes of its own, and a count of such values that were dropped.
+/// An owner of bytes that counts the dropped owners.
 struct Owner {
     bytes: [u8; 8],
     dropped: std::sync::Arc<AtomicUsize>,
@@ -257,7 +257,7 @@ fn headroom_beyond_what_a_buffer_remembers_is_refused() {
 
 #[test]
 fn a_datapath_recognises_its_own_memory() {
-    /// Of the shape that an outside owner would have: found by its storage, which comes first.
+    /// An owner as a datapath has it: found by its storage, the first field.
     #[repr(C)]
     struct FakeMbuf {
         storage: Storage,
@@ -294,14 +294,14 @@ fn a_datapath_recognises_its_own_memory() {
     assert_eq!(RELEASED.load(Ordering::Relaxed), 1);
     let pooled = Buf::new(4, 0).unwrap();
     let before = pooled.as_ptr();
-    // A message that is kept holds no memory of a datapath's.
+    // A kept message holds no memory of a datapath.
     assert_eq!(pooled.kept().as_ptr(), before);
     let kept = make().kept();
     assert_eq!((&*kept, RELEASED.load(Ordering::Relaxed)), (&b"DATA"[..], 2));
     assert!(kept.into_raw(&FAKE_MBUF).is_err());
 }
 
-/// The number of windows into the block that a buffer lies in.
+/// Returns the number of windows into the block that a buffer lies in.
 fn counted(inside: &Buf) -> u32 {
     // SAFETY: a block with at least the window of `inside`.
     unsafe { super::pool::windows(inside.view.shared_storage()) }

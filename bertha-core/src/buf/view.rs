@@ -28,8 +28,9 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
-    /// A window of `len` bytes behind `headroom` in a block of the pool, with all that follows as tailroom. Both together are at most
-    /// [`MAX_STORAGE`](super::window::MAX_STORAGE), and the headroom at most [`MAX_HEADROOM`](super::window::MAX_HEADROOM).
+    /// Returns a window of `len` bytes behind `headroom` in a block of the pool, with all that follows as
+    /// tailroom. Both together are at most [`MAX_STORAGE`](super::window::MAX_STORAGE), and the headroom at
+    /// most [`MAX_HEADROOM`](super::window::MAX_HEADROOM).
     #[inline]
     pub(super) fn pooled(len: usize, headroom: usize) -> Self {
         // The block is at least so long, counts this window as its only one, and is initialised: 1 to 4 hold.
@@ -49,7 +50,7 @@ impl View {
         Self { storage, window: Window::new(start, len, headroom, start + len + tailroom == whole) }
     }
 
-    /// The parts of the view, whose count goes to the caller.
+    /// Returns the parts of the view, whose count goes to the caller.
     #[inline]
     pub(super) fn raw(&self) -> RawBuf {
         let Self { storage, window } = *self;
@@ -57,7 +58,8 @@ impl View {
         RawBuf { storage, start, len, headroom, tailroom: self.tailroom() }
     }
 
-    /// A view of another window into the same storage. This one is to be released as well, unless it is forgotten.
+    /// Returns a view of another window into the same storage. This view has to be released as well, unless
+    /// it is forgotten.
     ///
     /// # Safety
     /// The window was counted, by [`count_more`](Self::count_more) or for a view that is forgotten, and 2 and 3 hold for it
@@ -69,7 +71,7 @@ impl View {
 
     #[inline]
     fn storage(&self) -> &Storage {
-        // SAFETY: 1; the storage lives while this window is counted, and the view is borrowed as long.
+        // SAFETY: by 1 the storage lives while this window is counted, and the view is borrowed for as long.
         unsafe { self.storage.as_ref() }
     }
 
@@ -93,7 +95,8 @@ impl View {
         self.is_of(&pool::VTABLE)
     }
 
-    /// Bytes behind the message up to the end of the storage, if they belong to it.
+    /// Returns the number of bytes behind the message, up to the end of the storage, if they belong to this
+    /// view.
     #[inline]
     pub(super) fn tailroom(&self) -> usize {
         if self.window.is_last() { self.storage().len as usize - self.window.end() } else { 0 }
@@ -117,7 +120,7 @@ impl View {
         unsafe { slice::from_raw_parts_mut(self.data(), self.window.len()) }
     }
 
-    /// Takes `n` bytes of headroom into the message and returns them. `None` if there are fewer.
+    /// Moves `n` bytes of headroom into the message and returns them. `None` if the headroom is shorter.
     #[inline]
     pub(super) fn take_headroom(&mut self, n: usize) -> Option<&mut [u8]> {
         if n > self.window.headroom() {
@@ -128,7 +131,7 @@ impl View {
         Some(unsafe { slice::from_raw_parts_mut(self.data(), n) })
     }
 
-    /// Takes `n` bytes of tailroom into the message and returns them. `None` if there are fewer.
+    /// Moves `n` bytes of tailroom into the message and returns them. `None` if the tailroom is shorter.
     #[inline]
     pub(super) fn take_tailroom(&mut self, n: usize) -> Option<&mut [u8]> {
         if n > self.tailroom() {
@@ -139,7 +142,8 @@ impl View {
         self.bytes_mut().get_mut(len..)
     }
 
-    /// Moves the first `n` bytes of the message to the headroom. Returns whether the message has as many.
+    /// Moves the first `n` bytes of the message to the headroom. Returns true if the message has at least `n`
+    /// bytes.
     #[inline]
     pub(super) fn advance(&mut self, n: usize) -> bool {
         let there = n <= self.window.len();
@@ -163,7 +167,7 @@ impl View {
         self.window = self.window.emptied();
     }
 
-    /// Splits off the first `n` bytes of the message, with the headroom. `None` if there are fewer.
+    /// Splits off the first `n` bytes of the message, with the headroom. `None` if the message is shorter.
     #[inline]
     pub(super) fn split_to(&mut self, n: usize) -> Option<Self> {
         if n > self.window.len() {
@@ -176,10 +180,11 @@ impl View {
         Some(Self { storage: self.storage, window: front })
     }
 
-    /// Takes over the bytes of `next`, if they lie directly behind its own; `next` keeps its tailroom. Whether they do.
+    /// Takes over the bytes of `next` and returns true, if they lie directly behind the bytes of this view;
+    /// `next` keeps its tailroom.
     #[inline]
     pub(super) fn join(&mut self, next: &mut Self) -> bool {
-        // Where one ends and the other begins there is no headroom, and so nothing to overlap: 3 holds for both.
+        // The two windows meet without headroom between them, so nothing overlaps: 3 holds for both.
         let adjoins = self.is_in(next) && self.window.borders_on(next.window);
         if adjoins {
             (self.window, next.window) = self.window.join(next.window);
@@ -187,7 +192,8 @@ impl View {
         adjoins
     }
 
-    /// Makes a message of `len` bytes behind `headroom` in the tailroom of an empty view. Returns whether that suffices.
+    /// Makes a message of `len` bytes behind `headroom` in the tailroom of an empty view. Returns true if the
+    /// tailroom suffices.
     #[inline]
     pub(super) fn place(&mut self, headroom: usize, len: usize) -> bool {
         let placed = self.window.place(headroom, len, self.storage().len as usize);
@@ -200,14 +206,14 @@ impl View {
     /// Adds `windows` to the count of windows. Each of them has to be released.
     #[inline]
     pub(super) fn count_more(&self, windows: u32) {
-        // The usual owner is known, so that its counting is compiled into the caller.
+        // The pool is the usual owner and is known here, so that its counting is compiled into the caller.
         if self.is_pooled() {
             // SAFETY: only the pool makes storages with its vtable, for blocks; this window is counted until the end of the
             // borrow.
             unsafe { pool::share_many(self.storage, windows) };
         } else {
             for _ in 0..windows {
-                // SAFETY: 4; this window is still counted.
+                // SAFETY: by 4, and this window is still counted.
                 unsafe { (self.storage().vtable.share)(self.storage) };
             }
         }
@@ -216,23 +222,23 @@ impl View {
     /// Ends `windows` windows into the same storage, including this one.
     ///
     /// # Safety
-    /// The caller owns that many counted windows, and uses neither them nor this view afterwards.
+    /// The caller owns `windows` counted windows, and uses neither them nor this view afterwards.
     #[inline]
     pub(super) unsafe fn release(&mut self, windows: u32) {
         if self.is_pooled() {
             // SAFETY: the caller's promise; a storage with the pool's vtable is a block's.
             unsafe { pool::release_many(self.storage, windows) };
         } else {
-            // Read before the last window ends, and the storage with it.
+            // The function is read before the last window ends, and the storage with it.
             let release = self.storage().vtable.release;
             for _ in 0..windows {
-                // SAFETY: 4 and the caller's promise.
+                // SAFETY: by 4 and the caller's promise.
                 unsafe { release(self.storage) };
             }
         }
     }
 
-    /// The storage that is counted, for tests of the count.
+    /// Returns the storage that is counted, for tests of the count.
     #[cfg(test)]
     pub(super) fn shared_storage(&self) -> NonNull<Storage> {
         self.storage

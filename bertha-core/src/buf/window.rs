@@ -5,14 +5,14 @@
 //! |  headroom  | last | length |  start  |
 //! ```
 //!
-//! Packed, since every layer that awaits moves a buffer once or twice, and two registers are quickly moved.
+//! The fields are packed into two registers, since every layer that awaits moves a buffer once or twice.
 
 /// The number of bits of a start or a length.
 const BITS: u32 = 27;
 
 const MASK: u64 = (1 << BITS) - 1;
 
-/// Set if all behind the window, up to the end of the storage, belongs to it.
+/// Set if all bytes behind the window, up to the end of the storage, belong to it.
 const LAST: u64 = 1 << (2 * BITS);
 
 /// The place of the headroom.
@@ -24,16 +24,17 @@ pub(super) const MAX_STORAGE: usize = MASK as usize;
 /// The largest headroom in bytes.
 pub(super) const MAX_HEADROOM: usize = (1 << (64 - HEADROOM)) - 1;
 
-/// `headroom` is at most `start`, and `start + length` at most the length of the storage, which is at most [`MAX_STORAGE`]; so
-/// no field ever overflows into the next. Windows into one storage, with their rooms, don't overlap.
+/// A window into a storage. `headroom` is at most `start`, and `start + length` is at most the length of the
+/// storage, which is at most [`MAX_STORAGE`]; so no field ever overflows into the next field. Windows into
+/// one storage, with their rooms, don't overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window(u64);
 
 impl Window {
-    /// No bytes.
+    /// A window without bytes.
     pub(super) const NOTHING: Self = Self(0);
 
-    /// `len` bytes from `start` on. Headroom beyond [`MAX_HEADROOM`] is given up.
+    /// Makes a window of `len` bytes from `start` on. Headroom beyond [`MAX_HEADROOM`] is given up.
     #[inline]
     pub(super) fn new(start: usize, len: usize, headroom: usize, is_last: bool) -> Self {
         debug_assert!(headroom <= start && start + len <= MAX_STORAGE);
@@ -66,7 +67,7 @@ impl Window {
         (self.0 >> HEADROOM) as usize
     }
 
-    /// Takes `n` bytes of headroom into the message, of at least as many.
+    /// Moves `n` bytes of headroom into the message. The headroom has at least `n` bytes.
     #[inline]
     pub(super) fn back(self, n: usize) -> Self {
         debug_assert!(n <= self.headroom());
@@ -74,92 +75,98 @@ impl Window {
         Self(self.0.wrapping_add((n << BITS).wrapping_sub(n << HEADROOM).wrapping_sub(n)))
     }
 
-    /// Gives the first `n` bytes to the headroom, of at least as many.
+    /// Moves the first `n` bytes of the message to the headroom. The message has at least `n` bytes.
     #[inline]
     pub(super) fn forward(self, n: usize) -> Self {
         debug_assert!(n <= self.len());
-        // A sum, so that the compiler leaves the headroom's part out where it is not used.
+        // The result is a sum, so that the compiler omits the headroom's part where it is not used.
         let room = n.min(MAX_HEADROOM - self.headroom()) as u64;
         let n = n as u64;
         Self(self.0.wrapping_add((room << HEADROOM).wrapping_sub(n << BITS).wrapping_add(n)))
     }
 
-    /// Its first `n` bytes, of at least as many, of a storage in which another window lies behind them.
+    /// Returns the window of the first `n` bytes, behind which another window of the storage lies. The
+    /// message has at least `n` bytes.
     #[inline]
     pub(super) fn first(self, n: usize) -> Self {
         Self(self.0 & !LAST).with_len(n)
     }
 
-    /// The bytes behind its first `n`, of at least as many, which are another window's.
+    /// Returns the window behind the first `n` bytes, which belong to another window. The message has at
+    /// least `n` bytes.
     #[inline]
     pub(super) fn behind(self, n: usize) -> Self {
         Self((self.0 & ((1 << HEADROOM) - 1)).wrapping_sub((n as u64) << BITS).wrapping_add(n as u64))
     }
 
-    /// The same without headroom.
+    /// Returns the window without headroom.
     #[inline]
     pub(super) fn without_headroom(self) -> Self {
         Self(self.0 & ((1 << HEADROOM) - 1))
     }
 
-    /// Of a window without headroom, one of the same length that begins `n` bytes later. The storage is long enough.
+    /// Returns a window of the same length that begins `n` bytes later. This window has no headroom, and the
+    /// storage is long enough.
     #[inline]
     pub(super) fn shifted(self, n: usize) -> Self {
         debug_assert!(self.headroom() == 0);
         Self(self.0 + n as u64)
     }
 
-    /// Empty and without headroom, at its start.
+    /// Returns an empty window without headroom at the start of this window.
     #[inline]
     pub(super) fn emptied(self) -> Self {
         Self(self.0 & (LAST | MASK))
     }
 
-    /// A message of `len` bytes behind `headroom`, in an empty window to which all up to the end of its storage belongs,
-    /// `storage` bytes long. `None` if that is too short, and for any other window.
+    /// Returns the window of a message of `len` bytes behind `headroom`, in an empty window to which all
+    /// bytes up to the end of its storage belong; the storage has `storage` bytes. `None` if the storage is
+    /// too short, and for a window that is not empty or not the last.
     #[inline]
     pub(super) fn place(self, headroom: usize, len: usize, storage: usize) -> Option<Self> {
         if headroom > MAX_HEADROOM {
             return None;
         }
-        // Any other bit than those of the start stands in front of it, and makes it larger than any storage.
+        // Any bit beside the bits of the start is more significant than them, and makes the number larger
+        // than any storage.
         let there = (storage as u64).checked_sub(self.0 ^ LAST)?;
-        // In the order in which a base adds them, so that the compiler knows the sum.
+        // The terms are in the order in which a base adds them, so that the compiler knows the sum.
         if len.checked_add(headroom)? as u64 > there {
             return None;
         }
         Some(Self(self.0 + ((headroom as u64) << HEADROOM) + ((len as u64) << BITS) + headroom as u64))
     }
 
-    /// Whether `behind` begins where it ends.
+    /// Returns true if `behind` begins where this window ends.
     #[inline]
     pub(super) fn borders_on(self, behind: Self) -> bool {
         // The sum of start and length stands in the bits of the start; the bits in front of it are masked out.
         (self.0.wrapping_add(self.0 >> BITS) ^ behind.0) & MASK == 0
     }
 
-    /// Without its last `n` bytes, of at least as many.
+    /// Returns the window without its last `n` bytes. The message has at least `n` bytes.
     #[inline]
     pub(super) fn without_last(self, n: usize) -> Self {
         debug_assert!(n <= self.len());
         Self(self.0 - ((n as u64) << BITS))
     }
 
-    /// With another length; the storage is long enough.
+    /// Returns the window with another length; the storage is long enough.
     #[inline]
     pub(super) fn with_len(self, len: usize) -> Self {
         Self(self.0 & !(MASK << BITS) | (len as u64) << BITS)
     }
 
-    /// Cut after `n` bytes, of at least as many: the window in front of the cut and the one behind.
+    /// Cuts the window after `n` bytes: returns the window in front of the cut and the window behind it. The
+    /// message has at least `n` bytes.
     #[inline]
     pub(super) fn split(self, n: usize) -> (Self, Self) {
         debug_assert!(n <= self.len());
         (self.first(n), self.behind(n))
     }
 
-    /// The reverse of [`split`](Self::split), for `behind` that begins where this ends: both as one, and the empty
-    /// window behind them.
+    /// Joins two windows, the reverse of [`split`](Self::split): `behind` begins where this window ends.
+    /// Returns the joined window, and the empty window behind it.
     #[inline]
     pub(super) fn join(self, behind: Self) -> (Self, Self) {
         debug_assert!(self.borders_on(behind));

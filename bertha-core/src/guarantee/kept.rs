@@ -58,7 +58,7 @@ where
 {
 }
 
-/// That the application agreed to `Pass` dropping `Guarantee`, or the pass does not.
+/// Implemented if the application accepts that `Pass` drops `Guarantee`, or if the pass does not drop it.
 #[diagnostic::on_unimplemented(
     message = "the pass `{Pass}` may drop the guarantee `{Guarantee}`, and that is not accepted here",
     label = "this pass may weaken the stack",

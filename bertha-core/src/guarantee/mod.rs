@@ -70,25 +70,25 @@ use crate::truth::{Bool, False, True};
 /// assert_eq!(Set::of::<(Encrypted, (Ordered, ()))>().to_string(), "encrypted, ordered");
 /// ```
 pub trait Guarantees {
-    /// Whether [`Encrypted`](struct@Encrypted) is in it.
+    /// True if [`Encrypted`](struct@Encrypted) is in the set.
     type Encrypted: Bool;
-    /// Whether [`Authenticated`](struct@Authenticated) is in it.
+    /// True if [`Authenticated`](struct@Authenticated) is in the set.
     type Authenticated: Bool;
-    /// Whether [`Reliable`](struct@Reliable) is in it.
+    /// True if [`Reliable`](struct@Reliable) is in the set.
     type Reliable: Bool;
-    /// Whether [`Ordered`](struct@Ordered) is in it.
+    /// True if [`Ordered`](struct@Ordered) is in the set.
     type Ordered: Bool;
-    /// Whether [`AtMostOnce`](struct@AtMostOnce) is in it.
+    /// True if [`AtMostOnce`](struct@AtMostOnce) is in the set.
     type AtMostOnce: Bool;
-    /// Whether [`IntegrityChecked`](struct@IntegrityChecked) is in it.
+    /// True if [`IntegrityChecked`](struct@IntegrityChecked) is in the set.
     type IntegrityChecked: Bool;
-    /// Whether [`ForwardSecret`](struct@ForwardSecret) is in it.
+    /// True if [`ForwardSecret`](struct@ForwardSecret) is in the set.
     type ForwardSecret: Bool;
-    /// Whether [`PeerIdentified`](struct@PeerIdentified) is in it.
+    /// True if [`PeerIdentified`](struct@PeerIdentified) is in the set.
     type PeerIdentified: Bool;
 }
 
-/// The guarantees in both sets: those of a choice.
+/// The guarantees in both sets: the guarantees of a choice.
 #[derive(Debug)]
 pub struct Common<First, Second>(std::marker::PhantomData<(First, Second)>);
 

@@ -27,7 +27,7 @@ impl Set {
     /// The set of all guarantees.
     pub const ALL: Self = Self(u8::MAX);
 
-    /// The set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`.
+    /// Returns the set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`.
     pub const fn of<G: Guarantees>() -> Self {
         let flags = [
             G::Encrypted::VALUE,
@@ -47,30 +47,30 @@ impl Set {
         Self(bits)
     }
 
-    /// Whether it contains every guarantee of `other`.
+    /// Returns true if this set contains every guarantee of `other`.
     pub const fn includes(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The guarantees in this set that are not in `other`.
+    /// Returns the guarantees in this set that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The guarantees in both sets.
+    /// Returns the guarantees in both sets.
     #[must_use]
     pub const fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// The set as one bit for each guarantee, in a fixed order.
+    /// Returns the set as one bit for each guarantee, in a fixed order.
     #[doc(hidden)]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether it contains no guarantee.
+    /// Returns true if the set contains no guarantee.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -79,13 +79,13 @@ impl Set {
 impl BitOr for Set {
     type Output = Self;
 
-    /// The guarantees in either set.
+    /// Returns the guarantees in either set.
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// The names in a fixed order, `encrypted, ordered`; `nothing` for the empty set.
+/// Shows the names in a fixed order, `encrypted, ordered`; `nothing` for the empty set.
 impl fmt::Display for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {

@@ -1,6 +1,6 @@
 //! The sixteen digits and the table of their equality.
 //!
-//! A table, since without specialisation an impl can't say "and any other digit".
+//! It is a table, since without specialisation an impl can't say "and any other digit".
 
 use super::{False, Same, True};
 
@@ -14,7 +14,7 @@ macro_rules! digits {
     };
 }
 
-/// Makes each digit in front of `|` unequal to those behind it, and equal to itself.
+/// Makes each digit in front of `|` unequal to the digits behind it, and equal to itself.
 macro_rules! equality {
     ($($before:ident)* | $digit:ident $($after:ident)*) => {
         impl Same<$digit> for $digit {

@@ -4,9 +4,9 @@
 
 use super::{Bool, False, True};
 
-/// One of the kinds below.
+/// A kind of element.
 pub trait Kind {
-    /// Whether it is [`Anything`].
+    /// True if the kind is [`Anything`].
     type IsAnything: Bool;
 }
 
@@ -14,7 +14,7 @@ pub trait Kind {
 #[derive(Debug)]
 pub enum Layer {}
 
-/// No Chunnel but a parameter of one, such as a codec. Stands nowhere by itself.
+/// A parameter of a Chunnel, such as a codec. It never stands alone in a stack.
 #[derive(Debug)]
 pub enum Parameter {}
 
@@ -22,7 +22,7 @@ pub enum Parameter {}
 #[derive(Debug)]
 pub enum Choice {}
 
-/// A stack, as an element of another.
+/// A stack, as an element of another stack.
 #[derive(Debug)]
 pub enum List {}
 

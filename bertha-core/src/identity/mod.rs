@@ -1,8 +1,8 @@
 //! The identity of a Chunnel type, as a type.
 //!
-//! An optimisation pass has to find out, while compiling, whether two Chunnel types are the same one. Stable Rust has
-//! no comparison of types, so each Chunnel carries a number in its type, derived from crate and name, of which two
-//! can be compared digit by digit. `#[derive(Identity)]` makes it.
+//! An optimisation pass has to find out, while compiling, whether two Chunnel types are the same type. Stable
+//! Rust has no comparison of types, so each Chunnel carries a number in its type, derived from crate and
+//! name; passes compare two numbers digit by digit. `#[derive(Identity)]` makes the number.
 
 mod digit;
 pub mod kind;
@@ -37,12 +37,13 @@ pub trait Identity {
     const NAME: &'static str;
 }
 
-/// The identity of a type that is no Chunnel and never compared, such as a whole stack. A derive makes it only by accident.
+/// The identity of a type that is no Chunnel and is never compared, such as a whole stack. A derive produces
+/// this number only by accident.
 #[rustfmt::skip]
 pub type Reserved =
     (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, ()))))))))))))))));
 
-/// Whether two identities are equal, as [`True`] or [`False`].
+/// The comparison of two identities, as [`True`] or [`False`].
 ///
 /// ```
 /// # use bertha_core::identity::{Bool, Same};
@@ -66,7 +67,8 @@ impl<A: Same<B>, As: SameIf<A::Is, Bs>, B, Bs> Same<(B, Bs)> for (A, As) {
     type Is = As::Is;
 }
 
-/// [`Same`], evaluated only if all digits before are equal: most pairs of identities differ in the first digit, and the
+/// [`Same`], evaluated only if all digits before are equal: most pairs of identities differ in the first
+/// digit, and the compiler can skip the remaining digits.
 /// compiler can skip the rest.
 #[doc(hidden)]
 pub trait SameIf<So, Other> {

@@ -1,7 +1,7 @@
 //! Identities of the standard library's types that messages are often made of, so that a rule can name them as
 //! parameters of a Chunnel: `Serialize<Vec<String>, C>`.
 //!
-//! Arrays have none: rules compare types, not the constants in them.
+//! Arrays have no identity: rules compare types, not the constants in them.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::marker::PhantomData;
@@ -25,7 +25,7 @@ bertha_macros::standard_identities! {
 mod tests {
     use super::super::{Bool, Identity, Same};
 
-    /// Whether two types are the same one, parameters aside: passes compare those one by one.
+    /// Returns true if two types are the same, parameters aside: passes compare parameters one by one.
     fn same<A: Identity<Id: Same<B::Id>>, B: Identity>() -> bool {
         <A::Id as Same<B::Id>>::Is::VALUE
     }

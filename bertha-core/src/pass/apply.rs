@@ -46,7 +46,7 @@ pub trait Apply<S>: Pass {
     /// The rewritten stack.
     type Output;
 
-    /// Whether another round of passes should look at the result.
+    /// True if another round of passes should look at the result.
     type Changed: Bool;
 
     /// Rewrites the stack, and reports its changes.

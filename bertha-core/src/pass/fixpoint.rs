@@ -8,10 +8,12 @@ use crate::Identity;
 use crate::guarantee::{Accepted, Keeps};
 use crate::identity::{Bool, False, True};
 
-/// The rounds within which passes have to reach their fixpoint: one element for each.
+/// The maximum number of rounds within which passes have to reach their fixpoint, with one element for each
+/// round.
 pub(super) type Rounds = ((), ((), ((), ((), ((), ((), ((), ((), ()))))))));
 
-/// A stack for which `Passes` have a fixpoint. `Log` names those that changed something before.
+/// A stack for which `Passes` have a fixpoint. `Log` names the passes that changed something in earlier
+/// rounds.
 #[doc(hidden)]
 pub trait Fixpoint<Passes, Rounds, Log> {
     type Fixed;
@@ -47,7 +49,7 @@ where
     }
 }
 
-/// Never implemented: the bound on passes that still change something after the last round.
+/// A trait without an implementation: the bound on passes that still change something after the last round.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "these passes do not come to rest: after 8 rounds they still change the stack",

@@ -3,8 +3,8 @@
 use crate::identity::kind;
 use crate::{Bottom, Identity, Select, Stack};
 
-/// A stack as one list: elements that are stacks themselves are part of it. Alternatives of a `select!` stay lists of
-/// their own.
+/// A stack as one list: the elements of a stack within the stack become elements of the list. Alternatives of
+/// a `select!` stay lists of their own.
 #[doc(hidden)]
 pub trait Flatten {
     type Flat;
@@ -84,7 +84,7 @@ where
 
 /// A stack put on top of another.
 pub trait Append<Below> {
-    /// Both as one list.
+    /// The joined list.
     type Output;
 
     /// Puts this stack on top of `below`.

@@ -10,7 +10,7 @@ pub struct Given<P, Accepts> {
 }
 
 impl<P, Accepts> Given<P, Accepts> {
-    /// The pass, accepting the guarantees that the type lists.
+    /// Makes a pass for which the application accepts the loss of the guarantees `Accepts`.
     pub const fn new(pass: P) -> Self {
         Self { pass, accepts: PhantomData }
     }

@@ -1,9 +1,9 @@
 //! Optimisation passes: rewriting a stack while compiling.
 //!
-//! Two stacks may do the same at different cost: one Chunnel may do the work of two, or make another unnecessary. A
-//! pass is a rule that replaces some Chunnels by others. A crate publishes the rule, and an application applies it in one
-//! line, [`optimize!`](crate::optimize). The result is the stack that one would have written by hand, with the same
-//! connection type.
+//! Two stacks may have the same effect at different cost: one Chunnel may do the work of two, or make another
+//! unnecessary. A pass is a rule that replaces some Chunnels by others. A crate publishes the rule, and an
+//! application applies it in one line, [`optimize!`](crate::optimize). The result is the stack that the
+//! application could have written by hand, with the same connection type.
 //!
 //! # Writing a rule
 //!
@@ -35,23 +35,26 @@
 //! );
 //! ```
 //!
-//! [`subst`](crate::subst) describes the rules' language. By hand, a rule is an implementation of [`Pass`], [`Rule`],
-//! [`Guard`] and [`Rewrite`], the traits that `subst` implements. A pass that is no rule implements [`Pass`] and [`Apply`].
+//! [`subst`](crate::subst) describes the rules' language. A rule written by hand is an implementation of
+//! [`Pass`], [`Rule`], [`Guard`] and [`Rewrite`], the traits that `subst` implements. A pass that is no rule
+//! implements [`Pass`] and [`Apply`].
 //!
 //! # Where rules apply
 //!
-//! At every position, and in every alternative of a [`select!`](crate::select), as often as they match; a match never
-//! reaches across the edge of a `select!`. After a replacement the rule goes on below it. All passes run in the order
-//! in which they are written, and then again while one of them still changes something. Passes that have no fixpoint
-//! within eight rounds are a compile error. A pass that matches nowhere changes nothing.
+//! A rule applies at every position, and in every alternative of a [`select!`](crate::select), as often as it
+//! matches; a match never reaches across the edge of a `select!`. After a replacement the rule goes on below
+//! it. All passes run in the order in which they are written, and then again while any pass still changes
+//! something. Passes that have no fixpoint within eight rounds are a compile error. A pass that matches
+//! nowhere changes nothing.
 //!
 //! # Passes and the wire
 //!
-//! A pass that leaves the stack the same for the other end is needed on one end only. Such a pass adds, drops or moves
-//! one-sided Chunnels, or its new Chunnel represents the replaced ones by `#[chunnel(layers = path)]`. A pass that drops,
-//! replaces or reorders two-sided Chunnels in any other way changes the wire: both ends need it, and negotiation refuses
-//! an end without it. The pass's [`Report`] says so, and with it
-//! [`explain`](crate::Describe::explain): "this changes the wire, so both ends need the pass".
+//! A pass that leaves the stack unchanged for the other end is needed on one end only. Such a pass adds,
+//! drops or moves one-sided Chunnels, or its new Chunnel represents the replaced Chunnels by
+//! `#[chunnel(layers = path)]`. A pass that drops, replaces or reorders two-sided Chunnels in any other way
+//! changes the wire: both ends need it, and negotiation refuses an end without it. The pass's [`Report`] says
+//! so, and so does [`explain`](crate::Describe::explain): "this changes the wire, so both ends need the
+//! pass".
 //!
 //! # Limits of a pass
 //!
@@ -86,8 +89,9 @@ pub use rule::{Guard, Pass, Rewrite, Rule};
 
 /// Rewrites a stack by optimisation passes: `optimize!(stack, FirstPass, SecondPass)`.
 ///
-/// The passes are applied in order, and again while they change something; see [`pass`](crate::pass). A pass that may
-/// drop a guarantee has to be accepted: `optimize!(stack, SkipTlsWhenLocal accepting (Encrypted))`.
+/// The passes are applied in order, and again while they change something; see [`pass`](crate::pass). The
+/// application has to accept a pass that may drop a guarantee: `optimize!(stack, SkipTlsWhenLocal accepting
+/// (Encrypted))`.
 #[macro_export]
 macro_rules! optimize {
     ($stack:expr, $($passes:tt)+) => {
@@ -99,7 +103,8 @@ macro_rules! optimize {
     () => { compile_error!("optimize! needs a stack and at least one pass: optimize!(stack, Pass)") };
 }
 
-/// The passes of `optimize!` as nested pairs. Gathers the words of a pass until a comma, `accepting` or the end.
+/// Turns the passes of `optimize!` into nested pairs. Gathers the words of a pass until a comma, `accepting`
+/// or the end.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __passes {
@@ -122,7 +127,7 @@ macro_rules! __passes {
     ([$($pass:tt)*] $next:tt $($rest:tt)*) => { $crate::__passes!([$($pass)* $next] $($rest)*) };
 }
 
-/// The guarantees behind `accepting` as nested pairs.
+/// Turns the guarantees behind `accepting` into nested pairs.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __accepted {

@@ -1,7 +1,7 @@
-//! Whether a rule has anything to do in a stack.
+//! The search for a place in a stack where a rule's pattern matches.
 //!
-//! Decided before the walk, so that a rule that matches nowhere costs the compiler types alone and no code. That is most
-//! of the cost of passes: in the last round none of them matches.
+//! The search comes before the walk, so that a rule that matches nowhere costs the compiler types alone and
+//! no code. That case is most of the cost of passes: in the last round no pass matches.
 
 use super::pattern::{Matches, Pattern};
 use super::place::{Inside, Matched, Place};
@@ -9,10 +9,11 @@ use super::rule::Rule;
 use crate::identity::{Bool, False, True, kind};
 use crate::{Bottom, Identity, Select, Stack};
 
-/// Whether the pattern of `R` matches somewhere in this list, or alternative, which begins at `Place`.
+/// A list, or an alternative, that begins at `Place`. [`Is`](Self::Is) is true if the pattern of `R` matches
+/// somewhere in it.
 #[doc(hidden)]
 pub trait Occurs<R, Place> {
-    /// The answer.
+    /// True if the pattern matches somewhere in the list.
     type Is: Bool;
 }
 
@@ -35,10 +36,10 @@ impl<R, At, First: Occurs<R, Inside>, Second: Occurs<R, Inside>> Occurs<R, At> f
     type Is = <First::Is as Bool>::Or<Second::Is>;
 }
 
-/// As [`Occurs`], by the kind of the first element and whether the pattern matches right there.
+/// [`Occurs`], given the kind of the first element and the answer whether the pattern matches at the top.
 #[doc(hidden)]
 pub trait OccursBelow<R, Place, Kind, Here> {
-    /// The answer.
+    /// True if the pattern matches somewhere in the list.
     type Found: Bool;
 }
 

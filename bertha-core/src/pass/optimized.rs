@@ -14,10 +14,10 @@ use std::sync::Arc;
 ///
 /// `Passes` are nested pairs of [`Given`](super::Given).
 pub trait Optimize<Passes> {
-    /// The stack that comes out.
+    /// The rewritten stack.
     type Output;
 
-    /// Applies them.
+    /// Applies the passes.
     fn optimize(self, passes: &Passes) -> Self::Output;
 }
 
@@ -40,14 +40,15 @@ where
     }
 }
 
-/// The function behind [`optimize!`](crate::optimize).
+/// Rewrites `stack` by `passes`; [`optimize!`](crate::optimize) calls it.
 #[doc(hidden)]
-// The passes come first, so that their types are known when the compiler reports an error in the stack.
+// The passes are the first argument, so that their types are known when the compiler reports an error in the
+// stack.
 pub fn optimize<Passes, S: Optimize<Passes>>(passes: Passes, stack: S) -> S::Output {
     stack.optimize(&passes)
 }
 
-/// A stack that passes were applied to. It makes the same connections as the stack inside, and is used like it.
+/// A stack that passes were applied to. It makes the same connections as the stack inside.
 ///
 /// `ChangedBy` names the passes that changed something, the last one first, for messages of the compiler.
 pub struct Optimized<S, ChangedBy = ()> {
@@ -57,12 +58,12 @@ pub struct Optimized<S, ChangedBy = ()> {
 }
 
 impl<S, ChangedBy> Optimized<S, ChangedBy> {
-    /// A report of each pass, in the order in which they were given.
+    /// Returns a report for each pass, in the order of the passes.
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }
 
-    /// The stack inside, which is the one that would have been written by hand.
+    /// Returns the stack inside.
     pub fn into_inner(self) -> S {
         self.stack
     }
@@ -91,7 +92,7 @@ impl<S: Identity, ChangedBy> Identity for Optimized<S, ChangedBy> {
     const NAME: &'static str = "bertha-core::Optimized";
 }
 
-/// Further passes see the stack inside, and the reports of the earlier ones are dropped.
+/// Further passes see the stack inside, and the reports of the earlier passes are dropped.
 impl<S: Flatten, ChangedBy> Flatten for Optimized<S, ChangedBy> {
     type Flat = S::Flat;
 
@@ -108,8 +109,8 @@ impl<S: Append<Below>, ChangedBy, Below> Append<Below> for Optimized<S, ChangedB
     }
 }
 
-/// A stack that fits together over `Inner`, after these passes. Here for its error message: that of [`Chunnel`] can't name
-/// the passes.
+/// A stack that fits together over `Inner` after these passes. The trait exists for its error message: the
+/// message of [`Chunnel`] can't name the passes.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the stack does not fit together after these passes changed it, the last one first: `{ChangedBy}`",
@@ -122,15 +123,15 @@ impl<S, Inner: Connection> FitsAfter<(), Inner> for S {}
 
 impl<S: Chunnel<Inner>, Last, Earlier, Inner: Connection> FitsAfter<(Last, Earlier), Inner> for S {}
 
-// Applies to nothing. With two candidate impls, the compiler reports this trait's message beside the reason inside the
-// first, rather than the reason alone.
+// This impl applies to nothing. With two candidate impls, the compiler reports this trait's message beside
+// the reason inside the first impl, rather than the reason alone.
 impl<S, Last, Earlier, Inner: Connection> FitsAfter<(Last, Earlier), Inner> for S where Unfit<S>: Never {}
 
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Unfit<S>(PhantomData<S>);
 
-/// Implemented for no type.
+/// A trait that no type implements.
 #[doc(hidden)]
 pub trait Never {}
 

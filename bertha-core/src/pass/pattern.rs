@@ -1,4 +1,4 @@
-//! The pattern of a rule, and whether it matches at the top of a stack.
+//! The pattern of a rule, and its match at the top of a stack.
 
 use crate::identity::{Bool, False, Reserved, Same, True, kind};
 use crate::{Bottom, Identity, Stack};
@@ -13,7 +13,7 @@ pub enum Anything {}
 #[derive(Debug)]
 pub enum Gap {}
 
-/// At the end of a pattern: nothing may follow.
+/// In a pattern, the end of the stack: no element may follow.
 #[derive(Debug)]
 pub enum End {}
 
@@ -38,14 +38,14 @@ pub trait Pattern {
     /// The elements, top first, ended by `()`, or by [`End`] if they must stand at the bottom.
     type Items: Names;
 
-    /// Whether they must stand at the top of the whole stack.
+    /// True if the elements must stand at the top of the whole stack.
     type AtTop: Bool;
 
-    /// Whether they must stand at the bottom of the whole stack.
+    /// True if the elements must stand at the bottom of the whole stack.
     type AtBottom: Bool;
 }
 
-/// The [`Pattern`] of these elements. Matches anywhere, unless one of the others is [`True`].
+/// The [`Pattern`] of the elements `Items`. It matches anywhere, unless `AtTop` or `AtBottom` is [`True`].
 #[derive(Debug)]
 pub struct Segment<Items, AtTop = False, AtBottom = False>(PhantomData<(Items, AtTop, AtBottom)>);
 
@@ -58,7 +58,7 @@ impl<Items: Names, AtTop: Bool, AtBottom: Bool> Pattern for Segment<Items, AtTop
 /// The names of a pattern's elements.
 #[doc(hidden)]
 pub trait Names {
-    /// Appends them.
+    /// Appends the names.
     fn names(into: &mut Vec<&'static str>);
 }
 
@@ -81,7 +81,7 @@ where
     }
 }
 
-/// That `Item`, which is of this kind, can be an element of a pattern.
+/// Implemented if `Item`, which is of this kind, can be an element of a pattern.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Item}` is not a Chunnel",
@@ -96,7 +96,7 @@ impl<Item> Element<Item> for kind::Layer {}
 #[diagnostic::do_not_recommend]
 impl<Item> Element<Item> for kind::Gap {}
 
-/// Parameters of an item, all of which have an identity, as have theirs.
+/// Parameters of an item, all of which have an identity, and whose own parameters have identities.
 #[doc(hidden)]
 pub trait Comparable {}
 
@@ -104,10 +104,10 @@ impl Comparable for () {}
 
 impl<Type: Identity<Parameters: Comparable>, Types: Comparable> Comparable for (Type, Types) {}
 
-/// Whether this list begins with the elements `Items`.
+/// A list. [`Is`](Self::Is) is true if it begins with the elements `Items`.
 #[doc(hidden)]
 pub trait Matches<Items> {
-    /// The answer.
+    /// True if the list begins with `Items`.
     type Is: Bool;
 }
 
@@ -131,10 +131,10 @@ where
     type Is = List::Is;
 }
 
-/// As [`Matches`], by the kind of the first item.
+/// [`Matches`], by the kind of the first item.
 #[doc(hidden)]
 pub trait Begins<Item, Items, Kind> {
-    /// The answer.
+    /// True if the list begins with `Item` and `Items`.
     type Is: Bool;
 }
 
@@ -150,10 +150,10 @@ where
     type Is = Tail::Is;
 }
 
-/// `Matches<Items>`, asked only if the first answer is true.
+/// [`Matches`], evaluated only if `So` is true.
 #[doc(hidden)]
 pub trait MatchesIf<So, Items> {
-    /// The answer.
+    /// True if the list begins with `Items` and `So` is true.
     type Is: Bool;
 }
 
@@ -168,17 +168,19 @@ impl<List: Matches<Items>, Items> MatchesIf<True, Items> for List {
 // A gap: either the items behind it begin here, or it takes one more element.
 impl<List, Next, Items> Begins<Gap, (Next, Items), kind::Gap> for List
 where
-    // Asked as a Chunnel, which it has to be: for a type that is no rule the compiler would take gap after gap.
+    // The next item is matched as a Chunnel, and has to be a Chunnel: for a type that is no rule the compiler
+    // would take gap after gap.
     List: Begins<Next, Items, kind::Layer>,
     List: Skips<(Next, Items), <List as Begins<Next, Items, kind::Layer>>::Is>,
 {
     type Is = List::Found;
 }
 
-/// Whether `Items` begin somewhere in this list, given whether they begin at its top.
+/// A list. [`Found`](Self::Found) is true if `Items` begin somewhere in it, given `Here`, the answer for its
+/// top.
 #[doc(hidden)]
 pub trait Skips<Items, Here> {
-    /// The answer.
+    /// True if the items begin somewhere in the list.
     type Found: Bool;
 }
 
@@ -198,10 +200,11 @@ where
     type Found = Tail::Found;
 }
 
-/// Whether this type is `Item`: the same type, with parameters that fulfil the item's.
+/// A type. [`Is`](Self::Is) is true if it is the same type as `Item`, with parameters that fulfil the item's
+/// parameters.
 #[doc(hidden)]
 pub trait Fulfils<Item> {
-    /// The answer.
+    /// True if the type fulfils the item.
     type Is: Bool;
 }
 
@@ -215,10 +218,11 @@ where
     type Is = <Type::Parameters as AllIf<<Type::Id as Same<Item::Id>>::Is, Item::Parameters>>::Is;
 }
 
-/// Whether these parameters fulfil `Items`, asked only if they are parameters of the same type.
+/// Parameters. [`Is`](Self::Is) is true if they fulfil `Items`; evaluated only if `So` is true: if both are
+/// parameters of the same type.
 #[doc(hidden)]
 pub trait AllIf<So, Items> {
-    /// The answer.
+    /// True if all parameters fulfil their items and `So` is true.
     type Is: Bool;
 }
 
@@ -239,10 +243,10 @@ where
     type Is = Types::Is;
 }
 
-/// As [`Fulfils`], unless the item is [`Anything`]: then the type needs no identity.
+/// [`Fulfils`], unless the item is [`Anything`]: then the type needs no identity.
 #[doc(hidden)]
 pub trait FulfilsUnless<Anything, Item> {
-    /// The answer.
+    /// True if the type fulfils the item, or the item is [`Anything`].
     type Is: Bool;
 }
 

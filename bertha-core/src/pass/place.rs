@@ -7,14 +7,14 @@ use crate::identity::{Bool, True};
 /// The elements of a rule's pattern.
 pub(super) type Items<R> = <<R as Rule>::Pattern as Pattern>::Items;
 
-/// Whether the rule's pattern matches at the top of this list, and may begin at this place.
+/// True if the rule's pattern matches at the top of this list, and may begin at this place.
 pub(super) type Matched<R, At, List> =
     <<List as Matches<Items<R>>>::Is as Bool>::And<<At as Place>::Allows<<R as Rule>::Pattern>>;
 
 /// A place in the whole stack.
 #[doc(hidden)]
 pub trait Place {
-    /// Whether this pattern may begin there, if it matches.
+    /// True if this pattern may begin at this place.
     type Allows<P: Pattern>: Bool;
     /// The place of the next element.
     type Next: Place;
@@ -25,12 +25,12 @@ pub trait Place {
 #[derive(Debug)]
 pub enum Start {}
 
-/// Further down.
+/// A place below the top of the whole stack.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Below {}
 
-/// In an alternative, which has a top and a bottom of its own.
+/// A place in an alternative, which has a top and a bottom of its own.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Inside {}

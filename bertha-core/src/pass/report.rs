@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Report {
     pass: &'static str,
     changes: Vec<String>,
-    /// Whether the pattern stood somewhere, and the rule's condition didn't hold there.
+    /// True if the pattern matched somewhere, but the rule's condition did not hold there.
     unfit: bool,
     reason: Option<String>,
     changes_wire: bool,
@@ -20,23 +20,24 @@ impl Report {
         Self { pass, ..Self::default() }
     }
 
-    /// The pass.
+    /// Returns the name of the pass.
     pub fn pass(&self) -> &'static str {
         self.pass
     }
 
-    /// Each change, as in `Pad / Checksum became PaddedChecksum`.
+    /// Returns the changes, each as in `Pad / Checksum became PaddedChecksum`.
     pub fn changes(&self) -> &[String] {
         &self.changes
     }
 
-    /// Whether the other end sees another stack than before, so that it needs the pass as well. Known for rules; any other pass
-    /// says so by [`set_changes_wire`](Self::set_changes_wire).
+    /// Returns true if the other end sees another stack than before, so that it needs the pass as well. The
+    /// answer is known for rules; any other pass reports it with
+    /// [`set_changes_wire`](Self::set_changes_wire).
     pub fn changes_wire(&self) -> bool {
         self.changes_wire
     }
 
-    /// The reason why nothing was changed; `None` if something was.
+    /// Returns the reason why the pass changed nothing; `None` if it changed something.
     pub fn reason(&self) -> Option<&str> {
         if self.changes.is_empty() { self.reason.as_deref() } else { None }
     }
@@ -46,7 +47,8 @@ impl Report {
         self.changes.push(format!("{before} became {after}"));
     }
 
-    /// Records that the other end sees another stack than before: other two-sided Chunnels, or the same in another order.
+    /// Records that the other end sees another stack than before: other two-sided Chunnels, or the same
+    /// Chunnels in another order.
     pub fn set_changes_wire(&mut self) {
         self.changes_wire = true;
     }

@@ -9,10 +9,10 @@ use crate::guarantee::Keeps;
 use crate::identity::{Bool, False, True, kind};
 use crate::{Bottom, Describe, Identity, Select, Stack};
 
-/// Whether the rule's condition holds for the Chunnels that matched.
+/// True if the rule's condition holds for the Chunnels that matched.
 type Holds<R, List> = <R as Guard<<List as Split<Items<R>>>::Captured>>::Holds;
 
-/// A stack that the rule `R` walks over if it occurs there.
+/// A stack that the rule `R` walks over if it occurs in the stack.
 #[doc(hidden)]
 pub trait RewriteIf<Occurs, R, Kept> {
     type Output;
@@ -41,8 +41,8 @@ impl<S: RewriteAll<R, Start, Kept>, R, Kept> RewriteIf<True, R, Kept> for S {
 
 /// A list, or an alternative, that the rule `R` walks over.
 ///
-/// `Place` is its position in the whole stack. `Kept` are the guarantees of the lists around it, which an alternative may
-/// lose.
+/// `Place` is its position in the whole stack. `Kept` are the guarantees of the lists around an alternative,
+/// which the alternative may lose.
 #[doc(hidden)]
 pub trait RewriteAll<R, Place, Kept> {
     type Output;
@@ -76,7 +76,7 @@ where
     }
 }
 
-/// A list whose first element is of this kind, and whether the rule's pattern matches at its top.
+/// A list whose first element is of this kind; `Matched` is true if the rule's pattern matches at its top.
 #[doc(hidden)]
 pub trait Step<R, At, Kept, Kind, Matched> {
     type After;
@@ -130,7 +130,7 @@ where
     }
 }
 
-/// A list at whose top the pattern matches, and whether the rule's condition holds.
+/// A list at whose top the pattern matches; `Holds` is true if the rule's condition holds.
 #[doc(hidden)]
 pub trait Decide<R, At, Kept, Holds> {
     type Then;
@@ -212,7 +212,7 @@ where
     }
 }
 
-/// An alternative that is a list and promises `Promised`, all of which it keeps.
+/// An alternative that is a list with the guarantees `Promised`, all of which it keeps.
 #[doc(hidden)]
 pub trait Listed<R, Kept, Promised> {
     type After;

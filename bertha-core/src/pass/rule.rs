@@ -14,35 +14,36 @@ pub trait Pass {
     /// The pass's name in reports.
     const NAME: &'static str;
 
-    /// The guarantees that it may drop, `()` if none. An application has to accept them by name.
+    /// The guarantees that the pass may drop, `()` if none. An application has to accept them by name.
     type Weakens: Guarantees;
 }
 
-/// A pass that replaces some Chunnels by others wherever they match a pattern. [`subst`](crate::subst) makes them.
+/// A pass that replaces some Chunnels by others wherever they match a pattern. [`subst`](crate::subst) makes
+/// such passes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an optimisation pass for this stack",
     label = "neither a rule nor a pass that is applied by hand",
     note = "`#[subst(if [..] then [..])]` makes a unit struct a pass; by hand, one implements `Pass` and `Apply`"
 )]
 pub trait Rule: Pass {
-    /// The Chunnels that it looks for.
+    /// The pattern of the Chunnels that the rule looks for.
     type Pattern: Pattern;
 }
 
-/// Whether a rule applies to the Chunnels that matched its pattern.
+/// The condition of a rule on the Chunnels that matched its pattern.
 ///
-/// Decided after the match, so the condition may use the types that matched: `type Holds = C::Fixed`.
+/// The condition is evaluated after the match, so it may use the types that matched: `type Holds = C::Fixed`.
 #[diagnostic::on_unimplemented(
     message = "the rule `{Self}` does not say whether it applies to `{Captured}`",
     label = "a match of the pattern of `{Self}`",
     note = "a rule by hand implements `Guard<{Captured}>` for what its pattern matches, with `type Holds = True` if it always applies"
 )]
 pub trait Guard<Captured> {
-    /// The answer.
+    /// True if the rule applies.
     type Holds: Bool;
 }
 
-/// How a rule replaces the Chunnels `Captured`, which stood on `Rest`.
+/// The replacement of the Chunnels `Captured`, which stood on `Rest`.
 ///
 /// `Captured` holds the Chunnels that matched, top first, as nested pairs ended by `()`; a [`Gap`](super::Gap) gives a stack.
 #[diagnostic::on_unimplemented(
@@ -52,14 +53,14 @@ pub trait Guard<Captured> {
     note = "a variable that stands twice in a rule of `subst` has to be the same type where the pattern matches"
 )]
 pub trait Rewrite<Captured, Rest> {
-    /// The stack in their place, `Rest` included.
+    /// The stack that replaces them, `Rest` included.
     type Output;
 
-    /// Builds it.
+    /// Builds the stack.
     fn rewrite(&self, captured: Captured, rest: Rest) -> Self::Output;
 }
 
-/// `From`, where a rule makes its new Chunnel of those that matched and are not kept.
+/// `From`, where a rule makes its new Chunnel from Chunnels that matched and are not kept.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be made of what the rule replaces, `{Matched}`",

@@ -1,10 +1,10 @@
-//! Taking the Chunnels that matched out of a stack.
+//! Splits the Chunnels that matched from the rest of a stack.
 
 use super::pattern::{End, Gap, Matches};
 use crate::identity::{False, True, kind};
 use crate::{Bottom, Identity, Stack};
 
-/// A list that begins with `Items`, taken apart into those and the rest.
+/// A list that begins with `Items`, split into those items and the rest.
 #[doc(hidden)]
 pub trait Split<Items> {
     /// The Chunnels that matched, as nested pairs.
@@ -46,7 +46,7 @@ where
     }
 }
 
-/// As [`Split`], by the kind of the first item.
+/// [`Split`], by the kind of the first item.
 #[doc(hidden)]
 pub trait SplitFirst<Item, Items, Kind> {
     type Captured;
@@ -80,10 +80,10 @@ where
     }
 }
 
-/// A list of which some elements are in the way before `Items` begin, given whether they begin at its top.
+/// A list in which `Items` begin after some other elements, given the answer whether they begin at its top.
 #[doc(hidden)]
 pub trait SplitGap<Items, Here> {
-    /// The elements in the way, as a stack.
+    /// The elements before `Items`, as a stack.
     type Skipped;
     type Captured;
     type Rest;

@@ -6,7 +6,7 @@ use crate::identity::{Bool, False, True};
 use crate::{Describe, Identity, Stack, make_stack, select, subst};
 use std::marker::PhantomData;
 
-/// A Chunnel with a number, to see which value went where.
+/// A Chunnel with a number, which shows where each value went.
 macro_rules! chunnels {
     ($($(#[$attribute:meta])* $name:ident)*) => {
         $(
@@ -21,7 +21,7 @@ chunnels!(A B C D E);
 
 const CHANGES_WIRE: &str = "; this changes the wire, so both ends need the pass";
 
-// Behind the macro that they use.
+// The module stands behind the macro that it uses.
 mod by_hand;
 mod deep;
 mod guarantees;
@@ -45,12 +45,12 @@ fn holder<T, K>(number: u32) -> Holder<T, K> {
     Holder(number, PhantomData)
 }
 
-/// The stack's first line, without the reports of passes.
+/// Returns the stack's first line, without the reports of passes.
 fn layers(stack: &impl Describe) -> String {
     stack.explain().to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// The reports of the passes, a line each.
+/// Returns the reports of the passes, one line each.
 fn notes<S, P>(stack: &Optimized<S, P>) -> Vec<String> {
     stack.reports().iter().map(Report::to_string).collect()
 }

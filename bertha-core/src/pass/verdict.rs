@@ -2,9 +2,9 @@
 
 use crate::Node;
 
-/// The most helpful reason: how far the pattern matched at the place where it matched furthest.
+/// Returns the most helpful reason: how far the pattern matched at the place where it matched furthest.
 ///
-/// Compares names. Where all of them agree, the parameters or the place must differ.
+/// It compares names. Where all names agree, the parameters or the place must differ.
 pub(super) fn why_not(pattern: &[&str], stack: &[Node]) -> String {
     let mut lists = Vec::new();
     collect(stack, &mut lists);
@@ -26,9 +26,9 @@ pub(super) fn why_not(pattern: &[&str], stack: &[Node]) -> String {
 }
 
 struct Progress<'s> {
-    /// The number of items of the pattern that were found.
+    /// The number of matched items of the pattern.
     matched: usize,
-    /// The element in the place of the next one.
+    /// The element of the stack in the place of the next item.
     instead: Option<&'s str>,
 }
 
@@ -58,7 +58,7 @@ fn progress<'s>(pattern: &[&str], list: &[&'s str]) -> Progress<'s> {
 const GAP: &str = "*";
 const CHOICE: &str = "a select!";
 
-/// The names of the stack's list and of each alternative in it.
+/// Collects the names of the stack's list and of each alternative in it.
 fn collect<'s>(nodes: &'s [Node], lists: &mut Vec<Vec<&'s str>>) {
     let mut list = Vec::new();
     for node in nodes {

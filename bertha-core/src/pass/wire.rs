@@ -2,7 +2,8 @@
 
 use crate::{LayerInfo, Node};
 
-/// Whether two lists of layers differ for the other end: in their two-sided Chunnels, their capabilities or their order.
+/// Returns true if two lists of layers differ for the other end: in their two-sided Chunnels, their
+/// capabilities or their order.
 pub(super) fn differs(before: &[Node], after: &[Node]) -> bool {
     let (before, after) = (two_sided(before), two_sided(after));
     before.len() != after.len() || before.iter().zip(after).any(|(before, after)| node_differs(before, after))

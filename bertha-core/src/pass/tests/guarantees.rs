@@ -45,7 +45,7 @@ fn an_accepted_pass_may_drop_what_it_names() {
     );
 }
 
-/// Takes part to show that several passes may stand behind `accepting`.
+/// A guarantee that shows that several passes may stand behind `accepting`.
 #[subst(if [*, E, *] then [*, *])]
 struct AllOf;
 

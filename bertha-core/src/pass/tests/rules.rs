@@ -72,7 +72,7 @@ fn a_replacement_may_be_empty_or_longer() {
 fn what_stands_between_stays() {
     let stack = optimize!(make_stack!(A(1), D(2), select!(D(3), C(4)), E(5), D(6)), Around);
     assert_eq!(layers(&stack), "B / D / (D | C) / C / D");
-    // Nothing may stand between as well.
+    // An empty gap matches as well.
     assert_eq!(layers(&optimize!(make_stack!(A(1), E(5)), Around)), "B / C");
 }
 
@@ -128,7 +128,7 @@ fn a_match_does_not_reach_into_a_choice() {
 
 #[test]
 fn passes_run_until_nothing_changes() {
-    // The second pass makes the stack that the first one looks for.
+    // The second pass makes the stack that the first pass looks for.
     let stack = optimize!(make_stack!(D(1)), AbIsC, DIsAb, NoC);
     assert_eq!(layers(&stack), "nothing");
     let changes = ["AbIsC: A / B became C", "DIsAb: D became A / B", "NoC: C became nothing"];

@@ -1,14 +1,14 @@
-//! Reports of passes that only one end applies, and of those that both ends need.
+//! Reports of passes that only one end applies, and of passes that both ends need.
 
 use super::*;
 use crate::LayerInfo;
 
-/// One-sided.
+/// A one-sided Chunnel.
 #[derive(Debug, Identity)]
 #[chunnel(one_sided)]
 struct Count;
 
-/// Does the work of an `A` on a `B`, and speaks as they do.
+/// A Chunnel that does the work of an `A` on a `B`, with the same wire format.
 #[derive(Debug, Identity)]
 #[chunnel(layers = Self::layers)]
 struct Both;
@@ -31,7 +31,7 @@ struct NoCount;
 #[subst(if [*, A, B, *] then [*, Both, *] with |_, _| Both)]
 struct Fuse;
 
-/// The only note, and whether the report says that the wire changes.
+/// Returns the only note, and the answer whether the report says that the wire changes.
 fn note<S, P>(stack: &Optimized<S, P>) -> String {
     let [report] = stack.reports() else { panic!("several passes") };
     let note = report.to_string();
