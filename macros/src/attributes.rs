@@ -3,7 +3,7 @@
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, DeriveInput, Error, LitInt};
 
-/// The crate and type name that identify `input`, unique because names in the registry are.
+/// Returns the crate and type name that identify `input`, unique because names in the registry are.
 pub(crate) fn full_name(input: &DeriveInput) -> String {
     let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
     format!("{package}::{}", input.ident)
@@ -21,7 +21,7 @@ pub(crate) fn arguments(
     Ok(())
 }
 
-/// The number in `version = 2`.
+/// Returns the number in `version = 2`.
 pub(crate) fn version(meta: &ParseNestedMeta<'_>) -> syn::Result<u16> {
     let number = meta.value()?.parse::<LitInt>()?;
     number.base10_parse().map_err(|_| Error::new(number.span(), "a version is a number from 0 to 65535"))

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, ItemFn, parse2};
 
-/// An ordinary function that runs the asynchronous one.
+/// Returns an ordinary function that runs the asynchronous function.
 pub(crate) fn expand(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let function: ItemFn = match parse2(function) {
         Ok(function) => function,

@@ -35,7 +35,7 @@ pub(crate) fn list(input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
     Ok(names.into_iter().collect())
 }
 
-/// The list as a set on the level of types.
+/// Returns the list as a set on the level of types.
 pub(crate) fn set(names: &[Ident], core: &Path) -> TokenStream {
     names.iter().rev().fold(quote!(()), |rest, name| quote!((#core::guarantee::#name, #rest)))
 }

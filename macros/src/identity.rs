@@ -185,13 +185,13 @@ impl Contradiction {
     }
 }
 
-/// The type parameters as nested pairs.
+/// Returns the type parameters as nested pairs.
 fn parameters(generics: &Generics) -> TokenStream {
     let names: Vec<_> = generics.type_params().map(|parameter| &parameter.ident).collect();
     names.iter().rev().fold(quote!(()), |rest, name| quote!((#name, #rest)))
 }
 
-/// The name's hash as nested pairs of digits, most significant first.
+/// Returns the name's hash as nested pairs of digits, most significant first.
 fn id(name: &str, core: &Path) -> TokenStream {
     let digits = format!("{:016X}", fnv1a(name.as_bytes()));
     digits.chars().rev().fold(quote!(()), |rest, digit| {

@@ -25,19 +25,22 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///
 /// * `#[chunnel(version = 2)]`: the version of its wire format; 1 otherwise. A capability has a version of its own.
 /// * `#[chunnel(capability = path)]`: a function from `&Self` to a `Capability` that is compared instead.
-/// * `#[chunnel(layers = path)]`: a function from `&Self` to the `LayerInfo`s or `Node`s, top first, that the other end sees
-///   instead of one: for a Chunnel that does the work of several and speaks with ends that have those. Each layer then has its
-///   own version, capability and needs.
+/// * `#[chunnel(layers = path)]`: a function from `&Self` to the `LayerInfo`s or `Node`s, top first, that the
+///   other end sees in place of this Chunnel's own layer: for a Chunnel that does the work of several
+///   Chunnels and communicates with ends that have those Chunnels. Each layer then has its own version,
+///   capability and needs.
 /// * `#[chunnel(guarantees(Reliable, Ordered))]`: its guarantees; see `bertha_core::guarantee`. None otherwise.
-/// * `#[chunnel(adds = path)]`: a function from `&Self` to the `Set` of guarantees that it gives besides, in its configuration.
-///   Passes do not see them.
-/// * `#[chunnel(needs(Reliable))]`: the guarantees that it needs below it, else connections are refused; `needs = path` names a
-///   function from `&Self` to a `Set` instead. None otherwise.
+/// * `#[chunnel(adds = path)]`: a function from `&Self` to the `Set` of further guarantees that its
+///   configuration gives. Passes do not see them.
+/// * `#[chunnel(needs(Reliable))]`: the guarantees that it needs below it, else connections are refused;
+///   `needs = path` names a function from `&Self` to a `Set` instead. None otherwise.
 /// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there; so it has no
 ///   capability to compare.
-/// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before the server had answered,
-///   since an attacker may replay those. It gets only messages from after the answer.
-/// * `#[chunnel(parameter)]`: it is no Chunnel but a parameter of one, such as a codec, and gets its identity alone.
+/// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before the
+///   server had answered, since an attacker may replay such messages. It gets only messages from after the
+///   answer.
+/// * `#[chunnel(parameter)]`: the type is a parameter of a Chunnel, such as a codec, and gets an identity
+///   alone.
 #[proc_macro_derive(Identity, attributes(chunnel))]
 pub fn identity(input: TokenStream) -> TokenStream {
     identity::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha_core)).into()
@@ -94,12 +97,14 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///   bounds its parameters can't have variables there, but for bounds such as `Clone` and `Ord` from `core`.
 /// * **Condition.** `if [..] when C::Fixed then [..]`: a type that is `bertha_core::identity::True` or `False`. It may use
 ///   the variables of the pattern.
-/// * **Replacement.** None, one or several Chunnels, and the same `*`s in the same order. A Chunnel that stands on both
-///   sides is kept. One that is new is made by `From` of a tuple of the matched Chunnels that are not kept.
+/// * **Replacement.** No Chunnel, one Chunnel or several, and the same `*`s in the same order. A Chunnel that
+///   stands on both sides is kept. A new Chunnel is made by `From` of a tuple of the matched Chunnels that
+///   are not kept.
 /// * **Closure.** `then [*, C, D, *] with |a, b| (C::new(a), D::new(b))` builds the replacement instead: it takes the Chunnels
 ///   that matched, and returns the new Chunnel, or a tuple of all.
-/// * **The wire.** A rule that drops, replaces or reorders two-sided Chunnels changes the wire, so both ends need it. Its
-///   report, and with it `explain()`, says so. A new Chunnel with `layers` keeps the wire format of those that it replaces.
+/// * **The wire.** A rule that drops, replaces or reorders two-sided Chunnels changes the wire, so both ends
+///   need it. Its report says so, and so does `explain()`. A new Chunnel with `layers` keeps the wire format
+///   of the Chunnels that it replaces.
 /// * **Guarantees.** `, weakens(Encrypted)` lists the guarantees that the pass may drop. Applications have to accept them.
 /// * **Bounds.** `where C: Codec<T, Key = KeyAt<N>>`, at the end, holds for the replacement. It may determine variables that are
 ///   not in the pattern. It has to hold wherever the pattern matches and the condition holds.
@@ -115,9 +120,10 @@ pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
     subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha::core)).into()
 }
 
-/// Has `async fn main` run by `bertha::run`: on the runtime that the features of `bertha` call for.
+/// Runs `async fn main` with `bertha::run`: on the runtime that the features of `bertha` select.
 ///
-/// Each future that it awaits has to be `Send`, as in a task. If the runtime does not start, the program says why and ends with status 1.
+/// Each future that it awaits has to be `Send`, as in a task. If the runtime does not start, the program
+/// prints the reason and ends with status 1.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
     entry::expand(arguments.into(), function.into()).into()
@@ -138,12 +144,15 @@ pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
 /// ```
 ///
 /// * `GreeterClient::new(client)` has the same methods, which return `Result<_, Failure>`: a response, or `Responses`.
-/// * `GreeterServer::new(implementation)` is a `Service`, for `rpc::serve`. The implementation has the methods as they are written.
+/// * `GreeterServer::new(implementation)` is a `Service`, for `rpc::serve`. The implementation has the
+///   methods as the trait declares them.
 /// * Arguments and responses have serde's `Serialize` and `Deserialize`, and own their data; responses are `Sync`. A method that can fail
 ///   returns a `Result` of its own.
-/// * `#[idempotent]` says that a call does the same if it runs twice as if it runs once: only such a call is repeated if it may have run.
+/// * `#[idempotent]` says that two runs of a call have the same effect as one run: only such a call is
+///   repeated if it may have run.
 ///
-/// Methods are called by the names of trait and method, so both ends need the same ones; the order does not matter.
+/// Methods are called by the names of trait and method, so both ends need the same names; the order does not
+/// matter.
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn facade_service(arguments: TokenStream, item: TokenStream) -> TokenStream {

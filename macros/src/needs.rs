@@ -10,9 +10,9 @@ use syn::{ExprPath, Ident, Path, Token};
 /// The argument of the attribute.
 pub(crate) enum Needs {
     None,
-    /// The same for every value of the type.
+    /// The guarantees of every value of the type.
     Listed(Vec<Ident>),
-    /// The set that this function returns for the value.
+    /// The function that returns the set for a value.
     Of(ExprPath),
 }
 
@@ -25,7 +25,7 @@ impl Needs {
         guarantee::list(meta.input).map(Self::Listed)
     }
 
-    /// The call that hands them to a `LayerInfo`.
+    /// Returns the call that hands the guarantees to a `LayerInfo`.
     pub(crate) fn needing(&self, core: &Path) -> Option<TokenStream> {
         match self {
             Self::None => None,

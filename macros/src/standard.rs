@@ -37,7 +37,7 @@ fn name(of: &Type) -> syn::Result<String> {
     }
 }
 
-/// The types within the type.
+/// Returns the types within the type.
 fn parameters(of: &Type) -> Generics {
     struct Found(Generics);
 

@@ -5,12 +5,12 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Ident, Path, Type};
 
-/// The trait, the client and the server; `rpc` is the path of the module with what they need.
+/// Returns the trait, the client and the server; `rpc` is the path of the module with what they need.
 pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> TokenStream {
     let service = match Service::parse(arguments, item.clone()) {
         Ok(service) => service,
         Err(error) => {
-            // Without the trait: what is wrong with it would be said twice.
+            // The trait is left out, since the compiler would report its errors twice.
             return error.into_compile_error();
         }
     };
@@ -19,7 +19,7 @@ pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> 
     quote!(#own #client #server #distinct)
 }
 
-/// The trait that the server's type implements, with futures that may move between threads.
+/// Returns the trait that the server's type implements, with futures that may move between threads.
 fn own_trait(service: &Service) -> TokenStream {
     let Service { attributes, visibility, name, methods } = service;
     let methods = methods.iter().map(|method| {
@@ -42,14 +42,14 @@ fn own_trait(service: &Service) -> TokenStream {
     }
 }
 
-/// The constant that names a method on the wire.
+/// Returns the constant that names a method on the wire.
 fn constant(service: &Service, method: &Method, rpc: &Path) -> TokenStream {
     let name = format!("{}.{}", service.name, method.name);
     let idempotent = method.is_idempotent.then(|| quote!(.idempotent()));
     quote!(#rpc::Method::new(#name) #idempotent)
 }
 
-/// The arguments of a method as one type.
+/// Returns the arguments of a method as one type.
 fn request(method: &Method) -> Type {
     let types = method.arguments.iter().map(|argument| &argument.ty);
     syn::parse_quote!((#(#types,)*))
@@ -98,18 +98,18 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
         }
 
         impl<__Caller: #rpc::Caller, __Codec> #client<__Caller, __Codec> {
-            /// By the calls of this client.
+            /// Makes a client that calls through `client`.
             #visibility fn new(client: #rpc::Client<__Caller, __Codec>) -> Self {
                 Self { client }
             }
 
-            /// Gives each call this long.
+            /// Sets the time limit of each call.
             #[must_use]
             #visibility fn deadline(self, within: ::core::time::Duration) -> Self {
                 Self { client: self.client.deadline(within) }
             }
 
-            /// The client below.
+            /// Returns the client that makes the calls.
             #visibility fn client(&self) -> &#rpc::Client<__Caller, __Codec> {
                 &self.client
             }
@@ -157,14 +157,14 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
         }
 
         impl<__Service: #name> #server<__Service> {
-            /// Answers by this implementation.
+            /// Makes a server that answers with this implementation.
             #visibility fn new(service: __Service) -> Self {
                 Self { service, codec: #rpc::Bincode }
             }
         }
 
         impl<__Service, __Codec> #server<__Service, __Codec> {
-            /// The same in the format of another codec, which has to be that of the clients.
+            /// Answers in the format of another codec, which has to be the codec of the clients.
             #visibility fn codec<__Other>(self, codec: __Other) -> #server<__Service, __Other> {
                 #server { service: self.service, codec }
             }
@@ -210,7 +210,7 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
     }
 }
 
-/// The comments of a method.
+/// Returns the comments of a method.
 fn docs(method: &Method) -> Vec<&syn::Attribute> {
     method.attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect()
 }

@@ -15,7 +15,7 @@ pub(crate) struct Service {
 }
 
 pub(crate) struct Method {
-    /// Without `#[idempotent]`.
+    /// The attributes of the method, except `#[idempotent]`.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) name: Ident,
     pub(crate) arguments: Vec<Argument>,
@@ -30,7 +30,7 @@ pub(crate) struct Argument {
 
 pub(crate) enum Response {
     One(Type),
-    /// The type of the stream, and of its items.
+    /// The type of the stream, and the type of its items.
     Several(Box<Type>, Type),
 }
 
@@ -44,7 +44,7 @@ impl Response {
 
 impl Service {
     /// # Errors
-    /// The first thing that can't be called from another process.
+    /// The first item that can't be called from another process.
     pub(crate) fn parse(arguments: &TokenStream, item: TokenStream) -> syn::Result<Self> {
         if !arguments.is_empty() {
             return Err(Error::new_spanned(arguments, "`#[bertha::service]` takes no arguments"));
@@ -159,7 +159,7 @@ fn response(function: &TraitItemFn) -> syn::Result<Response> {
     Err(Error::new_spanned(signature, what))
 }
 
-/// The `T` of `impl Stream<Item = T>`.
+/// Returns the `T` of `impl Stream<Item = T>`.
 fn item_of_stream(ty: &Type) -> Option<Type> {
     let Type::ImplTrait(stream) = ty else { return None };
     stream.bounds.iter().find_map(|bound| {

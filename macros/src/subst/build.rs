@@ -6,17 +6,17 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Ident, Pat, Path, Type};
 
-/// A name of a value that the user's code does not see.
+/// Returns a name of a value that the user's code does not see.
 pub(super) fn own(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
-/// The names of the matched Chunnels, top first.
+/// Returns the names of the matched Chunnels, top first.
 pub(super) fn matched(rule: &Subst) -> Vec<Ident> {
     (0..rule.pattern.chunnels().count()).map(|number| own(&format!("matched{number}"))).collect()
 }
 
-/// The names of the Chunnels of the replacement, top first.
+/// Returns the names of the Chunnels of the replacement, top first.
 pub(super) fn replacing(rule: &Subst) -> Vec<Ident> {
     let name = |(number, chunnel): (usize, &Type)| {
         let mut name = own(&format!("replacing{number}"));
@@ -26,7 +26,7 @@ pub(super) fn replacing(rule: &Subst) -> Vec<Ident> {
     rule.replacement.chunnels().enumerate().map(name).collect()
 }
 
-/// Statements that bind the names of the replacement, given those of the matched Chunnels.
+/// Returns statements that bind the names of the replacement, given the names of the matched Chunnels.
 pub(super) fn bind(rule: &Subst, core: &Path) -> syn::Result<TokenStream> {
     let (matched, replacing) = (matched(rule), replacing(rule));
     match &rule.build {
@@ -41,7 +41,8 @@ fn by_closure(
     matched: &[Ident],
     replacing: &[Ident],
 ) -> TokenStream {
-    // Bound one by one rather than called, since lints of the user's crate look at the code that is generated there.
+    // The parameters are bound one by one and the closure is not called, since lints of the user's crate look
+    // at the code that is generated there.
     let inputs = closure.inputs.iter().zip(rule.pattern.chunnels()).map(|(pattern, chunnel)| match pattern {
         Pat::Type(typed) => typed.to_token_stream(),
         pattern => quote!(#pattern: #chunnel),
@@ -60,7 +61,8 @@ fn by_closure(
     }
 }
 
-/// Chunnels that stand on both sides are kept; a new one is made of those that are not.
+/// Keeps the Chunnels that stand on both sides, and makes a new Chunnel from the matched Chunnels that are
+/// not kept.
 fn by_from(rule: &Subst, core: &Path, matched: &[Ident], replacing: &[Ident]) -> syn::Result<TokenStream> {
     let text = |chunnel: &Type| chunnel.to_token_stream().to_string();
     let mut left: Vec<_> = rule.pattern.chunnels().zip(matched).collect();

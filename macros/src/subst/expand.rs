@@ -9,7 +9,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Fields, Ident, ItemStruct, Path};
 
-/// The struct, and the implementations that make it a pass.
+/// Returns the struct, and the implementations that make it a pass.
 pub(crate) fn expand(rule: TokenStream, pass: TokenStream, core: &Path) -> TokenStream {
     let implementations = match unit_struct(&pass) {
         Ok(ident) => implementations(rule, &ident, core).unwrap_or_else(|error| {
@@ -21,7 +21,7 @@ pub(crate) fn expand(rule: TokenStream, pass: TokenStream, core: &Path) -> Token
     quote!(#pass #implementations)
 }
 
-/// The name of the pass.
+/// Returns the name of the pass.
 fn unit_struct(pass: &TokenStream) -> syn::Result<Ident> {
     let refused =
         |span| Error::new(span, "a rule stands on a unit struct without parameters: `pub struct Name;`");
@@ -32,7 +32,8 @@ fn unit_struct(pass: &TokenStream) -> syn::Result<Ident> {
     }
 }
 
-/// A pass that does nothing, instead of one whose rule is wrong, so that its use is not a further error.
+/// Returns a pass that does nothing, in place of a pass whose rule is wrong, so that its use is not a further
+/// error.
 fn idle(ident: &Ident, core: &Path) -> TokenStream {
     quote! {
         impl #core::pass::Pass for #ident {
@@ -87,12 +88,13 @@ fn pattern(rule: &Subst, core: &Path) -> TokenStream {
     quote_spanned!(span=> #core::pass::Segment<#items, #at_top, #at_bottom>)
 }
 
-/// A span for errors in generated code. Lints of the user's crate still recognise the code as generated.
+/// Returns a span for errors in generated code. Lints of the user's crate still recognise the code as
+/// generated.
 fn at(span: Span) -> Span {
     Span::call_site().located_at(span)
 }
 
-/// The same path as if it stood there.
+/// Returns the path with another span, as if it stood there.
 fn moved(path: &Path, span: Span) -> TokenStream {
     let moved = |mut token: TokenTree| {
         token.set_span(span);
@@ -119,13 +121,13 @@ fn guard(rule: &Subst, pass: &Ident, core: &Path) -> TokenStream {
     }
 }
 
-/// A type parameter for each `*` between Chunnels.
+/// Returns a type parameter for each `*` between Chunnels.
 fn gaps(side: &Side) -> Vec<Ident> {
     let gaps = side.items.iter().filter(|item| matches!(item, Item::Gap)).count();
     (0..gaps).map(|number| format_ident!("__Gap{number}")).collect()
 }
 
-/// The type of the matched part of the stack.
+/// Returns the type of the matched part of the stack.
 fn captured(side: &Side, gaps: &[Ident]) -> TokenStream {
     let mut gaps = gaps.iter().rev();
     side.items.iter().rev().fold(quote!(()), |rest, item| match item {
@@ -161,7 +163,7 @@ fn rewrite(rule: &Subst, pass: &Ident, core: &Path) -> syn::Result<TokenStream> 
     })
 }
 
-/// The pattern that destructures the matched part of the stack.
+/// Returns the pattern that destructures the matched part of the stack.
 fn named(rule: &Subst) -> TokenStream {
     let matched = build::matched(rule);
     let (mut chunnels, mut gaps) = (matched.iter().rev(), gap_names(&rule.pattern).into_iter().rev());
@@ -178,7 +180,7 @@ fn gap_names(side: &Side) -> Vec<Ident> {
     (0..gaps(side).len()).map(|number| build::own(&format!("gap{number}"))).collect()
 }
 
-/// The type of the replacement, its bounds on the gaps, and the expression that makes it.
+/// Returns the type of the replacement, its bounds on the gaps, and the expression that makes it.
 fn output(rule: &Subst, gaps: &[Ident], core: &Path) -> (TokenStream, Vec<TokenStream>, TokenStream) {
     let replacing = build::replacing(rule);
     let names = gap_names(&rule.replacement);

@@ -122,7 +122,7 @@ fn pattern(input: ParseStream<'_>) -> syn::Result<Side> {
 fn replacement(input: ParseStream<'_>, pattern: &Side) -> syn::Result<Side> {
     let (span, items) = side(input, "what the Chunnels are replaced by")?;
     let mut items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
-    // Of `[*, *]` the first is the upper end and the second the lower one.
+    // Of `[*, *]` the first `*` is the upper end and the second `*` the lower end.
     if pattern.open_above {
         if !matches!(items.first(), Some(Item::Gap)) {
             let what = "the pattern begins with `*`, for what stands above it and stays; so this must begin with `*`";
@@ -158,7 +158,7 @@ fn bounds(input: ParseStream<'_>) -> syn::Result<Vec<WherePredicate>> {
     }
     input.parse::<Token![where]>()?;
     while !input.is_empty() {
-        // Would be read as a type.
+        // The word would be read as a type.
         if input.peek(keyword::weakens) && !input.peek2(Token![:]) {
             return Err(input.error("`, weakens(..)` stands before `where`"));
         }

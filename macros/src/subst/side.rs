@@ -1,14 +1,14 @@
-//! The two lists of a rule: the Chunnels to look for, and those that take their place.
+//! The two lists of a rule: the Chunnels to look for, and the Chunnels that replace them.
 
 use proc_macro2::Span;
 use syn::Type;
 
-/// One of the two lists, without the `*` at its ends.
+/// A list of a rule, without the `*` at its ends.
 pub(super) struct Side {
-    /// Whether it begins with `*`.
+    /// True if the list begins with `*`.
     pub(super) open_above: bool,
     pub(super) items: Vec<Item>,
-    /// Whether it ends with `*`.
+    /// True if the list ends with `*`.
     pub(super) open_below: bool,
     pub(super) span: Span,
 }

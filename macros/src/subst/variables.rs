@@ -15,12 +15,12 @@ impl Variables {
         Self(Vec::new())
     }
 
-    /// As parameters of an `impl`, with their bounds.
+    /// Returns the variables as parameters of an `impl`, with their bounds.
     pub(super) fn all(&self) -> &[GenericParam] {
         &self.0
     }
 
-    /// The variables that occur in `pattern`.
+    /// Returns the variables that occur in `pattern`.
     pub(super) fn in_pattern(&self, pattern: &Side) -> Vec<&GenericParam> {
         self.0.iter().filter(|variable| stands_in(&name(variable), pattern)).collect()
     }
@@ -40,7 +40,7 @@ impl Variables {
         Ok(())
     }
 
-    /// The type with each variable replaced by a type or constant that matches everything.
+    /// Returns the type with each variable replaced by a type or constant that matches everything.
     pub(super) fn erase(&self, chunnel: &Type, core: &Path) -> Type {
         let mut erased = chunnel.clone();
         Boxed { variables: self, core }.visit_type_mut(&mut erased);
@@ -115,7 +115,7 @@ impl VisitMut for Boxed<'_> {
     }
 
     fn visit_generic_argument_mut(&mut self, node: &mut GenericArgument) {
-        // The syntax of a constant variable is that of a type.
+        // A constant variable has the syntax of a type.
         if let GenericArgument::Type(Type::Path(path)) = node
             && let Some(GenericParam::Const(constant)) =
                 path.path.get_ident().and_then(|ident| self.variables.find(ident))
