@@ -8,9 +8,10 @@ use std::fmt;
 
 /// Joining connections with any number of endpoints. Implemented for every stack and every single Chunnel.
 pub trait Rendezvous: Describe + Send + Sync {
-    /// Joins the connection called `name`, which any number of participants share: agrees with them on a stack through `store`, and
-    /// talks to them over `group`. The stack may change while it is in use; see [`MultiEndpoint`]. The result joins when it is
-    /// awaited; before that, [`settings`](Join::settings) changes times and bounds.
+    /// Joins the connection called `name`, which any number of participants share: agrees with them on a
+    /// stack through `store`, and communicates with them over `group`. The stack may change while it is in
+    /// use; see [`MultiEndpoint`]. The result joins when it is awaited; before that,
+    /// [`settings`](Join::settings) changes times and bounds.
     ///
     /// ```no_run
     /// # use bertha_core::{Connection, Error};
@@ -30,17 +31,19 @@ pub trait Rendezvous: Describe + Send + Sync {
     /// # }
     /// ```
     ///
-    /// Takes two round trips to the store. Adopts the stack in force if this one has alternatives that make it; otherwise the others
-    /// are asked to change. A newcomer waits for the end of a change that is under way. Dropping the future gives up; entries
-    /// that it wrote expire.
+    /// Joining takes two round trips to the store. It adopts the stack in force if this stack has
+    /// alternatives that make it; otherwise it asks the other participants to change. A newcomer waits for
+    /// the end of a change that is under way. Dropping the future gives up; entries that it wrote expire.
     ///
-    /// Without a [`group_key`](RendezvousSettings::group_key), anything that can send to the group can disturb the participants, and with
-    /// or without it anything that can write to the store; see [the crate](crate). Credentials are for connections with two ends.
+    /// Without a [`group_key`](RendezvousSettings::group_key), any sender to the group can disturb the
+    /// participants. With or without it, any writer to the store can; see [the crate](crate). Credentials are
+    /// for connections with two ends.
     ///
     /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid), before anything is written, if `name` is no [`Name`], or if no alternative of
-    /// the stack can hold over this group: a Chunnel [needs](bertha_core::guarantee) what nothing below it guarantees. Those of the
-    /// group and of joining ([`Participant::join`](crate::Participant::join)), and of Chunnels that can't be built.
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid), before anything is written, if `name` is no [`Name`], or
+    /// if no alternative of the stack can hold over this group: a Chunnel [needs](bertha_core::guarantee) a
+    /// guarantee that no layer below it gives. The errors of the group, of joining
+    /// ([`Participant::join`](crate::Participant::join)), and of Chunnels that can't be built.
     fn rendezvous<G, T>(self, group: G, store: T, name: impl AsRef<str>) -> Join<Self, G, T>
     where
         Self: Sized + 'static,
@@ -59,7 +62,7 @@ pub trait Rendezvous: Describe + Send + Sync {
 
 impl<S: Describe + Send + Sync + ?Sized> Rendezvous for S {}
 
-/// A connection that is about to be joined; made by [`Rendezvous::rendezvous`]. Joins when it is awaited.
+/// A connection that is about to be joined; made by [`Rendezvous::rendezvous`]. It joins when it is awaited.
 #[must_use = "joins when it is awaited"]
 pub struct Join<S, G, T> {
     stack: S,
@@ -70,7 +73,7 @@ pub struct Join<S, G, T> {
 }
 
 impl<S, G, T> Join<S, G, T> {
-    /// Joins with these times and bounds in place of the default ones.
+    /// Sets the times and bounds.
     pub fn settings(self, settings: RendezvousSettings) -> Self {
         Self { settings, ..self }
     }

@@ -1,5 +1,5 @@
-//! Changing the stack among participants: the [agreement through the store](super::by_store), the progress of the others,
-//! and the stacks on a group's link.
+//! Changing the stack among participants: the [agreement through the store](super::by_store), the progress of
+//! the other participants, and the stacks on a group's link.
 
 use super::board::Board;
 use super::by_store::{Order, StoreAgreement, round_of};
@@ -33,13 +33,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Span;
 
-/// An application's request for other alternatives, and where the answer goes.
+/// An application's request for other alternatives, with the sender of the answer.
 pub(super) struct Request {
     pub(super) pick: Pick,
     pub(super) report: oneshot::Sender<Result<(), Error>>,
 }
 
-/// An application's request to leave, and where to say that it is done.
+/// An application's request to leave: the sender of the result.
 pub(super) type Leave = oneshot::Sender<Result<(), Error>>;
 
 type RuntimeOf<B> = <<B as Connection>::Base as Base>::Runtime;
@@ -53,7 +53,7 @@ pub(super) struct State {
     pub(super) refusal: Option<String>,
 }
 
-/// The agent's ends of its channels to others.
+/// The agent's ends of its channels.
 pub(super) struct Channels {
     pub(super) inbound: mpsc::Receiver<PeerProgress>,
     pub(super) requests: mpsc::Receiver<Request>,
@@ -61,28 +61,28 @@ pub(super) struct Channels {
     pub(super) state: watch::Sender<State>,
 }
 
-/// The pause before looking again whether all are through a change.
+/// Pause before the agent checks again that all participants have completed a change.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The agent's state where messages are shared.
 pub(super) struct Sharing {
     pub(super) board: Arc<Board>,
-    /// The time without messages after which nobody can hold one any more that others wait for.
+    /// Time without messages after which no participant can hold a message that other participants wait for.
     pub(super) quiet: Duration,
     /// The round in which this end receives.
     pub(super) current: Arc<RoundQueue>,
-    /// The round after that, once this end sends there.
+    /// The round after `current`, once this end sends in it.
     pub(super) next: Option<Arc<RoundQueue>>,
-    /// Until when sends wait for the others to be through a change.
+    /// The time until which sends wait for the other participants to complete a change.
     pub(super) held_until: Option<Instant>,
-    /// Whether it has come into a round without a part, and has to propose another.
+    /// True if this end has come into a round without a part in it, and has to propose another round.
     pub(super) wants_round: bool,
 }
 
-/// A request to leave that is being dealt with.
+/// A request to leave that is under way.
 struct Leaving {
     report: Leave,
-    /// When a change under way is no longer waited for.
+    /// The time after which a change under way is no longer waited for.
     deadline: Instant,
     left: Result<(), Error>,
 }
@@ -112,7 +112,8 @@ pub(super) struct StoreAgent<S, B: Connection<Data = Buf>> {
     sharing: Option<Sharing>,
 }
 
-/// The stack with these alternatives on `link`, if each Chunnel has what it needs there.
+/// Builds the stack with these alternatives on `link`, if each Chunnel has the guarantees below it that it
+/// needs.
 pub(super) async fn build<S, B>(
     stack: &S,
     link: GroupLink<B>,
@@ -126,7 +127,7 @@ where
 {
     let layers = resolve(&stack.nodes(), Picks::new(picks));
     let below = link.base().properties().guarantees();
-    // Of several that share the messages none gets all.
+    // Of several receivers that share the messages, no receiver gets all messages.
     let lost = if receivers > 1 { Set::of::<Reliable>() } else { Set::NONE };
     check_needs(&layers, below.without(lost)).map_err(|error| match receivers {
         0 | 1 => error,
@@ -141,7 +142,7 @@ where
     stack.instantiate(link, Picks::new(picks), context).await
 }
 
-/// There are no further connections: a participant has no peer to open them to.
+/// A connector that opens no further connections: a participant has no peer to connect to.
 struct Alone;
 
 impl<I> Connector<I> for Alone {
@@ -192,7 +193,7 @@ where
         {
             self.progress.lock().rename(self.now(), *own_id);
             if let Some(sharing) = &self.sharing {
-                // The entry under the old name counts as that of one that vanished.
+                // The entry under the old id counts as the entry of a participant that vanished.
                 sharing.board.change(|statuses| (statuses.own_id, statuses.is_published) = (*own_id, false));
             }
         }
@@ -209,7 +210,8 @@ where
         }
     }
 
-    /// Leaves where messages are shared: what is still held here goes back, and the others are told the rest.
+    /// Leaves where messages are shared: the messages that this end still holds go back, and the other
+    /// participants are told which messages it has taken.
     async fn leave_shared(&mut self, newest: &RoundQueue) -> Result<(), Error> {
         let Some(sharing) = &self.sharing else { return Ok(()) };
         let rounds = [&*sharing.current, newest];
@@ -222,7 +224,8 @@ where
                     && !before.is_over
                     && before.round == sharing.current.id
                 {
-                    // In the middle of a change, before anything was sent in the next round.
+                    // This end leaves in the middle of a change, before any message was sent in the next
+                    // round.
                     before.taken = share.let_go();
                 } else if let Some(share) = &shares[1] {
                     let (sent, taken) = (share.sent(), share.let_go());
@@ -237,7 +240,8 @@ where
         self.participant.part().await.and(closed)
     }
 
-    /// The reason why the round in force can't be left: messages wait for a receiver that is not there.
+    /// Returns the reason why this end can't leave the round in force: messages wait for a receiver that is
+    /// not there.
     fn reason_to_stay(&self) -> Option<&'static str> {
         let sharing = self.sharing.as_ref()?;
         let sent = sharing.current.share.as_ref().is_some_and(|share| share.sent().count > 0);
@@ -247,7 +251,7 @@ where
             .then_some("messages wait for a receiver, and there is none; start one first")
     }
 
-    /// Lets sends go on in the new round once all are through the change, or late.
+    /// Lets sends go on in the new round once all participants have completed the change, or are late.
     fn lift_if_all_are_through(&mut self) {
         let now = self.now();
         let Some(sharing) = &mut self.sharing else { return };
@@ -259,7 +263,7 @@ where
         }
     }
 
-    /// Leaves. The leader goes on leading until the others have begun another round without it.
+    /// Leaves. The leader goes on leading until the other participants have begun another round without it.
     async fn leave(&mut self, newest: &RoundQueue) -> Result<(), Error> {
         if self.sharing.is_some() {
             return self.leave_shared(newest).await;
@@ -278,7 +282,8 @@ where
             let pause = self.settings.handover_timeout / 500;
             self.runtime().sleep_until(self.now() + pause).await;
         }
-        // So that they need not wait for what may still be on its way. Twice, since one may be lost.
+        // With this report, the other participants need not wait for messages that may still be on their way.
+        // It is sent twice, since one copy may be lost.
         let last = self.progress.lock().leave(self.now(), newest.sent());
         self.shared.send_progress(&last).await;
         self.shared.send_progress(&last).await;
@@ -312,13 +317,14 @@ where
         ChangeLimits { building: limit, ending: limit }
     }
 
-    /// Each participant proposes for its own reasons, and all follow the store.
+    /// Returns an empty span: each participant proposes for its own reasons, and all participants follow the
+    /// store.
     fn cause(&self) -> Span {
         Span::none()
     }
 
     fn stage(&mut self, round: RoundId) -> Staged<GroupLink<B>, RoundQueue> {
-        // All that is sent in a round that was staged here arrives here.
+        // All messages that are sent in a staged round arrive here.
         let from_start = self.agreement.plan().is_some_and(|plan| plan.is_staged);
         self.shared.open_round(round, from_start, true)
     }
@@ -338,7 +344,7 @@ where
             (Some(sharing), Some(share), Some(next)) => {
                 if next.has_part() {
                     new.hold_sends();
-                    // The others may wait as long for messages that are missing.
+                    // The other participants may wait as long for missing messages.
                     sharing.held_until = Some(begun + self.settings.handover_timeout + sharing.quiet);
                 }
                 sharing.next = Some(new.clone());
@@ -370,9 +376,10 @@ where
         Box::pin(await_rest(shared, old, to, self.progress.clone(), self.settings.clone()))
     }
 
-    /// The store's events come another way.
+    /// Returns false: the store's events come through the participant.
     fn listens(&mut self) -> bool {
-        // Where messages are shared, what the application does not ask for is left to others.
+        // Where messages are shared, the agent leaves messages that the application does not ask for to other
+        // receivers.
         self.sharing.is_none() && self.agreement.is_switching()
     }
 
@@ -394,7 +401,7 @@ where
             tracing::debug!(%error, "no round was proposed");
         }
         while let Some(order) = self.agreement.poll_order() {
-            // If the participant is out, an event says so.
+            // If the participant has been removed, an event says so.
             let told = match order {
                 Order::Staged(round) => self.participant.staged(round).await,
                 Order::Refuse(round, reason) => self.participant.refuse(round, reason).await,
@@ -415,8 +422,9 @@ where
         }
     }
 
-    /// A change that has begun is finished first: the others count on it. Where messages are shared they do not: an end that leaves receives no
-    /// more, and what it has not received goes to others as soon as it has left.
+    /// Returns true if this end can leave now. A change that has begun is finished first, since the other
+    /// participants count on this end. Where messages are shared they do not: an end that leaves receives no
+    /// more, and the messages that it has not received go to other receivers as soon as it has left.
     fn is_over(&mut self) -> bool {
         let now = self.now();
         let has_begun = self.sharing.as_ref().is_some_and(|sharing| sharing.next.is_some());
@@ -478,7 +486,7 @@ where
                     self.shared.liveness.wake();
                 }
             }
-            // Out of the store's connection, and an event said why.
+            // The participant has ended, and an event has given the reason.
             Input::Store(None) | Input::Ended => return ControlFlow::Break(()),
             Input::Progress(progress) => self.progress.lock().on_progress(self.now(), progress),
             Input::Request(Request { pick, report }) => {
@@ -505,7 +513,7 @@ where
         }
     }
 
-    /// Failures were logged, and change nothing: the others go on.
+    /// Does nothing: failures were logged, and the other participants go on.
     fn on_sends_ended(&mut self, _: Result<u64, Error>) {
         self.agreement.on_sends_ended();
     }
@@ -547,7 +555,7 @@ where
     }
 }
 
-/// The error of what is asked of a connection that was left.
+/// Returns the error of a call on a connection that was left.
 pub(super) fn ended() -> Error {
     Error::new(ErrorKind::Closed, "the connection has ended").at("rendezvous")
 }

@@ -1,4 +1,4 @@
-//! The statuses of all participants, kept equal with those in the store.
+//! The statuses of all participants, kept equal to the statuses in the store.
 
 use super::status::{Status, Statuses};
 use crate::store::{Name, RendezvousStore, Snapshot, Transaction, Watch};
@@ -9,19 +9,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The pause after which the store is asked again, in case that it reported a change too late or not at all, and after a failure.
+/// Pause before the store is read again, in case it reported a change too late or not at all, and after a
+/// failure.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The version of the format.
 const VERSION: u8 = 1;
 
-/// The most statuses that are removed in one step.
+/// Maximum number of statuses that are removed in one step.
 const REMOVALS: usize = 8;
 
-/// The table, for the agent, its steps and the task that speaks to the store.
+/// The table, for the agent, its steps and the task that communicates with the store.
 pub(super) struct Board {
     statuses: Mutex<Statuses>,
-    /// Notified when the own status has changed.
+    /// Notified when this participant's own status has changed.
     own: Notify,
 }
 
@@ -34,13 +35,13 @@ impl Board {
         self.statuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the own status, which the store is told soon.
+    /// Changes this participant's own status, which is written to the store soon.
     pub(super) fn change(&self, change: impl FnOnce(&mut Statuses)) {
         change(&mut self.lock());
         self.own.notify_one();
     }
 
-    /// Waits until the store has the own status.
+    /// Waits until the store has this participant's own status.
     pub(super) async fn published(&self, runtime: &impl Runtime, limit: Duration) {
         let late = runtime.now() + limit;
         while !self.lock().is_published && runtime.now() < late {
@@ -48,7 +49,7 @@ impl Board {
         }
     }
 
-    /// The change that the store has to be told, with the own status that it will have then.
+    /// Returns the change to write to the store, with the own status that the store has after it.
     fn request(&self) -> (Transaction, u64, Status) {
         let statuses = self.lock();
         let (id, own) = (statuses.own_id, statuses.own);
@@ -69,7 +70,7 @@ impl Board {
         let is_own = |key: &str| key == self::key(statuses.own_id);
         let others = snapshot.entries.iter().filter(|(key, _)| !is_own(key));
         let others = others.filter_map(|(key, entry)| Some((id_of(key)?, decode(&entry.value)?))).collect();
-        // A participant to which this one seemed to have gone may have removed it.
+        // Another participant may have removed the entry, since it took this participant for gone.
         let is_there = snapshot.entries.keys().any(|key| is_own(key));
         let is_published = is_there && statuses.own_id == id && statuses.own == published;
         statuses.others = others;
@@ -85,21 +86,23 @@ fn id_of(key: &str) -> Option<u64> {
     u64::from_str_radix(key, 16).ok()
 }
 
-/// One that can't be read counts as missing, so its participant is waited for until it is late.
+/// Decodes a status. A status that can't be read counts as missing, so its participant is waited for until it
+/// is late.
 fn decode(value: &[u8]) -> Option<Status> {
     let (&VERSION, body) = value.split_first()? else { return None };
     postcard::from_bytes(body).ok()
 }
 
-/// The name under which the statuses of a connection stand.
+/// Returns the name under which the store has the statuses of a connection.
 ///
 /// # Errors
-/// [`Invalid`](bertha_core::ErrorKind::Invalid) if it is too long.
+/// [`Invalid`](bertha_core::ErrorKind::Invalid) if the name is too long.
 pub(super) fn name_of(connection: &Name) -> Result<Name, Error> {
     Name::new(format!("{connection}.statuses"))
 }
 
-/// Tells the store of the own status, and reads those of the others, until it is dropped.
+/// Writes this participant's own status to the store, and reads the statuses of the other participants, until
+/// the future is dropped.
 pub(super) async fn run<T: RendezvousStore, R: Runtime>(
     store: Arc<T>,
     name: Name,
@@ -130,7 +133,7 @@ pub(super) async fn run<T: RendezvousStore, R: Runtime>(
                 watch = None;
             }
         };
-        // A watch that is given up has reported nothing: the statuses are read whenever this wakes.
+        // A cancelled watch has reported nothing: the statuses are read whenever this task wakes.
         let news = pin!(news);
         match select(select(own_news, news), pause).await {
             Either::Left(_) | Either::Right(_) => {}

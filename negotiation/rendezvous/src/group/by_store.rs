@@ -1,9 +1,10 @@
-//! How participants agree on a change of stacks, without I/O: the store says which round is staged and which is in force, and each
-//! participant carries that out when its [handover](Handover) allows.
+//! The agreement of participants on a change of stacks, without I/O: the store says which round is staged and
+//! which round is in force, and each participant carries the change out when its [handover](Handover) allows.
 //!
-//! The protocol in the store is the [member](crate::member)'s; its events come in here. A round that is to be staged is built and
-//! the store is told; once the store has it in force, the change is decided. A participant that was taken for gone meanwhile may find
-//! a round in force that it has not staged: it builds that at once, and follows.
+//! The [member](crate::member) runs the protocol in the store; its events come in here. A round that is to be
+//! staged is built, and then reported to the store as staged; once the store has it in force, the change is
+//! decided. A participant that the store took for gone in the meantime may find a round in force that it has
+//! not staged: it builds that round at once, and follows.
 
 use super::round_id::RoundId;
 use crate::member::{Event, InForce};
@@ -14,7 +15,7 @@ use bertha_negotiation::handshake::Requirements;
 use bertha_negotiation::internals::Handover;
 use std::collections::VecDeque;
 
-/// One participant's part in following the store.
+/// A participant's state in following the store.
 #[derive(Debug)]
 pub(super) struct StoreAgreement {
     /// This participant's stack with all alternatives.
@@ -26,11 +27,11 @@ pub(super) struct StoreAgreement {
     /// The round in force, as far as this participant knows.
     in_force: InForce,
     handover: Handover<RoundId>,
-    /// To be staged once nothing else is under way.
+    /// The plan to stage once no other change is under way.
     asked: Option<Plan>,
-    /// In force without having been staged here.
+    /// The round in force, if it was never staged here.
     missed: Option<InForce>,
-    /// The round that is staged or changed to.
+    /// The round that is staged, or that this participant changes to.
     plan: Option<Plan>,
     request: Option<Request>,
     orders: VecDeque<Order>,
@@ -43,35 +44,36 @@ pub(super) struct Plan {
     pub(super) id: RoundId,
     pub(super) picks: Vec<u8>,
     pub(super) leads: bool,
-    /// Whether the store asked for it before it is in force.
+    /// True if the store asked to stage the round before it is in force.
     pub(super) is_staged: bool,
 }
 
-/// A request of the application.
+/// A request from the application.
 #[derive(Debug)]
 struct Request {
     pick: Pick,
     is_proposed: bool,
 }
 
-/// An order to the member, which tells the store.
+/// An order to the member, which writes to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Ready for this round.
+    /// This participant is ready for the round.
     Staged(u64),
-    /// Can't run this round's stack, for this reason.
+    /// This participant can't run the round's stack, for this reason.
     Refuse(u64, String),
-    /// Propose these picks; then report [`on_proposed`](StoreAgreement::on_proposed).
+    /// The member is to propose these picks; the outcome goes to
+    /// [`on_proposed`](StoreAgreement::on_proposed).
     Propose(Vec<u8>),
 }
 
-/// The round that this is.
+/// Returns the id of the round in force.
 pub(super) fn round_of(in_force: &InForce) -> RoundId {
     RoundId { life: in_force.life, number: in_force.round }
 }
 
 impl StoreAgreement {
-    /// A participant that has joined with the round in force.
+    /// Makes the agreement of a participant that has joined with the round in force.
     pub(super) fn new(
         nodes: Vec<Node>,
         requirements: Requirements,
@@ -93,50 +95,50 @@ impl StoreAgreement {
         }
     }
 
-    /// The machine that carries changes out.
+    /// Returns the machine that carries changes out.
     pub(super) fn handover(&mut self) -> &mut Handover<RoundId> {
         &mut self.handover
     }
 
-    /// Whether a change is decided and not over.
+    /// Returns true if a change is decided and not complete.
     pub(super) fn is_switching(&self) -> bool {
         self.handover.is_switching()
     }
 
-    /// Whether this participant leads the round in force.
+    /// Returns true if this participant leads the round in force.
     pub(super) fn leads(&self) -> bool {
         self.in_force.leads()
     }
 
-    /// The round that is staged or changed to.
+    /// Returns the round that is staged, or that this participant changes to.
     pub(super) fn plan(&self) -> Option<&Plan> {
         self.plan.as_ref()
     }
 
-    /// Whether a request is neither granted nor refused yet; then there may be no other.
+    /// Returns true while a request is neither granted nor refused; no other request may be made then.
     pub(super) fn has_request(&self) -> bool {
         self.request.is_some() || self.report.is_some()
     }
 
-    /// The next order to the member.
+    /// Returns the next order to the member.
     pub(super) fn poll_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// The answer to the request.
+    /// Returns the answer to the request.
     pub(super) fn poll_report(&mut self) -> Option<Result<(), Error>> {
         self.report.take()
     }
 
-    /// This participant can't change to this round, for this reason.
+    /// Records that this participant can't change to this round, for this reason.
     pub(super) fn refuse(&mut self, round: u64, reason: &str) {
         self.orders.push_back(Order::Refuse(round, reason.into()));
     }
 
-    /// An event of the store.
+    /// Handles an event of the store.
     ///
     /// # Errors
-    /// Why the participant is out.
+    /// The reason why the participant is removed.
     pub(super) fn on_event(&mut self, event: Event) -> Result<(), Error> {
         match event {
             Event::Stage { round, picks, leads, .. } => {
@@ -151,7 +153,7 @@ impl StoreAgreement {
                 }
             }
             Event::Commit(in_force) | Event::Joined(in_force) => self.on_in_force(in_force)?,
-            // Another one is the answer to one of this participant's policies.
+            // Any other refusal is the answer to a proposal of this participant's policies.
             Event::Refused { reason, .. } if self.request.as_ref().is_some_and(|it| it.is_proposed) => {
                 self.finish_request(Err(Error::new(ErrorKind::Refused, reason)));
             }
@@ -172,7 +174,8 @@ impl StoreAgreement {
         Ok(())
     }
 
-    /// The guarantees of the stack in use that one with these picks would lose, although this participant keeps them.
+    /// Returns the guarantees of the stack in use that the stack with these picks would lose, although this
+    /// participant has to keep them.
     fn lost_by(&self, picks: &[u8]) -> Set {
         let asked = self.request.as_ref().filter(|request| request.pick.is_met(&self.nodes, picks));
         let may_lose = self.may_lose | asked.map_or(Set::NONE, |request| request.pick.may_lose());
@@ -188,7 +191,7 @@ impl StoreAgreement {
         }
         let is_staged = self.handover.staged() == Some(id) && self.handover.is_built();
         if !is_staged {
-            // It was never asked.
+            // The participant was never asked about this round.
             let lost = self.lost_by(&in_force.picks);
             if !lost.is_empty() {
                 let what = format!("the others have changed to a stack that is not {lost}");
@@ -203,7 +206,7 @@ impl StoreAgreement {
         Ok(())
     }
 
-    /// Takes up what waits, if nothing is under way.
+    /// Begins the next waiting change, if no change is under way.
     fn advance(&mut self) {
         let is_building = self.handover.staged().is_some() && !self.handover.is_built();
         if self.is_switching() || is_building {
@@ -236,16 +239,17 @@ impl StoreAgreement {
         self.plan = Some(plan);
     }
 
-    /// Forgets the next round, which does not come.
+    /// Discards the staged round, which will not come into force.
     fn discard(&mut self) {
         self.handover.discard();
         self.plan = None;
     }
 
-    /// The staged stack is built, or can't be.
+    /// Records that the staged stack is built, or can't be built.
     ///
     /// # Errors
-    /// Why the participant is out: it can't build the stack in force, and would only hold up the others.
+    /// The reason why the participant is removed: it can't build the stack in force, and would only hold up
+    /// the other participants.
     pub(super) fn on_built(&mut self, built: Result<(), Error>) -> Result<(), Error> {
         let Some(plan) = &self.plan else { return Ok(()) };
         let (round, is_staged) = (plan.id.number, plan.is_staged);
@@ -267,7 +271,8 @@ impl StoreAgreement {
         Ok(())
     }
 
-    /// Sends in the old round have ended: the others may be told, and the rest of it be waited for.
+    /// Records that sends in the old round have ended: the other participants may be told, and the agent
+    /// waits for the rest of the round.
     pub(super) fn on_sends_ended(&mut self) {
         self.handover.sends_ended();
         self.handover.await_rest();
@@ -278,33 +283,34 @@ impl StoreAgreement {
         }
     }
 
-    /// No receiver is in the old stack any more.
+    /// Records that no receiver is in the old stack any more.
     pub(super) fn on_receivers_left(&mut self) {
         self.handover.receivers_left();
         self.plan = None;
         self.advance();
     }
 
-    /// The application asks for other alternatives.
+    /// Handles the application's request for other alternatives.
     pub(super) fn on_request(&mut self, pick: Pick) {
         self.request = Some(Request { pick, is_proposed: false });
         self.propose();
     }
 
-    /// Proposes the requested alternatives, unless that was done.
+    /// Proposes the requested alternatives, unless they were proposed already.
     fn propose(&mut self) {
         let Some(Request { pick, is_proposed: false }) = &self.request else { return };
         if self.orders.iter().any(|order| matches!(order, Order::Propose(_))) {
             return;
         }
         if pick.is_met(&self.nodes, &self.in_force.picks) {
-            // Or will be once this participant has changed to what is in force.
+            // The request is granted, or will be granted once this participant has changed to the round in
+            // force.
             if self.handover.sends_in() == round_of(&self.in_force) {
                 self.finish_request(Ok(()));
             }
             return;
         }
-        // The requested alternatives are preferred among any number.
+        // The requested alternatives are preferred among any number of participants.
         let picks = pick
             .preferred(&self.nodes, &self.in_force.picks)
             .map(|nodes| preferred(&nodes, &Situation::TWO_ENDS));
@@ -323,11 +329,12 @@ impl StoreAgreement {
         }
     }
 
-    /// The proposal was taken, or not; `is_stale` if events that are still to come say more.
+    /// Records that the proposal was taken, or failed; `is_stale` if events that are still to come decide it.
     pub(super) fn on_proposed(&mut self, proposed: Result<(), Error>, is_stale: bool) {
         match (proposed, &mut self.request) {
             (Ok(()), Some(request)) => request.is_proposed = true,
-            // A proposal of this participant's policies is under way. Once it is decided, this one can be made.
+            // A proposal of this participant's policies is under way. Once it is decided, the requested
+            // alternatives can be proposed.
             (Err(error), _) if error.kind() == ErrorKind::Exhausted => {}
             (Err(error), _) if !is_stale => self.finish_request(Err(error)),
             _ => {}
@@ -360,7 +367,8 @@ mod tests {
         InForce { life: 1, round, stack, picks, leader: 1, own_id: 2 }
     }
 
-    /// A participant that was taken for gone finds another stack in force when it comes back, or one that says so.
+    /// A participant that the store took for gone may find another stack in force when it comes back,
+    /// or a forged record of a weaker stack.
     #[test]
     fn who_joins_again_does_not_follow_into_a_stack_that_is_weaker() {
         for (may_lose, follows) in [(Set::NONE, false), (Set::ALL, true)] {

@@ -14,64 +14,72 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// The task that changes stacks, and the one that says in the store how far this end is.
+/// The task that changes stacks, and the task that writes this end's status to the store.
 type Tasks<C> = (TaskOf<C>, Option<TaskOf<C>>);
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// A connection with any number of endpoints, made by [`rendezvous`](crate::Rendezvous::rendezvous).
 ///
-/// A `send` reaches all other participants; a `recv` receives from any of them. All participants agree through a store on the stack
-/// in use, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
-/// [condition](bertha_core::NumParticipantsAtMost) of a `select!` prefers another one among so many participants, because a newcomer can't run it, or
-/// because the participant that led the round has gone.
+/// A `send` reaches all other participants; a `recv` receives from any participant. All participants agree
+/// through a store on the stack in use. The stack changes while messages flow, for one of these reasons: a
+/// participant [asks for a change](Self::upgrade); a [condition](bertha_core::NumParticipantsAtMost) of a
+/// `select!` prefers another alternative among the present number of participants; a newcomer can't run the
+/// stack; or the participant that led the round has gone.
 ///
 /// # Promises
-/// * **Changes** lose, repeat and swap no message of a sender. A message is delivered by the stack through which it was sent, and all of
-///   one stack before any of the next. For that a `send` waits while the Chunnels drain, and a `recv` while others do.
-/// * **Loss.** The stack promises what its Chunnels do. Over a group that loses messages a change waits for missing ones no longer than
-///   [`drain_timeout`](crate::RendezvousSettings::drain_timeout) after the last one, and takes a duplicate that no
-///   Chunnel suppresses for a missing one. The last messages of a participant that vanished may reach some and not others.
-/// * **Participants that vanish** expire in the store, and are then no longer waited for. One that was taken for gone and is not
-///   joins again. The others may have changed meanwhile; its messages in the round that they have left are lost.
-/// * **The store** may fail: then nobody comes in and nothing changes, and messages flow on.
-/// * **Receiving.** A participant takes part in changes while its application receives. One that does not for long holds up the
-///   next change, which is then refused for not being staged in time.
-/// * **Cancellation.** As for every [`Connection`]. A `send` or `recv` that is neither polled nor dropped holds a change up.
-/// * **Guarantees.** A change loses no guarantee of the stack in use but those that this participant
-///   [lets go of](crate::RendezvousSettings::may_lose). One that was taken for gone, and finds a weaker stack in force when it joins again,
-///   ends with [`Refused`](bertha_core::ErrorKind::Refused).
-/// * **Attackers.** Messages are authenticated with a [`group_key`](crate::RendezvousSettings::group_key) alone; see
-///   [the crate](crate#attackers) for what holds without.
+/// * **Changes** lose, repeat and swap no message of a sender. A message is delivered by the stack through
+///   which it was sent, and all messages of a stack before any message of the next. For this purpose a `send`
+///   waits while the Chunnels drain, and a `recv` waits while the Chunnels of other participants drain.
+/// * **Loss.** The stack promises what its Chunnels promise. Over a group that loses messages, a change waits
+///   for missing messages no longer than [`drain_timeout`](crate::RendezvousSettings::drain_timeout) after
+///   the last message, and takes a duplicate that no Chunnel suppresses for a missing message. The last
+///   messages of a participant that vanished may reach some participants and not others.
+/// * **Participants that vanish** expire in the store, and are then no longer waited for. A participant that
+///   expired although it is still there joins again. The other participants may have changed to another round
+///   in the meantime; its messages in the round that they have left are lost.
+/// * **The store** may fail: then no participant can join and nothing changes, but messages flow on.
+/// * **Receiving.** A participant takes part in changes while its application receives. A participant that
+///   does not receive for long holds up the next change, which is then refused for not being staged in time.
+/// * **Cancellation.** The rules of every [`Connection`] hold. A `send` or `recv` that is neither polled nor
+///   dropped holds a change up.
+/// * **Guarantees.** A change loses no guarantee of the stack in use except the guarantees that this
+///   participant [may lose](crate::RendezvousSettings::may_lose). A participant that expired, and finds a
+///   weaker stack in force when it joins again, ends with [`Refused`](bertha_core::ErrorKind::Refused).
+/// * **Attackers.** Messages are authenticated only with a
+///   [`group_key`](crate::RendezvousSettings::group_key); see [the crate](crate#attackers) for what holds
+///   without a key.
 ///
-/// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force. A `send` needs no other
-/// read-modify-write, as long as no more than eight threads send; a `recv` adds to a count of its sender's messages.
+/// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force. A `send`
+/// needs no other read-modify-write, as long as at most eight threads send; a `recv` adds to a count of its
+/// sender's messages.
 ///
-/// [`close`](Connection::close) leaves. Dropping it without has the others wait until the store has expired this participant.
+/// [`close`](Connection::close) leaves the connection. If a connection is dropped without `close`, the other
+/// participants wait until the store has expired this participant.
 pub struct MultiEndpoint<C: Connection> {
     epochs: Arc<Epochs<C>>,
     member: Arc<dyn GroupMember<C::Base>>,
     requests: mpsc::Sender<Request>,
     leaving: mpsc::Sender<Leave>,
     state: watch::Receiver<State>,
-    /// How long draining may hold up a close.
+    /// Time for which draining may hold up a close.
     drain_limit: Duration,
     _tasks: Tasks<C>,
 }
 
-/// The connection's ends of its channels to the agent.
+/// The ends of the channels to the agent that the connection holds.
 pub(super) struct Handles {
     pub(super) requests: mpsc::Sender<Request>,
     pub(super) leaving: mpsc::Sender<Leave>,
     pub(super) state: watch::Receiver<State>,
 }
 
-/// The member's base connection, whatever its type.
+/// The member's base connection, with its type erased.
 pub(super) trait GroupMember<X>: Send + Sync {
     fn base(&self) -> &X;
     fn own_id(&self) -> u64;
     fn dropped(&self) -> &Dropped;
-    /// Whether each message reaches one of the receivers, so that one that is dropped is lost.
+    /// Returns true if each message reaches one receiver, so that a dropped message is lost.
     fn is_shared(&self) -> bool;
     fn end(&self) -> BoxFuture<'_, Result<(), Error>>;
 }
@@ -130,17 +138,18 @@ impl<C: Connection> MultiEndpoint<C> {
         }
     }
 
-    /// This participant's id in the store. Another one after it was taken for gone and has joined again.
+    /// Returns this participant's id in the store. The id changes when the participant has expired and joined
+    /// again.
     pub fn id(&self) -> u64 {
         self.member.own_id()
     }
 
-    /// The ids of all participants, in ascending order, as far as this one knows; itself among them.
+    /// Returns the ids of all participants that this participant knows, its own included, in ascending order.
     pub fn participants(&self) -> Arc<[u64]> {
         self.state.borrow().participants.clone()
     }
 
-    /// Waits until there is another number of participants than `known`, and says how many there are.
+    /// Waits until the number of participants differs from `known`, and returns the number.
     ///
     /// Cancellation-safe.
     ///
@@ -152,13 +161,14 @@ impl<C: Connection> MultiEndpoint<C> {
         Ok(state.participants.len())
     }
 
-    /// The stack through which this participant sends.
+    /// Returns the stack through which this participant sends.
     pub fn explain(&self) -> Arc<Agreement> {
         self.state.borrow().agreement.clone()
     }
 
-    /// Waits until this participant sends through another stack than that of `since`, which [`explain`](Self::explain) or an
-    /// earlier call gave. Changes that were not waited for count as one.
+    /// Waits until this participant sends through another stack than the stack of `since`, which
+    /// [`explain`](Self::explain) or an earlier call returned. Changes that happened between two calls count
+    /// as one change.
     ///
     /// Cancellation-safe.
     ///
@@ -171,30 +181,33 @@ impl<C: Connection> MultiEndpoint<C> {
         Ok(state.agreement.clone())
     }
 
-    /// How many messages arrived that were damaged, late, of another connection, or found no room, and were dropped.
+    /// Returns the number of messages that were dropped since they were damaged, late, of another connection,
+    /// or found no room.
     pub fn dropped(&self) -> u64 {
         self.member.dropped().by_link()
     }
 
-    /// The messages that this participant has dropped, by layer and reason: below the stack, and in each Chunnel that [counts
-    /// them](bertha_core::ConnectContext::counts_drops), those of earlier rounds included.
+    /// Returns the messages that this participant has dropped, by layer and reason: below the stack, and in
+    /// each Chunnel that [counts them](bertha_core::ConnectContext::counts_drops), messages of earlier rounds
+    /// included.
     pub fn drops(&self) -> Drops {
         self.member.dropped().report()
     }
 
-    /// Asks all participants to change to other alternatives of the stack's `select!`s, while messages flow. Ready when this
-    /// participant sends through the new stack.
+    /// Asks all participants to change to other alternatives of the stack's `select!`s, while messages flow.
+    /// The future is ready when this participant sends through the new stack.
     ///
-    /// Changes happen one after the other, and so do the calls of one participant. A policy that prefers something else
-    /// proposes that afterwards. Dropping the future does not take the request back.
+    /// Changes happen one after the other, and so do the calls of one participant. A policy that prefers
+    /// another alternative proposes it afterwards. Dropping the future does not withdraw the request.
     ///
     /// # Errors
-    /// In each case the stack in use goes on.
+    /// The stack in use goes on after each of these errors.
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time, or would lose a
     ///   guarantee; the text names the participant and the reason.
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone meanwhile.
-    /// * Those of the store, and [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
+    /// * The errors of the store, and [`Closed`](bertha_core::ErrorKind::Closed) once the connection has
+    ///   ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         let (report, reported) = oneshot::channel();
         self.requests.send(Request { pick: to, report }).await.map_err(|_| ended())?;
@@ -243,9 +256,10 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
         newest.connection.drain().await
     }
 
-    /// Drains the Chunnels, leaves the others, and closes. They go on without this participant. It stays until a
-    /// change that is under way is over and, if it leads, until the others have begun another round: each for
-    /// [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at most. Messages that arrive meanwhile are dropped.
+    /// Drains the Chunnels, leaves the connection, and closes. The other participants go on. This participant
+    /// stays until a change that is under way is complete and, if it leads, until the other participants have
+    /// begun another round: each for [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at
+    /// most. Messages that arrive in the meantime are dropped.
     async fn close(&self) -> Result<(), Error> {
         let runtime = self.base().runtime();
         let late = pin!(runtime.sleep_until(runtime.now() + self.drain_limit));
@@ -253,7 +267,8 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
             tracing::debug!(%error, "a stack was not drained before it was closed");
         }
         let (report, left) = oneshot::channel();
-        // A change under way is finished first, and a leader answers the others until they have another one.
+        // A change under way is finished first, and a leader answers the other participants until they have
+        // another leader.
         let serving = pin!(async {
             if self.member.is_shared() {
                 std::future::pending::<()>().await;

@@ -4,15 +4,16 @@ use super::sync::{AtomicU32, AtomicUsize, Ordering, THREADS, thread};
 
 /// A count in parts, one for each thread, so that one addition is a load and a store.
 ///
-/// A send has made its one read-modify-write when it acquired its slot. The slot could hold the count as well, but not every
-/// datagram has one: Chunnels send by themselves, too. Threads beyond [`THREADS`] share a count.
+/// A send makes its one read-modify-write when it acquires its slot. The slot could hold the count as well,
+/// but not every datagram has a slot: Chunnels send datagrams of their own, too. Threads beyond [`THREADS`]
+/// share a count.
 #[derive(Default)]
 pub(crate) struct Counter {
     own: [Own; THREADS],
     shared: AtomicU32,
 }
 
-/// The count of one thread, which no other writes.
+/// The count of one thread, which no other thread writes.
 #[derive(Default)]
 struct Own {
     /// The thread's number; 0 if it is free.
@@ -21,13 +22,13 @@ struct Own {
 }
 
 impl Counter {
-    /// Counts one more. Returns how many there were before, without those that are being counted just now.
+    /// Adds one, and returns the total before, without additions that run at the same time.
     #[inline]
     pub(crate) fn next(&self) -> u32 {
         self.next_of(thread())
     }
 
-    /// The same for a thread with this number, which is its own and not 0.
+    /// Works as [`next`](Self::next), for a thread with this number, which is unique and not 0.
     #[inline]
     pub(crate) fn next_of(&self, thread: usize) -> u32 {
         let before = self.total();
@@ -41,7 +42,7 @@ impl Counter {
         before
     }
 
-    /// The total. Exact once the caller has synchronised with all sends.
+    /// Returns the total. It is exact once the caller has synchronised with all sends.
     #[inline]
     pub(crate) fn total(&self) -> u32 {
         let own = self.own.iter().map(|own| own.count.load(Ordering::Relaxed));
@@ -50,7 +51,7 @@ impl Counter {
 }
 
 impl Own {
-    /// Whether this is the thread's, from now on if it was free.
+    /// Returns true if this count belongs to the thread; a free count belongs to it from now on.
     #[inline]
     fn is_of(&self, thread: usize) -> bool {
         match self.thread.load(Ordering::Relaxed) {

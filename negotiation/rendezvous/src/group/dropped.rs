@@ -2,19 +2,20 @@
 
 use bertha_core::{ConnectContext, DropCounter, DropRegistry, Drops};
 
-/// The counters of the link, and those of the Chunnels on it.
+/// The counters of the link and of the Chunnels on it.
 pub(crate) struct Dropped {
     /// The counters of the Chunnels of all rounds.
     pub(super) by_chunnels: DropRegistry,
-    /// Without the proof that it needs, or with one that was used; too short; or of one sender more than are counted.
+    /// Messages without the required proof or with a used proof, messages that are too short, and messages of
+    /// a sender for which no entry is left.
     pub(super) forged: DropCounter,
-    /// Of a round that is over, or kept for one that did not begin.
+    /// Messages of a round that is over, and messages that were kept for a round that did not begin.
     pub(super) late: DropCounter,
-    /// More than wait for receivers.
+    /// Messages that arrive when the queue for receivers is full.
     pub(super) without_room: DropCounter,
-    /// Come while this end leaves.
+    /// Messages that arrive while this end leaves.
     pub(super) after_end: DropCounter,
-    /// The same counters for the report.
+    /// The counters of the link, for the report.
     by_link: DropRegistry,
 }
 
@@ -33,12 +34,12 @@ impl Dropped {
         }
     }
 
-    /// All messages that the link has dropped.
+    /// Returns the number of all messages that the link has dropped.
     pub(super) fn by_link(&self) -> u64 {
         self.by_link.drops().total()
     }
 
-    /// Those of the link and of the Chunnels, by layer and reason.
+    /// Returns the dropped messages of the link and of the Chunnels, by layer and reason.
     pub(super) fn report(&self) -> Drops {
         let mut drops = self.by_link.drops();
         drops += &self.by_chunnels.drops();

@@ -9,18 +9,19 @@ use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The pause before looking again at what has taken.
+/// Pause before the taken messages are counted again.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long to wait.
+/// Limits on the time to wait.
 pub(super) struct TimeLimits {
     /// For participants that are there and don't begin the change.
     pub(super) for_others: Duration,
-    /// Since the last message taken, if others may still hold some.
+    /// Since the last message that was taken, if other participants may still hold messages.
     pub(super) for_messages: Duration,
 }
 
-/// Waits until all have changed from the round `old`, and then until the receivers have all of it.
+/// Waits until all participants have changed from the round `old`, and then until the receivers have taken
+/// all of its messages.
 pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
     shared: Arc<Shared<B>>,
     old: Arc<RoundQueue>,

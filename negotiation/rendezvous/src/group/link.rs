@@ -17,12 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
-/// The bound of messages that are kept of rounds that this end does not know yet.
+/// Maximum number of kept messages of rounds that this end does not know yet.
 const MAX_STRAYS: usize = 1024;
 
-/// The time for which they are kept. A participant that follows a change has opened the round before anybody sends in it, so these come
-/// to one that is late, and for a moment. Or no participant of that round has sent them: the tag can be guessed, and a sender that could
-/// fill rounds far in the future would be heard long after it has gone.
+/// Time for which such messages are kept. A participant that follows a change has opened the round before any
+/// participant sends in it, so these messages reach a late participant, and only for a moment. Otherwise no
+/// participant of that round has sent them: the tag can be guessed, and a sender that could fill rounds far
+/// in the future would still be heard long after it has gone.
 const STRAY_LIFE: Duration = Duration::from_secs(5);
 
 /// The number of ended rounds whose late messages are recognised.
@@ -36,33 +37,33 @@ pub struct GroupLink<B: Connection<Data = Buf>> {
     round: Arc<RoundQueue>,
 }
 
-/// The part that the rounds of a connection share.
+/// The part of the link that the rounds of a connection share.
 pub(crate) struct Shared<B> {
     pub(super) base: B,
-    /// This participant's id: another one after it has expired.
+    /// This participant's id, which changes after it has expired.
     pub(super) own_id: AtomicU64,
     pub(super) liveness: Liveness,
     pub(super) dropped: Dropped,
-    /// If each message reaches one of the receivers.
+    /// Present if each message reaches one receiver.
     sharing: Option<Sharing>,
-    /// With a key of the group.
+    /// Present with a key of the group.
     proofs: Option<ProgressProofs>,
     rounds: Mutex<Rounds>,
-    /// Where the others' progress goes.
+    /// The channel for the other participants' progress.
     agent: Sender<PeerProgress>,
 }
 
-/// A member of a group where each message reaches one of the receivers.
+/// State of a member of a group where each message reaches one receiver.
 struct Sharing {
     receives: bool,
 }
 
 struct Rounds {
-    /// Those in use: two, and one that is being built.
+    /// The rounds in use: two, and a round that is being built.
     open: Vec<Arc<RoundQueue>>,
-    /// Messages of rounds that others are in and this end is not yet.
+    /// Messages of rounds that other participants are in and this end is not yet.
     strays: VecDeque<Stray>,
-    /// The first bytes of messages of rounds that have ended, newest last.
+    /// The first bytes of messages of ended rounds, newest last.
     retired: VecDeque<u64>,
 }
 
@@ -72,7 +73,8 @@ struct Stray {
 }
 
 impl<B: Connection<Data = Buf>> Shared<B> {
-    /// `receives`: whether this member receives, if each message reaches one that does.
+    /// Makes the shared part. `receives` is true if this member receives, in a group where each message
+    /// reaches one receiver.
     pub(super) fn new(
         base: B,
         own_id: u64,
@@ -124,7 +126,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         let now = self.now();
         let is_late = |since: Instant| now.saturating_duration_since(since) >= STRAY_LIFE;
         for Stray { message, since } in strays {
-            // Where messages are shared, one that is dropped would be acknowledged.
+            // Where messages are shared, dropping a message would acknowledge it.
             match is_late(since) && !self.is_shared() {
                 true => self.dropped.late.add(1),
                 false => drop(self.sort(message, since)),
@@ -133,7 +135,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         Staged { link: GroupLink { shared: self.clone(), round: round.clone() }, queue: round }
     }
 
-    /// Makes room for other senders: these have gone so long ago that nothing of them is expected any more.
+    /// Makes room for other senders: `gone` left so long ago that no message of them is expected any more.
     pub(super) fn forget_senders(&self, gone: &[u64]) {
         self.rounds().open.iter().for_each(|round| round.forget_senders(gone));
         if let Some(proofs) = &self.proofs {
@@ -141,23 +143,24 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         }
     }
 
-    /// Whether each message reaches one of the receivers.
+    /// Returns true if each message reaches one receiver.
     pub(super) fn is_shared(&self) -> bool {
         self.sharing.is_some()
     }
 
-    /// Whether this member receives at all.
+    /// Returns true if this member receives.
     pub(super) fn receives(&self) -> bool {
         self.sharing.as_ref().is_none_or(|sharing| sharing.receives)
     }
 
-    /// Takes messages for this round, in which this end did not receive before.
+    /// Begins to read messages for this round, in which this end did not receive before.
     pub(super) fn read_for(&self, round: &RoundQueue) {
         round.queue.set_aside(false);
         self.liveness.wake();
     }
 
-    /// Keeps a message that can't be decoded here, so that it is not acknowledged. An error if there are too many.
+    /// Keeps a message that can't be decoded here, so that it is not acknowledged. Ends the link if there are
+    /// too many.
     #[cold]
     fn hold(&self, message: Buf, since: Instant) {
         let mut rounds = self.rounds();
@@ -167,7 +170,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         rounds.strays.push_back(Stray { message, since });
     }
 
-    /// An error if so many messages can't be decoded that no more are taken.
+    /// Returns an error if this end holds so many undecodable messages that it takes no more.
     fn may_take(&self) -> Result<(), Error> {
         if self.sharing.is_some() && self.rounds().strays.len() >= MAX_STRAYS {
             let what = format!(
@@ -178,7 +181,8 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         Ok(())
     }
 
-    /// Keeps a message, which is here `since` then, for the receivers of its round. Returns one that is of no round.
+    /// Keeps a message, which arrived at `since`, for the receivers of its round. Returns a message that
+    /// belongs to no round.
     fn sort(&self, mut message: Buf, since: Instant) -> Option<Buf> {
         let mut rounds = self.rounds();
         for round in &rounds.open {
@@ -227,7 +231,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         None
     }
 
-    /// Deals with a message that is not of the round of the receiver that read it.
+    /// Handles a message that does not belong to the round of the receiver that read it.
     #[cold]
     fn on_other(&self, message: Buf) {
         let Some(message) = self.sort(message, self.now()) else { return };
@@ -239,7 +243,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
             _ => None,
         };
         match progress {
-            // One that finds no room is repeated.
+            // Progress that finds no room is sent again by its participant.
             Some(progress) => {
                 let is_lost = self.agent.try_send(progress).is_err();
                 self.dropped.without_room.add(u64::from(is_lost));
@@ -248,7 +252,8 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         }
     }
 
-    /// Tells all others. A failure is not reported: progress that matters is repeated.
+    /// Sends progress to all other participants. A failure is not reported: progress that matters is
+    /// repeated.
     pub(super) async fn send_progress(&self, progress: &PeerProgress) {
         let tag = Tag::of_round(progress.life, progress.round);
         let bytes = match &self.proofs {
@@ -264,7 +269,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
 
     async fn read_one(&self) -> Result<(), Error> {
         self.liveness.check()?;
-        // A queue that nothing is put into, whose news would interrupt the reception.
+        // An empty queue, since news in a used queue would interrupt the reception.
         let unused = EpochQueue::among([0; wire::HEADER], true);
         let reception = pin!(self.base.recv());
         if let Some(message) = Parked::new(&self.liveness, &unused, unused.state(), reception).await? {
@@ -286,9 +291,12 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
         self.read_one()
     }
 
-    /// Datagrams were counted, and Chunnels may still hold messages that they made of them.
+    /// Ends the queue of the old round and returns true, if Chunnels may still hold messages of the datagrams
+    /// that were counted.
     ///
-    /// Where messages are shared, all of them have arrived; sends in the new round wait for the others. An end without a part has a
+    /// Where messages are shared, all messages have arrived, and sends in the new round wait for the other
+    /// participants. An end without a part in the round has an empty stack, and no reception that could
+    /// detect this.
     /// stack that is empty, and no reception to find that out.
     fn complete(&self, old: &RoundQueue, new: &RoundQueue) -> bool {
         if self.sharing.is_none() {
@@ -330,7 +338,7 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         self.shared.own_id.load(Ordering::Relaxed)
     }
 
-    /// Waits as long as others could not keep what this end would send.
+    /// Waits as long as other participants could not keep the messages that this end would send.
     #[cold]
     async fn until_allowed(&self) -> Result<(), Error> {
         let has_none = || self.round.allowance() == Some(0);
@@ -342,7 +350,8 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         Ok(())
     }
 
-    /// The next message of the queue, which is in this state. Without one, waits as long as receivers of another round read.
+    /// Returns the next message of the queue, which is in this state. Without a message, waits as long as
+    /// receivers of another round read.
     #[cold]
     async fn queued(&self, state: u8) -> Result<Option<Buf>, Error> {
         let queue = &self.round.queue;
@@ -422,7 +431,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                 None
             });
             self.shared.base.send_batch(sealed).await?;
-            // Otherwise there may be more than was allowed.
+            // Without this check more messages could be sent than allowed.
             if let Some(done) = done {
                 return done;
             }
@@ -463,13 +472,13 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
         self.shared.base.drain()
     }
 
-    /// Does nothing: a round's end is not the connection's.
+    /// Does nothing: the end of a round is not the end of the connection.
     async fn close(&self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// A connection that keeps an order by key keeps it for the link above.
+/// Keeps an order by key if the connection below keeps it.
 impl<B: OrdersByKey> OrdersByKey for GroupLink<B> {
     fn keeps_order_by_key(&self) -> Result<(), Error> {
         self.shared.base.keeps_order_by_key()
@@ -503,7 +512,7 @@ impl<B: OrdersByKey> OrdersByKey for GroupLink<B> {
                 None
             });
             self.shared.base.send_batch_by_key(sealed).await?;
-            // Otherwise there may be more than was allowed.
+            // Without this check more messages could be sent than allowed.
             if let Some(done) = done {
                 return done;
             }
@@ -511,7 +520,7 @@ impl<B: OrdersByKey> OrdersByKey for GroupLink<B> {
     }
 }
 
-/// Hands this round's messages of a burst on, and the others to their queues.
+/// Passes on the messages of this round from a burst, and puts other messages into their rounds' queues.
 struct Sorter<'a, B: Connection<Data = Buf>, I> {
     link: &'a GroupLink<B>,
     into: &'a mut I,

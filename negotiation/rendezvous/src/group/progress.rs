@@ -1,4 +1,4 @@
-//! How far this participant and the others are in a change of rounds, without I/O.
+//! The progress of this participant and of the other participants in a change of rounds, without I/O.
 
 use super::round_id::RoundId;
 use bertha_negotiation::wire::{Before, PeerProgress};
@@ -6,33 +6,33 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The bound of participants in the table that the store has not shown yet.
+/// Maximum number of participants in the table that the store has not shown yet.
 const MAX_STRANGERS: usize = 512;
 
-/// The number of times that progress is repeated, after pauses that double.
+/// Number of times that progress is repeated, after pauses that double.
 const REPETITIONS: u32 = 6;
 
-/// The first of these pauses.
+/// The first pause between repetitions.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The round of a participant that has left.
 const LEFT: u64 = u64::MAX;
 
-/// The time for which a participant that has gone is remembered.
+/// Time for which a participant that has gone is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// The messages of the old round that one of the others still has to deliver.
+/// The messages of the old round that another participant still has to deliver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// It has not said yet.
+    /// The participant has not reported its number yet.
     Unknown,
-    /// So many messages in all.
+    /// The number of messages that the participant has sent in total.
     Sent(u32),
-    /// Any that come until then: it has gone.
+    /// Any messages that arrive until then: the participant has gone.
     Until(Instant),
 }
 
-/// The table, for the agent and for its steps.
+/// The table, shared by the agent and its steps.
 #[derive(Clone)]
 pub(super) struct SharedProgress(Arc<Mutex<ProgressTable>>);
 
@@ -50,11 +50,12 @@ impl SharedProgress {
 pub(super) struct ProgressTable {
     own: PeerProgress,
     known: BTreeMap<u64, PeerProgress>,
-    /// All participants.
+    /// The ids of all participants.
     present: Vec<u64>,
-    /// Participants that have gone, and when that was seen.
+    /// Participants that have gone, each with the time at which this was seen.
     gone: BTreeMap<u64, Instant>,
-    /// When this participant's progress is sent next, and the times that it was sent since it changed.
+    /// The time at which this participant's progress is sent next, and the number of times that it was sent
+    /// since it changed.
     send_at: Option<Instant>,
     times_sent: u32,
 }
@@ -64,7 +65,7 @@ fn round_of(progress: &PeerProgress) -> RoundId {
 }
 
 impl ProgressTable {
-    /// A participant that sends in `round` now.
+    /// Makes the table of a participant that sends in `round` now.
     pub(super) fn new(now: Instant, own_id: u64, round: RoundId) -> Self {
         let RoundId { life, number: round } = round;
         let own = PeerProgress { sender: own_id, life, round, before: None, asks: false };
@@ -80,17 +81,17 @@ impl ProgressTable {
         Some(self.own.clone())
     }
 
-    /// When to call [`poll`](Self::poll) next.
+    /// Returns the time for the next call of [`poll`](Self::poll).
     pub(super) fn next_time(&self) -> Option<Instant> {
         self.send_at
     }
 
-    /// The round in which this participant sends.
+    /// Returns the round in which this participant sends.
     pub(super) fn round(&self) -> RoundId {
         round_of(&self.own)
     }
 
-    /// This participant's progress, as a question to the others.
+    /// Returns this participant's progress, as a question to the other participants.
     pub(super) fn question(&self) -> PeerProgress {
         PeerProgress { asks: true, ..self.own.clone() }
     }
@@ -99,20 +100,20 @@ impl ProgressTable {
         (self.send_at, self.times_sent) = (Some(now), 0);
     }
 
-    /// This participant leaves, and sends nothing more.
+    /// Records that this participant leaves, and sends nothing more.
     pub(super) fn leave(&mut self, now: Instant, sent: u32) -> PeerProgress {
         self.begin(now, RoundId { number: LEFT, ..self.round() });
         self.finish(now, sent);
         self.own.clone()
     }
 
-    /// This participant has another id from now on.
+    /// Gives this participant another id.
     pub(super) fn rename(&mut self, now: Instant, own_id: u64) {
         self.own.sender = own_id;
         self.has_changed(now);
     }
 
-    /// This participant sends in `round` from now on.
+    /// Records that this participant sends in `round` from now on.
     pub(super) fn begin(&mut self, now: Instant, round: RoundId) {
         let before = Before { life: self.own.life, round: self.own.round, sent: None };
         (self.own.life, self.own.round) = (round.life, round.number);
@@ -120,7 +121,7 @@ impl ProgressTable {
         self.has_changed(now);
     }
 
-    /// It sends nothing more in the round before.
+    /// Records that this participant sends nothing more in the round before.
     pub(super) fn finish(&mut self, now: Instant, sent: u32) {
         if let Some(before) = &mut self.own.before {
             before.sent = Some(sent);
@@ -128,11 +129,12 @@ impl ProgressTable {
         self.has_changed(now);
     }
 
-    /// These participants are there. Returns those that have gone so long ago that nothing comes of them any more; they are forgotten.
+    /// Sets the participants that are there. Forgets and returns participants that have gone so long ago that
+    /// no message of them is expected.
     pub(super) fn set_present(&mut self, now: Instant, ids: &[u64]) -> Vec<u64> {
         let left = self.present.iter().filter(|id| !ids.contains(id));
         self.gone.extend(left.map(|id| (*id, now)));
-        // One reading of the store may have left out a participant that is there.
+        // A single reading of the store may have omitted a participant that is there.
         self.gone.retain(|id, _| !ids.contains(id));
         let is_over = |since: &Instant| now.saturating_duration_since(*since) >= MEMORY;
         let forgotten: Vec<u64> =
@@ -144,20 +146,21 @@ impl ProgressTable {
         forgotten
     }
 
-    /// The progress of one of the others.
+    /// Handles the progress of another participant.
     pub(super) fn on_progress(&mut self, now: Instant, progress: PeerProgress) {
         let is_gone = self.gone.contains_key(&progress.sender) && !has_left(&progress);
         if progress.sender == self.own.sender || is_gone {
             return;
         }
         if progress.asks {
-            // At once, and in place of the next repetition.
+            // The answer is sent at once, in place of the next repetition.
             self.send_at = Some(now);
         }
         if !self.known.contains_key(&progress.sender) && !self.is_known(progress.sender) {
             let strangers = self.known.keys().filter(|id| !self.is_known(**id)).count();
             if strangers >= MAX_STRANGERS {
-                // Some may never have been there. One that will be repeats its progress.
+                // Some strangers may never become participants; a stranger that does will repeat its
+                // progress.
                 let Self { known, present, gone, .. } = self;
                 known.retain(|id, _| present.contains(id) || gone.contains_key(id));
             }
@@ -168,7 +171,7 @@ impl ProgressTable {
         }
     }
 
-    /// Whether the store has shown a participant to be there, or to have been there.
+    /// Returns true if the store shows, or has shown, a participant to be there.
     fn is_known(&self, id: u64) -> bool {
         self.present.contains(&id) || self.gone.contains_key(&id)
     }
@@ -177,13 +180,14 @@ impl ProgressTable {
         self.present.iter().copied().filter(|id| *id != self.own.sender)
     }
 
-    /// The others that still send in `from`, or have not said that they send in `to` or a later round.
+    /// Returns the other participants that still send in `from`, or have not reported that they send in `to`
+    /// or a later round.
     pub(super) fn behind(&self, from: RoundId, to: RoundId) -> impl Iterator<Item = u64> {
         self.others().filter(move |id| !self.known.get(id).is_some_and(|it| has_moved(it, from, to)))
     }
 
-    /// The rest that each sender of the round `from` still has to deliver there. Messages under way from senders that have left are
-    /// given the time `grace`.
+    /// Returns the rest that each sender of the round `from` still has to deliver there. Messages under way
+    /// from senders that have gone get the time `grace`.
     pub(super) fn rest(&self, from: RoundId, to: RoundId, grace: Duration) -> Vec<(u64, Rest)> {
         let rest = |id: u64| match self.known.get(&id) {
             Some(progress) if has_moved(progress, from, to) => match &progress.before {
@@ -195,7 +199,7 @@ impl ProgressTable {
             _ => Some(Rest::Unknown),
         };
         let others = self.others().filter_map(|id| Some((id, rest(id)?)));
-        // A participant that left in good order has said how many messages there were.
+        // A participant that left in good order has reported the number of its messages.
         let gone = self.gone.iter().filter_map(|(id, since)| match rest(*id)? {
             Rest::Unknown => Some((*id, Rest::Until(*since + grace))),
             rest => Some((*id, rest)),
@@ -208,7 +212,8 @@ fn has_left(progress: &PeerProgress) -> bool {
     progress.round == LEFT
 }
 
-/// Whether a participant sends in `to` or later, seen from one that changes from `from` to `to`.
+/// Returns true if a participant sends in `to` or later, as seen by a participant that changes from `from` to
+/// `to`.
 fn has_moved(progress: &PeerProgress, from: RoundId, to: RoundId) -> bool {
     let now = round_of(progress);
     if now.life == to.life {
@@ -218,10 +223,10 @@ fn has_moved(progress: &PeerProgress, from: RoundId, to: RoundId) -> bool {
     }
 }
 
-/// Whether `known` says more than `other`, which came late.
+/// Returns true if `known` is newer than `other`, which arrived late.
 fn is_later(known: &PeerProgress, other: &PeerProgress) -> bool {
     if known.life != other.life {
-        // Lives have no order; the one received last is the best guess.
+        // Lives have no order; the progress received last is the best guess.
         return false;
     }
     let sent = |progress: &PeerProgress| progress.before.as_ref().and_then(|before| before.sent).is_some();
@@ -256,7 +261,7 @@ mod tests {
         assert_eq!(table.behind(OLD, NEW).collect::<Vec<_>>(), [3]);
         assert_eq!(table.rest(OLD, NEW, GRACE), [(2, Rest::Unknown), (3, Rest::Unknown)]);
         table.on_progress(now, progress(2, NEW, Some((OLD, Some(9)))));
-        // Late.
+        // This progress arrives late.
         table.on_progress(now, progress(2, NEW, Some((OLD, None))));
         table.set_present(now, &[1, 2]);
         assert_eq!(table.behind(OLD, NEW).count(), 0);
@@ -291,7 +296,8 @@ mod tests {
         assert_eq!(table.set_present(now + MEMORY, &[1, 2, 3]), []);
     }
 
-    /// Of one that vanished, whatever it said or somebody says in its name: it would be waited for without end, or not at all.
+    /// A participant that vanished is not heard any more, whatever it or an impostor reports: it
+    /// would be waited for without end, or not at all.
     #[test]
     fn who_has_gone_without_a_word_is_not_heard_any_more() {
         let (mut table, now) = three();
@@ -308,7 +314,7 @@ mod tests {
         assert_eq!(table.poll(now), None);
     }
 
-    /// What is said in the name of this participant says nothing to it.
+    /// Progress in the name of this participant has no effect on it.
     #[test]
     fn nobody_speaks_to_a_participant_in_its_own_name() {
         let (mut table, now) = three();
@@ -318,7 +324,7 @@ mod tests {
         assert!(!table.known.contains_key(&1));
     }
 
-    /// However many names somebody invents.
+    /// The room is bounded however many names an attacker invents.
     #[test]
     fn strangers_take_bounded_room_and_keep_no_participant_out() {
         let (mut table, now) = three();
@@ -359,7 +365,8 @@ mod tests {
         let (mut table, mut now) = three();
         let mut forgotten = 0;
         for id in 10..3_000 {
-            // One was never there, as far as the store has shown; one leaves in good order, and one vanishes.
+            // Some participants were never there, as far as the store has shown; some leave in good order,
+            // and some vanish.
             table.on_progress(now, progress(10_000 + id, NEW, None));
             forgotten += table.set_present(now, &[1, 2, 3, id, 20_000 + id]).len();
             table.on_progress(now, progress(id, RoundId { number: LEFT, ..NEW }, Some((NEW, Some(1)))));

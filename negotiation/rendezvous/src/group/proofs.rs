@@ -1,7 +1,7 @@
 //! The proofs of the senders of one round, with a key of the group.
 //!
-//! The key of a sender follows from the key of the group, the round and the sender's id. So all participants can compute it, and
-//! nobody else can.
+//! The key of a sender is derived from the key of the group, the round and the sender's id. So all
+//! participants can compute it, and nobody without the group's key can.
 
 use super::round_id::RoundId;
 use crate::store::limits::PARTICIPANTS;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The bound of senders that are known at once, as for those that are counted.
+/// Maximum number of senders that are known at once, equal to the number of counted senders.
 const SENDERS: usize = 4 * PARTICIPANTS;
 
 /// The keys of a round, and the numbers that were received.
@@ -21,13 +21,14 @@ pub(super) struct RoundProofs {
     key: GroupKey,
     round: RoundId,
     sent: AtomicU64,
-    /// Locked for each message, for the time of a lookup: senders come and go, and a group of one process has few threads.
+    /// Locked for each message, for the time of a lookup: senders come and go, and a group within a process
+    /// has few threads.
     senders: Mutex<AHashMap<u64, Arc<Sender>>>,
 }
 
 struct Sender {
     key: SenderKey,
-    /// Locked for each genuine message, since several receptions may note their numbers in it.
+    /// Locked for each genuine message, since several receptions may insert their numbers.
     received: Mutex<ReplayWindow<16>>,
 }
 
@@ -45,7 +46,7 @@ impl RoundProofs {
         Arc::new(Sender { key: self.key.sender((life, number), sender), received: Mutex::default() })
     }
 
-    /// Keeps a sender that has shown its key. Nothing if there is no room for it.
+    /// Keeps a sender that has shown its key. `None` if there is no room for it.
     fn admit(&self, id: u64, sender: Arc<Sender>) -> Option<Arc<Sender>> {
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
         if senders.len() >= SENDERS && !senders.contains_key(&id) {
@@ -54,7 +55,7 @@ impl RoundProofs {
         Some(senders.entry(id).or_insert(sender).clone())
     }
 
-    /// The origin of this end's next message.
+    /// Returns the origin of this end's next message.
     pub(super) fn prove(&self, header: [u8; HEADER], sender: u64, message: &[u8]) -> ProvenOrigin {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let own = self.known(sender).or_else(|| self.admit(sender, self.derived(sender)));
@@ -63,7 +64,8 @@ impl RoundProofs {
         ProvenOrigin { number, sender, mac }
     }
 
-    /// The origin of a message of this round, which begins behind its header. Nothing unless it is genuine and new.
+    /// Returns the origin of a message of this round, which begins behind its header. `None` unless the
+    /// message is genuine and new.
     pub(super) fn check(&self, header: [u8; HEADER], message: &[u8]) -> Option<Origin> {
         let ProvenOrigin { number, sender: id, mac } = proven_origin(message)?;
         let known = self.known(id);
@@ -79,17 +81,17 @@ impl RoundProofs {
         is_new.then_some(Origin { number: number as u32, sender: id })
     }
 
-    /// Makes room for others.
+    /// Makes room for other senders.
     pub(super) fn forget(&self, gone: &[u64]) {
         self.senders.lock().unwrap_or_else(PoisonError::into_inner).retain(|id, _| !gone.contains(id));
     }
 }
 
-/// The proofs of what participants say of their progress.
+/// The proofs of the progress that participants report.
 pub(super) struct ProgressProofs {
     key: GroupKey,
     sent: AtomicU64,
-    /// The number of the last word of each participant: earlier ones count no more.
+    /// The number of the last report of each participant: earlier reports are ignored.
     last: Mutex<BTreeMap<u64, u64>>,
 }
 
@@ -98,7 +100,7 @@ impl ProgressProofs {
         Self { key, sent: AtomicU64::new(0), last: Mutex::default() }
     }
 
-    /// The key of the group, for the proofs of a round.
+    /// Returns the key of the group, for the proofs of a round.
     pub(super) fn key(&self) -> GroupKey {
         self.key.clone()
     }
@@ -108,7 +110,7 @@ impl ProgressProofs {
         self.key.encode_progress(tag, progress, number)
     }
 
-    /// Reads a participant's progress. Nothing unless it is genuine, and later than all before.
+    /// Reads a participant's progress. `None` unless it is genuine, and later than all progress before.
     pub(super) fn decode(&self, message: &[u8]) -> Option<PeerProgress> {
         let (progress, number) = self.key.decode_progress(message)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +126,7 @@ impl ProgressProofs {
         }
     }
 
-    /// Makes room for others.
+    /// Makes room for other participants.
     pub(super) fn forget(&self, gone: &[u64]) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).retain(|id, _| !gone.contains(id));
     }
@@ -176,7 +178,7 @@ mod tests {
         assert!(theirs.check(HEAD, &genuine).is_some());
     }
 
-    /// Outsiders fill no table: a sender has a place in it once it has shown its key.
+    /// Outsiders fill no table: a sender gets an entry only after it has shown its key.
     #[test]
     fn senders_without_a_key_take_no_room() {
         let (ours, theirs, strangers) = (proofs(1, ROUND), proofs(1, ROUND), proofs(2, ROUND));

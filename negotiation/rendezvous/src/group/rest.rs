@@ -1,4 +1,4 @@
-//! Waiting for the messages that the others have sent in the round that is over.
+//! Waiting for the messages that the other participants have sent in the round that is over.
 
 use super::link::Shared;
 use super::progress::{Rest, SharedProgress};
@@ -9,15 +9,16 @@ use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The pause before looking again.
+/// Pause before the missing messages are counted again.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The pause before the others are first asked how far they are. It doubles up to [`MAX_PAUSE`].
+/// Pause before the other participants are first asked for their progress. It doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 const MAX_PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits until everyone sends in the round `to`, and then until what they sent in the `old` one is here.
+/// Waits until all participants send in the round `to`, and then until their messages of the `old` round have
+/// arrived.
 pub(super) async fn await_rest<B: Connection<Data = Buf>>(
     shared: Arc<Shared<B>>,
     old: Arc<RoundQueue>,
@@ -42,7 +43,7 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
         questions.ask_if_due(now, &shared, &progress).await;
         runtime.sleep_until(now + LOOK).await;
     }
-    // Nothing is left in the old round that this end would have to answer.
+    // No message is left in the old round that this end would have to answer.
     progress.lock().finish(runtime.now(), old.sent());
     let (mut missing, mut since, mut is_here) = (0, runtime.now(), false);
     loop {
@@ -52,7 +53,8 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
             Rest::Sent(sent) => i64::from(old.senders.missing(*id, *sent).max(0)),
             Rest::Until(_) | Rest::Unknown => 0,
         };
-        // Not by what arrives: a participant that is no longer there may send on in the old round.
+        // The time-out does not depend on arrivals: a participant that has expired may send on in the old
+        // round.
         let still_missing: i64 = rest.iter().map(of_sender).sum();
         if still_missing != missing {
             (missing, since) = (still_missing, now);
@@ -66,7 +68,8 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
             since = now;
             questions.ask_if_due(now, &shared, &progress).await;
         } else if !is_missing || is_given_up {
-            // Once more, since a receiver may hold a message that it has counted just now.
+            // The numbers are checked once more, since a receiver may hold a message that it has counted just
+            // now.
             if std::mem::replace(&mut is_here, true) {
                 if is_missing {
                     tracing::debug!(?rest, "messages before a change of stacks are missing");
@@ -80,7 +83,7 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
     }
 }
 
-/// When to ask the others next.
+/// The time at which to ask the other participants next.
 struct Questions {
     at: Instant,
     pause: Duration,

@@ -12,40 +12,43 @@ use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, PROVEN_GROUP_
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A round's messages.
+/// The messages of a round.
 pub(crate) struct RoundQueue {
     pub(super) id: RoundId,
     /// Messages that wait for this round's receivers.
     pub(super) queue: EpochQueue,
     pub(super) senders: Senders,
-    /// If each message reaches one of the receivers.
+    /// Present if each message reaches one receiver.
     pub(super) share: Option<Arc<RoundShare>>,
-    /// With a key of the group.
+    /// Present with a key of the group.
     proofs: Option<RoundProofs>,
-    /// How many messages this end has sent.
+    /// Number of messages that this end has sent.
     sent: Counter,
-    /// How many messages this end may send in all, as long as others can't receive in this round yet and have to keep them.
+    /// Total number of messages that this end may send while other participants can't receive in this round
+    /// yet and have to keep its messages.
     allowance: AtomicU32,
 }
 
-/// An allowance without limit.
+/// The allowance without a limit.
 const UNLIMITED: u32 = u32::MAX;
 
-/// In place of an allowance: there will be none, since the others have gone on without this end.
+/// The allowance of an end without which the other participants have gone on: it will never send in this
+/// round.
 const NEVER: u32 = u32::MAX - 1;
 
-/// Whether a message belongs to a round.
+/// The relation of a message to a round.
 pub(super) enum Sorted {
-    /// Of this round; its header is off.
+    /// The message belongs to this round; its header is removed.
     Own,
-    /// Of this round, but too short, forged, or there is no room for its sender.
+    /// The message belongs to this round, but is too short or forged, or there is no room for its sender.
     Bad,
-    /// Something else.
+    /// The message does not belong to this round.
     Other,
 }
 
 impl RoundQueue {
-    /// A round. `from_start`: all that is sent in it arrives here. `is_aside`: another round's receivers read for it.
+    /// Makes a round. `from_start` is true if all messages of the round arrive here, `is_aside` if another
+    /// round's receivers read for it.
     pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool, key: Option<GroupKey>) -> Self {
         let kind = if key.is_some() { Kind::ProvenGroupData } else { Kind::GroupData };
         let queue = EpochQueue::among(id.header(kind), is_aside);
@@ -54,7 +57,8 @@ impl RoundQueue {
         Self { id, queue, senders: Senders::new(from_start), share: None, proofs, sent, allowance }
     }
 
-    /// A round of a group where each message reaches one of the receivers. Without a part in it, this end neither sends nor receives.
+    /// Makes a round of a group where each message reaches one receiver. Without a part in the round, this
+    /// end neither sends nor receives.
     pub(super) fn shared(id: RoundId, is_aside: bool, has_part: bool) -> Self {
         let round = Self::new(id, true, is_aside || !has_part, None);
         if !has_part {
@@ -63,17 +67,17 @@ impl RoundQueue {
         Self { share: Some(RoundShare::new(has_part)), ..round }
     }
 
-    /// Sends wait until the limit is [lifted](Self::lift_limit).
+    /// Makes sends wait until the limit is [lifted](Self::lift_limit).
     pub(super) fn hold_sends(&self) {
         self.allowance.store(0, Ordering::Relaxed);
     }
 
-    /// Sends that wait fail. They have to be woken.
+    /// Makes waiting sends fail. The caller has to wake them.
     pub(super) fn refuse_sends(&self) {
         self.allowance.store(NEVER, Ordering::Relaxed);
     }
 
-    /// An error if nothing can be sent any more.
+    /// Returns an error if nothing can be sent any more.
     pub(super) fn may_send(&self) -> Result<(), Error> {
         if self.allowance.load(Ordering::Relaxed) == NEVER {
             let what =
@@ -83,7 +87,7 @@ impl RoundQueue {
         Ok(())
     }
 
-    /// Makes room for other senders: nothing comes of these any more.
+    /// Makes room for other senders: no message of `gone` is expected any more.
     pub(super) fn forget_senders(&self, gone: &[u64]) {
         self.senders.forget(gone);
         if let Some(proofs) = &self.proofs {
@@ -91,18 +95,19 @@ impl RoundQueue {
         }
     }
 
-    /// Among so many participants, sends no more than all others have room for, until they are ready.
+    /// Limits sends among this number of participants to the number of messages that all other participants
+    /// have room for, until they are ready.
     pub(super) fn limit_sends(&self, participants: usize) {
         let each = GROUP_CAPACITY / 2 / participants.max(1);
         self.allowance.store(each as u32, Ordering::Relaxed);
     }
 
-    /// The others are ready. Waiting sends have to be woken.
+    /// Lifts the limit, since the other participants are ready. The caller has to wake waiting sends.
     pub(super) fn lift_limit(&self) {
         self.allowance.store(UNLIMITED, Ordering::Relaxed);
     }
 
-    /// How many messages this end may send now; nothing if there is no limit.
+    /// Returns the number of messages that this end may send now; `None` without a limit.
     #[inline]
     pub(super) fn allowance(&self) -> Option<u32> {
         match self.allowance.load(Ordering::Relaxed) {
@@ -112,12 +117,13 @@ impl RoundQueue {
         }
     }
 
-    /// How many messages this end has sent.
+    /// Returns the number of messages that this end has sent.
     pub(super) fn sent(&self) -> u32 {
         self.sent.total()
     }
 
-    /// Puts the header in front of a message, and counts it. One that is dropped then is missed by the others as if it were lost.
+    /// Puts the header in front of a message, and counts it. If the message is dropped after that, it counts
+    /// as lost.
     #[inline]
     pub(super) fn seal(&self, mut message: Buf, sender: u64) -> Result<Buf, Error> {
         if let Some(proofs) = &self.proofs {
@@ -177,7 +183,7 @@ impl RoundQueue {
     }
 }
 
-/// A copy, for a message that was not made by this connection's base and so has no room in front.
+/// Returns a copy of a message that was not made by this connection's base and so has no headroom.
 #[cold]
 fn with_headroom(message: &[u8], header: usize) -> Result<Buf, Error> {
     Buf::copy_of(message, header)

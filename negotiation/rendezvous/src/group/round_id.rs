@@ -11,7 +11,7 @@ pub(super) struct RoundId {
 }
 
 impl RoundId {
-    /// The header of messages of this kind.
+    /// Returns the header of messages of this kind.
     pub(super) fn header(self, kind: Kind) -> [u8; HEADER] {
         Tag::of_round(self.life, self.number).header(kind)
     }

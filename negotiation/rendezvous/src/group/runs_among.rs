@@ -18,15 +18,15 @@ use bertha_negotiation::internals::{GroupKey, Shell, Staged};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// The bound of the queue of the others' progress. They repeat what found no place.
+/// Maximum length of the queue of the other participants' progress. They repeat progress that finds no room.
 const INBOUND: usize = 1024;
 
-/// The bound of the queue of the application's requests.
+/// Maximum length of the queue of the application's requests.
 const REQUESTS: usize = 8;
 
 /// A group over which the stack `S` runs among any number of participants.
 ///
-/// A generic function asks for it, and for the data that it wants to see at the top:
+/// A generic function has this bound, and names the data at the top of the stack:
 ///
 /// ```
 /// use bertha_core::{Connection, Error};
@@ -84,7 +84,7 @@ where
                 Delivery::Shared { sends, receives, redelivery } => Some((sends, receives, redelivery)),
                 _ => None,
             };
-            // The leader of a round has no task where messages are shared.
+            // Where messages are shared, the leader of a round has no special task.
             let settings = RendezvousSettings { renews: shared_by.is_none(), ..settings };
             if shared_by.is_some() && settings.group_key.is_some() {
                 let what = "a group key takes repetitions for attacks, and a messaging service repeats; secure the service instead";
@@ -92,10 +92,11 @@ where
             }
             let store = Arc::new(store);
             let board_name = board::name_of(&name)?;
-            // First, so that messages of others arrive from the moment at which they see this participant.
+            // The group is joined first, so that messages of other participants arrive from the moment at
+            // which they see this participant.
             let base = self.join().await?;
             let nodes = stack.nodes();
-            // Before anything is written.
+            // The check comes before anything is written.
             check_possible(&nodes, Requirements::new(Set::NONE, base.base().properties()))?;
             let runtime = base.base().runtime().clone();
             let participant =
@@ -112,7 +113,7 @@ where
             let receives = shared_by.map(|(_, receives, _)| receives);
             let shared = Shared::new(base, in_force.own_id, key, receives, to_agent);
             let (leads, picks) = (in_force.leads(), in_force.picks.clone());
-            // The leader of the first round has made it, so all that is sent in it arrives here.
+            // The leader of the first round has made it, so all messages that are sent in it arrive here.
             let Staged { link, queue } = shared.open_round(round_of(&in_force), has_part, false);
             let before = shared.base.base().reserved();
             let first = build(&stack, link, &picks, leads, 1).await?;

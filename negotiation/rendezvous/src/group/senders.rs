@@ -4,25 +4,27 @@ use crate::store::limits::PARTICIPANTS;
 use bertha_negotiation::wire::Origin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Four times as many as there can be participants, so that those that come and go during a round find one.
+/// Number of entries: four times the maximum number of participants, so that participants that come and go
+/// during a round find an entry.
 const ENTRIES: usize = 4 * PARTICIPANTS;
 
-/// The number of entries that are looked at for a sender. Ids are random, so few are taken near each other.
+/// Number of entries that are searched for a sender. Ids are random, so few entries near each other are
+/// taken.
 const PROBES: usize = 16;
 
-/// In place of an id: the entry was some sender's, and is free.
+/// The id of a free entry that once belonged to a sender.
 const FREE: u64 = u64::MAX;
 
 /// A table of senders.
 pub(super) struct Senders {
     entries: Box<[Entry]>,
-    /// Whether the first messages of all senders are expected.
+    /// True if the first messages of all senders are expected.
     from_start: bool,
 }
 
-/// A sender.
+/// The counts of a sender.
 struct Entry {
-    /// 0 if there never was one, [`FREE`] if there is none any more.
+    /// The sender's id; 0 if the entry never had a sender, [`FREE`] if it has none any more.
     id: AtomicU64,
     received: AtomicU32,
     /// The lowest number that was seen.
@@ -30,7 +32,8 @@ struct Entry {
 }
 
 impl Senders {
-    /// Without senders. `from_start`: all messages of the round arrive here; otherwise those from some time on.
+    /// Makes an empty table. `from_start` is true if all messages of the round arrive here; otherwise
+    /// messages arrive from some later time on.
     pub(super) fn new(from_start: bool) -> Self {
         let entry = || Entry {
             id: AtomicU64::new(0),
@@ -40,10 +43,10 @@ impl Senders {
         Self { entries: (0..ENTRIES).map(|_| entry()).collect(), from_start }
     }
 
-    /// Counts a message that has arrived. Whether there is room for its sender.
+    /// Counts a message that has arrived. Returns true if there is room for its sender.
     #[inline]
     pub(super) fn count(&self, origin: Origin) -> bool {
-        // Relaxed: each number stands for itself, and decisions by them are made after a second look.
+        // Relaxed: each number stands for itself, and decisions about them are made after a second look.
         for entry in self.probe(origin.sender) {
             let id = entry.id.load(Ordering::Relaxed);
             if id == origin.sender {
@@ -58,7 +61,7 @@ impl Senders {
         admitted.inspect(|entry| entry.count(origin)).is_some()
     }
 
-    /// Makes room for others: these have gone so long ago that nothing comes of them any more.
+    /// Makes room for other senders: `gone` left so long ago that no message of them is expected any more.
     pub(super) fn forget(&self, gone: &[u64]) {
         let entries = self.entries.iter().filter(|entry| gone.contains(&entry.id.load(Ordering::Relaxed)));
         for entry in entries {
@@ -68,7 +71,8 @@ impl Senders {
         }
     }
 
-    /// How many of the `sent` messages of a sender are missing; negative if some came twice.
+    /// Returns how many of the `sent` messages of a sender are missing; negative if some messages arrived
+    /// twice.
     pub(super) fn missing(&self, sender: u64, sent: u32) -> i32 {
         let known = self.probe(sender).find(|entry| entry.id.load(Ordering::Relaxed) == sender);
         match known {
@@ -88,7 +92,7 @@ impl Senders {
     }
 }
 
-/// The lowest number that was seen before there was any.
+/// Returns the initial value of the lowest number.
 fn first(from_start: bool) -> u32 {
     if from_start { 0 } else { u32::MAX }
 }
@@ -102,7 +106,7 @@ impl Entry {
         }
     }
 
-    /// Gives the entry to a sender, if it is free or the sender's already.
+    /// Gives the entry to a sender, if it is free or belongs to the sender already.
     #[cold]
     fn admit(&self, sender: u64) -> bool {
         let free = self.id.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! This end's share of the messages of a round, where each message reaches one of the receivers.
+//! This end's share of the messages of a round, where each message reaches one receiver.
 
 use super::tally::Tally;
 use crate::store::limits::PARTICIPANTS;
@@ -10,20 +10,21 @@ use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The bound of senders whose messages are told from repetitions.
+/// Maximum number of senders whose messages are distinguished from repetitions.
 const SENDERS: usize = 4 * PARTICIPANTS;
 
-/// The most repetitions of a message that are kept until it is dropped.
+/// Maximum number of repetitions of a message that are kept until the message is dropped.
 const REPETITIONS: usize = 64;
 
 /// The messages that this end has sent and received in a round.
 ///
-/// Locked for each message, for the time of a lookup, which is nothing beside a call of a messaging service.
+/// Locked for each message, for the time of a lookup, which costs little compared to a call of a messaging
+/// service.
 pub(super) struct RoundShare {
     counts: Mutex<Counts>,
-    /// Whether this end sends and receives in the round.
+    /// True if this end sends and receives in the round.
     has_part: AtomicBool,
-    /// Whether it got the part of receivers that had gone.
+    /// True if this end took over the part of receivers that had gone.
     took_over: AtomicBool,
 }
 
@@ -33,13 +34,14 @@ struct Counts {
     sent: Tally,
     arrived: Messages,
     let_go: Messages,
-    /// The messages that are held, by sender and number, with their repetitions.
+    /// The held messages, by sender and number, with their repetitions.
     held: AHashMap<(u64, u32), Vec<Buf>>,
-    /// Whether what is dropped from now on goes back to the service.
+    /// True if messages that are dropped from now on go back to the service.
     gives_back: bool,
 }
 
-/// Messages without their repetitions. One whose repetitions can't be told any more is left out.
+/// A set of messages without their repetitions. A message that can't be distinguished from a repetition any
+/// more is left out.
 #[derive(Default)]
 struct Messages {
     tally: Tally,
@@ -74,13 +76,14 @@ impl RoundShare {
         self.has_part.load(Ordering::Acquire)
     }
 
-    /// Takes the part of receivers that have gone.
+    /// Takes over the part of receivers that have gone.
     pub(super) fn take_over(&self) {
         self.took_over.store(true, Ordering::Release);
         self.has_part.store(true, Ordering::Release);
     }
 
-    /// Counts a message that is about to be sent, and returns its number, which no other of this sender in the round has.
+    /// Counts a message that is about to be sent, and returns its number, which is unique among the messages
+    /// of this sender in the round.
     pub(super) fn number(&self, sender: u64) -> u32 {
         let mut counts = self.lock();
         let number = counts.next;
@@ -89,8 +92,10 @@ impl RoundShare {
         number
     }
 
-    /// Counts a message that has arrived, and once more when it is dropped. Nothing if it is too long for a buffer, or repeats one that is still
-    /// held here: a repetition is kept as long, since the service may take its acknowledgement for that of both.
+    /// Counts a message when it arrives, and again when it is dropped. Returns `None` if the message is too
+    /// long for a buffer, or repeats a message that is still held here: the repetition is kept as long as
+    /// that message, since the service may take the acknowledgement of the repetition for an acknowledgement
+    /// of both.
     pub(super) fn arrive(self: &Arc<Self>, origin: Origin, message: Buf) -> Option<Buf> {
         {
             let mut counts = self.lock();
@@ -107,12 +112,12 @@ impl RoundShare {
         Buf::from_owner(Held { message, origin, share: self.clone() }).ok()
     }
 
-    /// From now on what is dropped goes back to the service.
+    /// Makes messages that are dropped from now on go back to the service.
     pub(super) fn give_back(&self) {
         self.lock().gives_back = true;
     }
 
-    /// Whether nothing of what has arrived is kept, in the stack or by the application.
+    /// Returns true if no message that has arrived is kept, in the stack or by the application.
     pub(super) fn has_let_all_go(&self) -> bool {
         let counts = self.lock();
         counts.arrived.tally == counts.let_go.tally
@@ -122,8 +127,9 @@ impl RoundShare {
         self.lock().sent
     }
 
-    /// Messages that are here for good: they were dropped, so that nobody gets them any more. At an end that took over a round also those that
-    /// its stack keeps back, which waits for some that others had.
+    /// Returns the messages that no other receiver will get: the messages that were dropped here. At an end
+    /// that took over a round, messages that its stack holds back are included, since that stack waits for
+    /// messages that earlier receivers had.
     pub(super) fn taken(&self) -> Tally {
         match self.took_over.load(Ordering::Acquire) {
             true => self.lock().arrived.tally,
@@ -166,7 +172,8 @@ impl Drop for Held {
 mod tests {
     use super::*;
 
-    /// A service delivers a message again that a stack keeps back for long. It is neither let go of nor acknowledged by that.
+    /// A service delivers a message again that a stack holds back for long. The repetition neither
+    /// releases nor acknowledges the message.
     #[test]
     fn a_repetition_of_what_is_held_is_kept_as_long() {
         let share = RoundShare::new(true);
@@ -178,7 +185,7 @@ mod tests {
         assert_eq!((share.has_let_all_go(), Arc::strong_count(&acknowledged)), (false, 3));
         drop(first);
         assert_eq!((share.has_let_all_go(), Arc::strong_count(&acknowledged)), (true, 1));
-        // One that comes after that is a message like another.
+        // A repetition that arrives later is a message like any other.
         assert!(share.arrive(origin, delivered()).is_some());
     }
 

@@ -1,37 +1,48 @@
-//! How far each participant is in a change of rounds where messages are shared, without I/O.
+//! The progress of each participant in a change of rounds where messages are shared, without I/O.
 //!
-//! Over a topic of a messaging service a message reaches one of the receivers, not all of them. So nobody can tell from what it receives
-//! whether all of a round has arrived, and nobody is heard over the group. Participants say in the store how far they are: each has
-//! one [`Status`] there, under the connection's name and `.statuses`.
+//! Over a topic of a messaging service a message reaches one receiver, not all. So no participant can tell
+//! from the messages that it receives whether all messages of a round have arrived, and a report over the
+//! group would not reach all participants. Participants report their progress in the store: each participant
+//! has one [`Status`] there, under the connection's name and `.statuses`.
 //!
 //! # The argument
 //!
-//! 1. **A round has members that are fixed before its first message.** A participant has a part in a round if it has staged it, or has made
-//!    the record of which it is the first. A newcomer has none in the round that it finds in force: it neither sends nor receives, and
-//!    proposes the next. So a stack whose order stands at a single receiver never gets a second one, and never a second publisher with
-//!    numbers of its own, within a round. A stack that needs every message below it is refused for a round with senders and several
-//!    receivers.
-//! 2. **A change lets the old round run empty before the new one has a message.** At its commit each publisher ends its sends and says which
-//!    messages it has sent, as a [`Tally`]; sends in the new round wait. Receivers read on in the old round, and say what their
-//!    applications have received and dropped, which is when the service forgets it. When both sums are equal, the old round is empty, and
-//!    receivers go on in the new one. Publishers send in it once all participants are that far. So no receiver ever meets a message of a
-//!    round that it does not know, nothing overtakes the change, within a key nothing is swapped, and a participant that is killed after the
-//!    change takes nothing of the old round with it. The price: a change takes as long as the slowest application holds a message.
-//! 3. **Repetitions** of a message at one receiver count once. One that arrives while the message is still held here is not handed on, and is dropped with it: its
-//!    acknowledgement may be that of both. If the service repeats one at another receiver, the sums differ for good. As long as
-//!    they differ, and if somebody vanished, whose sums nobody knows, the change waits until nothing new has arrived anywhere for the service's time of
-//!    redelivery and [`drain_timeout`](crate::RendezvousSettings::drain_timeout): what the vanished one held has come to others then.
-//! 4. **A participant that leaves** gives back what its application has not dropped, and says what it has: these are its share, the rest arrives elsewhere.
-//!    It does so in the middle of a change, too, since its application receives no more.
-//! 5. **A round whose receivers have all gone** is taken over by one newcomer, that with the smallest id. It has built the old stack, without the
-//!    state of its predecessors, and gets what the service delivers again and what nobody has received yet. A stack that waits for what was
-//!    received before keeps the rest back; so here what has arrived counts, and the stack lets it go, in order, when the round ends. Without a receiver no round ends: participants
-//!    refuse changes as long as messages wait for one.
-//! 6. **A message of another round** that arrives in spite of all that, after a time-out or of participants that have all gone, can't be
-//!    decoded. It is kept and not acknowledged, and so stays at the service.
+//! 1. **A round has members that are fixed before its first message.** A participant has a part in a round if
+//!    it has staged the round, or has made the record of which the round is the first. A newcomer has no part
+//!    in the round that it finds in force: it neither sends nor receives, and proposes the next round. So
+//!    within a round, a stack whose order depends on a single receiver never gets a second receiver, and
+//!    never a second publisher with numbers of its own. A stack that needs every message below it is refused
+//!    for a round with senders and several receivers.
+//! 2. **A change lets the old round run empty before the new round has a message.** At the commit each
+//!    publisher ends its sends and reports the messages that it has sent, as a [`Tally`]; sends in the new
+//!    round wait. Receivers read on in the old round, and report the messages that their applications have
+//!    received and dropped; at the drop the service forgets the message. When both sums are equal, the old
+//!    round is empty, and receivers go on in the new round. Publishers send in it once all participants have
+//!    reached this point. So no receiver ever meets a message of a round that it does not know, no message
+//!    overtakes the change, no messages of a key are swapped, and a participant that is killed after the
+//!    change takes no message of the old round with it. The price: a change takes as long as the slowest
+//!    application holds a message.
+//! 3. **Repetitions** of a message at one receiver count once. A repetition that arrives while the message is
+//!    still held here is not handed on, and is dropped together with the message: its acknowledgement may
+//!    count for both. If the service repeats a message at another receiver, the sums differ for good. The
+//!    sums are unknown if a participant vanished. In both cases the change waits until no new message has
+//!    arrived at any participant for the service's time of redelivery and
+//!    [`drain_timeout`](crate::RendezvousSettings::drain_timeout): by then other receivers have the messages
+//!    that the vanished participant held.
+//! 4. **A participant that leaves** gives back the messages that its application has not dropped, and reports
+//!    the dropped messages: they are its share, and the rest arrives elsewhere. It leaves in the middle of a
+//!    change, too, since its application receives no more.
+//! 5. **A round whose receivers have all gone** is taken over by one newcomer: the newcomer with the smallest
+//!    id. It has built the old stack, without the state of its predecessors, and gets the messages that the
+//!    service delivers again and the messages that no receiver has got yet. A stack that waits for messages
+//!    that were received before holds the later messages back; so here the messages that have arrived count,
+//!    and the stack releases them, in order, when the round ends. Without a receiver no round ends:
+//!    participants refuse changes as long as messages wait for a receiver.
+//! 6. **A message of another round** may still arrive after a time-out, or from participants that have all
+//!    gone. It can't be decoded. It is kept and not acknowledged, and so stays at the service.
 //!
-//! A participant that the store takes for gone and that is not has no part any more, from the next commit on: its sends that wait then fail,
-//! and it proposes a round to have one again.
+//! A participant that the store takes for gone although it is there has no part any more, from the next
+//! commit on: its waiting sends then fail, and it proposes a round to get a part again.
 
 use super::round_id::RoundId;
 use super::tally::Tally;
@@ -41,15 +52,15 @@ use std::collections::BTreeMap;
 /// A participant's report about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Status {
-    /// The newest round that it is in.
+    /// The newest round that the participant is in.
     pub(super) round: RoundId,
-    /// Whether it sends and receives there.
+    /// True if the participant sends and receives in that round.
     pub(super) has_part: bool,
     pub(super) sends: bool,
     pub(super) receives: bool,
-    /// The round that it was in before, until the change is over.
+    /// The round that the participant was in before, until the change is over.
     pub(super) before: Option<Ended>,
-    /// Whether it has left in good order.
+    /// True if the participant has left in good order.
     pub(super) has_left: bool,
 }
 
@@ -59,32 +70,33 @@ pub(super) struct Ended {
     pub(super) round: RoundId,
     pub(super) had_part: bool,
     pub(super) sent: Tally,
-    /// The messages of which it says that nobody else will get them.
+    /// The messages that no other receiver will get, as the participant reports.
     pub(super) taken: Tally,
-    /// Whether it waits for nothing of that round any more.
+    /// True if the participant waits for no message of that round any more.
     pub(super) is_over: bool,
 }
 
-/// The statuses of all, as far as the store has shown them.
+/// The statuses of all participants, as far as the store has shown them.
 #[derive(Debug)]
 pub(super) struct Statuses {
     pub(super) own_id: u64,
     pub(super) own: Status,
-    /// Whether the store has the own one.
+    /// True if the store has this participant's own status.
     pub(super) is_published: bool,
     pub(super) others: BTreeMap<u64, Status>,
-    /// All participants; nobody until they are known.
+    /// All participants; empty until they are known.
     pub(super) present: Vec<u64>,
 }
 
-/// Where a change is.
+/// The progress of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Others have not begun it.
+    /// Other participants have not begun the change.
     Behind,
-    /// Messages of the old round are missing, or it can't be known that none is: so many are taken.
+    /// Messages of the old round are missing, or it is unknown whether messages are missing. The tally has
+    /// the messages that were taken.
     Open(Tally),
-    /// All of it is taken.
+    /// All messages of the old round were taken.
     Complete,
 }
 
@@ -97,18 +109,18 @@ impl Statuses {
         self.present.contains(&id)
     }
 
-    /// All but this one that are there; without a status if it is not known yet.
+    /// Returns all present participants except this one; without a status if the status is not known yet.
     fn peers(&self) -> impl Iterator<Item = (u64, Option<&Status>)> {
         let others = self.present.iter().filter(|id| **id != self.own_id);
         others.map(|id| (*id, self.others.get(id)))
     }
 
-    /// Those that have gone, and have left a status.
+    /// Returns the statuses of participants that have gone.
     fn gone(&self) -> impl Iterator<Item = &Status> {
         self.others.iter().filter(|(id, _)| !self.is_present(**id)).map(|(_, status)| status)
     }
 
-    /// Changes the own status.
+    /// Changes this participant's own status. Returns true if it differs from before.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut Status)) -> bool {
         let before = self.own;
         change(&mut self.own);
@@ -117,7 +129,8 @@ impl Statuses {
         has_changed
     }
 
-    /// This participant sends in `to` from now on, and has sent these in the round before.
+    /// Records that this participant sends in `to` from now on, and has sent and taken these messages in the
+    /// round before.
     pub(super) fn begin(&mut self, to: RoundId, has_part: bool, sent: Tally, taken: Tally) {
         self.change(|own| {
             let (round, had_part) = (own.round, own.has_part);
@@ -126,7 +139,7 @@ impl Statuses {
         });
     }
 
-    /// Where the change from the round `from` is.
+    /// Returns the progress of the change from the round `from`.
     pub(super) fn stage(&self, from: RoundId) -> Stage {
         let has_moved = |status: &Status| status.round != from;
         let is_known = self.is_present(self.own_id);
@@ -138,12 +151,12 @@ impl Statuses {
         let shares: Vec<Ended> = all.iter().filter_map(|status| ended(status)).collect();
         let sum = |of: fn(&Ended) -> Tally| shares.iter().map(of).fold(Tally::default(), Tally::and);
         let (sent, taken) = (sum(|share| share.sent), sum(|share| share.taken));
-        // Of these nobody knows what they have sent, nor what they have received.
+        // Participants that left without publishing their counts.
         let has_vanished = all.iter().any(|status| status.round == from && status.has_part);
         if sent == taken && !has_vanished { Stage::Complete } else { Stage::Open(taken) }
     }
 
-    /// Whether some other participant has changed from `from` as well, so that there may be messages of it.
+    /// Returns true if another participant has been in `from` as well, so that the round may have messages.
     pub(super) fn is_common(&self, from: RoundId) -> bool {
         let is_of = |status: &Status| {
             status.round == from || status.before.is_some_and(|before| before.round == from)
@@ -151,7 +164,8 @@ impl Statuses {
         self.peers().filter_map(|(_, status)| status).chain(self.gone()).any(is_of)
     }
 
-    /// Whether this participant, a receiver without a part in the round `from`, has to take over what is left there.
+    /// Returns true if this participant, a receiver without a part in the round `from`, has to take over the
+    /// messages that are left there.
     pub(super) fn takes_over(&self, from: RoundId) -> bool {
         let had_part = |status: &Status| {
             status.receives && status.before.is_some_and(|it| it.round == from && it.had_part)
@@ -165,12 +179,13 @@ impl Statuses {
         self.own.receives && own && peers.all(is_first)
     }
 
-    /// The number of receivers that are there.
+    /// Returns the number of receivers that are there.
     pub(super) fn receivers(&self) -> usize {
         self.all_present().filter(|status| status.receives).count()
     }
 
-    /// The number of receivers that share messages, if there are any to share: without a sender a round stays empty.
+    /// Returns the number of receivers that share messages; zero without a sender, since the round then stays
+    /// empty.
     pub(super) fn competing(&self) -> usize {
         if self.all_present().any(|status| status.sends) { self.receivers() } else { 0 }
     }
@@ -179,7 +194,8 @@ impl Statuses {
         self.peers().filter_map(|(_, status)| status).chain([&self.own])
     }
 
-    /// Whether all are through the change to the round that this one is in, and none is further.
+    /// Returns true if all participants have completed the change to this participant's round, and none has
+    /// begun the next change.
     fn all_are_here(&self) -> bool {
         let is_through = |status: &Status| {
             status.round == self.own.round && status.before.is_none_or(|before| before.is_over)
@@ -188,7 +204,8 @@ impl Statuses {
         own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
     }
 
-    /// Whether all are through the change to the round that this one is in. One that has begun the next change was.
+    /// Returns true if all participants have completed the change to this participant's round. A participant
+    /// that has begun the next change has completed it.
     pub(super) fn all_are_through(&self) -> bool {
         let is_through = |status: &Status| match status.round == self.own.round {
             true => status.before.is_none_or(|before| before.is_over),
@@ -198,7 +215,8 @@ impl Statuses {
         own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
     }
 
-    /// The participants whose statuses say nothing more to anybody: they have gone, and their last round is over for all.
+    /// Returns the participants whose statuses are not needed any more: they have gone, and their last round
+    /// is over for all participants.
     pub(super) fn forgettable(&self) -> Vec<u64> {
         if !self.all_are_here() {
             return Vec::new();
@@ -208,12 +226,14 @@ impl Statuses {
         gone.filter(|(_, status)| is_over(status)).map(|(id, _)| *id).collect()
     }
 
-    /// Whether a participant that has gone was in the round in force.
+    /// Returns true if a participant that has gone had changed away from the round that this participant is
+    /// in.
     fn is_of_now(&self, status: &Status) -> bool {
         status.before.is_some_and(|before| before.round == self.own.round)
     }
 
-    /// Whether a participant that has gone has sent messages in the round `from` that may still wait for a receiver.
+    /// Returns true if a participant that has gone has sent messages in the round `from` that may still wait
+    /// for a receiver.
     pub(super) fn have_others_sent(&self, from: RoundId) -> bool {
         self.gone().any(|gone| {
             let share = gone.before.filter(|before| before.round == from);
@@ -245,7 +265,7 @@ mod tests {
         Status { round, has_part: true, sends: !receives, receives, before, has_left: false }
     }
 
-    /// Publisher 1, which asks, and receivers 2 and 3.
+    /// Returns the statuses that publisher 1 sees, with receivers 2 and 3.
     fn three() -> Statuses {
         let mut all = Statuses::new(1, status(false, None));
         all.present = vec![1, 2, 3];
@@ -289,7 +309,8 @@ mod tests {
         assert!(!all.all_are_through(), "not published");
         all.is_published = true;
         assert!(all.all_are_through() && all.all_are_here());
-        // One that is ahead has been through this change, and others may still need what those that have gone have said.
+        // A participant that is ahead has completed this change, and other participants may still need the
+        // reports of participants that have gone.
         let ahead = RoundId { number: NEW.number + 1, ..NEW };
         let before = Some(Ended { round: NEW, ..ended(true, 0, 0..4) });
         all.others.insert(2, Status { round: ahead, ..status(true, before) });

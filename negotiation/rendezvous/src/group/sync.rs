@@ -1,8 +1,8 @@
-//! The atomics of counting; the tests under loom put loom's in their place.
+//! The atomics of counting; tests under loom replace them by loom's.
 
 pub(super) use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The number of threads with counts of their own.
+/// Number of threads that have a count of their own.
 pub(super) const THREADS: usize = 8;
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);
@@ -11,7 +11,7 @@ std::thread_local! {
     static THREAD: usize = NEXT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The number of this thread, which no other ever has.
+/// Returns the unique number of this thread.
 #[inline]
 pub(super) fn thread() -> usize {
     THREAD.with(|number| *number)

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many messages, and the sum of a hash of each. Two sets with equal tallies are the same set, but for one chance in 2^64.
+/// The number of messages, and the sum of a hash of each message. Two sets with equal tallies are the same
+/// set, except with probability 2^-64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub(super) count: u64,
@@ -16,14 +17,14 @@ impl Tally {
         self.sum = self.sum.wrapping_add(mix(sender ^ mix(u64::from(number))));
     }
 
-    /// The tally of this set and another one that has none of its messages.
+    /// Returns the tally of the union of this set and another set, which has no message in common with it.
     pub(super) fn and(self, other: Self) -> Self {
         let (count, sum) = (self.count.wrapping_add(other.count), self.sum.wrapping_add(other.sum));
         Self { count, sum }
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014), which spreads each bit over all.
+/// Spreads each bit over all bits: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
 fn mix(mut bits: u64) -> u64 {
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -48,7 +49,7 @@ mod tests {
         let share = |rest| all(5).chain(all(6)).filter(move |(_, number)| number % 3 == rest);
         let shares = (0..3).map(|rest| tally(share(rest))).fold(Tally::default(), Tally::and);
         assert_eq!(shares, sent);
-        // As many messages, of which some came twice and others not at all.
+        // The same number of messages, some of which came twice and others not at all.
         let repeated = tally(share(1)).and(tally(share(1))).and(tally(share(0)));
         assert_eq!(repeated.count, sent.count);
         assert_ne!(repeated, sent);

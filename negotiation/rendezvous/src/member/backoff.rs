@@ -1,36 +1,38 @@
-//! The pause of policies after an upgrade that came to nothing.
+//! The pause of policies after a failed upgrade.
 
 use super::record::Record;
 
-/// The first pause, in ticks: a lease.
+/// The first pause, in ticks: one lease.
 const FIRST: u16 = 3;
 
 /// The number of doublings: up to 32 leases.
 const DOUBLINGS: u8 = 5;
 
-/// How long the policies hold back a proposal.
+/// The time for which policies hold back a proposal.
 ///
-/// An upgrade that came to nothing is no decision against its stack: a participant that did not answer in time may have been cut
-/// off, or the store may have been, and one that refused may have had no memory left. So policies propose it again, but ever more
-/// rarely, since nobody can join while an upgrade is under way. A round without a leader waits for the first of these pauses only.
+/// A failed upgrade is no decision against its stack: a participant that did not answer in time may have been
+/// cut off, or the store may have been, and a participant that refused may have had no memory left. So
+/// policies propose the stack again, but ever more rarely, since no participant can join while an upgrade is
+/// under way. A round without a leader waits for the first of these pauses only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Backoff {
-    /// The last round that came to nothing, as far as it is known.
+    /// The last failed round, as far as it is known.
     round: u64,
-    /// The number of them in a row.
+    /// The number of failed rounds in a row.
     count: u8,
-    /// The ticks since then, up to the pause.
+    /// The ticks since the last failed round, up to the pause.
     waited: u16,
 }
 
 impl Backoff {
-    /// Others are there now, or the same ones have staged something, so earlier failures say nothing any more.
+    /// Resets the pause: the participants have changed, or have staged a stack, so earlier failures say
+    /// nothing any more.
     pub(super) fn begin_anew(&mut self, record: Option<&Record>) {
         let round = record.and_then(refused).unwrap_or(self.round);
         *self = Self { round, ..Self::default() };
     }
 
-    /// Takes note of the record's last refusal.
+    /// Reads the record's last refusal.
     pub(super) fn learn(&mut self, record: &Record) {
         let Some(round) = refused(record).filter(|round| *round != self.round) else { return };
         self.round = round;
@@ -38,7 +40,7 @@ impl Backoff {
         self.waited = 0;
     }
 
-    /// A third of a lease has passed. Returns whether less is held back than before.
+    /// Records that a third of a lease has passed. Returns true if fewer proposals are held back than before.
     pub(super) fn tick(&mut self) -> bool {
         let before = (self.holds_back(), self.holds_back_leaders());
         self.waited = (self.waited + 1).min(self.wait());
@@ -49,18 +51,18 @@ impl Backoff {
         self.waited < self.wait()
     }
 
-    /// Whether even the proposal of a new leader has to wait.
+    /// Returns true if even the proposal of a new leader has to wait.
     pub(super) fn holds_back_leaders(&self) -> bool {
         self.waited < self.wait().min(FIRST)
     }
 
-    /// The pause in ticks.
+    /// Returns the pause in ticks.
     fn wait(&self) -> u16 {
         self.count.checked_sub(1).map_or(0, |doublings| FIRST << doublings)
     }
 }
 
-/// The round of the latest upgrade that came to nothing.
+/// Returns the round of the latest failed upgrade.
 fn refused(record: &Record) -> Option<u64> {
     record.refusal.as_ref().map(|refusal| refusal.round)
 }
@@ -70,7 +72,8 @@ mod tests {
     use super::*;
     use crate::member::{Description, record::Refusal};
 
-    /// After how many ticks policies and a leader are let through, once this round came to nothing.
+    /// Returns the numbers of ticks after which policies and a leader may propose, once this round has
+    /// failed.
     fn waits(backoff: &mut Backoff, round: u64) -> (u16, u16) {
         let refusal = Some(Refusal { round, by: None, reason: String::new() });
         let stack = Description::of(&[], &[]).unwrap();

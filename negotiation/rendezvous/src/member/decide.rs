@@ -1,5 +1,5 @@
-//! The next transaction of a participant that is in: it refuses, stages, commits, expires or proposes an upgrade, puts the record
-//! right, or leaves.
+//! The next transaction of a participant that has joined: it refuses, stages, commits, expires or proposes an
+//! upgrade, corrects the record, or leaves.
 
 use super::event::Event;
 use super::join::record_of;
@@ -9,7 +9,7 @@ use super::view::{Recorded, View};
 use crate::store::{Revision, Transaction};
 
 impl Member {
-    /// The next step of whatever is under way; nothing while others have to do theirs.
+    /// Returns the next step of the work under way; `None` while other participants have to take their steps.
     pub(super) fn act(&mut self, view: &View) -> Option<Transaction> {
         let (version, presence) = *view.participants.get(&self.id)?;
         if let Some(record) = self.restoration(view, presence) {
@@ -36,10 +36,11 @@ impl Member {
         }
     }
 
-    /// The right record, if the one in the store contradicts the knowledge and consent of this participant.
+    /// Returns the correct record, if the record in the store contradicts the knowledge and consent of this
+    /// participant.
     ///
-    /// The participant was in all the time, so nothing can have come into force that it did not accept, and no participant that
-    /// keeps to the protocol believes that something did.
+    /// The participant has been in all the time, so no stack can have come into force that it did not accept,
+    /// and no participant that keeps to the protocol believes that one did.
     fn restoration(&self, view: &View, presence: Presence) -> Option<Record> {
         let in_force = self.in_force.as_ref().filter(|_| self.is_inside())?;
         let Recorded::Record(record) = &view.record else { return Some(record_of(in_force)) };
@@ -55,7 +56,7 @@ impl Member {
         contradicts.then(|| Record { last, ..record_of(in_force) })
     }
 
-    /// Whether this participant staged the stack of the record, and the store says so.
+    /// Returns true if this participant staged the stack of the record, and the store says so.
     fn has_accepted(&self, record: &Record, presence: Presence) -> bool {
         self.agreed_to(record).is_some() && presence.has_accepted(record.round, &record.stack)
     }
@@ -94,7 +95,7 @@ impl Member {
                 })?;
                 let key = presence_key(self.id);
                 let stage = match others_accepted {
-                    // The last one commits with the same step.
+                    // The last participant commits with the same step.
                     true => self.change(view, version, &record.committed()?)?.delete(UPGRADE),
                     false => Transaction::new().expect(RECORD, view.record_version).expect(&key, version),
                 };
@@ -104,7 +105,7 @@ impl Member {
         }
     }
 
-    /// Proposes the stack that it intends.
+    /// Proposes the intended stack.
     fn bring_up(&mut self, view: &View, version: Revision, record: &Record) -> Option<Transaction> {
         let intent = self.intent.as_ref().filter(|_| self.is_inside())?;
         let proposed =
@@ -119,21 +120,21 @@ impl Member {
         Some(propose.put_for(UPGRADE, Vec::new(), self.settings.staging))
     }
 
-    /// Changes the record, if it is as it was seen and this participant is still in.
+    /// Changes the record, if it is unchanged since it was read and this participant has not expired.
     fn change(&self, view: &View, version: Revision, record: &Record) -> Option<Transaction> {
         let change =
             Transaction::new().expect(RECORD, view.record_version).expect(presence_key(self.id), version);
         Some(change.put(RECORD, record::encode(record)?))
     }
 
-    /// Leaves, for good or until the next tick; the last one takes the record away.
+    /// Leaves, for good or until the next tick; the last participant removes the record.
     pub(super) fn part(&mut self, view: &View) -> Option<Transaction> {
         let Some((version, _)) = view.participants.get(&self.id) else {
             if let Membership::Leaving(why) = std::mem::replace(&mut self.membership, Membership::Gone) {
                 self.events.push_back(why);
             } else {
                 self.come_again();
-                // So that others that wait come first.
+                // The pause lets other waiting participants come first.
                 self.paused = true;
             }
             return None;

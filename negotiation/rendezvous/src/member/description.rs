@@ -1,4 +1,4 @@
-//! A stack as it stands in the store.
+//! A stack as the store records it.
 
 use bertha_core::{Error, ErrorKind, Node, Picks, resolve};
 use bertha_negotiation::handshake as matching;
@@ -6,20 +6,20 @@ use bertha_negotiation::wire::{Offer, OfferedNode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The longest description, in bytes: a record with two of them fits into one entry of a store.
+/// Maximum length of a description, in bytes: a record with two descriptions fits into one entry of a store.
 const MAX_LEN: usize = 7 * 1024;
 
-/// The layers of a stack without alternatives, as an encoded [`Offer`]: what each participant needs to decide whether it
-/// can run that stack, and what that means for its own.
+/// The layers of a stack without alternatives, as an encoded [`Offer`]: from it each participant decides
+/// whether it can run that stack, and with which alternatives of its own stack.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Description(Vec<u8>);
 
 impl Description {
-    /// The description of the stack that is left of `nodes` once the alternatives are picked.
+    /// Describes the stack that is left of `nodes` once the alternatives are picked.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it can't be offered, [`TooLarge`](ErrorKind::TooLarge) if it is longer than
-    /// 7 KiB.
+    /// [`Invalid`](ErrorKind::Invalid) if the stack can't be offered, [`TooLarge`](ErrorKind::TooLarge) if
+    /// its description is longer than 7 KiB.
     pub fn of(nodes: &[Node], picks: &[u8]) -> Result<Self, Error> {
         let invalid = |reason: String| Error::new(ErrorKind::Invalid, reason).at("rendezvous");
         let layers = resolve(nodes, Picks::new(picks));
@@ -36,7 +36,7 @@ impl Description {
         Ok(Self(bytes))
     }
 
-    /// The layers; nothing if the description is malformed or still has alternatives.
+    /// Returns the layers; `None` if the description is malformed or still has alternatives.
     pub fn layers(&self) -> Option<Vec<OfferedNode>> {
         if self.0.len() > MAX_LEN {
             return None;
@@ -46,15 +46,16 @@ impl Description {
         layers.iter().all(|node| matches!(node, OfferedNode::Layer(_))).then_some(layers)
     }
 
-    /// A checksum against mistakes; two descriptions can be made to have the same one on purpose.
+    /// Returns a checksum that detects mistakes; an attacker can make two descriptions with the same
+    /// checksum.
     pub(super) fn check(&self) -> u32 {
         crc32fast::hash(&self.0)
     }
 
-    /// Which alternatives of `nodes` make this stack.
+    /// Returns the alternatives of `nodes` that make this stack.
     ///
     /// # Errors
-    /// Which Chunnel does not suit, and why.
+    /// The Chunnel that does not fit, and the reason.
     pub fn picks_of(&self, nodes: &[Node]) -> Result<Vec<u8>, String> {
         let layers = self.layers().ok_or("the stack's description is malformed")?;
         match matching::find(&layers, nodes) {
@@ -64,7 +65,7 @@ impl Description {
     }
 }
 
-/// The names of the Chunnels, top first.
+/// Shows the names of the Chunnels, top first.
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(layers) = self.layers() else { return f.write_str("malformed") };

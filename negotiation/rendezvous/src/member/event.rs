@@ -6,22 +6,23 @@ use bertha_core::ErrorKind;
 /// The stack in force, seen from one participant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InForce {
-    /// Which life of the record it belongs to: another one after the store lost its data.
+    /// The life of the record that the stack belongs to; a store that lost its data begins another life.
     pub life: u64,
-    /// Its round; greater than all before in this life.
+    /// The round of the stack; greater than all rounds before in this life.
     pub round: u64,
     /// The stack, as it is recorded.
     pub stack: Description,
-    /// Which alternatives of the participant's own stack that means, in pre-order.
+    /// The alternatives of the participant's own stack that make this stack, in pre-order.
     pub picks: Vec<u8>,
-    /// The participant that leads it: its proposer, or the one that made the record. It may have gone.
+    /// The participant that leads the round: its proposer, or the participant that made the record. It may
+    /// have gone.
     pub leader: u64,
-    /// This participant's id. Another one after it expired and joined again.
+    /// This participant's id. It changes when the participant has expired and joined again.
     pub own_id: u64,
 }
 
 impl InForce {
-    /// Whether this participant leads the round.
+    /// Returns true if this participant leads the round.
     pub fn leads(&self) -> bool {
         self.leader == self.own_id
     }
@@ -31,62 +32,66 @@ impl InForce {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// The participant is in, and this stack is in force. Again after [`Expired`](Self::Expired), perhaps with another
-    /// stack.
+    /// The participant has joined, and this stack is in force. The event comes again after
+    /// [`Expired`](Self::Expired), perhaps with another stack.
     Joined(InForce),
-    /// Somebody proposes this stack, and this participant can run it: make ready for it, without using it yet, and answer
-    /// with `staged` or `refuse`.
+    /// A participant proposes this stack, and this participant can run it: get ready for it, without using it
+    /// yet, and answer with `staged` or `refuse`.
     Stage {
-        /// The round that it would have.
+        /// The round that the stack would have.
         round: u64,
         /// The stack.
         stack: Description,
-        /// Which alternatives of the participant's own stack that means.
+        /// The alternatives of the participant's own stack that make this stack.
         picks: Vec<u8>,
-        /// Whether this participant proposed it, and so would lead that round.
+        /// True if this participant proposed the stack, and so would lead that round.
         leads: bool,
     },
-    /// Everyone staged this stack: use it from now on. After a fault it may be one that was abandoned before.
+    /// Every participant staged this stack: use it from now on. After a fault it may be a stack that was
+    /// abandoned before.
     Commit(InForce),
     /// The stack that was to be staged for this round won't be used. The stack in force stays.
     Abandoned {
-        /// The round that came to nothing.
+        /// The round that failed.
         round: u64,
     },
-    /// The proposal of this participant was refused, or not staged in time. The stack in force stays, for everyone.
+    /// The proposal of this participant was refused, or not staged in time. The stack in force stays, for all
+    /// participants.
     Refused {
-        /// The round that it would have had.
+        /// The round that the stack would have had.
         round: u64,
-        /// Which Chunnel of which participant, and why.
+        /// The Chunnel and the participant that refused, and the reason.
         reason: String,
     },
-    /// All participants, in ascending order, this one among them.
+    /// The ids of all participants, this participant included, in ascending order.
     Participants(Vec<u64>),
-    /// The store took this participant for gone, since it did not hear from it in time. The others may have agreed on
-    /// another stack meanwhile. Joins again; the stack in use stays until then.
+    /// The store took this participant for gone, since it did not hear from it in time. The other
+    /// participants may have agreed on another stack in the meantime. The participant joins again; the stack
+    /// in use stays until then.
     Expired,
     /// The store can't be reached, or refuses. The stack in use stays.
     StoreLost {
         /// The kind of failure.
         kind: ErrorKind,
-        /// Its text.
+        /// The text of the failure.
         reason: String,
     },
     /// The store answers again.
     StoreBack,
-    /// An entry contradicted the protocol, such as a commit that not everyone had staged. It was not
-    /// believed, and the record was put right.
+    /// An entry contradicted the protocol, such as a commit of a stack that not every participant had staged.
+    /// It was ignored, and the record was corrected.
     Fault {
         /// The contradiction.
         reason: String,
     },
-    /// The participant has left, as it was asked to.
+    /// The participant has left, as requested.
     Left,
-    /// The participant can't join, or can't join again: it runs no stack that the others run, and somebody refused its own.
+    /// The participant can't join, or can't join again: it can't run the stack of the other participants, and
+    /// its own stack was refused.
     Failed {
         /// The kind of failure.
         kind: ErrorKind,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

@@ -1,7 +1,8 @@
-//! Numbers that nobody else has drawn.
+//! Unique random numbers.
 
-/// A generator of 64-bit numbers from a random start: SplitMix64, of Steele, Lea and Flood, "Fast splittable pseudorandom
-/// number generators", 2014. What matters is that participants differ, which their starts see to.
+/// A generator of 64-bit numbers from a random start: SplitMix64, of Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", 2014. Its only requirement is that participants differ, which random
+/// starts ensure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Ids(pub(super) u64);
 

@@ -1,4 +1,4 @@
-//! Joining: adopting the stack in force, making the record, or applying with a stack of one's own.
+//! Joining: adopting the stack in force, making the record, or applying with the participant's own stack.
 
 use super::event::{Event, InForce};
 use super::machine::{Admission, Intent, Member, Membership};
@@ -8,13 +8,13 @@ use crate::store::{Revision, Transaction};
 use bertha_core::ErrorKind;
 
 impl Member {
-    /// The transaction that joins; nothing while that has to wait.
+    /// Returns the transaction that joins; `None` while joining has to wait.
     pub(super) fn enter(&mut self, view: &View) -> Option<Transaction> {
         self.intent = None;
         let (entry, record) = match &view.record {
             Recorded::Record(record) if !view.participants.is_empty() => {
-                // A newcomer waits for the end of an upgrade. A stack to which not everyone has agreed is not in force,
-                // even if the record says so.
+                // A newcomer waits for the end of an upgrade. A stack to which not every participant has
+                // agreed is not in force, even if the record says so.
                 if record.proposal.is_some() || view.missing(record.round, &record.stack).next().is_some() {
                     return None;
                 }
@@ -24,12 +24,13 @@ impl Member {
                 }
                 self.come_in(view, record)?
             }
-            // Everyone expired, and the record is still there: a participant that was inside goes on from it.
+            // All participants expired, and the record is still there: a participant that was inside goes on
+            // from it.
             Recorded::Record(record) if self.was_in(record.life) && self.adopted(record).is_ok() => {
                 let record = record.refused(None, "everyone expired".into());
                 (Admission::Adopts(self.adopted(&record).ok()?), record)
             }
-            // A participant that is inside puts it right.
+            // A participant that is inside corrects the record.
             Recorded::Malformed(_) | Recorded::Absent if !view.participants.is_empty() => return None,
             _ => self.begin(view)?,
         };
@@ -55,10 +56,10 @@ impl Member {
         self.in_force.as_ref().is_some_and(|in_force| in_force.life == life)
     }
 
-    /// The stack of the record, seen from here.
+    /// Returns the stack of the record, as this participant sees it.
     ///
     /// # Errors
-    /// Which Chunnel of it this participant can't run, and why.
+    /// The Chunnel of the stack that this participant can't run, and the reason.
     fn adopted(&self, record: &Record) -> Result<InForce, String> {
         let picks = match &self.in_force {
             Some(known) if known.stack == record.stack => known.picks.clone(),
@@ -68,7 +69,7 @@ impl Member {
         Ok(InForce { life, round, stack: record.stack.clone(), picks, leader, own_id: self.id })
     }
 
-    /// Adopts the stack in force if it can be run, and applies with a proposal otherwise.
+    /// Adopts the stack in force if this participant can run it, and applies with a proposal otherwise.
     fn come_in(&mut self, view: &View, record: &Record) -> Option<(Admission, Record)> {
         let reason = match self.adopted(record) {
             Ok(stack) => return Some((Admission::Adopts(stack), record.clone())),
@@ -87,7 +88,7 @@ impl Member {
         Some((Admission::Applies(proposed.last), proposed))
     }
 
-    /// Makes the record, with the stack in use here or the preferred one.
+    /// Makes the record, with the stack in use here or the preferred stack.
     fn begin(&mut self, view: &View) -> Option<(Admission, Record)> {
         let last = match &view.record {
             Recorded::Record(record) => record.last,
@@ -109,7 +110,7 @@ impl Member {
         Some((Admission::Adopts(stack.clone()), record_of(&stack)))
     }
 
-    /// Gives up.
+    /// Gives up joining for this reason.
     pub(super) fn fail<T>(&mut self, kind: ErrorKind, reason: String) -> Option<T> {
         self.membership = Membership::Gone;
         self.events.push_back(Event::Failed { kind, reason });
@@ -117,7 +118,7 @@ impl Member {
     }
 }
 
-/// The record that says that this stack is in force, and nothing else.
+/// Returns the record that says that this stack is in force, without any upgrade.
 pub(super) fn record_of(stack: &InForce) -> Record {
     let InForce { life, round, stack, leader, .. } = stack.clone();
     Record { life, round, stack, leader, last: round, proposal: None, refusal: None }

@@ -13,100 +13,108 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of races that transactions may lose in a row before the participant pauses until the next tick.
+/// Number of races that transactions may lose in a row before the participant pauses until the next tick.
 const RACES: usize = 100;
 
-/// The number of events that may wait before the participant does nothing but renew its lease.
+/// Number of events that may wait before the participant only renews its lease.
 const EVENTS: usize = 64;
 
 /// Times and bounds that a participant writes into the store or keeps itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MemberSettings {
-    /// The time for which the participant counts as there after its last renewal, on the store's clock.
+    /// Time for which the participant counts as present after its last renewal, on the store's clock.
     pub lease: Duration,
-    /// The time that all together have to stage an upgrade that this participant proposes, on the store's clock.
+    /// Time that all participants together have to stage an upgrade that this participant proposes, on the
+    /// store's clock.
     pub staging: Duration,
-    /// The number of participants at which another one is turned away; at most [`limits::PARTICIPANTS`].
+    /// Number of participants at which a further participant is turned away; at most
+    /// [`limits::PARTICIPANTS`].
     pub participants: usize,
-    /// Whether to propose the stack in force again when the leader of its round has gone.
+    /// True to propose the stack in force again when the leader of its round has gone.
     pub renews: bool,
 }
 
 /// One participant of a connection, without I/O and without a clock.
 ///
-/// Its methods are of four kinds. Commands of its owner: [`propose`](Self::propose), [`staged`](Self::staged),
-/// [`refuse`](Self::refuse), [`leave`](Self::leave). Answers and news of the store: `handle_*`; and [`tick`](Self::tick), three
-/// times per lease. Requests to the store: [`poll_request`](Self::poll_request), one at a time. Events:
-/// [`poll_event`](Self::poll_event).
+/// Its methods are of four kinds. Commands of its owner: [`propose`](Self::propose),
+/// [`staged`](Self::staged), [`refuse`](Self::refuse), [`leave`](Self::leave). Answers and news of the store:
+/// `handle_*`; and [`tick`](Self::tick), three times per lease. Requests to the store:
+/// [`poll_request`](Self::poll_request), one at a time. Events: [`poll_event`](Self::poll_event).
 ///
-/// The next request follows from the newest snapshot alone, not from earlier requests. So a request whose outcome is
-/// unknown, a lost race, and a proposer that crashed are no cases of their own: any participant takes a step that it sees missing.
-/// All of its transactions depend on its own entry, so a participant that has expired changes nothing before it has joined again.
+/// The next request follows from the newest snapshot alone, not from earlier requests. So a request whose
+/// outcome is unknown, a lost race, and a proposer that crashed are no special cases: any participant takes a
+/// step that it sees missing. All of its transactions depend on its own entry, so a participant that has
+/// expired changes nothing before it has joined again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Member {
     pub(super) own: Arc<OwnStack>,
     pub(super) settings: MemberSettings,
     pub(super) ids: Ids,
-    /// Chosen once per stay, so the entry of an earlier stay is never taken for this one's.
+    /// The participant's id, drawn anew for each stay, so that the entry of an earlier stay is never taken
+    /// for the current entry.
     pub(super) id: u64,
-    /// The life of a record that this participant makes, chosen once per stay, so retrying to make it is idempotent.
+    /// The life of a record that this participant makes, drawn anew for each stay, so that repeating the
+    /// transaction is idempotent.
     pub(super) life: u64,
     pub(super) membership: Membership,
     pub(super) in_force: Option<InForce>,
     pub(super) staged: Option<Staged>,
     /// The stack to propose.
     pub(super) intent: Option<Intent>,
-    /// Its own proposal, until that is decided.
+    /// The participant's own proposal, until it is decided.
     pub(super) proposed: Option<OwnProposal>,
-    /// The last stack that it staged and that then came to nothing. After a fault the record may still say that everyone agreed to
-    /// it; then this participant has to follow.
+    /// The last stack that the participant staged and that then failed. After a fault the record may still
+    /// say that every participant agreed to it; this participant then has to follow.
     pub(super) withdrawn: Option<InForce>,
     /// The stack that the policies proposed among the present participants, and that came into force.
     pub(super) tried: Option<Vec<u8>>,
-    /// Whether it wants another round, with the same stack if that is preferred: it has no part in the one in force.
+    /// True if the participant wants another round, if necessary with the same stack: it has no part in the
+    /// round in force.
     pub(super) wants_round: bool,
-    /// Upgrades that came to nothing.
+    /// Failed upgrades.
     pub(super) backoff: Backoff,
     pub(super) view: Option<View>,
-    /// All participants, in ascending order.
+    /// The ids of all participants, in ascending order.
     pub(super) present: Vec<u64>,
-    /// Whether it put the record right since the last tick. Once per tick, so a faulty participant can't keep the others busy.
+    /// True if the participant corrected the record since the last tick. It does so once per tick, so that a
+    /// faulty participant can't keep the other participants busy.
     pub(super) restored: bool,
     pub(super) events: VecDeque<Event>,
     in_flight: bool,
-    /// The latest revision announced while a request was in flight, whose answer may be older or newer.
+    /// The latest revision announced while a request was in flight; the answer may be older or newer.
     announced: Revision,
     missed: bool,
-    /// The store has changed since the view.
+    /// True if the store has changed since the view.
     stale: bool,
-    /// Nothing is to be done before the next tick.
+    /// True if nothing is to be done before the next tick.
     pub(super) paused: bool,
     renew: bool,
     store_lost: bool,
     races: usize,
 }
 
-/// Whether a participant is in.
+/// The membership of a participant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Membership {
-    /// It wants in.
+    /// The participant wants to join.
     Outside,
-    /// It asked to be let in, in this way.
+    /// The participant asked to join, in this way.
     Entering(Admission),
-    /// It is in.
+    /// The participant has joined.
     Inside {
-        /// It is there to propose its stack, since it can't run the one in force.
+        /// True if it has joined to propose its stack, since it can't run the stack in force.
         applies: bool,
     },
-    /// It applied in vain, though nobody refused: it makes way for the others, and joins again later.
+    /// The participant applied without success, although no participant refused: it makes way for other
+    /// participants, and joins again later.
     Retreating,
-    /// It wants out.
+    /// The participant wants to leave, and then reports this event.
     Leaving(Event),
-    /// It is out.
+    /// The participant has left.
     Gone,
 }
 
-/// How a participant comes in.
+/// The way in which a participant joins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Admission {
     /// With the stack in force.
@@ -128,11 +136,11 @@ pub(super) enum Answer {
     Asked,
     /// The owner is ready.
     Ready,
-    /// It can't be run, or the owner refused.
+    /// The stack can't be run, or the owner refused it.
     Refused(String),
 }
 
-/// A stack of its own that the participant would like to be in force.
+/// A stack that the participant wants to be in force.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Intent {
     pub(super) picks: Vec<u8>,
@@ -143,26 +151,28 @@ pub(super) struct Intent {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct OwnProposal {
     pub(super) round: u64,
-    /// Nothing if the participant has another intent by now, as when the store was slow to confirm this proposal.
+    /// The intent; `None` if the participant has another intent by now, as when the store was slow to confirm
+    /// this proposal.
     pub(super) intent: Option<Intent>,
 }
 
 /// A request to the store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Request {
-    /// Carry this out; without writes it is a read. Answer with [`Member::handle_outcome`].
+    /// A transaction to carry out; without writes it is a read. The answer goes to
+    /// [`Member::handle_outcome`].
     Transact(Transaction),
-    /// Renew this entry. Answer with [`Member::handle_renewed`].
+    /// An entry to renew. The answer goes to [`Member::handle_renewed`].
     Renew {
         /// The key.
         key: String,
-        /// For how long.
+        /// The new time to live.
         ttl: Duration,
     },
 }
 
 impl Member {
-    /// A participant that wants to join, with random bits to draw its ids from.
+    /// Makes a participant that wants to join. It draws its ids from the `random` bits.
     pub fn new(own: OwnStack, settings: MemberSettings, random: u64) -> Self {
         let mut ids = Ids(random);
         let participants = settings.participants.min(limits::PARTICIPANTS);
@@ -196,32 +206,34 @@ impl Member {
         }
     }
 
-    /// Its id in the store. Another one after it expired and joined again.
+    /// Returns the participant's id in the store. The id changes when the participant has expired and joined
+    /// again.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The stack in force, as far as this participant knows; nothing before it has joined.
+    /// Returns the stack in force, as far as this participant knows; `None` before it has joined.
     pub fn in_force(&self) -> Option<&InForce> {
         self.in_force.as_ref()
     }
 
-    /// Whether it takes part: it has joined, and has not expired or left since.
+    /// Returns true if the participant has joined, and has not expired or left since.
     pub fn is_inside(&self) -> bool {
         matches!(self.membership, Membership::Inside { applies: false })
     }
 
-    /// Whether it has left for good.
+    /// Returns true if the participant has left for good.
     pub fn is_gone(&self) -> bool {
         self.membership == Membership::Gone
     }
 
-    /// Proposes to use these alternatives of its own stack, once no other upgrade is under way. The answer is a
-    /// [`Commit`](Event::Commit) or a [`Refused`](Event::Refused).
+    /// Proposes to use these alternatives of the participant's own stack, once no other upgrade is under way.
+    /// The answer is a [`Commit`](Event::Commit) or a [`Refused`](Event::Refused).
     ///
     /// # Errors
-    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of its own is under way; [`Invalid`](ErrorKind::Invalid) if the
-    /// participant is not in, or `picks` are in force or are none of its stack; those of [`Description::of`](super::Description::of).
+    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of this participant is under way;
+    /// [`Invalid`](ErrorKind::Invalid) if the participant has not joined, or `picks` are in force or are not
+    /// picks of its stack; the errors of [`Description::of`](super::Description::of).
     pub fn propose(&mut self, picks: &[u8]) -> Result<(), Error> {
         let invalid = |what: &'static str| Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
         let stack = self.own.describe(picks)?;
@@ -239,19 +251,21 @@ impl Member {
         Ok(())
     }
 
-    /// Proposes another round as soon as possible, with the stack in force or one that is preferred to it, and again until one that
-    /// this participant has staged is in force.
+    /// Proposes another round as soon as possible, with the stack in force or a preferred stack, and repeats
+    /// this until a round that this participant has staged is in force.
     pub fn begin_anew(&mut self) {
         self.wants_round = true;
         self.consult_policies();
     }
 
-    /// The owner is ready to switch to the stack of `round`. Ignored for any other round than it was asked for last.
+    /// Records that the owner is ready to switch to the stack of `round`. Ignored for any round but the round
+    /// of the last request.
     pub fn staged(&mut self, round: u64) {
         self.answer(round, Answer::Ready);
     }
 
-    /// The owner can't run the stack of `round` after all. Ignored for any other round than it was asked for last.
+    /// Records that the owner can't run the stack of `round` after all. Ignored for any round but the round
+    /// of the last request.
     pub fn refuse(&mut self, round: u64, reason: impl Into<String>) {
         self.answer(round, Answer::Refused(reason.into()));
     }
@@ -265,12 +279,12 @@ impl Member {
         }
     }
 
-    /// Leaves. The others go on with the stack in force.
+    /// Leaves. The other participants go on with the stack in force.
     pub fn leave(&mut self) {
         self.go(Event::Left);
     }
 
-    /// Leaves, and reports `why` once it is out.
+    /// Leaves, and reports `why` after leaving.
     pub(super) fn go(&mut self, why: Event) {
         if !matches!(self.membership, Membership::Leaving(_) | Membership::Gone) {
             self.membership = Membership::Leaving(why);
@@ -278,7 +292,7 @@ impl Member {
         }
     }
 
-    /// Takes the store's answer to a [`Request::Transact`].
+    /// Handles the store's answer to a [`Request::Transact`].
     pub fn handle_outcome(&mut self, outcome: Result<Outcome, Error>) {
         self.in_flight = false;
         match outcome {
@@ -292,14 +306,14 @@ impl Member {
                 self.stale = self.announced > outcome.snapshot.revision;
                 self.view = Some(View::of(&outcome.snapshot));
                 self.follow();
-                // A participant that is not in yet has a transaction to come, and so a newer view.
+                // A participant that has not joined yet will send a transaction, and so get a newer view.
                 self.stale |= self.missed && matches!(self.membership, Membership::Inside { .. });
             }
             Err(error) => self.store_failed(&error),
         }
     }
 
-    /// Takes the store's answer to a [`Request::Renew`].
+    /// Handles the store's answer to a [`Request::Renew`].
     pub fn handle_renewed(&mut self, renewed: Result<Option<Revision>, Error>) {
         self.in_flight = false;
         match renewed {
@@ -316,7 +330,7 @@ impl Member {
         }
     }
 
-    /// The store has reached this revision.
+    /// Handles news that the store has reached this revision.
     pub fn handle_change(&mut self, revision: Revision) {
         if self.in_flight {
             self.announced = self.announced.max(revision);
@@ -325,13 +339,14 @@ impl Member {
         }
     }
 
-    /// Changes may have been missed: look at the store again.
+    /// Handles news that changes may have been missed: the participant reads the store again.
     pub fn handle_missed(&mut self) {
         self.missed |= self.in_flight;
         self.stale |= !self.in_flight;
     }
 
-    /// A third of the lease has passed on the caller's clock: time to renew it, and to retry failed requests.
+    /// Handles a tick: a third of the lease has passed on the caller's clock, so that it is time to renew the
+    /// lease, and to retry failed requests.
     pub fn tick(&mut self) {
         self.renew = matches!(self.membership, Membership::Inside { .. });
         self.stale |= !self.renew;
@@ -342,7 +357,7 @@ impl Member {
         }
     }
 
-    /// The next request to the store. Nothing while an answer is outstanding.
+    /// Returns the next request to the store; `None` while an answer is outstanding.
     pub fn poll_request(&mut self) -> Option<Request> {
         if self.in_flight || self.membership == Membership::Gone {
             return None;
@@ -366,7 +381,8 @@ impl Member {
         if self.stale {
             return Some(Request::Transact(Transaction::new()));
         }
-        // Without knowledge the connection is supposed to be empty. If that is wrong, the transaction fails and its answer says so.
+        // Without knowledge the connection is assumed to be empty. If that assumption is wrong, the
+        // transaction fails and its answer has the entries.
         let view = self.view.take().unwrap_or_else(|| View::of(&Snapshot::default()));
         let transaction = match &self.membership {
             Membership::Outside | Membership::Entering(_) => self.enter(&view),
@@ -378,7 +394,7 @@ impl Member {
         transaction.map(Request::Transact)
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -1,9 +1,10 @@
 //! The protocol of rendezvous, without I/O: answers of the store come in, transactions and events go out.
 //!
-//! * [`record`]: the entries in the store. `description`: a stack as it stands there. `view`: all of them, read from a snapshot.
-//! * `machine`: one participant. It joins (`join`), decides about the next step (`decide`), and draws the consequences of each new
-//!   snapshot (`observe`). `backoff`: the pauses after upgrades that come to nothing.
-//! * `own_stack`: the alternatives that it can run, and prefers. `event`: its reports.
+//! * [`record`]: the entries in the store. `description`: a stack as it stands there. `view`: all entries,
+//!   read from a snapshot.
+//! * `machine`: one participant. It joins (`join`), decides about the next step (`decide`), and draws the
+//!   consequences of each new snapshot (`observe`). `backoff`: the pauses after failed upgrades.
+//! * `own_stack`: the alternatives that the participant can run, and its preferences. `event`: its reports.
 
 mod backoff;
 mod decide;

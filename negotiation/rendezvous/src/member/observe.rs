@@ -30,7 +30,7 @@ impl Member {
                 self.in_force = Some(stack.clone());
                 self.events.push_back(Event::Joined(stack));
             }
-            // The others may have decided about it already.
+            // The other participants may have decided about the proposal already.
             Admission::Applies(round) => {
                 self.proposed = Some(OwnProposal { round, intent: self.intent.take() })
             }
@@ -38,7 +38,8 @@ impl Member {
         self.learn(view);
     }
 
-    /// The participant has expired in the store: its staged stack no longer counts, and it has to join anew.
+    /// Handles that the participant has expired in the store: its staged stack no longer counts, and it has
+    /// to join anew.
     fn expired(&mut self) {
         self.abandon();
         if let Some(OwnProposal { round, .. }) = self.proposed.take() {
@@ -50,7 +51,7 @@ impl Member {
         self.events.push_back(Event::Expired);
     }
 
-    /// Has to join anew. A staged stack no longer counts.
+    /// Joins anew. A staged stack no longer counts.
     pub(super) fn come_again(&mut self) {
         self.withdrawn = None;
         (self.id, self.life) = (self.ids.draw(), self.ids.draw());
@@ -62,7 +63,8 @@ impl Member {
             Recorded::Record(record) => Some(record),
             _ => None,
         };
-        // Before a commit, so that the owner knows the participants when it changes to the stack.
+        // The participants are reported before a commit, so that the owner knows them when it changes to the
+        // stack.
         if !view.participants.keys().eq(&self.present) {
             self.present = view.participants.keys().copied().collect();
             self.events.push_back(Event::Participants(self.present.clone()));
@@ -80,8 +82,8 @@ impl Member {
         self.consult_policies();
     }
 
-    /// A commit is believed only from a record of a stack that this participant has staged, and that all participants
-    /// have accepted.
+    /// Follows a commit, but only from a record of a stack that this participant has staged, and that all
+    /// participants have accepted.
     fn learn_commit(&mut self, view: &View, record: &Record) {
         if view.missing(record.round, &record.stack).next().is_some() {
             return;
@@ -104,7 +106,7 @@ impl Member {
         });
     }
 
-    /// The stack that this participant staged, if it is that of the record and not in force yet.
+    /// Returns the stack that this participant staged, if it is the stack of the record and not in force yet.
     pub(super) fn agreed_to(&self, record: &Record) -> Option<&InForce> {
         let ready = self.staged.as_ref().filter(|staged| staged.answer == Answer::Ready);
         let agreed = ready.map(|staged| &staged.stack).into_iter().chain(&self.withdrawn);
@@ -113,10 +115,11 @@ impl Member {
         })
     }
 
-    /// The stack that this participant proposed is about to be in force. Its policies don't propose it again among the same
-    /// participants, or two that disagree would never come to rest.
+    /// Handles that the stack that this participant proposed is about to be in force. Its policies don't
+    /// propose the stack again among the same participants, since two policies that disagree would otherwise
+    /// alternate for ever.
     fn granted(&mut self, Intent { picks, by_policy }: Intent) {
-        // A stack that only got another leader was not preferred to another one.
+        // A stack that only got another leader was not preferred to another stack.
         if by_policy && self.in_force.as_ref().is_none_or(|known| known.picks != picks) {
             self.tried = Some(picks);
         }
@@ -140,11 +143,11 @@ impl Member {
         if self.membership == (Membership::Inside { applies: true }) {
             return match refusal.and_then(|refusal| refusal.by) {
                 Some(_) => self.go(Event::Failed { kind: ErrorKind::Refused, reason }),
-                // That somebody was late is no decision against its stack.
+                // A late participant is no decision against the stack.
                 None => self.membership = Membership::Retreating,
             };
         }
-        // An owner that has proposed something since would take it for the answer to that.
+        // An owner that has made a proposal since would take the event for the answer to that proposal.
         if self.intent.as_ref().is_none_or(|intent| intent.by_policy) {
             self.events.push_back(Event::Refused { round, reason });
         }
@@ -159,12 +162,13 @@ impl Member {
         self.withdrawn = (answer == Answer::Ready).then_some(stack);
     }
 
-    /// Decides about the upgrade under way, if it is a new one.
+    /// Decides about the upgrade under way, if it is new.
     fn consider(&mut self, record: &Record, proposal: &Proposal) {
         let applies = self.membership == (Membership::Inside { applies: true });
         let is_own = proposal.proposer == self.id;
         let known = self.in_force.as_ref().filter(|_| !applies).map(|known| (known.life, known.round));
-        // An applicant has to be gone before anything else is decided, and nothing follows from a wrong record.
+        // An applicant has to be gone before any other upgrade is decided, and nothing follows from a wrong
+        // record.
         let follows = known.is_none_or(|known| known == (record.life, record.round));
         if self.staged.is_some() || proposal.round <= record.round || (applies && !is_own) || !follows {
             return;
@@ -187,7 +191,7 @@ impl Member {
         self.staged = Some(Staged { stack, answer });
     }
 
-    /// Takes note that the upgrade under way is this participant's own. Returns the picks that it proposed.
+    /// Records that the upgrade under way is this participant's own. Returns the picks that it proposed.
     fn own_picks(&mut self, proposal: &Proposal) -> Option<Vec<u8>> {
         let Proposal { round, stack, .. } = proposal;
         if self.proposed.as_ref().is_none_or(|proposed| proposed.round != *round) {
@@ -211,7 +215,8 @@ impl Member {
         self.intent = picks.map(|picks| Intent { picks, by_policy: true });
     }
 
-    /// The stack in force again, if its leader has gone and somebody else is to lead, or if the owner wants another round.
+    /// Returns the picks of the stack in force, to propose it again, if its leader has gone and another
+    /// participant is to lead, or if the owner wants another round.
     fn renewal(&self, in_force: &InForce) -> Option<Vec<u8>> {
         let is_gone = self.present.binary_search(&in_force.leader).is_err();
         let wants = self.settings.renews && is_gone || self.wants_round;

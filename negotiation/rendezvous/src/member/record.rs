@@ -25,12 +25,12 @@ pub const VERSION: u8 = 2;
 
 const PRESENCE: &str = "participant/";
 
-/// The key of a participant.
+/// Returns the key of a participant.
 pub fn presence_key(id: u64) -> String {
     format!("{PRESENCE}{id:016x}")
 }
 
-/// The participant whose key this is.
+/// Returns the participant whose key this is.
 pub fn participant_of(key: &str) -> Option<u64> {
     let digits = key.strip_prefix(PRESENCE).filter(|digits| digits.len() == 16)?;
     u64::from_str_radix(digits, 16).ok()
@@ -39,8 +39,8 @@ pub fn participant_of(key: &str) -> Option<u64> {
 /// The state of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Record {
-    /// Drawn at random when the record is made. A store that lost its data gets another one, so rounds are never taken
-    /// for those of an earlier life.
+    /// A number drawn at random when the record is made. A store that lost its data gets another life, so
+    /// that its rounds are never confused with rounds of an earlier life.
     pub life: u64,
     /// The round of the stack in force.
     pub round: u64,
@@ -48,11 +48,12 @@ pub struct Record {
     pub stack: Description,
     /// The participant that proposed it, or made the record.
     pub leader: u64,
-    /// The latest round that was ever proposed. The next is greater, so no round stands for two stacks.
+    /// The latest round that was ever proposed. The next round is greater, so that no round stands for two
+    /// stacks.
     pub last: u64,
     /// The upgrade under way.
     pub proposal: Option<Proposal>,
-    /// The latest upgrade that came to nothing.
+    /// The latest failed upgrade.
     pub refusal: Option<Refusal>,
 }
 
@@ -67,47 +68,49 @@ pub struct Proposal {
     pub stack: Description,
 }
 
-/// Why an upgrade came to nothing.
+/// The failure of an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Refusal {
     /// The round that it would have had.
     pub round: u64,
-    /// The participant that refused; nobody if time was up.
+    /// The participant that refused; `None` if the time was up.
     pub by: Option<u64>,
-    /// Which Chunnel and why.
+    /// The Chunnel, and the reason.
     pub reason: String,
 }
 
-/// A participant's entry: its consent, and by its existence its presence.
+/// A participant's entry: it shows the participant's consent, and by its existence the participant's
+/// presence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Presence {
-    /// The round that was in force when this was written, as the participant knew it.
+    /// The round that was in force when the entry was written, as the participant knew it.
     pub in_force: u64,
-    /// The latest round that it staged.
+    /// The latest round that the participant staged.
     pub accepted: u64,
-    /// The CRC-32 of the description of the stack that it staged for that round.
+    /// The CRC-32 of the description of the stack that the participant staged for that round.
     pub check: u32,
 }
 
 impl Presence {
-    /// Of a newcomer.
+    /// Makes the entry of a newcomer.
     pub(super) fn since(round: u64) -> Self {
         Self { in_force: round, accepted: 0, check: 0 }
     }
 
-    /// Whether it has agreed to this stack as that of `round`, or joined when that was decided.
+    /// Returns true if the participant has agreed to this stack as the stack of `round`, or joined when that
+    /// stack was in force.
     pub(super) fn has_accepted(&self, round: u64, stack: &Description) -> bool {
         self.in_force >= round || (self.accepted == round && self.check == stack.check())
     }
 }
 
-/// The bytes of a value, as they stand in the store; nothing if it is too large for one.
+/// Encodes a value for the store; `None` if it is too large.
 pub(super) fn encode<T: Serialize>(value: &T) -> Option<Vec<u8>> {
     let bytes = postcard::to_extend(value, vec![VERSION]).ok()?;
     (bytes.len() <= limits::VALUE).then_some(bytes)
 }
 
-/// The value in `bytes`.
+/// Decodes the value in `bytes`.
 ///
 /// # Errors
 /// The fault in the bytes.
@@ -124,46 +127,48 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     }
 }
 
-/// How far the rounds of a record may be ahead of the one in force. A writer that takes the last rounds there are would leave
-/// none to the participants.
+/// Distance by which the rounds of a record may be ahead of the round in force. A writer that takes the last
+/// round numbers would leave no number to the participants.
 const FAR: u64 = 1 << 32;
 
-/// Whether `latest` is further ahead of `round` than that.
+/// Returns true if `latest` is further ahead of `round`.
 pub(super) fn is_far(latest: u64, round: u64) -> bool {
     latest > round.saturating_add(FAR)
 }
 
 impl Record {
-    /// The latest round in it.
+    /// Returns the latest round in the record.
     fn latest(&self) -> u64 {
         let proposed = self.proposal.as_ref().map_or(0, |proposal| proposal.round);
         self.last.max(self.round).max(proposed)
     }
 
-    /// Whether no participant can have brought it about: so many rounds have not been since the record was made.
+    /// Returns true if no participant can have written the record: it names more rounds than there can have
+    /// been since it was made.
     pub(super) fn is_beyond_reach(&self) -> bool {
         self.latest() > u64::MAX / 2
     }
 
-    /// Whether its rounds are so far ahead of `round` as no participant brings it about.
+    /// Returns true if the rounds of the record are further ahead of `round` than participants can bring
+    /// them.
     pub(super) fn is_far_ahead_of(&self, round: u64) -> bool {
         is_far(self.latest(), round)
     }
 
-    /// The record once the upgrade under way is in force; nothing if there is none.
+    /// Returns the record once the upgrade under way is in force; `None` if no upgrade is under way.
     pub(super) fn committed(&self) -> Option<Self> {
         let Proposal { round, stack, proposer: leader } = self.proposal.clone()?;
         Some(Self { round, stack, leader, proposal: None, ..self.clone() })
     }
 
-    /// The record once the upgrade under way has come to nothing.
+    /// Returns the record once the upgrade under way has come to nothing.
     pub(super) fn refused(&self, by: Option<u64>, mut reason: String) -> Self {
         reason.truncate((0..=TEXT_LIMIT).rev().find(|&at| reason.is_char_boundary(at)).unwrap_or(0));
         let refusal = self.proposal.as_ref().map(|proposal| Refusal { round: proposal.round, by, reason });
         Self { proposal: None, refusal: refusal.or_else(|| self.refusal.clone()), ..self.clone() }
     }
 
-    /// The record with an upgrade to `stack` under way; nothing if rounds are used up.
+    /// Returns the record with an upgrade to `stack` under way; `None` if the round numbers are used up.
     pub(super) fn proposed(&self, proposer: u64, stack: Description) -> Option<Self> {
         let round = self.last.max(self.round).checked_add(1)?;
         Some(Self { last: round, proposal: Some(Proposal { round, proposer, stack }), ..self.clone() })

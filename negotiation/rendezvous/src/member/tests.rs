@@ -64,7 +64,7 @@ fn an_alternative_is_preferred_while_its_condition_holds() {
             assert_eq!(stack(&own.preferred(participants)), stack(&PICKS[wanted]));
             for in_use in PICKS {
                 let reached = own.improvement(&in_use, participants).unwrap_or(in_use.to_vec());
-                // Without the condition, any alternative but the one that is then no longer preferred will do.
+                // Without the condition, any alternative but the no longer preferred alternative is right.
                 if participants <= 2 || in_use == PICKS[number] {
                     assert_eq!(stack(&reached), stack(&PICKS[wanted]), "{number} {in_use:?}");
                 } else {
@@ -120,7 +120,7 @@ fn the_largest_record_fits_into_an_entry() {
     assert_eq!(record.proposed(1, wide("c")), None, "rounds are used up");
 }
 
-/// A record of round 7, with others that nobody comes to.
+/// A record of round 7, with other rounds that no participant reaches.
 #[test]
 fn rounds_that_no_participant_comes_to_are_told_from_others() {
     let stack = Description::of(&layer("a"), &[]).unwrap();

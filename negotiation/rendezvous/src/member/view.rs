@@ -14,19 +14,19 @@ pub struct View {
     pub record: Recorded,
     /// The version of the record's entry.
     pub record_version: Revision,
-    /// Whether there is still time for the upgrade under way.
+    /// True if there is still time for the upgrade under way.
     pub in_time: bool,
-    /// All participants, with the versions of their entries. One whose entry is no [`Presence`] counts as
-    /// not having agreed to anything.
+    /// All participants, with the versions of their entries. A participant whose entry is no [`Presence`]
+    /// counts as a participant that has agreed to nothing.
     pub participants: BTreeMap<u64, (Revision, Presence)>,
 }
 
 /// The entry of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Recorded {
-    /// Nothing.
+    /// No entry.
     Absent,
-    /// Something that is no record, and why.
+    /// An entry that is no record, and the reason.
     Malformed(String),
     /// A record.
     Record(Record),
@@ -57,7 +57,7 @@ impl View {
         }
     }
 
-    /// The participants that have not agreed to this stack as that of `round`.
+    /// Returns the participants that have not agreed to this stack as the stack of `round`.
     pub fn missing(&self, round: u64, stack: &Description) -> impl Iterator<Item = u64> {
         let all = self.participants.iter();
         all.filter(move |(_, (_, presence))| !presence.has_accepted(round, stack)).map(|(id, _)| *id)

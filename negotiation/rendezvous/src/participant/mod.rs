@@ -1,4 +1,4 @@
-//! One endpoint of a connection with any number of endpoints.
+//! An endpoint of a connection with any number of endpoints.
 
 mod task;
 
@@ -12,20 +12,22 @@ use std::pin::pin;
 use task::{Command, Task};
 use tokio::sync::{mpsc, oneshot};
 
-/// The bound of the queue of events. More wait in the participant, which then does nothing but renew its lease.
+/// Maximum length of the queue of events. Further events wait in the participant, which then only renews its
+/// lease.
 const EVENTS: usize = 64;
 
-/// The bound of the queue of commands.
+/// Maximum length of the queue of commands.
 const COMMANDS: usize = 16;
 
-/// An endpoint's part in agreeing on a stack with the other endpoints, through a store.
+/// An endpoint's part in the agreement with other endpoints on a stack, through a store.
 ///
-/// Its [`Event`]s say what the endpoint has to do, and have to be taken with [`next`](Self::next): an endpoint that does not answer an
-/// [`Event::Stage`] in time keeps an upgrade from happening. A store that fails stops newcomers, and no participant that is in: the
-/// stack in force stays, and once the store is back the participant joins it anew, whether or not the store lost its data.
+/// Its [`Event`]s tell the endpoint its next step, and have to be taken with [`next`](Self::next): an
+/// endpoint that does not answer an [`Event::Stage`] in time prevents an upgrade. A store that fails stops
+/// newcomers, and no participant that has joined: the stack in force stays, and once the store is back the
+/// participant joins it anew, whether or not the store lost its data.
 ///
-/// One task runs it. Dropping the participant ends the task, and the others take it for gone when its lease has expired; to
-/// have them know at once, [`leave`](Self::leave).
+/// One task runs the participant. Dropping the participant ends the task, and the other participants take it
+/// for gone when its lease has expired; [`leave`](Self::leave) tells them at once.
 pub struct Participant<R: Runtime> {
     commands: mpsc::Sender<Command>,
     events: mpsc::Receiver<Event>,
@@ -36,20 +38,23 @@ pub struct Participant<R: Runtime> {
 }
 
 impl<R: Runtime> Participant<R> {
-    /// Joins the connection `name` with `stack`: adopts the stack in force if `stack` has alternatives that make it; makes
-    /// the connection if nobody is there; else proposes its preferred alternatives, and is in if all others can run those.
+    /// Joins the connection `name` with `stack`: adopts the stack in force if `stack` has alternatives that
+    /// make it; makes the connection if it has no participant; else proposes its preferred alternatives, and
+    /// joins if all other participants can run them.
     ///
-    /// Takes two round trips to the store; an upgrade that is under way is waited for. A proposal that a participant was late to answer is
-    /// no decision, and made again.
+    /// Joining takes two round trips to the store, and waits for an upgrade that is under way. A proposal
+    /// that a participant was late to answer is not decided, and is made again.
     ///
     /// Dropping the future gives up; entries that it wrote expire.
     ///
     /// # Errors
-    /// * [`Refused`](ErrorKind::Refused): the stack in force can't be run, and somebody refused the other.
-    /// * [`TimedOut`](ErrorKind::TimedOut): an upgrade took longer than `join_timeout`, or the others so long to answer the proposal.
+    /// * [`Refused`](ErrorKind::Refused): `stack` can't run the stack in force, and a participant refused the
+    ///   proposed stack.
+    /// * [`TimedOut`](ErrorKind::TimedOut): an upgrade, or the answers to the proposal, took longer than
+    ///   `join_timeout`.
     /// * [`Exhausted`](ErrorKind::Exhausted): there are too many participants.
     /// * [`Invalid`](ErrorKind::Invalid), [`TooLarge`](ErrorKind::TooLarge): the stack can't be described.
-    /// * Those of the store.
+    /// * The errors of the store.
     pub async fn join<S: RendezvousStore>(
         store: S,
         name: Name,
@@ -80,19 +85,20 @@ impl<R: Runtime> Participant<R> {
         Ok(Self { commands, events, joined, runtime, settings, _task: task })
     }
 
-    /// The stack that was in force when this participant joined. Later ones come as events.
+    /// Returns the stack that was in force when this participant joined. Later stacks come as events.
     pub fn joined(&self) -> &InForce {
         &self.joined
     }
 
-    /// The next event. Nothing once the participant is out: after [`Event::Left`] or [`Event::Failed`].
+    /// Returns the next event; `None` once the participant has left: after [`Event::Left`] or
+    /// [`Event::Failed`].
     ///
     /// Cancellation-safe.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 
-    /// Whether there is an event to be taken now.
+    /// Returns true if an event can be taken now.
     pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
@@ -100,30 +106,31 @@ impl<R: Runtime> Participant<R> {
     /// Proposes to use these alternatives of the participant's own stack, in pre-order. The outcome comes as an event:
     /// [`Event::Commit`] or [`Event::Refused`].
     ///
-    /// Cancellation-safe: proposed or not.
+    /// Cancellation-safe: if the future is dropped, the proposal is made or not.
     ///
     /// # Errors
-    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of this participant, or of its policies, is under way;
-    /// [`Invalid`](ErrorKind::Invalid) if the stack has no such alternatives or they are in force, or if the participant
-    /// has expired and has not joined again; [`Closed`](ErrorKind::Closed) if it is out.
+    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of this participant, or of its policies, is under
+    /// way; [`Invalid`](ErrorKind::Invalid) if the stack has no such alternatives or they are in force, or if
+    /// the participant has expired and has not joined again; [`Closed`](ErrorKind::Closed) if the participant
+    /// has left.
     pub async fn propose(&self, picks: impl Into<Vec<u8>>) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.command(Command::Propose(picks.into(), answer)).await?;
         answered.await.unwrap_or_else(|_| Err(out()))
     }
 
-    /// Answers [`Event::Stage`]: ready to switch to the stack of this round.
+    /// Answers [`Event::Stage`]: this end is ready to switch to the stack of this round.
     ///
     /// # Errors
-    /// [`Closed`](ErrorKind::Closed) if the participant is out.
+    /// [`Closed`](ErrorKind::Closed) if the participant has left.
     pub async fn staged(&self, round: u64) -> Result<(), Error> {
         self.command(Command::Staged(round)).await
     }
 
-    /// Answers [`Event::Stage`]: can't run it after all, for this reason, which the proposer is told.
+    /// Answers [`Event::Stage`]: this end can't run the stack after all. The proposer gets the reason.
     ///
     /// # Errors
-    /// [`Closed`](ErrorKind::Closed) if the participant is out.
+    /// [`Closed`](ErrorKind::Closed) if the participant has left.
     pub async fn refuse(&self, round: u64, reason: impl Into<String>) -> Result<(), Error> {
         self.command(Command::Refuse(round, reason.into())).await
     }
@@ -133,17 +140,18 @@ impl<R: Runtime> Participant<R> {
         self.command(Command::BeginAnew).await
     }
 
-    /// Leaves the connection. The others go on with the stack in force.
+    /// Leaves the connection. The other participants go on with the stack in force.
     ///
     /// # Errors
-    /// Those of the store; the participant is out all the same, and the others notice when its lease has expired.
+    /// The errors of the store; the participant has left nevertheless, and the other participants notice when
+    /// its lease has expired.
     pub async fn leave(mut self) -> Result<(), Error> {
         self.part().await
     }
 
-    /// The same; later commands fail.
+    /// Leaves the connection, as [`leave`](Self::leave) does; later commands fail.
     pub(crate) async fn part(&mut self) -> Result<(), Error> {
-        // That the store was lost some time ago says nothing about leaving.
+        // Earlier reports that the store was lost say nothing about leaving.
         while self.events.try_recv().is_ok() {}
         self.command(Command::Leave).await?;
         let deadline = pin!(self.runtime.sleep_until(self.runtime.now() + self.settings.store_timeout));
@@ -172,7 +180,7 @@ impl<R: Runtime> Participant<R> {
     }
 }
 
-/// Waits until the participant is in.
+/// Waits until the participant has joined.
 async fn joined(
     events: &mut mpsc::Receiver<Event>,
     commands: &mpsc::Sender<Command>,
@@ -183,8 +191,8 @@ async fn joined(
             Event::Failed { kind, reason } | Event::StoreLost { kind, reason } => {
                 return Err(Error::new(kind, reason).at("rendezvous"));
             }
-            // Its own proposal. Nothing is in use yet that would have to switch.
-            // If the task has ended, its last event says why.
+            // The participant's own proposal. No stack is in use yet that would have to switch. If the task
+            // has ended, its last event gives the reason.
             Event::Stage { round, .. } => {
                 let _ = commands.send(Command::Staged(round)).await;
             }

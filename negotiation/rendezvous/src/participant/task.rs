@@ -44,7 +44,7 @@ enum Answer {
 }
 
 enum Change {
-    /// The watch is new, so changes before it may have been missed.
+    /// A new watch, before which changes may have been missed.
     Watching,
     Reached(Revision),
     Failed(Error),
@@ -143,7 +143,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
         self.tick.as_mut().poll(cx).map(|()| Input::Tick)
     }
 
-    /// Hands out events while there is room for them. Otherwise they wait: each tick tries again.
+    /// Hands out events while there is room for them. Other events wait: each tick tries again.
     fn emit(&mut self) {
         while self.events.capacity() > 0
             && let Some(event) = self.member.poll_event()
@@ -197,7 +197,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
     }
 }
 
-/// The next change, from `watch` or, after a pause, from a new one.
+/// Returns the next change, from `watch` or, after a pause, from a new watch.
 async fn next_change<S: RendezvousStore, R: Runtime>(
     store: Arc<S>,
     name: Name,
@@ -221,7 +221,7 @@ async fn next_change<S: RendezvousStore, R: Runtime>(
     }
 }
 
-/// The answer of the store, or an error if there is none in time.
+/// Returns the answer of the store, or an error if there is none in time.
 async fn in_time<T>(
     runtime: &impl Runtime,
     store_timeout: Duration,

@@ -1,8 +1,9 @@
 //! The key-value store through which participants agree.
 //!
-//! * [`interface`]: the traits that a store implements. [`transaction`]: its requests and answers. [`limits`]: the bounds that
-//!   every store keeps. [`name`]: the name of a connection.
-//! * [`options`] and [`url`]: where a server is, and how the two ends prove who they are. [`tls`]: why that failed.
+//! * [`interface`]: the traits that a store implements. [`transaction`]: its requests and answers.
+//!   [`limits`]: the bounds that every store keeps. [`name`]: the name of a connection.
+//! * [`options`] and [`url`]: the address of a server, and the proofs of identity of the two ends. [`tls`]:
+//!   the reasons for failures of TLS.
 //! * [`memory`], and behind features of the same names `redis` and `etcd`: the stores.
 
 #[cfg(feature = "etcd")]

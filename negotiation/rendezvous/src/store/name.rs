@@ -4,8 +4,8 @@ use super::limits;
 use bertha_core::{Error, ErrorKind};
 use std::fmt;
 
-/// The name of a connection with any number of endpoints: 1 to 128 printable ASCII characters other than
-/// `/ { } [ ] * ? \`, which stores give a meaning.
+/// The name of a connection with any number of endpoints: 1 to 128 printable ASCII characters except `/ { } [
+/// ] * ? \`, which have a meaning in stores.
 ///
 /// ```
 /// use bertha_rendezvous::Name;
@@ -16,10 +16,10 @@ use std::fmt;
 pub struct Name(String);
 
 impl Name {
-    /// The connection called `name`.
+    /// Makes the name of a connection.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it is empty, too long, or has other characters.
+    /// [`Invalid`](ErrorKind::Invalid) if the name is empty, too long, or has other characters.
     pub fn new(name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
         if name.is_empty() || name.len() > limits::NAME {
@@ -36,7 +36,7 @@ impl Name {
         }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

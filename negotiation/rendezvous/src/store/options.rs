@@ -3,12 +3,13 @@
 use bertha_core::{Error, ErrorKind};
 use std::fmt;
 
-/// The proofs of identity between a store's server and this end. Empty by default: the system's authorities, no certificate, no
-/// login.
+/// The proofs of identity between a store's server and this end. Empty by default: the system's authorities,
+/// no certificate, no login.
 ///
-/// A store's URL can say the same: a login as `user:password@` in front of the host, and files by the parameters `ca`, `cert`, `key`
-/// and `password_file`, as in `rediss://bertha@host:6379?ca=/etc/ca.pem&password_file=/run/secrets/redis`. What the URL says comes
-/// first.
+/// A store's URL can contain the same options: a login as `user:password@` in front of the host, and files by
+/// the parameters `ca`, `cert`, `key` and `password_file`, as in
+/// `rediss://bertha@host:6379?ca=/etc/ca.pem&password_file=/run/secrets/redis`. Options in the URL take
+/// precedence.
 ///
 /// Neither passwords nor keys appear in `Debug` or in errors.
 #[derive(Clone, Default)]
@@ -18,7 +19,7 @@ pub struct StoreOptions {
     pub(super) login: Option<Login>,
 }
 
-/// Both in PEM.
+/// A certificate chain and a private key, both in PEM.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "a certificate is shown over TLS alone"))]
 pub(super) struct Certificate {
@@ -33,19 +34,21 @@ pub(super) struct Login {
 }
 
 impl StoreOptions {
-    /// No proof of anything but the server's certificate, by the system's authorities.
+    /// Makes empty options: only the server's certificate is checked, by the system's authorities.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Trusts servers that these authorities have certified, and no others. `pem` holds one certificate or several.
+    /// Trusts servers that these authorities have certified, and no other servers. `pem` holds one
+    /// certificate or several.
     #[must_use]
     pub fn trusting(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.authorities = Some(pem.into());
         self
     }
 
-    /// Shows the server a certificate: the chain, beginning with this end's own, and its private key, both in PEM.
+    /// Shows the server a certificate: the chain, beginning with this end's own certificate, and its private
+    /// key, both in PEM.
     #[must_use]
     pub fn showing(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.certificate = Some(Certificate { chain: chain.into(), key: key.into() });
@@ -59,7 +62,7 @@ impl StoreOptions {
         self
     }
 
-    /// Fails if something is given that only TLS can use.
+    /// Fails if an option is given that only TLS can use.
     pub(super) fn check(&self, is_tls: bool, scheme: &str, layer: &'static str) -> Result<(), Error> {
         if !is_tls && (self.authorities.is_some() || self.certificate.is_some()) {
             let what =

@@ -5,14 +5,14 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-/// The advice for the failure of TLS among the causes of `error`, if there is one.
+/// Returns advice for a failure of TLS among the causes of `error`, if there is one.
 pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(failure) = error.downcast_ref::<Tls>() {
             return Some(advice_on(failure));
         }
-        // Neither of these two shows its content as its source, but the source of its content.
+        // Neither of these two errors shows its content as its source, but the source of its content.
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let shared = error.downcast_ref::<Arc<dyn Error + Send + Sync>>();
         next = match (inner, shared) {
@@ -50,10 +50,11 @@ fn advice_on(failure: &Tls) -> &'static str {
     }
 }
 
-/// Chooses the implementation of cryptography for clients that leave it to the process, unless the program has chosen one.
+/// Chooses the implementation of cryptography for clients that leave the choice to the process, unless the
+/// program has chosen one.
 pub(super) fn choose_cryptography() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails only if another thread was faster.
+        // The call fails only if another thread was faster.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// A moment in the history of a connection's entries; later ones are greater. Every change has one of its own.
+/// A moment in the history of a connection's entries; later moments are greater. Every change has a moment of
+/// its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// The version of an entry that is not there.
+    /// The version of a missing entry.
     pub const ABSENT: Self = Self(0);
 }
 
@@ -33,50 +34,50 @@ pub struct Transaction {
 /// A change of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Write {
-    /// It gets this value, and a new version even if the value is the same.
+    /// The entry gets this value, and a new version even if the value is unchanged.
     Put {
         /// The value.
         value: Vec<u8>,
-        /// How long it lives unless it is renewed; for ever without. Stores round up, to a second at most, and may
-        /// add two seconds.
+        /// The time for which the entry lives unless it is renewed; without it the entry lives for ever.
+        /// Stores round up, to a second at most, and may add two seconds.
         ttl: Option<Duration>,
     },
-    /// It vanishes.
+    /// The entry is removed.
     Delete,
 }
 
 impl Transaction {
-    /// Nothing yet.
+    /// Makes an empty transaction.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes place only if the entry `key` has this version: not written since, not expired.
+    /// Adds a condition: the entry `key` has this version, so it was not written since, and has not expired.
     #[must_use]
     pub fn expect(mut self, key: impl Into<String>, version: Revision) -> Self {
         self.conditions.push((key.into(), version));
         self
     }
 
-    /// Takes place only if there is no entry `key`.
+    /// Adds a condition: there is no entry `key`.
     #[must_use]
     pub fn expect_absent(self, key: impl Into<String>) -> Self {
         self.expect(key, Revision::ABSENT)
     }
 
-    /// Gives the entry `key` a value, to stay.
+    /// Gives the entry `key` a value, without a time to live.
     #[must_use]
     pub fn put(self, key: impl Into<String>, value: Vec<u8>) -> Self {
         self.write(key.into(), Write::Put { value, ttl: None })
     }
 
-    /// Gives the entry `key` a value that vanishes after `ttl` unless it is renewed.
+    /// Gives the entry `key` a value that is removed after `ttl` unless it is renewed.
     #[must_use]
     pub fn put_for(self, key: impl Into<String>, value: Vec<u8>, ttl: Duration) -> Self {
         self.write(key.into(), Write::Put { value, ttl: Some(ttl) })
     }
 
-    /// Removes the entry `key`, if it is there.
+    /// Removes the entry `key`, if it exists.
     #[must_use]
     pub fn delete(self, key: impl Into<String>) -> Self {
         self.write(key.into(), Write::Delete)
@@ -87,17 +88,17 @@ impl Transaction {
         self
     }
 
-    /// The version that each of these entries must have.
+    /// Returns the versions that entries must have.
     pub fn conditions(&self) -> &[(String, Revision)] {
         &self.conditions
     }
 
-    /// The changes of these entries.
+    /// Returns the changes of entries.
     pub fn writes(&self) -> &[(String, Write)] {
         &self.writes
     }
 
-    /// Checks the bounds. Every store does so before anything else.
+    /// Checks the bounds. Every store makes this check before anything else.
     ///
     /// # Errors
     /// [`TooLarge`](ErrorKind::TooLarge) for more operations, or longer keys or values, than [`limits`] allow;
@@ -143,28 +144,28 @@ impl Transaction {
 /// The result of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Outcome {
-    /// Whether its conditions held, and so its writes took place.
+    /// True if the conditions of the transaction held, so that its writes took place.
     pub applied: bool,
-    /// The connection's entries right after it.
+    /// The connection's entries right after the transaction.
     pub snapshot: Snapshot,
 }
 
 /// All entries of a connection at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Snapshot {
-    /// The moment.
+    /// The moment of the snapshot.
     pub revision: Revision,
     /// The entries by their keys.
     pub entries: BTreeMap<String, Entry>,
 }
 
 impl Snapshot {
-    /// The version of the entry `key`; [`Revision::ABSENT`] if it is not there.
+    /// Returns the version of the entry `key`; [`Revision::ABSENT`] if there is no such entry.
     pub fn version(&self, key: &str) -> Revision {
         self.entries.get(key).map_or(Revision::ABSENT, |entry| entry.version)
     }
 
-    /// Whether the conditions of `transaction` hold at this moment.
+    /// Returns true if the conditions of `transaction` hold at this moment.
     pub fn satisfies(&self, transaction: &Transaction) -> bool {
         transaction.conditions.iter().all(|(key, version)| self.version(key) == *version)
     }
@@ -173,9 +174,9 @@ impl Snapshot {
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// The revision at which it was last written.
+    /// The revision at which the entry was last written.
     pub version: Revision,
-    /// Its value.
+    /// The value of the entry.
     pub value: Vec<u8>,
 }
 

@@ -3,17 +3,18 @@
 use super::options::{Login, StoreOptions};
 use bertha_core::{Error, ErrorKind};
 
-/// A store's URL, `scheme://[user[:password]@]hosts[/path][?parameters]`, without what belongs to the options.
+/// A store's URL, `scheme://[user[:password]@]hosts[/path][?parameters]`, without the parts that belong to
+/// the options.
 pub(super) struct Url<'a> {
     pub(super) scheme: &'a str,
     pub(super) hosts: &'a str,
-    /// Without the slash.
+    /// The path, without the slash.
     pub(super) path: &'a str,
     pub(super) options: StoreOptions,
 }
 
 impl<'a> Url<'a> {
-    /// Takes `url` apart, and reads the files that it names. Its login and files replace those of `options`.
+    /// Parses `url`, and reads the files that it names. Its login and files replace those of `options`.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) with a text that repeats no secret; [`Io`](ErrorKind::Io) for a file that can't be read.
@@ -63,7 +64,7 @@ fn read(name: &str, path: &str) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(failed)
 }
 
-/// `text` with `%41` as `A` (RFC 3986, 2.1).
+/// Decodes `text`: `%41` becomes `A` (RFC 3986, 2.1).
 fn decoded(text: &str) -> Result<String, Error> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Where a cluster is, and how to connect to it.
+//! The addresses of a cluster, and the connection to it.
 
 use super::failure::{ANSWER_TIMEOUT, in_time};
 use crate::store::options::{Login, StoreOptions};
@@ -8,10 +8,10 @@ use etcd_client::{Client, ConnectOptions};
 use std::fmt;
 use std::time::Duration;
 
-/// The pause between keep-alive pings on a connection in use. Servers reject more than one in five seconds.
+/// Pause between keep-alive pings on a connection in use. Servers reject more than one ping in five seconds.
 const KEEP_ALIVE: Duration = Duration::from_secs(6);
 
-/// The members of a cluster, and the proofs of identity towards them.
+/// The members of a cluster, and the proofs of identity for them.
 pub(super) struct Address {
     endpoints: Vec<String>,
     is_tls: bool,
@@ -34,20 +34,20 @@ impl Address {
     }
 
     pub(super) async fn connect(&self) -> Result<Client, Error> {
-        // A firewall that forgets about a connection drops its packets in silence.
+        // The pings detect a firewall that has forgotten the connection and drops its packets silently.
         let mut options = ConnectOptions::new()
             .with_connect_timeout(ANSWER_TIMEOUT)
             .with_keep_alive(KEEP_ALIVE, ANSWER_TIMEOUT)
             .with_keep_alive_while_idle(false);
         if let Some(Login { user, password }) = &self.options.login {
-            // The cluster forgets about a login after minutes without a request.
+            // The cluster forgets a login after minutes without a request.
             options = options.with_user(user, password).with_auto_token_refresh(true);
         }
         #[cfg(feature = "tls")]
         if self.is_tls {
             options = options.with_tls(self.tls());
         }
-        // It logs in at once.
+        // The client library logs in at once.
         in_time(Client::connect(&self.endpoints, Some(options))).await
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The time limit of each answer of the cluster.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// gRPC's status codes, by the numbers of its specification.
+/// gRPC's status codes, with the numbers of its specification.
 const DEADLINE_EXCEEDED: i32 = 4;
 const INVALID_ARGUMENT: i32 = 3;
 const NOT_FOUND: i32 = 5;
@@ -16,11 +16,11 @@ const PERMISSION_DENIED: i32 = 7;
 const UNAVAILABLE: i32 = 14;
 const UNAUTHENTICATED: i32 = 16;
 
-/// The text if the cluster ends the connection. With TLS 1.3 it does so once this end takes it for established, and the client library
-/// drops the reason.
+/// The text for a connection that the cluster ended. With TLS 1.3 the cluster ends it after this end takes it
+/// for established, and the client library drops the reason.
 const ENDED: &str = "the connection to the cluster failed; if that wants a certificate of its users, give one that it trusts (`cert` and `key`)";
 
-/// The result of `call`, or an error if there is none within [`ANSWER_TIMEOUT`].
+/// Returns the result of `call`, or an error if there is none within [`ANSWER_TIMEOUT`].
 pub(super) async fn in_time<T>(
     call: impl Future<Output = Result<T, etcd_client::Error>>,
 ) -> Result<T, Error> {
@@ -29,12 +29,12 @@ pub(super) async fn in_time<T>(
     tokio::time::timeout(ANSWER_TIMEOUT, call).await.unwrap_or_else(|_| Err(late())).map_err(failure)
 }
 
-/// The error when there is no answer.
+/// Returns the error for a missing answer.
 pub(super) fn late() -> etcd_client::Error {
     etcd_client::Error::IoError(io::ErrorKind::TimedOut.into())
 }
 
-/// The error for one of the client library.
+/// Converts an error of the client library.
 pub(super) fn failure(error: etcd_client::Error) -> Error {
     use etcd_client::Error as E;
     #[cfg(feature = "tls")]
@@ -55,7 +55,7 @@ pub(super) fn failure(error: etcd_client::Error) -> Error {
                 "the user may not do this; give it the role that `EtcdStore` documents",
             ),
             UNAUTHENTICATED => (ErrorKind::Unauthenticated, "the cluster no longer accepts the login"),
-            // Of all requests, only those without or with a wrong login have such arguments.
+            // Among all requests, only requests without a login or with a wrong login have such arguments.
             INVALID_ARGUMENT if says_who(status.message()) => (
                 ErrorKind::Unauthenticated,
                 "the cluster wants a login, or knows no such user, or the password is wrong",
@@ -71,7 +71,7 @@ pub(super) fn failure(error: etcd_client::Error) -> Error {
     Error::new(kind, format!("{what} ({error})")).at("EtcdStore").because(error)
 }
 
-/// The error itself, or what is in it: the client library does not show that as its source.
+/// Returns the error itself, or the error inside it, which the client library does not show as its source.
 #[cfg(feature = "tls")]
 fn cause(error: &etcd_client::Error) -> &(dyn std::error::Error + 'static) {
     match error {
@@ -81,18 +81,18 @@ fn cause(error: &etcd_client::Error) -> &(dyn std::error::Error + 'static) {
     }
 }
 
-/// Whether a message of the cluster's is about its users.
+/// Returns true if a message of the cluster is about its users.
 fn says_who(message: &str) -> bool {
     message.contains("authentication failed") || message.contains("user name is empty")
 }
 
-/// Whether a transaction failed since the lease that it names has expired.
+/// Returns true if a transaction failed since the lease that it names has expired.
 pub(super) fn says_no_lease(error: &Error) -> bool {
     let source = error.source().and_then(|source| source.downcast_ref::<etcd_client::Error>());
     matches!(source, Some(etcd_client::Error::GRpcStatus(status)) if status.code() as i32 == NOT_FOUND)
 }
 
-/// The error for an entry that this store did not write.
+/// Returns the error for an entry that this store did not write.
 pub(super) fn malformed(what: &'static str) -> Error {
     Error::new(ErrorKind::Malformed, what).at("EtcdStore")
 }

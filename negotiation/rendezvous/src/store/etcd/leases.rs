@@ -1,4 +1,4 @@
-//! Leases: what makes entries expire in etcd.
+//! Leases, by which entries expire in etcd.
 
 use super::failure::{ANSWER_TIMEOUT, failure, in_time, late};
 use crate::store::name::Name;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The bound of remembered leases. A forgotten one is looked up, or granted anew.
+/// Maximum number of remembered leases. A forgotten lease is looked up, or granted anew.
 const MAX_KEPT: usize = 256;
 
 /// The leases of entries that this store wrote.
@@ -25,8 +25,9 @@ struct Kept {
 }
 
 impl Leases {
-    /// The lease of an entry, if it was for this time to live and half of that is left. An entry that is written with a lease in its last
-    /// moment vanishes with it: etcd takes the write as long as it has not noticed yet that the lease has expired.
+    /// Returns the lease of an entry, if it was granted for this time to live and half of the time is left.
+    /// An entry that is written with a lease in its last moment would vanish with the lease: etcd accepts the
+    /// write until it has noticed that the lease has expired.
     pub(super) fn kept(&self, name: &Name, key: &str, ttl: Duration) -> Option<i64> {
         let kept = self.lock();
         let kept = kept.iter().find(|kept| kept.key == key && kept.name == *name && kept.ttl == ttl)?;
@@ -46,25 +47,25 @@ impl Leases {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
-        // Nothing panics under the lock.
+        // No code under the lock panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A new lease, of whole seconds.
+/// Grants a new lease, of whole seconds.
 pub(super) async fn grant(client: &Client, ttl: Duration) -> Result<i64, Error> {
     let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX).max(1);
     Ok(in_time(client.lease_client().grant(seconds, None)).await?.id())
 }
 
-/// Starts the clock of a lease anew. Whether it was still there.
+/// Restarts the time of a lease. Returns true if the lease still existed.
 pub(super) async fn keep_alive(client: &Client, lease: i64) -> Result<bool, Error> {
     let mut leases = client.lease_client();
     let kept = tokio::time::timeout(ANSWER_TIMEOUT, leases.keep_alive(lease)).await;
     match kept.unwrap_or_else(|_| Err(late())) {
         Ok(_) => Ok(true),
-        // This is how the client library says that there is no such lease.
+        // The client library reports a missing lease with this error.
         Err(etcd_client::Error::LeaseKeepAliveError(_)) => Ok(false),
         Err(error) => Err(failure(error)),
     }

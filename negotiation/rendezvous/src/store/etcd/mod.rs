@@ -1,7 +1,7 @@
 //! The store in etcd.
 //!
-//! Entries are keys under a prefix of the connection's, a transaction is a transaction of etcd with compares of
-//! modification revisions, and an entry with a time to live hangs on a lease of its own.
+//! Entries are keys under a prefix of the connection, a transaction is an etcd transaction with compares of
+//! modification revisions, and an entry with a time to live has a lease of its own.
 
 mod address;
 mod failure;
@@ -34,17 +34,18 @@ const PREFIX: &str = "/bertha/rendezvous/";
 /// A store in an etcd cluster of version 3.4 or later. Runs on tokio alone.
 ///
 /// # Rights
-/// Participants need no more than a role that may read and write below one prefix:
+/// Participants need only a role that may read and write below one prefix:
 ///
 /// ```text
 #[doc = include_str!("participant.role")]
 /// ```
 ///
-/// So does `bertha inspect`, for which `read` is enough. etcd lets every user grant leases.
+/// `bertha inspect` needs the same role, with `read` alone. etcd lets every user grant leases.
 ///
 /// # Failures
-/// Connects when it is first used, and again when the connection was lost, or has been silent for eight seconds. Times to live are
-/// whole seconds, rounded up, and at least what the cluster's election time-out asks for.
+/// The store connects when it is first used, and again when the connection was lost, or has been silent for
+/// eight seconds. Times to live are whole seconds, rounded up, and at least the time that the cluster's
+/// election time-out requires.
 ///
 /// A record whose participants all crashed stays, with a few hundred bytes, until its name is used again.
 pub struct EtcdStore {
@@ -54,21 +55,21 @@ pub struct EtcdStore {
 }
 
 impl EtcdStore {
-    /// The store at `url`: `etcd://[user:password@]host:port[,host:port...]`, or `etcds://` for TLS, with the parameters of
-    /// [`StoreOptions`].
+    /// Makes a store at `url`: `etcd://[user:password@]host:port[,host:port...]`, or `etcds://` for TLS, with
+    /// the parameters of [`StoreOptions`].
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no such address; [`Io`](bertha_core::ErrorKind::Io) if a file can't be read;
-    /// [`Unavailable`](ErrorKind::Unavailable) for `etcds://` without the feature `tls`. Whether there is a server, and whether
-    /// certificates are in order, shows when it is used.
+    /// [`Invalid`](ErrorKind::Invalid) if `url` is no such address; [`Io`](bertha_core::ErrorKind::Io) if a
+    /// file can't be read; [`Unavailable`](ErrorKind::Unavailable) for `etcds://` without the feature `tls`.
+    /// A missing server or a wrong certificate is reported at the first use.
     pub fn new(url: &str) -> Result<Self, Error> {
         Self::with_options(url, StoreOptions::new())
     }
 
-    /// The store at `url`, with these proofs of identity.
+    /// Makes a store at `url`, with these proofs of identity.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn with_options(url: &str, options: StoreOptions) -> Result<Self, Error> {
         let url = Url::parse(url, options).map_err(|error| error.at("EtcdStore"))?;
         Ok(Self { address: Address::new(url)?, client: OnceCell::new(), leases: Leases::default() })
@@ -83,8 +84,8 @@ impl EtcdStore {
         snapshot(&got, name)
     }
 
-    /// Carries the transaction out, with these leases for the entries that have a time to live; nothing if one of them
-    /// has expired.
+    /// Carries the transaction out, with these leases for the entries that have a time to live; returns
+    /// `None` if a lease has expired.
     async fn transact_with(
         &self,
         kv: &mut KvClient,
@@ -93,7 +94,7 @@ impl EtcdStore {
         leases: &[(&str, i64)],
     ) -> Result<Option<Outcome>, Error> {
         let compares = transaction.conditions().iter().map(|(key, version)| {
-            // The revision of a key that is not there is 0 in etcd as well.
+            // The revision of a missing key is 0 in etcd as well.
             Compare::mod_revision(full_key(name, key), CompareOp::Equal, version.0 as i64)
         });
         let writes = transaction.writes().iter().map(|(key, write)| match write {
@@ -126,7 +127,7 @@ fn full_key(name: &Name, key: &str) -> String {
     format!("{PREFIX}{name}/{key}")
 }
 
-/// Everything of a connection, up to one entry too many.
+/// Returns the options for reading all entries of a connection, up to one entry more than allowed.
 fn everything() -> GetOptions {
     GetOptions::new().with_prefix().with_limit(limits::ENTRIES as i64 + 1)
 }
@@ -158,7 +159,7 @@ impl RendezvousStore for EtcdStore {
         let kept: Option<Vec<_>> =
             entries.iter().map(|&(key, ttl)| Some((key, self.leases.kept(name, key, ttl)?))).collect();
         if let Some(leases) = kept {
-            // The clocks of the entries start again with the write. All goes out at once.
+            // The write restarts the times of the entries. All renewals are sent at once.
             let renewals = join_all(leases.iter().map(|&(_, lease)| leases::keep_alive(&client, lease)));
             let write = self.transact_with(&mut kv, name, transaction, &leases);
             let (renewed, outcome) = join(renewals, write).await;
@@ -167,7 +168,8 @@ impl RendezvousStore for EtcdStore {
                 return Ok(outcome);
             }
         }
-        // Leases take a round trip of their own. In the meantime a read shows whether the transaction has a chance.
+        // Leases take a round trip of their own. In the meantime a read shows whether the transaction can
+        // succeed.
         let grants = join_all(entries.iter().map(|&(_, ttl)| leases::grant(&client, ttl)));
         let (granted, snapshot) = join(grants, self.snapshot(&mut kv, name)).await;
         let snapshot = snapshot?;
@@ -212,7 +214,7 @@ impl RendezvousStore for EtcdStore {
     async fn names(&self, limit: usize) -> Result<Vec<Name>, Error> {
         let mut kv = self.client().await?.kv_client();
         let mut names = Vec::new();
-        // From each connection on to the first key behind it.
+        // The search goes from each connection on to the first key behind it.
         let mut from = PREFIX.to_owned();
         while names.len() < limit {
             let one = GetOptions::new().with_range(after(PREFIX)).with_limit(1).with_keys_only();
@@ -227,12 +229,12 @@ impl RendezvousStore for EtcdStore {
     }
 }
 
-/// The first key behind all that start with `prefix`, which ends with a slash.
+/// Returns the first key behind all keys that start with `prefix`, which ends with a slash.
 fn after(prefix: &str) -> String {
     format!("{}0", prefix.trim_end_matches('/'))
 }
 
-/// The writes that have a time to live.
+/// Returns the writes that have a time to live.
 fn leased(transaction: &Transaction) -> Vec<(&str, Duration)> {
     let writes = transaction.writes().iter();
     let leased = writes.filter_map(|(key, write)| match write {

@@ -7,7 +7,7 @@ use bertha_core::{Error, ErrorKind};
 use etcd_client::{Client, WatchOptions, WatchStream};
 use std::fmt;
 
-/// Reports changes of a connection's entries in etcd, expiry among them.
+/// Reports changes of a connection's entries in etcd, expiry included.
 pub struct EtcdWatch {
     stream: WatchStream,
 }
@@ -37,7 +37,7 @@ impl Watch for EtcdWatch {
             if message.canceled() {
                 return Err(ended());
             }
-            // Without events it only says that it is alive.
+            // A message without events only shows that the watch is alive.
             let revisions =
                 message.events().iter().filter_map(|event| event.kv()).map(|kv| kv.mod_revision());
             if let Some(revision) = revisions.max() {

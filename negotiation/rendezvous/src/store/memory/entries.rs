@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// The entries of one connection, without I/O: time comes in.
+/// The entries of one connection, without I/O: time is an argument.
 #[derive(Debug)]
 pub(super) struct Entries {
     snapshot: Snapshot,
-    /// When the entries that have a time to live expire.
+    /// The times at which the entries with a time to live expire.
     deadlines: BTreeMap<String, Instant>,
-    /// Wakes watches, which share it, in the order in which they began to wait. In a simulation that makes a run follow from its
-    /// seed; a `tokio::sync::watch` wakes in a random order.
+    /// Wakes watches, which share it, in the order in which they began to wait. With this order the run of a
+    /// simulation depends on its seed alone; a `tokio::sync::watch` wakes in a random order.
     changes: Arc<Notify>,
 }
 
 impl Entries {
-    /// One without entries, whose revisions are later than `revision`.
+    /// Makes an empty set of entries, whose revisions are later than `revision`.
     pub(super) fn after(revision: Revision) -> Self {
         let revision = Revision(revision.0 + 1);
         Self {
@@ -30,7 +30,7 @@ impl Entries {
         }
     }
 
-    /// Whether nothing would be missed without it.
+    /// Returns true if the value can be dropped without loss.
     pub(super) fn is_unused(&self) -> bool {
         self.is_empty() && Arc::strong_count(&self.changes) == 1
     }
@@ -43,17 +43,17 @@ impl Entries {
         self.snapshot.entries.is_empty()
     }
 
-    /// For a watch: notified of each change.
+    /// Returns the notification of each change, for a watch.
     pub(super) fn changes(&self) -> Arc<Notify> {
         self.changes.clone()
     }
 
-    /// When the next entry expires.
+    /// Returns the time at which the next entry expires.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.values().min().copied()
     }
 
-    /// Removes what has expired.
+    /// Removes expired entries.
     pub(super) fn expire(&mut self, now: Instant) {
         let expired: Vec<String> = self
             .deadlines

@@ -1,4 +1,4 @@
-//! The store for participants in one process, and the reference for the others.
+//! The store for participants in one process, and the reference for all other stores.
 
 mod entries;
 mod store;

@@ -1,4 +1,4 @@
-//! The store for participants in one process, and the reference for the others.
+//! The store for participants in one process, and the reference for all other stores.
 
 use super::entries::Entries;
 use crate::store::interface::{RendezvousStore, Watch};
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 /// A store in memory, for participants in one process. Clones share their entries.
 ///
-/// Its clock is the runtime's, so that it works in virtual time as well.
+/// Its clock is the runtime's clock, so that it works in virtual time as well.
 #[derive(Clone)]
 pub struct MemoryStore<R> {
     connections: Arc<Mutex<Connections>>,
@@ -25,23 +25,23 @@ pub struct MemoryStore<R> {
 #[derive(Default)]
 struct Connections {
     by_name: HashMap<Name, Entries>,
-    /// The last revision of any connection that was forgotten. The next of its name goes on from there, so that no
-    /// version ever stands for two values.
+    /// The last revision of any forgotten connection. The next connection of its name continues from it, so
+    /// that no version ever stands for two values.
     forgotten: Revision,
 }
 
 impl<R: Runtime> MemoryStore<R> {
-    /// An empty store on the clock of `runtime`.
+    /// Makes an empty store on the clock of `runtime`.
     pub fn new(runtime: R) -> Self {
         Self { connections: Arc::default(), runtime }
     }
 
-    /// Forgets all entries, as a store does that lost its disk. Watches report it.
+    /// Forgets all entries, as a store that lost its disk. Watches report it.
     pub fn clear(&self) {
         self.lock().by_name.values_mut().for_each(Entries::clear);
     }
 
-    /// Runs `work` on the entries of `name`, without those that have expired.
+    /// Runs `work` on the entries of `name`, without expired entries.
     fn with<T>(&self, name: &Name, work: impl FnOnce(&mut Entries) -> T) -> T {
         let mut connections = self.lock();
         let Connections { by_name, forgotten } = &mut *connections;
@@ -95,7 +95,7 @@ impl<R> fmt::Debug for MemoryStore<R> {
     }
 }
 
-/// Reports changes in a [`MemoryStore`], and expiry as it happens.
+/// Reports changes in a [`MemoryStore`], and expiry when it happens.
 pub struct MemoryWatch<R> {
     store: MemoryStore<R>,
     name: Name,
@@ -107,7 +107,8 @@ pub struct MemoryWatch<R> {
 impl<R: Runtime> Watch for MemoryWatch<R> {
     async fn changed(&mut self) -> Result<Revision, Error> {
         loop {
-            // Created before the revision is read, so that no change is missed. Looking at the connection removes what has expired.
+            // The notification is created before the revision is read, so that no change is missed. Access to
+            // the connection removes expired entries.
             let changed = pin!(self.changes.notified());
             let look = |connection: &mut Entries| (connection.revision(), connection.next_deadline());
             let (revision, deadline) = self.store.with(&self.name, look);

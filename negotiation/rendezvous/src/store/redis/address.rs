@@ -6,21 +6,21 @@ use crate::store::url::Url;
 use bertha_core::Error;
 use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 
-/// The client for a server. It does not connect yet.
+/// Makes the client for a server. It does not connect yet.
 pub(super) fn client(url: Url<'_>) -> Result<Client, Error> {
     let is_tls = url.scheme == "rediss";
     if !is_tls && url.scheme != "redis" {
         return Err(misused("the address has to be redis://host:port or rediss://host:port"));
     }
     url.options.check(is_tls, "rediss://", "RedisStore")?;
-    // Without its secrets, which the client library might repeat in an error.
+    // The URL has no secrets, which the client library might repeat in an error.
     let bare = format!("{}://{}/{}", url.scheme, url.hosts, url.path);
     let info = bare.as_str().into_connection_info();
     let info = info
         .map_err(|error| misused("the address has to be redis[s]://host:port[/database]").because(error))?;
     let mut settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
     if let Some(Login { user, password }) = &url.options.login {
-        // Without a name it is the default user's.
+        // A password without a name is the default user's password.
         if !user.is_empty() {
             settings = settings.set_username(user);
         }

@@ -1,4 +1,4 @@
-//! The channels of the server that are watched, over the connection that carries the requests as well.
+//! The watched channels of the server, over the connection that also carries the requests.
 
 use crate::store::transaction::Revision;
 use redis::aio::MultiplexedConnection;
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// The channels that are watched over one connection to the server.
+/// The watched channels of one connection to the server.
 #[derive(Default)]
 pub(super) struct Channels {
     known: Mutex<HashMap<String, Channel>>,
-    /// Held while the server is asked for a channel or told that it is no longer wanted, so that the two don't overtake
+    /// Held while this end subscribes to a channel or unsubscribes, so that the two requests don't overtake
     /// each other.
     turn: tokio::sync::Mutex<()>,
     is_over: AtomicBool,
@@ -21,7 +21,7 @@ pub(super) struct Channels {
 
 struct Channel {
     reached: watch::Sender<Revision>,
-    /// Whether the server has confirmed that it reports what happens from now on.
+    /// True if the server has confirmed that it reports changes from now on.
     is_confirmed: bool,
     watchers: usize,
 }
@@ -31,7 +31,8 @@ impl Channels {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A push of the server. One of a channel without watchers, or without a revision, is dropped.
+    /// Handles a push of the server. A push for a channel without watchers, or without a revision, is
+    /// dropped.
     pub(super) fn on_push(&self, push: PushInfo) {
         if push.kind == PushKind::Disconnection {
             return self.end();
@@ -43,20 +44,20 @@ impl Channels {
         }
     }
 
-    /// Ends all watches: the connection is of no more use.
+    /// Ends all watches: the connection is not usable any more.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.lock().clear();
     }
 
-    /// Whether the connection was lost.
+    /// Returns true if the connection was lost.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 }
 
-/// One watcher's part in a channel. Dropping the last one has the server told, if that happens within a tokio runtime;
-/// else the server goes on reporting, and that is dropped.
+/// A watcher's part in a channel. Dropping the last part unsubscribes, if it is dropped within a tokio
+/// runtime; else the server goes on reporting, and its reports are dropped.
 pub(super) struct Subscription {
     channels: Arc<Channels>,
     connection: MultiplexedConnection,
@@ -65,7 +66,7 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// Watches `channel`: asks the server, unless others watch it already.
+    /// Watches `channel`: subscribes, unless other watchers have subscribed already.
     pub(super) async fn new(
         channels: Arc<Channels>,
         connection: MultiplexedConnection,
@@ -98,7 +99,7 @@ impl Subscription {
 
     async fn ask(&mut self) -> Result<(), RedisError> {
         let _turn = self.channels.turn.lock().await;
-        // Another watcher may have had the turn before.
+        // Another watcher may have subscribed before.
         if self.is_confirmed() {
             return Ok(());
         }
@@ -109,14 +110,14 @@ impl Subscription {
         Ok(())
     }
 
-    /// Waits for the next revision. Nothing once the connection to the server is lost. Cancellation-safe.
+    /// Waits for the next revision. `None` once the connection to the server is lost. Cancellation-safe.
     pub(super) async fn next(&mut self) -> Option<Revision> {
         self.reached.changed().await.ok()?;
         Some(*self.reached.borrow_and_update())
     }
 }
 
-/// Unsubscribes from `channel`, if it still has no watchers when it is this task's turn.
+/// Unsubscribes from `channel`, if it still has no watchers once this task holds `turn`.
 async fn give_up(channels: Arc<Channels>, mut connection: MultiplexedConnection, channel: String) {
     let _turn = channels.turn.lock().await;
     let is_unused = {

@@ -3,14 +3,15 @@
 use bertha_core::{Error, ErrorKind};
 use redis::RedisError;
 
-/// The error for one of the client library.
+/// Converts an error of the client library.
 pub(super) fn failure(error: RedisError) -> Error {
     #[cfg(feature = "tls")]
     if let Some(advice) = crate::store::tls::advice(&error) {
         return Error::new(ErrorKind::Unauthenticated, advice).at("RedisStore").because(error);
     }
     let text = error.to_string();
-    // For a command within the script the server has no code but one of these texts, by its version.
+    // For a command within the script, the server has no error code but one of these texts, depending on its
+    // version.
     let in_script = ["NOPERM", "ACL failure in script", "The user executing the script can't"];
     let is_forbidden = error.code() == Some("NOPERM") || in_script.iter().any(|reason| text.contains(reason));
     let (kind, what) = match error.code() {
@@ -37,12 +38,12 @@ pub(super) fn failure(error: RedisError) -> Error {
     Error::new(kind, format!("{what} ({text})")).at("RedisStore").because(error)
 }
 
-/// The error for an address or options that make no sense.
+/// Returns the error for an address or options that make no sense.
 pub(super) fn misused(what: &'static str) -> Error {
     Error::new(ErrorKind::Invalid, what).at("RedisStore")
 }
 
-/// The error for an answer that the script did not write.
+/// Returns the error for an answer that the script did not write.
 pub(super) fn malformed(what: &'static str) -> Error {
     Error::new(ErrorKind::Malformed, what).at("RedisStore")
 }

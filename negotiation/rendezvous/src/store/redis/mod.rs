@@ -1,11 +1,12 @@
 //! The store in a Redis server.
 //!
-//! The entries of a connection are one hash, so that a connection lives on one node of a cluster, and everything that
-//! happens to them is one run of a script. Entries carry the time at which they expire, by the server's clock; the next
-//! run of the script removes expired ones. Changes are published on a channel.
+//! The entries of a connection are one hash, so that a connection lives on one node of a cluster, and every
+//! operation on the entries is one run of a script. Entries carry the time at which they expire, by the
+//! server's clock; the next run of the script removes expired entries. Changes are published on a channel.
 //!
-//! One connection to the server carries the requests of all participants that share the store, and the changes that they watch
-//! (RESP3 pushes). So a participant that joins where others of the process are already waits for no connection and no subscription.
+//! One connection to the server carries the requests of all participants that share the store, and the
+//! changes that they watch (RESP3 pushes). So a participant that joins where other participants of the
+//! process have joined waits for no connection and no subscription.
 
 mod address;
 mod channels;
@@ -37,8 +38,8 @@ use tokio::sync::Mutex;
 /// on one node.
 const PREFIX: &str = "bertha:rendezvous:{";
 
-/// The time for which an untouched hash is kept, in milliseconds: a day. A connection whose participants all crashed
-/// leaves no more than that behind.
+/// Time for which an untouched hash is kept, in milliseconds: a day. A connection whose participants all
+/// crashed leaves only this hash behind.
 const RETENTION_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The time limit of connecting, and of each answer of the server.
@@ -47,19 +48,19 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// A store in a Redis server of version 6 or later. Runs on tokio alone.
 ///
 /// # Rights
-/// Participants need no more than this user of the server's ACL may do, as a line of its `aclfile`:
+/// Participants need only the rights of this user of the server's ACL, as a line of its `aclfile`:
 ///
 /// ```text
 #[doc = include_str!("participant.acl")]
 /// ```
 ///
-/// [`names`](RendezvousStore::names), which `bertha inspect` calls when it is given no names, needs `+scan` as well. That shows the
-/// names of all keys of the server.
+/// [`names`](RendezvousStore::names), which `bertha inspect` calls without given names, needs `+scan` as
+/// well, which shows the names of all keys of the server.
 ///
 /// # Failures
-/// Connects when it is first used, and again when the connection was lost, or an answer is owed for two seconds. The store is as durable
-/// as the server: with replication or without `appendfsync always`, a server that crashes may forget confirmed writes.
-/// Participants notice, and join anew.
+/// The store connects when it is first used, and again when the connection was lost, or an answer is overdue
+/// by two seconds. The store is as durable as the server: with replication or without `appendfsync always`, a
+/// server that crashes may forget confirmed writes. Participants notice, and join anew.
 pub struct RedisStore {
     client: Client,
     server: Mutex<Option<Server>>,
@@ -81,21 +82,22 @@ impl Server {
 }
 
 impl RedisStore {
-    /// The store at `url`: `redis://[user:password@]host[:port][/database]`, or `rediss://` for TLS, with the parameters of
-    /// [`StoreOptions`].
+    /// Makes a store at `url`: `redis://[user:password@]host[:port][/database]`, or `rediss://` for TLS, with
+    /// the parameters of [`StoreOptions`].
     ///
     /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if that is no such address, or a certificate is no PEM; [`Io`](bertha_core::ErrorKind::Io) if a file can't be
-    /// read; [`Unavailable`](bertha_core::ErrorKind::Unavailable) for `rediss://` without the feature `tls`. Whether there is a server shows when it
-    /// is used.
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if `url` is no such address, or a certificate is no PEM;
+    /// [`Io`](bertha_core::ErrorKind::Io) if a file can't be read;
+    /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) for `rediss://` without the feature `tls`. A
+    /// missing server is reported at the first use.
     pub fn new(url: &str) -> Result<Self, Error> {
         Self::with_options(url, StoreOptions::new())
     }
 
-    /// The store at `url`, with these proofs of identity.
+    /// Makes a store at `url`, with these proofs of identity.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn with_options(url: &str, options: StoreOptions) -> Result<Self, Error> {
         let client = address::client(Url::parse(url, options).map_err(|error| error.at("RedisStore"))?)?;
         Ok(Self { client, server: Mutex::new(None), script: Script::new(include_str!("transact.lua")) })
@@ -134,7 +136,8 @@ impl RedisStore {
         Ok(shared.insert(Server { connection, channels, silence: Arc::default() }).clone())
     }
 
-    /// Gives the connection up if `error` says that it is of no more use. Its watches end, and begin anew over the next.
+    /// Gives the connection up if `error` shows that it is not usable any more. Its watches end, and begin
+    /// anew over the next connection.
     async fn lost(&self, server: &Server, error: redis::RedisError) -> Error {
         if error.is_unrecoverable_error() || error.is_timeout() {
             self.server.lock().await.take_if(|it| Arc::ptr_eq(&it.channels, &server.channels));
@@ -143,7 +146,7 @@ impl RedisStore {
         failure(error)
     }
 
-    /// A run of the script, up to the conditions.
+    /// Prepares a run of the script, up to the conditions.
     fn call(&self, name: &Name) -> ScriptInvocation<'_> {
         let mut call = self.script.key(key(name));
         call.arg(channel(name)).arg(limits::ENTRIES).arg(RETENTION_MS);
@@ -220,7 +223,7 @@ impl RendezvousStore for RedisStore {
             let found = keys.iter().filter_map(|key| key.strip_prefix(PREFIX)?.strip_suffix('}'));
             names.extend(found.filter_map(|name| Name::new(name).ok()));
             if next == 0 || names.len() >= limit {
-                // A scan may say a key twice.
+                // A scan may return a key twice.
                 names.sort_unstable();
                 names.dedup();
                 names.truncate(limit);
@@ -231,7 +234,7 @@ impl RendezvousStore for RedisStore {
     }
 }
 
-/// The entries in the script's answer: key, version and value of each.
+/// Reads the entries in the script's answer: key, version and value of each entry.
 fn entries(fields: Vec<Vec<u8>>) -> Result<std::collections::BTreeMap<String, Entry>, Error> {
     let mut fields = fields.into_iter();
     let mut entries = std::collections::BTreeMap::new();
@@ -249,7 +252,7 @@ fn entries(fields: Vec<Vec<u8>>) -> Result<std::collections::BTreeMap<String, En
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The address alone: the rest of the client's description has the password in it.
+        // The output has the address alone, since the client's description contains the password.
         f.debug_struct("RedisStore")
             .field("at", &self.client.get_connection_info().addr())
             .finish_non_exhaustive()
