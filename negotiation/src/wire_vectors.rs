@@ -74,7 +74,7 @@ impl Vectors {
         self.plain_from(Role::Client, name, kind, message);
     }
 
-    /// The same of this end.
+    /// A message of this end.
     fn plain_from<M: Serialize + DeserializeOwned + Debug + PartialEq>(
         &mut self,
         sender: Role,
@@ -121,7 +121,7 @@ fn answer() -> Answer {
 /// The ticket that a client presents with an offer.
 const PRESENTED: PresentedTicket = PresentedTicket { ticket: [9; TICKET], age_ms: 1500 };
 
-/// The messages that go with an offer.
+/// The messages that are sent with an offer.
 const MESSAGES: [&[u8]; 2] = [b"hello", b""];
 
 fn claimed() -> [u8; CLAIM] {
@@ -133,7 +133,7 @@ fn first_flight(offer: &[u8], key: Option<&MacKey>) -> Vec<u8> {
     with_early(offer, (&claimed(), PRESENTED), MESSAGES.into_iter(), key).unwrap()
 }
 
-/// The numbers after `last`, for randomness.
+/// Returns the numbers after `last`, in place of random numbers.
 fn counting(mut last: u64) -> impl FnMut() -> u64 {
     move || {
         last += 1;
@@ -141,7 +141,7 @@ fn counting(mut last: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// A handshake with proofs, and what is said after it.
+/// A handshake with proofs, and the messages after it.
 fn authenticated(
     vectors: &mut Vectors,
     name: &str,

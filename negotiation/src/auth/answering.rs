@@ -1,4 +1,4 @@
-//! The server's side: an offer that was proved, and replies that are made out for it.
+//! The server's side: an offer whose proof was checked, and replies to it.
 
 use super::identity::Ephemeral;
 use super::proof::{self, Head};
@@ -7,7 +7,7 @@ use super::{Credentials, Fresh, PublicKey, Session};
 use crate::wire::{self, Answer, Early, Kind, Offer, Refusal, Tag, Unreadable};
 use bertha_core::Role;
 
-/// An offer whose proof, if it needs one, was checked.
+/// An offer whose proof, if it needs a proof, was checked.
 pub(crate) struct Answering<'o> {
     credentials: &'o Credentials,
     message: &'o [u8],
@@ -16,11 +16,11 @@ pub(crate) struct Answering<'o> {
     peer: Option<PublicKey>,
 }
 
-/// Why an offer gets no authentic reply.
+/// The reason why an offer gets no authentic reply.
 pub(crate) enum Unanswerable {
-    /// It can't be read.
+    /// The offer can't be read.
     Unreadable(Unreadable),
-    /// The ends ask each other for proofs that they can't give.
+    /// The ends require proofs of each other that they can't give.
     Unauthenticated(u64, &'static str),
 }
 
@@ -74,17 +74,19 @@ impl<'o> Answering<'o> {
         Ok((claimed.message, Self { credentials, message, hash, share, peer }))
     }
 
-    /// An offer that was read already, with this hash and without a proof, for a server that asks for none.
+    /// Opens an offer that was read already, with this hash and without a proof, for a server that requires
+    /// none.
     pub(crate) fn unproven(credentials: &'o Credentials, message: &'o [u8], hash: [u8; 32]) -> Self {
         Self { credentials, message, hash, share: None, peer: None }
     }
 
-    /// The offer's hash.
+    /// Returns the offer's hash.
     pub(crate) fn hash(&self) -> [u8; 32] {
         self.hash
     }
 
-    /// The messages that come with the offer in `message`, if they carry the proof that this end asks for.
+    /// Returns the messages that come with the offer in `message`, if they carry the proof that this end
+    /// requires.
     pub(crate) fn early<'m>(&self, message: &'m [u8]) -> Option<Early<'m>> {
         let key = self.credentials.early_key(&self.hash);
         if self.credentials.is_some() && key.is_none() {
@@ -93,7 +95,8 @@ impl<'o> Answering<'o> {
         super::early::early_in(message, key.as_ref())
     }
 
-    /// Writes an answer, to be sent along this path. With credentials there has to be something fresh, else there is none.
+    /// Writes an answer, to be sent along this path. With credentials `fresh` is required, else there is no
+    /// answer.
     pub(crate) fn answer(
         &self,
         answer: &Answer,
@@ -131,12 +134,12 @@ impl<'o> Answering<'o> {
         }
         let shared = self.credentials.shared.as_ref();
         let key = shared.map(|key| MacKey::extract(Some(key), None).derive("reply", &self.hash));
-        // It is made out for one offer, which has a nonce; so it needs none of its own.
+        // A refusal is bound to one offer, which has a nonce; so it needs no nonce of its own.
         let proof = (&self.hash[..], self.signer(), key.as_ref());
         proof::prove(Kind::Refusal, tag, refusal, Head::default(), proof).ok()
     }
 
-    /// The key that signs a reply to this offer: a client that sent no share asks for no identity.
+    /// Returns the key that signs a reply to this offer: a client that sent no share requires no identity.
     fn signer(&self) -> Option<&super::IdentityKey> {
         self.share.and(self.credentials.identity.as_ref())
     }

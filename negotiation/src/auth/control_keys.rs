@@ -1,4 +1,5 @@
-//! The keys for the messages about a connection, and the counters that tell these messages from replays.
+//! The keys for the messages about a connection, and the counters that distinguish these messages from
+//! replays.
 
 use super::schedule::{MAC, MacKey};
 use crate::wire::{self, HEADER, PROVEN, Unreadable, VERSION};
@@ -30,7 +31,7 @@ pub(super) const BY_CHUNNEL: Labels = ["secured client", "secured server"];
 const COUNTER: usize = 8;
 
 impl ControlKeys {
-    /// The keys of the end with this role, for the connection with this transcript.
+    /// Makes the keys of the end with this role, for the connection with this transcript.
     pub(super) fn new(role: Role, secret: &MacKey, labels: Labels, transcript: &[u8; 32]) -> Self {
         let [client, server] = labels.map(|label| secret.derive(label, transcript));
         let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
@@ -46,7 +47,7 @@ impl ControlKeys {
         Some(wire::checked(bytes))
     }
 
-    /// Reads a message of the peer, which counts as received then.
+    /// Reads a message of the peer, which then counts as received.
     pub(super) fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
         let whole = wire::unchecked(message)?;
         let Parts { body, counter } = Parts::of(message)?;

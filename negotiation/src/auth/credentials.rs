@@ -1,13 +1,14 @@
-//! The proofs of an end's identity, and the proofs that it asks of the other.
+//! The proofs of an end's identity, and the proofs that the end requires of its peer.
 
 use super::schedule::{MacKey, hash};
 use super::{IdentityKey, PublicKey, SharedKey};
 use bertha_core::{Error, ErrorKind, Role};
 
-/// The proofs of an end's identity, and the proofs that it asks of the other: none, unless they are set here.
+/// The proofs of an end's identity, and the proofs that the end requires of its peer. Without any setting,
+/// there are none.
 ///
-/// Each end has to be able to give the proofs that the other asks for, else they refuse each other with
-/// [`Unauthenticated`](ErrorKind::Unauthenticated):
+/// Each end has to be able to give the proofs that the peer requires, else the two ends refuse each other
+/// with [`Unauthenticated`](ErrorKind::Unauthenticated):
 ///
 /// ```
 /// use bertha_negotiation::{Credentials, IdentityKey, SharedKey};
@@ -20,7 +21,7 @@ use bertha_core::{Error, ErrorKind, Role};
 /// let client = Credentials::default().trusting([key.public()]);
 /// let server = Credentials::default().identity(key);
 ///
-/// // And the server its clients.
+/// // And the server knows its clients.
 /// let key = IdentityKey::from_seed([3; 32]);
 /// let server = server.trusting([key.public()]);
 /// let client = client.identity(key);
@@ -36,42 +37,45 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Both ends have this secret. It costs two hashes per message; anyone that has it can pretend to be either end.
+    /// Requires that both ends have this secret. It costs two hashes per message; any holder can pretend to
+    /// be either end.
     pub fn shared(key: SharedKey) -> Self {
         Self { shared: Some(key), ..Self::default() }
     }
 
-    /// This end has this identity, and signs with it if the other asks.
+    /// Gives this end this identity, with which it signs if the peer requires it.
     #[must_use]
     pub fn identity(mut self, key: IdentityKey) -> Self {
         self.identity = Some(key);
         self
     }
 
-    /// The other end must have one of these identities, and prove it. If there is a shared secret, it must have both.
+    /// Requires that the peer has one of these identities, and proves it. With a shared secret, the peer must
+    /// have both.
     #[must_use]
     pub fn trusting(mut self, keys: impl IntoIterator<Item = PublicKey>) -> Self {
         self.trusted.extend(keys);
         self
     }
 
-    /// Whether handshake messages carry proofs.
+    /// Returns true if handshake messages carry proofs.
     pub fn is_some(&self) -> bool {
         self.shared.is_some() || self.uses_identities()
     }
 
-    /// Whether messages can go with the offer: their origin needs no proof, or a shared key proves it.
+    /// Returns true if messages can be sent with the offer: their origin needs no proof, or a shared key
+    /// proves it.
     pub(crate) fn can_send_early(&self) -> bool {
         !self.is_some() || self.shared.is_some()
     }
 
-    /// The key for the messages that go with the offer of this hash, if there is a shared secret. An identity gives
-    /// none: the key exchange ends only with the answer.
+    /// Returns the key for the messages that are sent with the offer of this hash, if there is a shared
+    /// secret. An identity gives none: the key exchange ends only with the answer.
     pub(super) fn early_key(&self, offer: &[u8; 32]) -> Option<MacKey> {
         self.shared.as_ref().map(|shared| MacKey::extract(Some(shared), None).derive("early", offer))
     }
 
-    /// A digest that differs for all that a server, or its clients, may be told from others by. It gives no secret away.
+    /// Returns a digest of all by which a server, or its clients, can be distinguished. It reveals no secret.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let own = self.identity.as_ref().map(IdentityKey::public);
         let keys = own.iter().chain(&self.trusted).map(|key| &key.as_bytes()[..]);
@@ -82,7 +86,7 @@ impl Credentials {
             .bytes()
     }
 
-    /// Fails if they can't protect this end, or make no sense.
+    /// Fails if the credentials can't protect this end, or make no sense.
     pub(crate) fn check(&self, role: Role) -> Result<(), Error> {
         let can_be_recognised = self.shared.is_some() || self.identity.is_some();
         let can_recognise = self.shared.is_some() || !self.trusted.is_empty();
@@ -98,7 +102,7 @@ impl Credentials {
         Err(Error::new(ErrorKind::Invalid, what).at("negotiation"))
     }
 
-    /// Whether a client has to exchange shares: it wants to see an identity, or to show one.
+    /// Returns true if a client has to exchange shares: it requires an identity, or has one.
     pub(crate) fn uses_identities(&self) -> bool {
         self.identity.is_some() || !self.trusted.is_empty()
     }

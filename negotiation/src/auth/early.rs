@@ -7,10 +7,10 @@ use crate::wire::{
 };
 use bertha_core::DifferingCapability;
 
-/// A digest of the answer that a client expects: over the picks of both ends, the idle time-out, and the server's
-/// capabilities that differ, if any do.
+/// Computes a digest of the answer that a client expects: over the picks of both ends, the idle time-out, and
+/// the server's capabilities that differ, if any.
 ///
-/// It is no secret and proves nothing. A server compares it with its decision.
+/// The digest is no secret and proves nothing. A server compares it with its decision.
 pub fn claim(
     client_picks: &[u8],
     server_picks: &[u8],
@@ -19,7 +19,7 @@ pub fn claim(
 ) -> [u8; CLAIM] {
     let idle_ms = idle_ms.to_le_bytes();
     let mut parts = vec![client_picks, server_picks, &idle_ms];
-    // Fails for no list of bytes; and a claim that is not the server's costs a round trip.
+    // The encoding fails for no list of bytes; and a claim that differs from the server's costs a round trip.
     let differing = postcard::to_allocvec(capabilities).unwrap_or_default();
     if !capabilities.is_empty() {
         parts.push(&differing);
@@ -30,8 +30,8 @@ pub fn claim(
     claim
 }
 
-/// The first flight: `offer`, or an offer with a cookie, a claim, a ticket, and messages in order. Nothing if it is no offer, or
-/// something is longer than it can be written.
+/// Writes the first flight: `offer`, or an offer with a cookie, a claim, a ticket, and messages in order.
+/// `None` if `offer` is no offer, or a part is too long.
 pub(crate) fn with_early<'m>(
     offer: &[u8],
     (claim, presented): (&[u8; CLAIM], PresentedTicket),
@@ -58,9 +58,10 @@ pub(crate) fn with_early<'m>(
     (whole.len() <= LARGEST).then_some(whole)
 }
 
-/// Reads it. With a key it has to have a MAC under that key, and without one it must have none.
+/// Reads the first flight. With a key it has to have a MAC under that key, and without a key it must have
+/// none.
 ///
-/// Nothing of a part that was damaged, doesn't follow the format, or lacks its proof.
+/// `None` if a part was damaged, doesn't follow the format, or lacks its proof.
 pub(crate) fn early_in<'m>(message: &'m [u8], key: Option<&MacKey>) -> Option<Early<'m>> {
     if header(message)?.0 != Kind::Early || offer_in(message).is_none() {
         return None;

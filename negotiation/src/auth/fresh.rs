@@ -6,26 +6,27 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// Without an offer for so long, later ones are none of those that had to be forgotten. Half of the time for which a ticket may be off.
+/// Time without an offer after which later offers can't be repetitions of forgotten offers. Half of the
+/// tolerance for the age of a ticket.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Random bits for one answer.
+/// The random bits for one answer.
 #[derive(Clone)]
 pub struct Fresh {
     pub(crate) number: u64,
-    /// The time that the answer names, if it is not the present.
+    /// The time that the answer names, if it is not the present time.
     pub(crate) time: Option<Instant>,
     pub(super) nonce: [u8; 16],
     pub(super) secret: Zeroizing<[u8; 32]>,
 }
 
 impl Fresh {
-    /// Draws them. The bits have to be unpredictable.
+    /// Draws the values. The bits have to be unpredictable.
     pub fn draw(random: impl FnMut() -> u64) -> Self {
         Self::derive(&seed(random), &[])
     }
 
-    /// Those that belong to `context`: the same ones each time, and as unpredictable as `key`.
+    /// Derives the values that belong to `context`: equal each time, and as unpredictable as `key`.
     pub(crate) fn derive(key: &MacKey, context: &[u8]) -> Self {
         let numbers = key.derive("numbers", context);
         let (number, nonce) = numbers.bytes().split_at(8);
@@ -45,19 +46,21 @@ impl fmt::Debug for Fresh {
     }
 }
 
-/// The fresh values for offers on one base connection: as long as this is kept, the same ones for the same offer. So a client whose offer
-/// comes again, since the server had to forget it, gets the answer that it has already.
+/// The random values for offers on one base connection: as long as this value is kept, equal offers get equal
+/// random values. So a client whose offer is read again, since the server had to forget it, gets the same
+/// answer again.
 ///
-/// It must not outlast the wait for these clients: an observer that recorded an offer and its confirmation could repeat both.
+/// It must not outlast the wait for these clients: an observer that recorded an offer and its confirmation
+/// could repeat both.
 #[derive(Debug, Default)]
 pub(crate) struct FreshByOffer {
     key: OnceLock<MacKey>,
     run: Mutex<Option<Run>>,
 }
 
-/// Offers that follow each other closely. Answers to them name its beginning as the time: an answer that names the present would
-/// be another one when its offer comes again. Somebody who goes on making offers makes tickets look older than they are, which costs
-/// their holders a round trip.
+/// A run of offers that follow each other closely. Answers to them name the beginning of the run as the time:
+/// an answer that names the present time would differ when its offer is read again. A client that goes on
+/// making offers makes tickets look older than they are, which costs their holders a round trip.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     beginning: Instant,
@@ -65,7 +68,7 @@ struct Run {
 }
 
 impl FreshByOffer {
-    /// Those of the offer with this hash, which came now. The bits have to be unpredictable.
+    /// Returns the values for the offer with this hash, which arrived now. The bits have to be unpredictable.
     pub(crate) fn of(&self, offer: &[u8; 32], now: Instant, random: impl FnMut() -> u64) -> Fresh {
         let fresh = Fresh::derive(self.key.get_or_init(|| seed(random)), offer);
         Fresh { time: Some(self.time(now)), ..fresh }
@@ -80,7 +83,7 @@ impl FreshByOffer {
     }
 }
 
-/// 256 random bits as a key.
+/// Makes a key from 256 random bits.
 pub(crate) fn seed(mut random: impl FnMut() -> u64) -> MacKey {
     let mut bytes = Zeroizing::new([0; 32]);
     bytes.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&random().to_le_bytes()));

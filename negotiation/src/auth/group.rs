@@ -1,4 +1,5 @@
-//! The keys of a connection with any number of endpoints: one for each sender and round, all from one secret of the group.
+//! The keys of a connection with any number of endpoints: one key for each sender and round, all derived from
+//! one secret of the group.
 
 use super::SharedKey;
 use super::control_keys::{Parts, of_body};
@@ -14,12 +15,12 @@ pub struct GroupKey(MacKey);
 pub struct SenderKey(Keyed);
 
 impl GroupKey {
-    /// The keys that follow from this secret.
+    /// Derives the keys from this secret.
     pub fn new(shared: &SharedKey) -> Self {
         Self(MacKey::extract(Some(shared), None))
     }
 
-    /// The key for the messages of a sender in a round.
+    /// Returns the key for the messages of a sender in a round.
     pub fn sender(&self, (life, round): (u64, u64), sender: u64) -> SenderKey {
         let context = [life, round, sender].map(u64::to_le_bytes).concat();
         SenderKey(self.0.derive("group sender", &context).keyed())
@@ -29,7 +30,7 @@ impl GroupKey {
         self.0.derive("group progress", &sender.to_le_bytes())
     }
 
-    /// Writes the progress of a participant, which has used this number for nothing else.
+    /// Writes the progress of a participant, which uses this number only once.
     pub fn encode_progress(&self, tag: Tag, progress: &PeerProgress, number: u64) -> Option<Vec<u8>> {
         let mut bytes = wire::begin(tag.header(Kind::PeerProgress), VERSION | PROVEN, progress).ok()?;
         bytes.extend(number.to_le_bytes());
@@ -38,7 +39,7 @@ impl GroupKey {
         Some(wire::checked(bytes))
     }
 
-    /// Reads the progress of a participant, and its number. Nothing unless it is genuine.
+    /// Reads the progress of a participant, and its number. `None` unless it is genuine.
     pub fn decode_progress(&self, message: &[u8]) -> Option<(PeerProgress, u64)> {
         let Parts { body, counter } = Parts::of(message).ok()?;
         let progress: PeerProgress = of_body(body).ok()?;
@@ -48,12 +49,12 @@ impl GroupKey {
 }
 
 impl SenderKey {
-    /// The MAC of a message in parts, of which all but the last have a fixed length.
+    /// Computes the MAC of a message in parts, of which all but the last have a fixed length.
     pub fn tag(&self, parts: &[&[u8]]) -> [u8; MAC] {
         self.0.tag(parts)
     }
 
-    /// Whether `tag` is that MAC, in constant time.
+    /// Returns true if `tag` is the MAC of the parts. It runs in constant time.
     pub fn is_tag(&self, parts: &[&[u8]], tag: &[u8; MAC]) -> bool {
         self.0.is_tag(parts, tag)
     }

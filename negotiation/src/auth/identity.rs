@@ -1,4 +1,5 @@
-//! Keys by which an end is recognised without a shared secret, and the exchange that gives two such ends one.
+//! Keys by which an end is recognised without a shared secret, and the exchange that gives two such ends a
+//! shared secret.
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use std::fmt;
@@ -9,18 +10,18 @@ use zeroize::Zeroizing;
 
 /// A signing key of an end: an Ed25519 key (RFC 8032).
 ///
-/// Cheap to clone, since all clones share one secret, which is overwritten with the last of them. Compared in constant time, and
-/// shown by `Debug` without its secret.
+/// It is cheap to clone, since all clones share one secret, which is overwritten when the last clone is
+/// dropped. It is compared in constant time, and `Debug` shows it without its secret.
 #[derive(Clone)]
 pub struct IdentityKey(Arc<SigningKey>);
 
 impl IdentityKey {
-    /// The key of this seed: 32 bytes from a good source of randomness, to be kept as the secret.
+    /// Makes the key of this seed: 32 bytes from a good source of randomness, to be kept as the secret.
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self(Arc::new(SigningKey::from_bytes(&Zeroizing::new(seed))))
     }
 
-    /// The public key, by which others recognise this end.
+    /// Returns the public key, by which peers recognise this end.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }
@@ -48,7 +49,7 @@ impl fmt::Debug for IdentityKey {
     }
 }
 
-/// The public half of an [`IdentityKey`]. Displayed, it reads as 64 hexadecimal digits.
+/// The public half of an [`IdentityKey`]. Its `Display` has 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
 
@@ -56,17 +57,18 @@ pub struct PublicKey([u8; 32]);
 pub(super) const SIGNATURE: usize = 64;
 
 impl PublicKey {
-    /// The key of these bytes (RFC 8032 section 5.1.2).
+    /// Makes the key of these bytes (RFC 8032 section 5.1.2).
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether the holder of this key has signed `message`. Bytes that are no key have signed nothing.
+    /// Returns true if the holder of this key has signed `message`. Bytes that are no key have signed
+    /// nothing.
     pub(super) fn has_signed(&self, message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
         VerifyingKey::from_bytes(&self.0)
             .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
@@ -85,7 +87,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// One end's half of an exchange by which two ends come to a secret (X25519, RFC 7748), for one handshake.
+/// An end's half of a key exchange (X25519, RFC 7748), for one handshake.
 pub(super) struct Ephemeral(StaticSecret);
 
 impl Ephemeral {
@@ -93,12 +95,12 @@ impl Ephemeral {
         Self(StaticSecret::from(*Zeroizing::new(secret)))
     }
 
-    /// The public half, for the other end.
+    /// Returns the public half, for the peer.
     pub(super) fn share(&self) -> [u8; 32] {
         x25519_dalek::PublicKey::from(&self.0).to_bytes()
     }
 
-    /// The secret, or nothing if the other end sent a point for which the secret is known to everyone.
+    /// Returns the shared secret, or `None` if the peer sent a point for which everyone knows the secret.
     pub(super) fn agree(&self, theirs: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
         let agreed = self.0.diffie_hellman(&x25519_dalek::PublicKey::from(*theirs));
         agreed.was_contributory().then(|| Zeroizing::new(agreed.to_bytes()))

@@ -1,18 +1,20 @@
 //! Authentication of the peer's messages.
 //!
-//! [`Credentials`] say how: by a secret that both ends share, by identity keys, or by both. With them every handshake
-//! message carries a proof that its sender has the key and has seen what the receiver said before:
+//! [`Credentials`] define the proofs: by a secret that both ends share, by identity keys, or by both. With
+//! them every handshake message carries a proof that its sender has the key and has seen the receiver's
+//! earlier messages:
 //!
 //! * An offer has a MAC under the shared secret, and the client's signature if it has an identity.
-//! * An answer or a refusal is made out for the exact bytes of one offer, with a MAC, and with the server's signature
-//!   if the client asked for it.
-//! * From offer and answer both ends derive keys for one connection. All their later messages about it have a counter
-//!   and a MAC under these. The first of them is the client's confirmation, without which the server builds nothing: so
-//!   a replayed offer leads nowhere.
+//! * An answer or a refusal is bound to the exact bytes of one offer, with a MAC, and with the server's
+//!   signature if the client requires it.
+//! * From offer and answer both ends derive keys for one connection. All their later messages about the
+//!   connection have a counter and a MAC under these keys. The first of these messages is the client's
+//!   confirmation, without which the server builds nothing: so a replayed offer has no effect.
 //!
-//! The messages of the application are not protected by this; a Chunnel that does it binds itself to this agreement by
-//! [`Agreement::transcript`](crate::Agreement::transcript). Once the handshake of such a Chunnel is over, the messages about the
-//! connection are protected by keys from it as well, with and without credentials.
+//! These proofs do not protect the messages of the application; a Chunnel that protects them binds itself to
+//! this agreement by [`Agreement::transcript`](crate::Agreement::transcript). Once the handshake of such a
+//! Chunnel is over, keys from it protect the messages about the connection as well, with and without
+//! credentials.
 
 mod answering;
 mod control_keys;

@@ -1,4 +1,4 @@
-//! The client's side: an offer, and the reply that was made out for it.
+//! The client's side: an offer, and the reply that is bound to it.
 
 use super::identity::Ephemeral;
 use super::proof::{self, Head, offer_hash};
@@ -8,18 +8,18 @@ use crate::wire::{self, Answer, Kind, Offer, Refusal, Tag, Unreadable};
 use bertha_core::Role;
 use serde::de::DeserializeOwned;
 
-/// An offer that was made, and the means to tell its answer from others.
+/// An offer that was made, and the means to recognise its answer.
 #[derive(Debug)]
 pub(crate) struct Offering {
     credentials: Credentials,
     ephemeral: Option<Ephemeral>,
     message: Vec<u8>,
-    /// With credentials, the hash to which replies are bound.
+    /// With credentials, the hash to which replies are bound. Else zero.
     hash: [u8; 32],
 }
 
 impl Offering {
-    /// Writes the offer, of which the stack is encoded already. `random` is asked for more only if there are credentials.
+    /// Writes the offer, whose stack is encoded already. Only with credentials is `random` called again.
     pub(crate) fn new(
         (offer, stack): (&Offer, &[u8]),
         credentials: &Credentials,
@@ -41,17 +41,17 @@ impl Offering {
         } else {
             offer.encode(stack)?
         };
-        // Nothing else asks for it.
+        // Only credentials use the hash.
         let hash = if credentials.is_some() { offer_hash(&message) } else { [0; 32] };
         Ok(Self { credentials, ephemeral, message, hash })
     }
 
-    /// The offer as it is sent.
+    /// Returns the offer as it is sent.
     pub(crate) fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// The key for messages that go with the offer, with a shared secret.
+    /// Returns the key for messages that are sent with the offer, if there is a shared secret.
     pub(crate) fn early_key(&self) -> Option<MacKey> {
         self.credentials.early_key(&self.hash)
     }
@@ -60,7 +60,7 @@ impl Offering {
         self.credentials.is_some()
     }
 
-    /// Reads an answer to this very offer.
+    /// Reads an answer, which has to be bound to this offer.
     pub(crate) fn answer(&self, message: &[u8]) -> Result<(Answer, Session), Unreadable> {
         let messages = (self.message(), message);
         if !self.is_authenticated() {
@@ -72,7 +72,7 @@ impl Offering {
         Ok((answer, Session::new(Role::Client, messages, Some((&secret, &head)), peer)))
     }
 
-    /// Reads a refusal of this very offer.
+    /// Reads a refusal, which has to be bound to this offer.
     pub(crate) fn refusal(&self, message: &[u8]) -> Result<Refusal, Unreadable> {
         if !self.is_authenticated() {
             return wire::decode(message);
@@ -80,7 +80,7 @@ impl Offering {
         self.reply(message).map(|(refusal, ..)| refusal)
     }
 
-    /// A reply with its proof, which was checked; the secret, if there is one; and the key that has signed it.
+    /// Reads a reply and checks its proof. Returns the reply, the secret, if any, and the key that signed it.
     fn reply<M: DeserializeOwned>(
         &self,
         message: &[u8],

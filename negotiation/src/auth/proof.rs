@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 /// The head of a proof. It stands behind the message and in front of signature and MAC, which cover it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Head {
-    /// Makes every message another one.
+    /// The nonce, which makes every proof unique.
     pub(super) nonce: [u8; 16],
-    /// The sender's half of the exchange (X25519).
+    /// The sender's half of the key exchange (X25519).
     pub(super) share: Option<[u8; 32]>,
     /// The signer's key, if the message is signed.
     pub(super) signer: Option<[u8; 32]>,
-    /// Whether there is a MAC.
+    /// True if the proof has a MAC.
     pub(super) is_sealed: bool,
     /// In an answer, the digest of the token by which the client will recognise a reset of this connection.
     pub(super) reset: Option<[u8; TOKEN]>,
 }
 
-/// The hash that identifies an offer, and binds a reply to it.
+/// Returns the hash that identifies an offer, and binds a reply to it.
 pub(crate) fn offer_hash(message: &[u8]) -> [u8; 32] {
     hash("bertha 3 offer", &[message])
 }
 
-/// Writes a message with its proof. `context` is the hash of the offer to which it replies, or nothing.
+/// Writes a message with its proof. `context` is the hash of the offer to which it replies, or empty.
 pub(super) fn prove<M: Serialize>(
     kind: Kind,
     tag: Tag,
@@ -48,7 +48,7 @@ pub(super) fn prove<M: Serialize>(
     Ok(wire::checked(bytes))
 }
 
-/// A message that was read, and whose proof was not checked yet.
+/// A message that was read, and whose proof is not checked yet.
 pub(super) struct Claimed<'m, M> {
     pub(super) message: M,
     pub(super) head: Head,
@@ -61,7 +61,7 @@ pub(super) struct Claimed<'m, M> {
 /// Reads a message with a proof.
 ///
 /// # Errors
-/// [`Unproven`](Unreadable::Unproven) if it has none.
+/// [`Unproven`](Unreadable::Unproven) if the message has no proof.
 pub(super) fn read<M: DeserializeOwned>(message: &[u8]) -> Result<Claimed<'_, M>, Unreadable> {
     let (version, body) = wire::open(message)?;
     if version & PROVEN == 0 {
@@ -87,7 +87,7 @@ pub(super) fn read<M: DeserializeOwned>(message: &[u8]) -> Result<Claimed<'_, M>
 }
 
 impl<M> Claimed<'_, M> {
-    /// Whether there is a MAC exactly if there is a key, and of that key.
+    /// Returns true if the message has a MAC of `key`, or has no MAC and there is no key.
     pub(super) fn is_sealed_with(&self, context: &[u8], key: Option<&MacKey>) -> bool {
         match (key, self.mac) {
             (None, None) => true,
@@ -96,7 +96,7 @@ impl<M> Claimed<'_, M> {
         }
     }
 
-    /// The trusted key that has signed it. The signature of any other key is not even looked at.
+    /// Returns the trusted key that has signed the message. Signatures of other keys are not verified.
     pub(super) fn signer_among(&self, trusted: &[PublicKey], context: &[u8]) -> Option<PublicKey> {
         let signer = PublicKey::from_bytes(self.head.signer?);
         let signed = hash("bertha 3 signature", &[context, self.signed]);

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 /// MACs are HMAC-SHA-256, cut to the left half (RFC 2104 section 5).
 pub(crate) use crate::wire::MAC;
 
-/// Sets these keys apart from those that other protocols derive from the same secrets.
+/// Separates these keys from keys that other protocols derive from the same secrets.
 const SALT: &[u8] = b"bertha negotiation 3";
 
 /// A key for MACs, and for deriving further keys.
@@ -21,8 +21,8 @@ impl MacKey {
         Self(Zeroizing::new(bytes))
     }
 
-    /// HKDF-Extract over the secrets of both ends. The first byte holds which of the two are there, so that neither is
-    /// taken for the other.
+    /// Applies HKDF-Extract to the secrets of both kinds. The first byte says which kinds are present, so
+    /// that neither is taken for the other.
     pub(super) fn extract(shared: Option<&SharedKey>, agreed: Option<&[u8; 32]>) -> Self {
         let mut mac = keyed(SALT);
         mac.update(&[u8::from(shared.is_some()) | u8::from(agreed.is_some()) << 1]);
@@ -31,8 +31,8 @@ impl MacKey {
         Self(Zeroizing::new(mac.finalize().into_bytes().into()))
     }
 
-    /// HKDF-Extract over the secret of the credentials, if there are any, and the key that the stack's secure Chunnel exports.
-    /// The first byte sets the result apart from that of [`extract`](Self::extract).
+    /// Applies HKDF-Extract to the secret of the credentials, if any, and the key that the stack's secure
+    /// Chunnel exports. The first byte separates the result from the result of [`extract`](Self::extract).
     pub(super) fn extract_secured(secret: Option<&Self>, control: &[u8; 32]) -> Self {
         let mut mac = keyed(SALT);
         mac.update(&[4 | u8::from(secret.is_some())]);
@@ -41,24 +41,24 @@ impl MacKey {
         Self(Zeroizing::new(mac.finalize().into_bytes().into()))
     }
 
-    /// HKDF-Expand to one block: the key with this `label`, in the given context.
+    /// Applies HKDF-Expand for one block: returns the key with this `label`, in the given context.
     pub(crate) fn derive(&self, label: &str, context: &[u8]) -> Self {
         Self(Zeroizing::new(
             self.mac(&[label.as_bytes(), &[0], context, &[1]]).finalize().into_bytes().into(),
         ))
     }
 
-    /// The MAC of a message in parts, of which all but one have lengths that the label fixes.
+    /// Computes the MAC of a message in parts, of which all but one have lengths that the label fixes.
     pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; MAC] {
         shortened(self.mac(parts))
     }
 
-    /// Whether `tag` is that MAC, in constant time.
+    /// Returns true if `tag` is the MAC of the parts. It runs in constant time.
     pub(crate) fn is_tag(&self, parts: &[&[u8]], tag: &[u8; MAC]) -> bool {
         self.mac(parts).verify_truncated_left(tag).is_ok()
     }
 
-    /// The key as it is after its own part of a MAC, for many short messages.
+    /// Returns the key with its own part of a MAC computed, for many short messages.
     pub(crate) fn keyed(&self) -> Keyed {
         Keyed(keyed(&*self.0))
     }
@@ -79,12 +79,12 @@ impl MacKey {
 pub(crate) struct Keyed(Hmac<Sha256>);
 
 impl Keyed {
-    /// As [`MacKey::tag`].
+    /// Works as [`MacKey::tag`].
     pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; MAC] {
         shortened(self.mac(parts))
     }
 
-    /// As [`MacKey::is_tag`].
+    /// Works as [`MacKey::is_tag`].
     pub(crate) fn is_tag(&self, parts: &[&[u8]], tag: &[u8; MAC]) -> bool {
         self.mac(parts).verify_truncated_left(tag).is_ok()
     }
@@ -120,7 +120,7 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("a key of any length")
 }
 
-/// SHA-256 over a label, and over parts with their lengths.
+/// Computes SHA-256 over a label, and over parts with their lengths.
 pub(crate) fn hash(label: &str, parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(label.as_bytes());

@@ -1,12 +1,12 @@
-//! The results of the secure Chunnels of a connection's stacks, and the keys that follow from them.
+//! The results of the secure Chunnels of a connection's stacks, and the keys that are derived from them.
 
 use super::control_keys::{BY_CHUNNEL, ControlKeys};
 use super::schedule::MacKey;
 use bertha_core::{PeerIdentity, Role, Secured, SecuredCell};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The stacks of one connection, as far as they are secured. The first result that a stack in use has is in force for the rest of the
-/// connection.
+/// The stacks of one connection that have secure Chunnels. The first result of a stack in use is in force for
+/// the rest of the connection.
 #[derive(Debug)]
 pub(super) struct SecuredStacks {
     /// The place for the result of the stack with which the connection begins.
@@ -25,17 +25,17 @@ pub(super) struct InForce {
 
 #[derive(Debug)]
 struct Staged {
-    /// The name of the stack.
+    /// The number that identifies the stack.
     place: u64,
     cell: SecuredCell,
-    /// There once the peer has used them.
+    /// The keys, once the peer has used them.
     keys: Option<Box<InForce>>,
 }
 
-/// The material from which keys are made, besides the result.
+/// The material from which keys are derived, besides the result.
 pub(super) struct Material<'s> {
     pub(super) role: Role,
-    /// The secret of the credentials.
+    /// The secret of the credentials, if any.
     pub(super) secret: Option<&'s MacKey>,
     pub(super) transcript: &'s [u8; 32],
 }
@@ -53,12 +53,12 @@ impl SecuredStacks {
         Self { first: OnceLock::new(), in_force: OnceLock::new(), staged: Mutex::new(None) }
     }
 
-    /// The place for the result of the first stack.
+    /// Returns the place for the result of the first stack.
     pub(super) fn first(&self) -> &SecuredCell {
         self.first.get_or_init(SecuredCell::default)
     }
 
-    /// The result in force, if there is one.
+    /// Returns the result in force, if any.
     pub(super) fn in_force(&self, material: &Material<'_>) -> Option<&InForce> {
         self.in_force.get().map(|in_force| &**in_force).or_else(|| {
             let secured = self.first.get()?.get()?;
@@ -70,17 +70,19 @@ impl SecuredStacks {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stack with this name is being built, in place of any before it; its secure Chunnel reports to `cell`.
+    /// Records that the stack `place` is being built, in place of any staged stack before it; its secure
+    /// Chunnel reports to `cell`.
     pub(super) fn stage(&self, place: u64, cell: SecuredCell) {
         *self.lock() = Some(Staged { place, cell, keys: None });
     }
 
-    /// The stack with this name is not used.
+    /// Records that the stack `place` is not used.
     pub(super) fn unstage(&self, place: u64) {
         self.lock().take_if(|staged| staged.place == place);
     }
 
-    /// The staged stack is in use from now on. Its result is in force unless there is another already.
+    /// Records that the staged stack is in use from now on. Its result comes into force unless another result
+    /// is in force already.
     pub(super) fn commit(&self, material: &Material<'_>) {
         let Some(Staged { cell, keys, .. }) = self.lock().take() else { return };
         if let Some(in_force) = keys.or_else(|| Some(material.with(cell.get()?)))
@@ -90,7 +92,7 @@ impl SecuredStacks {
         }
     }
 
-    /// Reads a message under the keys of the staged stack: its peer may use that already.
+    /// Reads a message under the keys of the staged stack, which the peer may use already.
     pub(super) fn try_staged<T>(
         &self,
         material: &Material<'_>,

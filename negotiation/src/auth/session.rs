@@ -12,14 +12,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One connection's keys, if it has any, and the agreement.
+/// The keys of one connection, if any, and the agreement.
 ///
-/// With keys, all messages about the connection carry a counter and a MAC; a message without them, or one that was seen
-/// before, is counted and dropped. There are keys from the start with credentials, and with a secure Chunnel from the end of its
-/// handshake; these are used in place of the first.
+/// With keys, all messages about the connection carry a counter and a MAC; a message without them, or with a
+/// used counter, is counted and dropped. Credentials give keys from the start, and a secure Chunnel gives
+/// keys from the end of its handshake on, which replace the keys of the credentials.
 #[derive(Debug)]
 pub struct Session {
-    /// This end's own, which its messages name.
+    /// The role of this end, which its messages name.
     role: Role,
     /// The hash over offer and answer.
     transcript: [u8; 32],
@@ -36,26 +36,26 @@ pub struct Session {
 struct ByCredentials {
     secret: MacKey,
     keys: ControlKeys,
-    /// The nonce of the answer, by which a server that has forgotten the connection finds the token.
+    /// The nonce of the answer, with which a server that has forgotten the connection computes the token.
     nonce: [u8; NONCE],
-    /// The digest of the token that the server reveals then.
+    /// The digest of the token that such a server reveals.
     reset: [u8; TOKEN],
 }
 
 /// The proof that came with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// There was none, as none was needed.
+    /// No proof was needed.
     Nothing,
-    /// By the credentials.
+    /// A proof by the credentials.
     Credentials,
-    /// By the stack's secure Chunnel.
+    /// A proof by the stack's secure Chunnel.
     Chunnel,
 }
 
 impl Session {
-    /// The session of two ends that agreed by these two messages; if the messages have proofs, with the secret and the
-    /// head of the answer's.
+    /// Makes the session of two ends that agreed by these two messages; if the messages have proofs, with the
+    /// secret and the head of the answer's proof.
     pub(super) fn new(
         role: Role,
         (offer, answer): (&[u8], &[u8]),
@@ -71,7 +71,8 @@ impl Session {
         Self { role, transcript, peer, credentials, ..Self::unknown() }
     }
 
-    /// The placeholder for a client's session that is not known yet: it has no keys, and nothing was agreed.
+    /// Returns the placeholder for a client's session before the answer: it has no keys, and nothing was
+    /// agreed.
     pub(crate) const fn unknown() -> Self {
         Self {
             role: Role::Client,
@@ -84,35 +85,37 @@ impl Session {
         }
     }
 
-    /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if an attacker that
-    /// has none of the keys edits messages on their way.
+    /// Returns SHA-256 over the exact bytes of offer and answer. It is equal on both ends; with credentials
+    /// also if an attacker without the keys changes messages on their way.
     pub fn transcript(&self) -> [u8; 32] {
         self.transcript
     }
 
-    /// The transcript of a later stack of the connection; `agreed` is a hash of the messages that agreed on it.
+    /// Returns the transcript of a later stack of the connection; `agreed` is a hash of the messages that
+    /// agreed on it.
     pub(crate) fn transcript_of(&self, agreed: &[u8; 32]) -> [u8; 32] {
         hash("bertha 3 round", &[&self.transcript, agreed])
     }
 
-    /// The identity that the peer has proved: to a secure Chunnel of the stack, or else by its credentials, if this end asked
-    /// for one.
+    /// Returns the identity that the peer has proved: to a secure Chunnel of the stack, or else by its
+    /// credentials, if this end required an identity.
     pub fn peer(&self) -> Option<PeerIdentity> {
         let of_chunnel = self.stacks.in_force(&self.material()).and_then(|it| it.peer.clone());
         of_chunnel.or_else(|| self.peer.map(|key| PeerIdentity::Key(*key.as_bytes())))
     }
 
-    /// The place for the result of the secure Chunnel of the first stack.
+    /// Returns the place for the result of the secure Chunnel of the first stack.
     pub(crate) fn secured(&self) -> &SecuredCell {
         self.stacks.first()
     }
 
-    /// The counters of dropped messages of all the connection's stacks.
+    /// Returns the counters of dropped messages of all the connection's stacks.
     pub(crate) fn drops(&self) -> &DropRegistry {
         &self.drops
     }
 
-    /// The report of a connection whose link has dropped so many messages, forged ones among them.
+    /// Returns the report of a connection whose link has dropped this number of messages, forged messages
+    /// included.
     pub(crate) fn drops_of_link(&self, dropped: u64) -> Drops {
         let forged = self.forged();
         let mut drops = Drops::default();
@@ -122,17 +125,18 @@ impl Session {
         drops
     }
 
-    /// A later stack is being built, whose secure Chunnel reports to `cell`. `place` names it.
+    /// Records that a later stack, `place`, is being built, whose secure Chunnel reports to `cell`.
     pub(crate) fn stage(&self, place: u64, cell: SecuredCell) {
         self.stacks.stage(place, cell);
     }
 
-    /// The later stack of that name is not used.
+    /// Records that the later stack `place` is not used.
     pub(crate) fn unstage(&self, place: u64) {
         self.stacks.unstage(place);
     }
 
-    /// The later stack is used from now on: if this is the first with a secure Chunnel, messages need proofs by it.
+    /// Records that the later stack is used from now on: if it is the first stack with a secure Chunnel,
+    /// messages need proofs by that Chunnel.
     pub(crate) fn commit(&self) {
         self.stacks.commit(&self.material());
     }
@@ -142,34 +146,34 @@ impl Session {
         Material { role: self.role, secret, transcript: &self.transcript }
     }
 
-    /// The keys for messages from now on, if there are any.
+    /// Returns the keys for messages from now on, if any.
     fn control_keys(&self) -> Option<&ControlKeys> {
         let secured = self.stacks.in_force(&self.material()).map(|it| &it.keys);
         secured.or_else(|| self.credentials.as_ref().map(|it| &it.keys))
     }
 
-    /// Whether messages about the connection carry proofs.
+    /// Returns true if messages about the connection carry proofs.
     pub fn is_authenticated(&self) -> bool {
         self.control_keys().is_some()
     }
 
-    /// Whether the agreement was proved by credentials.
+    /// Returns true if credentials proved the agreement.
     pub(crate) fn has_credentials(&self) -> bool {
         self.credentials.is_some()
     }
 
-    /// Whether the handshake of a secure Chunnel is over, so that messages need proofs by it.
+    /// Returns true if the handshake of a secure Chunnel is over, so that messages need proofs by it.
     pub(crate) fn is_secured(&self) -> bool {
         self.stacks.in_force(&self.material()).is_some()
     }
 
-    /// The number of messages that claimed to be of this connection and were forged, replayed, or without the proof
-    /// that they need.
+    /// Returns the number of messages that claimed to belong to this connection and were forged, replayed, or
+    /// without the required proof.
     pub fn forged(&self) -> u64 {
         self.forged.load(Ordering::Relaxed)
     }
 
-    /// A message with a body.
+    /// Encodes a message with a body.
     pub(crate) fn encode<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
         self.encode_under(self.control_keys(), kind, tag, message)
     }
@@ -188,17 +192,18 @@ impl Session {
         }
     }
 
-    /// As [`encode`](Self::encode), of a confirmation: its receiver may have yet to build a stack.
+    /// Encodes a confirmation, as [`encode`](Self::encode) does, but under the keys of the credentials: its
+    /// receiver may not have built a stack yet.
     pub(crate) fn encode_confirm(&self, tag: Tag, confirm: &Confirm) -> Option<Vec<u8>> {
         self.encode_under(self.credentials.as_ref().map(|it| &it.keys), Kind::Confirm, tag, confirm)
     }
 
-    /// The reply to a close.
+    /// Encodes the reply to a close.
     pub(crate) fn close_seen(&self, tag: Tag) -> Option<Vec<u8>> {
         self.encode(Kind::CloseSeen, tag, &())
     }
 
-    /// A sign of life.
+    /// Encodes a keep-alive.
     pub(crate) fn keep_alive(&self, tag: Tag) -> Option<Vec<u8>> {
         match &self.credentials {
             Some(credentials) => self.encode(Kind::KeepAlive, tag, &credentials.nonce),
@@ -206,7 +211,7 @@ impl Session {
         }
     }
 
-    /// Reads a message with a body, which counts as received then.
+    /// Reads a message with a body, which then counts as received.
     ///
     /// # Errors
     /// The reason why the message is not valid.
@@ -214,7 +219,7 @@ impl Session {
         self.decode_with_proof(message).map(|(message, _)| message)
     }
 
-    /// As [`decode`](Self::decode), with the proof that the message carries.
+    /// Works as [`decode`](Self::decode), and returns the proof that the message carries.
     pub(crate) fn decode_with_proof<M: DeserializeOwned>(
         &self,
         message: &[u8],
@@ -238,7 +243,7 @@ impl Session {
         received
     }
 
-    /// Reads a confirmation, as [`encode_confirm`](Self::encode_confirm) writes it.
+    /// Reads a confirmation that [`encode_confirm`](Self::encode_confirm) wrote.
     pub(crate) fn decode_confirm(&self, message: &[u8]) -> Result<Confirm, Unreadable> {
         let received = match &self.credentials {
             _ if !self.is_from_peer(message) => Err(Unreadable::Unproven),
@@ -248,8 +253,8 @@ impl Session {
         received.inspect_err(|_| self.add_forged(1))
     }
 
-    /// Reads a close. An end without keys believes one without a valid proof: its peer's secure Chunnel may have been ready, or have
-    /// failed, before its own is.
+    /// Reads a close. An end without keys accepts a close without a valid proof: the peer's secure Chunnel
+    /// may have completed its handshake, or failed, earlier than this end's Chunnel.
     pub(crate) fn decode_close(&self, message: &[u8]) -> Result<Close, Unreadable> {
         match self.decode(message) {
             Err(Unreadable::Proven) => decode_unverified(message),
@@ -257,12 +262,12 @@ impl Session {
         }
     }
 
-    /// Whether it is the peer's reply to a close.
+    /// Returns true if the message is the peer's reply to a close.
     pub(crate) fn is_close_seen(&self, message: &[u8]) -> bool {
         self.decode::<()>(message).is_ok()
     }
 
-    /// Whether it is the peer's sign of life.
+    /// Returns true if the message is the peer's keep-alive.
     pub(crate) fn is_keep_alive(&self, message: &[u8]) -> bool {
         match self.has_credentials() {
             true => self.decode::<[u8; NONCE]>(message).is_ok(),
@@ -270,8 +275,9 @@ impl Session {
         }
     }
 
-    /// Whether it is the server's reset, even if the server has forgotten this connection. A server has no use for one. With a
-    /// secure Chunnel and no credentials there is none: the server has forgotten the key with the connection.
+    /// Returns true if the message is the server's reset, even if the server has forgotten this connection. A
+    /// server accepts no reset. With a secure Chunnel and no credentials there is no reset: the server has
+    /// forgotten the key with the connection.
     pub(crate) fn is_reset(&self, message: &[u8]) -> bool {
         if self.role == Role::Server {
             return false;
@@ -287,20 +293,21 @@ impl Session {
         is_genuine
     }
 
-    /// Whether it asks for a sign of life, without a proof: the sender does not know this connection, or pretends so. A
-    /// server that has forgotten the connection replies to the sign of life with a [reset](Self::is_reset).
+    /// Returns true if the message asks for a keep-alive, without a proof: its sender does not know this
+    /// connection, or pretends so. A server that has forgotten the connection replies to the keep-alive with
+    /// a [reset](Self::is_reset).
     pub(crate) fn asks_for_keep_alive(&self, message: &[u8]) -> bool {
         let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && self.is_from_peer(message);
         self.role == Role::Client && self.has_credentials() && is_reset && wire::decode::<()>(message).is_ok()
     }
 
-    /// Whether a message about the connection says that the other end has sent it. Else it is one of this end's own, which
-    /// somebody has sent back.
+    /// Returns true if a message about the connection names the peer as its sender. Otherwise it is a message
+    /// of this end that was sent back.
     fn is_from_peer(&self, message: &[u8]) -> bool {
         wire::sender(message).is_some_and(|sender| sender != self.role)
     }
 
-    /// The keys for the client's and for the server's messages, on the client.
+    /// Returns the keys for the client's and for the server's messages, on the client.
     #[cfg(test)]
     pub(crate) fn keys(&self) -> Option<[[u8; 32]; 2]> {
         self.control_keys().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])

@@ -6,14 +6,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// A secret known to both ends only: 32 bytes from a good source of randomness.
 ///
-/// Not a password: an attacker that records a handshake can try out guesses. Compared in constant time, not shown by
-/// `Debug`,
-/// and overwritten when it is dropped.
+/// It is not a password: an attacker that records a handshake can try out guesses. It is compared in constant
+/// time, not shown by `Debug`, and overwritten when it is dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct SharedKey([u8; 32]);
 
 impl SharedKey {
-    /// The key of these bytes.
+    /// Makes the key of these bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

@@ -12,7 +12,7 @@ fn key(byte: u8) -> IdentityKey {
     IdentityKey::from_seed([byte; 32])
 }
 
-/// All ways to go together: client and server.
+/// Returns all compatible pairs of credentials: client and server.
 fn pairs() -> Vec<(Credentials, Credentials)> {
     let mutual = |credentials: Credentials, own, other: u8| {
         credentials.identity(key(own)).trusting([key(other).public()])
@@ -53,7 +53,7 @@ fn answer() -> Answer {
     }
 }
 
-/// Offer, answer, and both sessions.
+/// Returns the offer, the answer, and both sessions.
 fn agree((at_client, at_server): &(Credentials, Credentials)) -> (Offering, Vec<u8>, Session, Session) {
     let offering = offer(at_client);
     let Ok((read, answering)) =
@@ -70,7 +70,7 @@ fn agree((at_client, at_server): &(Credentials, Credentials)) -> (Offering, Vec<
     (offering, reply, client, server)
 }
 
-/// Every message that differs in one bit, with its check put right.
+/// Returns every message that differs in one bit, with a corrected check.
 fn altered(message: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     (0..(message.len() - 4) * 8).map(|bit| {
         let mut altered = message[..message.len() - 4].to_vec();
@@ -86,7 +86,8 @@ fn no_bit_of_an_offer_or_its_answer_can_be_altered() {
         for (bit, altered) in altered(&reply) {
             assert!(offering.answer(&altered).is_err(), "bit {bit} of the answer");
         }
-        // With a shared key or a client's signature the server notices, else the client does by the answer.
+        // With a shared key or a client's signature the server notices the change, else the client notices it
+        // in the answer.
         for (bit, altered) in altered(offering.message()) {
             let Ok((_, answering)) = Answering::open(&pair.1, &altered, offer_hash(&altered)) else {
                 continue;
@@ -119,7 +120,7 @@ fn a_refusal_is_made_out_for_one_offer() {
         }
         let open = wire::encode(Kind::Refusal, Tag::of(ID), &refusal).unwrap();
         assert_eq!(offering.refusal(&open), Err(Unreadable::Unproven));
-        // The same client, a moment later.
+        // The same client connects a moment later.
         let mut dice = 100;
         let random = || {
             dice += 1;
@@ -168,7 +169,7 @@ fn a_message_that_comes_back_is_not_heard() {
     }
 }
 
-/// The reset of a server that has forgotten the connection of which this is a sign of life.
+/// Returns the reset of a server that has forgotten the connection of this keep-alive.
 fn reset(server: &Credentials, sign_of_life: &[u8], path: &[u8]) -> Vec<u8> {
     server.reset(Tag::of(ID), sign_of_life, path).unwrap()
 }
@@ -186,7 +187,7 @@ fn a_reset_is_believed_by_its_token_alone() {
         }
         assert!(!client.is_reset(&Tag::of(ID).header_from(Role::Server, Kind::Reset)));
         assert!(!client.is_reset(&wire::encode_from(Role::Server, Kind::Reset, Tag::of(ID), &()).unwrap()));
-        // Nothing that was on the wire before is the token, be it in the answer or elsewhere.
+        // The token was never on the wire before, neither in the answer nor elsewhere.
         for seen in [&reply, &sign_of_life].into_iter().flat_map(|message| message.windows(MAC)) {
             let mut forged = genuine[..=HEADER].to_vec();
             forged.extend(seen);

@@ -4,13 +4,14 @@ use bertha_core::{Addr, Error, ErrorKind, MAX_ADDRESSES};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The time between the beginnings of two attempts, if the first one has not failed by then; recommended by section 5.
+/// Time between the beginnings of two attempts, if the earlier attempt has not failed by then; recommended by
+/// section 5.
 const DELAY: Duration = Duration::from_millis(250);
 
-/// The failures that an error tells one by one.
+/// Number of failures that an error lists.
 const TOLD: usize = 8;
 
-/// Attempts at the addresses of one name: those that wait, and how those before them failed.
+/// Attempts at the addresses of one name: the addresses that wait, and the failures of earlier attempts.
 #[derive(Debug)]
 pub(super) struct Attempts {
     name: String,
@@ -28,18 +29,18 @@ struct Failure {
 }
 
 impl Attempts {
-    /// Attempts at `addresses`, in order of preference but with their families in turn, so that a family that
-    /// does not work costs one delay. `name` is for errors alone.
+    /// Makes attempts at `addresses`, in order of preference but with address families in turn, so that a
+    /// family that does not work costs one delay. `name` is for errors alone.
     pub(super) fn new(name: String, addresses: Vec<Addr>, now: Instant) -> Self {
         Self { name, waiting: interleaved(addresses), next: now, under_way: 0, failures: Vec::new() }
     }
 
-    /// The number of addresses that wait.
+    /// Returns the number of addresses that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The address of an attempt that is to begin now.
+    /// Returns the address of an attempt that is to begin now.
     pub(super) fn poll_begin(&mut self, now: Instant) -> Option<Addr> {
         if now < self.next {
             return None;
@@ -50,30 +51,30 @@ impl Attempts {
         Some(addr)
     }
 
-    /// The time of the next attempt.
+    /// Returns the time of the next attempt.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.next)
     }
 
-    /// An attempt has failed: the next one begins at once.
+    /// Records that an attempt has failed: the next attempt begins at once.
     pub(super) fn failed(&mut self, addr: Addr, error: Error, now: Instant) {
         self.under_way -= 1;
         self.failures.push(Failure { addr, error });
         self.next = now;
     }
 
-    /// The end of all attempts that have failed.
+    /// Returns the error of attempts that have all failed.
     pub(super) fn into_error(self) -> Error {
         let kind = self.failures.first().map_or(ErrorKind::Unreachable, |failure| failure.error.kind());
         self.error(kind)
     }
 
-    /// The end of attempts for which there is no more time.
+    /// Returns the error of attempts for which no time is left.
     pub(super) fn into_timeout(self) -> Error {
         self.error(ErrorKind::TimedOut)
     }
 
-    /// An end that answered tells more than those that did not, whose error is of kind `silent`.
+    /// Returns the error of an end that answered, if any answered; else an error of kind `silent`.
     fn error(self, silent: ErrorKind) -> Error {
         let is_telling = |kind: &ErrorKind| !matches!(kind, ErrorKind::Unreachable | ErrorKind::TimedOut);
         let mut kinds = self.failures.iter().map(|failure| failure.error.kind());
@@ -115,7 +116,7 @@ fn family(addr: &Addr) -> Family {
     }
 }
 
-/// The addresses once each, families in turn, beginning with that of the first.
+/// Returns each address once, with families in turn, beginning with the family of the first.
 fn interleaved(addresses: Vec<Addr>) -> VecDeque<Addr> {
     let mut families: Vec<(Family, VecDeque<Addr>)> = Vec::new();
     for addr in addresses.into_iter().take(MAX_ADDRESSES) {

@@ -1,4 +1,4 @@
-//! From a destination to the one of its addresses that answers.
+//! Reaching a destination at the first of its addresses that answers.
 
 mod attempts;
 mod race;
@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A destination, and who resolves its name.
+/// A destination, and the resolver of its name.
 #[derive(Clone)]
 pub(crate) struct Reach {
     pub(crate) to: Destination,
@@ -19,15 +19,17 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// The outcome of the first `attempt` that succeeds, at one of the addresses of the destination. For a name that takes at
-    /// most `limit`, resolution included, where the datapath knows its runtime. An attempt is told how long it may take.
+    /// Returns the outcome of the first `attempt` that succeeds at an address of the destination. For a name
+    /// this takes at most `limit`, resolution included, where the datapath knows its runtime. Each attempt
+    /// gets its time limit as an argument.
     ///
     /// # Errors
-    /// Those of the attempt at an address. For a name:
-    /// * [`Invalid`](ErrorKind::Invalid): it is malformed, or the resolver takes no such name.
-    /// * [`Unavailable`](ErrorKind::Unavailable): nothing resolves names.
-    /// * Those of the resolver.
-    /// * One that lists the failures at all addresses; its kind is that of an end that answered, if one did.
+    /// The errors of the attempt at an address. For a name:
+    /// * [`Invalid`](ErrorKind::Invalid): the name is malformed, or the resolver does not accept it.
+    /// * [`Unavailable`](ErrorKind::Unavailable): there is no resolver.
+    /// * The errors of the resolver.
+    /// * An error that lists the failures at all addresses; its kind is the kind of an end that answered, if
+    ///   any answered.
     pub(crate) async fn first<D, T, F>(
         &self,
         datapath: &D,

@@ -1,4 +1,4 @@
-//! Attempts at several addresses, of which the first one that succeeds wins.
+//! Attempts at several addresses, of which the first successful attempt wins.
 
 use super::attempts::Attempts;
 use bertha_core::{Addr, Error, Runtime};
@@ -7,7 +7,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-/// Begins attempts when they are due, until one succeeds, all have failed, or it is `deadline`. The others are dropped then.
+/// Begins attempts when they are due, until an attempt succeeds, all have failed, or `deadline` has passed.
+/// Attempts under way are then dropped.
 pub(super) async fn race<T, F>(
     runtime: &impl Runtime,
     mut attempts: Attempts,
@@ -43,7 +44,8 @@ where
     }
 }
 
-/// One attempt after another, each with an equal share of what is left of `limit`: where nothing is known that keeps time.
+/// Makes one attempt after another, each with an equal share of the remaining `limit`, where no runtime is
+/// known that keeps time.
 pub(super) async fn in_turn<T, F>(
     mut attempts: Attempts,
     limit: Duration,

@@ -4,12 +4,12 @@ use bertha_core::backoff::Backoff;
 use bertha_core::{Base, BoxFuture, Connection, Error, ErrorKind, Runtime};
 use std::sync::Arc;
 
-/// The attempts for one loss.
+/// Maximum number of attempts after one loss.
 const ATTEMPTS: u32 = 16;
 
 type Attempts<C> = BoxFuture<'static, Result<C, Error>>;
 
-/// Makes connections. What is under way outlives the call that began it.
+/// Makes connections. An attempt under way outlives the call that began it.
 pub(super) struct Connecting<C> {
     begin: Box<dyn Fn() -> Attempts<C> + Send + Sync>,
     under_way: Option<Attempts<C>>,
@@ -29,7 +29,7 @@ impl<C: Connection> Connecting<C> {
         Self { begin, under_way: None }
     }
 
-    /// A connection, or the error of the last attempt. Cancellation-safe: the next call goes on.
+    /// Returns a connection, or the error of the last attempt. Cancellation-safe: the next call goes on.
     pub(super) async fn run(&mut self) -> Result<C, Error> {
         let connected = self.under_way.get_or_insert_with(&self.begin).as_mut().await;
         self.under_way = None;
@@ -56,7 +56,7 @@ where
     }
 }
 
-/// Whether another attempt may succeed where one has failed so.
+/// Returns true if another attempt may succeed after a failure of this kind.
 fn may_help(kind: ErrorKind) -> bool {
     !matches!(
         kind,

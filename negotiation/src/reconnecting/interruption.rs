@@ -1,31 +1,33 @@
-//! A connection that was lost, as its user hears of it.
+//! The report of a lost connection.
 
 use bertha_core::ErrorKind;
 use std::fmt;
 use std::ops::Range;
 
-/// A connection was lost, and with it perhaps messages.
+/// The report that a connection was lost, and perhaps messages with it.
 ///
-/// Of the messages [`in_doubt`](Self::in_doubt) nobody knows which have arrived: each was handed to the connection that was lost, and
-/// none was [confirmed](super::Reconnecting::confirm). Without confirmations they are all that were sent over it, which is the most that
-/// an end can say by itself. Messages of the peer may be missing too; only the peer can say which.
+/// It is unknown which of the messages [`in_doubt`](Self::in_doubt) have arrived: each message was handed to
+/// the lost connection, and none was [confirmed](super::Reconnecting::confirm). Without confirmations these
+/// are all messages that were sent over it, since an end alone knows no more. Messages of the peer may be
+/// missing too; only the peer knows them.
 ///
-/// Losses of which the application had not heard yet are told as one.
+/// All losses since the application's last report come as one report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interruption {
-    /// The numbers, as [`send`](super::Reconnecting::send) returned them, of the messages that may or may not have arrived.
+    /// The numbers, as [`send`](super::Reconnecting::send) returned them, of the messages that may have
+    /// arrived or not.
     pub in_doubt: Range<u64>,
-    /// The number of connections that were lost: one, or more if the application did not ask in between.
+    /// The number of connections that were lost: one, or more if several were lost since the last report.
     pub lost: u64,
-    /// The kind of error with which the last of them ended.
+    /// The kind of error with which the last of these connections ended.
     pub kind: ErrorKind,
     /// The text of that error.
     pub cause: String,
 }
 
 impl Interruption {
-    /// The number of messages in doubt.
+    /// Returns the number of messages in doubt.
     pub fn count(&self) -> u64 {
         self.in_doubt.end.saturating_sub(self.in_doubt.start)
     }
@@ -40,11 +42,11 @@ impl fmt::Display for Interruption {
     }
 }
 
-/// The next of a [`Reconnecting`](super::Reconnecting) connection's receptions.
+/// The result of a reception of a [`Reconnecting`](super::Reconnecting) connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received<T> {
-    /// A message, or the number of those of a burst.
+    /// A message, or the number of messages in a burst.
     Message(T),
-    /// The connection was lost since the last reception. Another one takes its place with the next call.
+    /// The connection was lost since the last reception. The next call makes another connection.
     Interrupted(Interruption),
 }

@@ -1,42 +1,43 @@
-//! Which messages were sent over which connection, and which of them nothing has confirmed. Without I/O.
+//! The numbers of sent messages, and of the messages without confirmation. Without I/O.
 
 use super::Interruption;
 use bertha_core::Error;
 
-/// The numbers of messages. They begin at zero and go on over all connections.
+/// The numbers of messages. They begin at zero and continue over all connections.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// The number of the next message.
     next: u64,
-    /// The first message that is neither confirmed nor was sent over a connection that was lost.
+    /// The first message that is not confirmed and was not sent over a lost connection.
     open: u64,
     pending: Option<Interruption>,
 }
 
 impl Ledger {
-    /// The number of a message that is handed to the connection now.
+    /// Returns the number of a message that is handed to the connection now.
     pub(super) fn send(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
         number
     }
 
-    /// The number of the next message.
+    /// Returns the number of the next message.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// All messages up to this one have arrived. Says nothing about numbers that were not sent yet.
+    /// Records that all messages up to this number have arrived. Numbers that were not sent yet are not
+    /// affected.
     pub(super) fn confirm(&mut self, number: u64) {
         self.open = self.open.max(number.saturating_add(1).min(self.next));
     }
 
-    /// The messages that the connection in use may still lose.
+    /// Returns the number of messages that the connection in use may still lose.
     pub(super) fn unconfirmed(&self) -> u64 {
         self.next - self.open
     }
 
-    /// The connection was lost.
+    /// Records that the connection was lost.
     pub(super) fn lose(&mut self, error: &Error) {
         let (kind, cause) = (error.kind(), error.to_string());
         let in_doubt = self.open..self.next;
@@ -50,7 +51,7 @@ impl Ledger {
         });
     }
 
-    /// The losses that were not told yet.
+    /// Returns the losses that were not reported yet.
     pub(super) fn take(&mut self) -> Option<Interruption> {
         self.pending.take()
     }
@@ -92,7 +93,7 @@ mod tests {
         ledger.confirm(1);
         ledger.lose(&reset());
         assert_eq!(ledger.take().unwrap().in_doubt, 3..5);
-        // Nobody can confirm what was not sent yet.
+        // A message that was not sent yet can't be confirmed.
         ledger.confirm(99);
         send(&mut ledger, 1);
         ledger.lose(&reset());

@@ -19,24 +19,29 @@ use tokio::sync::{Mutex as Turn, Notify};
 
 pub use interruption::{Interruption, Received};
 
-/// A connection that is made again when it is lost, and tells which messages are in doubt then.
-/// [`Connect::reconnecting`](crate::Connect::reconnecting) makes it of a stack, [`new`](Self::new) of any way to connect.
+/// A connection that is made again when it is lost, and reports the messages that are then in doubt.
+/// [`Connect::reconnecting`](crate::Connect::reconnecting) makes it from a stack, [`new`](Self::new) from any
+/// way to connect.
 ///
-/// The next call after the one that finds the connection lost connects again; without calls nothing happens, and no task runs. It tries
-/// up to 16 times, with growing pauses drawn at random, and then fails with the last error; a later call tries again. An
-/// error that another attempt would repeat, such as [`Refused`](ErrorKind::Refused), ends the attempts at once.
+/// A call that finds the connection lost reports the loss, and the next call connects again; without calls
+/// nothing happens, and no task runs. Up to 16 attempts are made, with growing pauses drawn at random; then
+/// the call fails with the last error, and a later call tries again. An error that another attempt would
+/// repeat, such as [`Refused`](ErrorKind::Refused), ends the attempts at once.
 ///
-/// * **Loss.** [`recv`](Self::recv) returns an [`Interruption`] for each loss: the numbers of the messages that were sent over the
-///   lost connection and that nothing has [confirmed](Self::confirm). Nothing is kept or sent again, so whether a
-///   message arrives twice is in the hands of the application. Messages that had arrived over the connection that was lost last
-///   are still received.
-/// * **Ends.** A connection is lost with every error of `send` or `recv` that does not concern one message alone. That includes
-///   [`Unreachable`](ErrorKind::Unreachable), which a forged report can bring about; it then costs one connection.
-/// * **Bursts.** [`send_batch`](Self::send_batch) and [`recv_batch`](Self::recv_batch) do the same for several messages.
-/// * **Backpressure.** As that of the connection; while there is none, calls wait. An application that does not receive gets
-///   one interruption for all losses, so nothing grows.
-/// * **Cancellation.** Any future may be dropped. An attempt to connect goes on with the next call. A message whose `send` was dropped
-///   while it waited for a connection was not sent; one that was dropped later has a number and may be in doubt.
+/// * **Loss.** [`recv`](Self::recv) returns an [`Interruption`] for each loss: the numbers of the messages
+///   that were sent over the lost connection and that were not [confirmed](Self::confirm). No message is kept
+///   or sent again, so the application decides whether a message may arrive twice. Messages that had arrived
+///   over the connection that was lost last are still received.
+/// * **Ends.** A connection is lost with every error of `send` or `recv` that does not concern one message
+///   alone. [`Unreachable`](ErrorKind::Unreachable) is such an error, although a forged report can cause it;
+///   a forgery then costs one connection.
+/// * **Bursts.** [`send_batch`](Self::send_batch) and [`recv_batch`](Self::recv_batch) send and receive
+///   several messages.
+/// * **Backpressure.** The connection's backpressure applies; while there is no connection, calls wait. An
+///   application that does not receive gets one interruption for all losses, so nothing grows.
+/// * **Cancellation.** Any future may be dropped. An attempt to connect goes on with the next call. A message
+///   whose `send` was dropped while it waited for a connection was not sent; a message whose `send` was
+///   dropped later has a number and may be in doubt.
 ///
 /// ```no_run
 /// # use bertha_core::{Connection, Error, backoff::Backoff};
@@ -55,17 +60,17 @@ pub use interruption::{Interruption, Received};
 /// ```
 pub struct Reconnecting<C: Connection> {
     state: Mutex<State<C>>,
-    /// Held by the call that connects, with the attempts under way.
+    /// The attempts under way, held by the call that connects.
     connecting: Turn<Connecting<C>>,
-    /// Tells receptions that wait that their connection was lost, or closed.
+    /// Notifies waiting receptions that their connection was lost or closed.
     changed: Notify,
 }
 
 struct State<C> {
     current: Option<Arc<C>>,
-    /// Lost, but perhaps with messages that had arrived.
+    /// The connection that was lost last, which may have messages that had arrived.
     previous: Option<Arc<C>>,
-    /// How often it was connected.
+    /// Number of connections that were made.
     connections: u64,
     ledger: Ledger,
     is_closed: bool,
@@ -78,10 +83,11 @@ struct Numbered<C> {
 }
 
 impl<C: Connection> Reconnecting<C> {
-    /// Connects by `connect` now, and whenever the connection is lost, with pauses by `backoff` between failed attempts.
+    /// Connects with `connect` now, and again whenever the connection is lost, with pauses by `backoff`
+    /// between failed attempts.
     ///
     /// # Errors
-    /// Those of the first `connect`, which is not repeated.
+    /// The errors of the first `connect`, which is not repeated.
     pub async fn new<F, A>(connect: F, backoff: Backoff) -> Result<Self, Error>
     where
         F: Fn() -> A + Send + Sync + 'static,
@@ -100,17 +106,19 @@ impl<C: Connection> Reconnecting<C> {
         Ok(Self { state: Mutex::new(state), connecting, changed: Notify::new() })
     }
 
-    /// Sends one message, and returns its number: 0 for the first one, over all connections. Waits for a connection if there is none. If
-    /// the connection is lost while it takes the message, that is in doubt, and told as every other.
+    /// Sends one message, and returns its number: 0 for the first message over all connections. Waits for a
+    /// connection if there is none. If the connection is lost while it takes the message, the message is in
+    /// doubt, and is reported as such.
     ///
     /// # Errors
-    /// Those that [concern the message alone](ErrorKind::is_of_one_message), whose number is counted as sent nevertheless; those of
-    /// connecting again, when the message was not sent; [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
+    /// The errors that [concern the message alone](ErrorKind::is_of_one_message), whose number counts as sent
+    /// nevertheless; the errors of connecting again, when the message was not sent;
+    /// [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
     pub async fn send(&self, message: C::Data) -> Result<u64, Error> {
         let (connection, number, sent) = loop {
             let Numbered { connection, number } = self.connected().await?;
             let mut state = self.state();
-            // Of a connection that was lost since, it would never be told.
+            // The error of a connection that was lost since would never be reported.
             if state.connections == number && state.current.is_some() {
                 let sent = state.ledger.send();
                 break (connection, number, sent);
@@ -126,18 +134,20 @@ impl<C: Connection> Reconnecting<C> {
         }
     }
 
-    /// Sends a burst, and returns the numbers of its messages, from that of the first to beyond that of the last; if others send at
-    /// once, some in between are theirs. What the connection has not taken when it is lost goes over the next one. Dropping the future
-    /// leaves the messages unsent that were not taken, and those that were have their numbers.
+    /// Sends a burst, and returns the numbers of its messages, from the first number to behind the last; if
+    /// several calls send at once, some numbers in between belong to other calls. Messages that the
+    /// connection has not taken when it is lost are sent over the next connection. If the future is dropped,
+    /// messages that were not taken stay unsent, and messages that were taken keep their numbers.
     ///
     /// # Errors
-    /// As for [`send`](Self::send). After an error, the messages still in the iterator were not sent; pass `&mut iterator` to keep them.
+    /// The errors of [`send`](Self::send). After an error, the messages still in the iterator were not sent;
+    /// pass `&mut iterator` to keep them.
     pub async fn send_batch(
         &self,
         mut messages: impl Iterator<Item = C::Data> + Send,
     ) -> Result<Range<u64>, Error> {
         let mut numbers: Option<Range<u64>> = None;
-        // One for which there was no connection any more when it was taken from the iterator.
+        // A message for which there was no connection any more when it was taken from the iterator.
         let mut left = None;
         let mut is_over = false;
         while !is_over {
@@ -169,11 +179,12 @@ impl<C: Connection> Reconnecting<C> {
         }))
     }
 
-    /// Waits for the next message, or the news that the connection was lost. Messages that had arrived over it come first.
+    /// Waits for the next message, or the report that the connection was lost. Messages that had arrived over
+    /// it come first.
     ///
     /// # Errors
-    /// Those that [concern one message alone](ErrorKind::is_of_one_message); those of connecting again;
-    /// [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
+    /// The errors that [concern one message alone](ErrorKind::is_of_one_message); the errors of connecting
+    /// again; [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
     pub async fn recv(&self) -> Result<Received<C::Data>, Error> {
         loop {
             if let Some(previous) = self.previous() {
@@ -201,12 +212,12 @@ impl<C: Connection> Reconnecting<C> {
         }
     }
 
-    /// Waits for at least one message, appends what is there to `into`, at most `limit`, and returns their number; or the news that the
-    /// connection was lost, as [`recv`](Self::recv) does. With a `limit` of zero it returns zero at once. If the future is dropped,
-    /// messages that were appended count.
+    /// Waits for at least one message, appends the available messages to `into`, at most `limit`, and returns
+    /// their number; or returns the report that the connection was lost, as [`recv`](Self::recv) does. With a
+    /// `limit` of zero it returns zero at once. If the future is dropped, appended messages stay in `into`.
     ///
     /// # Errors
-    /// As for [`recv`](Self::recv).
+    /// The errors of [`recv`](Self::recv).
     pub async fn recv_batch(
         &self,
         into: &mut (impl Extend<C::Data> + Send),
@@ -242,24 +253,25 @@ impl<C: Connection> Reconnecting<C> {
         }
     }
 
-    /// The message with this number has arrived, and all before it: a reply shows it, or
-    /// [`drain`](Self::drain) over a stack that repeats messages until they are acknowledged. They are not in doubt any more.
-    /// Says nothing about messages that were told to be in doubt already.
+    /// Records that the message with this number has arrived, and all messages before it: a reply shows this,
+    /// or [`drain`](Self::drain) over a stack that repeats messages until they are acknowledged. These
+    /// messages are not in doubt any more. Messages that were already reported as in doubt are not affected.
     pub fn confirm(&self, number: u64) {
         self.state().ledger.confirm(number);
     }
 
-    /// The number of messages that would be in doubt if the connection was lost now.
+    /// Returns the number of messages that would be in doubt if the connection was lost now.
     pub fn unconfirmed(&self) -> u64 {
         self.state().ledger.unconfirmed()
     }
 
-    /// The losses of which [`recv`](Self::recv) has not told, for an application that only sends. They are told once.
+    /// Returns the losses that [`recv`](Self::recv) has not reported, for an application that only sends.
+    /// Each loss is reported once.
     pub fn take_interruption(&self) -> Option<Interruption> {
         self.state().ledger.take()
     }
 
-    /// How often it has connected.
+    /// Returns the number of connections that were made.
     pub fn connections(&self) -> u64 {
         self.state().connections
     }
@@ -267,7 +279,7 @@ impl<C: Connection> Reconnecting<C> {
     /// Drains the connection in use, as [`Connection::drain`] does. No `send` may be under way.
     ///
     /// # Errors
-    /// Those of the connection; it is connected again by the next call.
+    /// The errors of the connection; the next call connects again.
     pub async fn drain(&self) -> Result<(), Error> {
         let Numbered { connection, number } = self.connected().await?;
         connection.drain().await.inspect_err(|error| {
@@ -277,10 +289,11 @@ impl<C: Connection> Reconnecting<C> {
         })
     }
 
-    /// Closes the connection, as [`Connection::close`] does, and connects no more. Other calls fail with [`Closed`](ErrorKind::Closed).
+    /// Closes the connection, as [`Connection::close`] does, and makes no further connection. Other calls
+    /// fail with [`Closed`](ErrorKind::Closed).
     ///
     /// # Errors
-    /// Those of the connection in use, if there is one.
+    /// The errors of the connection in use, if any.
     pub async fn close(&self) -> Result<(), Error> {
         let current = {
             let mut state = self.state();
@@ -295,13 +308,13 @@ impl<C: Connection> Reconnecting<C> {
         }
     }
 
-    /// The connection in use, or one that is made now.
+    /// Returns the connection in use, or makes a connection.
     async fn connected(&self) -> Result<Numbered<C>, Error> {
         if let Some(current) = self.state().current()? {
             return Ok(current);
         }
         let mut connecting = self.connecting.lock().await;
-        // Made by the call that had its turn before.
+        // An earlier call may have made the connection.
         if let Some(current) = self.state().current()? {
             return Ok(current);
         }
@@ -322,7 +335,7 @@ impl<C: Connection> Reconnecting<C> {
     /// Waits until this end has closed.
     async fn closed(&self) {
         loop {
-            // Made first, so that no news comes between the look and the wait.
+            // The notification is created first, so that no news is missed between the check and the wait.
             let changed = self.changed.notified();
             if self.state().is_closed {
                 return;
@@ -331,7 +344,7 @@ impl<C: Connection> Reconnecting<C> {
         }
     }
 
-    /// The connection of this number has ended.
+    /// Records that the connection of this number has ended.
     fn lose(&self, number: u64, error: &Error) {
         let mut state = self.state();
         if state.connections != number {
@@ -341,7 +354,7 @@ impl<C: Connection> Reconnecting<C> {
         tracing::debug!(%error, number, "the connection was lost");
         let before = state.previous.replace(lost);
         state.ledger.lose(error);
-        // A connection is dropped without the lock.
+        // The connection is dropped without the lock.
         drop(state);
         drop(before);
         self.changed.notify_waiters();
@@ -351,17 +364,17 @@ impl<C: Connection> Reconnecting<C> {
         self.state().current.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection))
     }
 
-    /// The connection that was lost, while it may have messages.
+    /// Returns the connection that was lost, while it may have messages.
     fn previous(&self) -> Option<Arc<C>> {
         self.state().previous.clone()
     }
 
-    /// Nothing is left in the connection that was lost.
+    /// Records that the lost connection has no more messages.
     fn forget(&self, previous: &Arc<C>) {
         let mut state = self.state();
         let is_same = state.previous.as_ref().is_some_and(|other| Arc::ptr_eq(other, previous));
         let over = if is_same { state.previous.take() } else { None };
-        // A connection is dropped without the lock.
+        // The connection is dropped without the lock.
         drop(state);
         drop(over);
     }
@@ -382,7 +395,8 @@ impl<C> State<C> {
     }
 }
 
-/// What a connection that was lost still gives at once: messages, or an error that concerns one.
+/// Returns the result that a lost connection still gives at once: messages, or an error that concerns one
+/// message.
 fn left_over<T>(receiving: impl Future<Output = Result<T, Error>>) -> Option<Result<T, Error>> {
     match receiving.now_or_never()? {
         Err(error) if !error.kind().is_of_one_message() => None,

@@ -16,21 +16,22 @@ pub(super) type QueueOf<A> = <<A as Agent>::Bottom as Bottom>::Queue;
 pub struct Staged<L, Q> {
     /// The connection that the stack is built on.
     pub link: L,
-    /// The queue from which that receives.
+    /// The queue from which the connection receives.
     pub queue: Arc<Q>,
 }
 
 /// Time limits of a change.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeLimits {
-    /// How long building a stack may take.
+    /// Time limit of building a stack.
     pub building: Duration,
-    /// How long sends under way may take, and draining a stack as well.
+    /// Time limit of sends under way, and of draining a stack.
     pub ending: Duration,
 }
 
-/// A kind of connection: how its ends agree on a change of stacks, and what they build the stacks on. The
-/// [shell](super::shell::Shell) asks it for everything in which connections of two ends and of many differ.
+/// A kind of connection: the agreement of its ends on a change of stacks, and the link on which they build
+/// the stacks. The [shell](super::shell::Shell) leaves to it all work in which connections of two ends and of
+/// many differ.
 pub trait Agent: Send + 'static {
     /// The top of a stack.
     type Connection: Connection;
@@ -46,16 +47,16 @@ pub trait Agent: Send + 'static {
     /// The part of the library that errors name.
     const NAME: &'static str;
 
-    /// The link below the stacks.
+    /// Returns the link below the stacks.
     fn bottom(&self) -> &Arc<Self::Bottom>;
 
-    /// The machine whose steps are carried out.
+    /// Returns the machine whose steps are carried out.
     fn handover(&mut self) -> &mut Handover<Self::Epoch>;
 
-    /// The time limits of a change.
+    /// Returns the time limits of a change.
     fn limits(&self) -> ChangeLimits;
 
-    /// The span in which the change under way was asked for, if that was here.
+    /// Returns the span in which the change under way was requested, if this end requested it.
     fn cause(&self) -> Span;
 
     /// Carries out `Step::Stage`.
@@ -74,36 +75,37 @@ pub trait Agent: Send + 'static {
         old: &Arc<QueueOf<Self>>,
     ) -> BoxFuture<'static, ()>;
 
-    /// Whether something may be read for the agent while the application does not receive.
+    /// Returns true if messages may be read for the agent while the application does not receive.
     fn listens(&mut self) -> bool;
 
-    /// Sends what there is to be said. Before each step, so that no step is taken that was not announced.
+    /// Sends pending messages. It is called before each step, so that no step is taken that was not
+    /// announced.
     fn transmit(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Tells the application and others what came of the steps so far.
+    /// Reports the results of the steps so far to the application and the peers.
     fn report(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Whether the connection was left, as the application asked.
+    /// Returns true if the connection was left, as the application requested.
     fn is_over(&mut self) -> bool;
 
-    /// Waits for what happens next. Cancellation-safe.
+    /// Waits for the next event. Cancellation-safe.
     fn input(&mut self) -> impl Future<Output = Self::Input> + Send;
 
-    /// Deals with it. Breaks when the connection has ended.
+    /// Handles an event. Breaks when the connection has ended.
     fn on_input(&mut self, input: Self::Input) -> ControlFlow<()>;
 
-    /// The staged stack is built, or can't be. Breaks if this end can't go on without it.
+    /// Handles that the staged stack is built, or can't be built. Breaks if this end can't go on without it.
     fn on_built(&mut self, built: Result<(), Error>) -> ControlFlow<()>;
 
-    /// Sends in the old epoch have ended after so many messages, or could not be ended.
+    /// Handles that sends in the old epoch have ended after this number of messages, or could not be ended.
     fn on_sends_ended(&mut self, sent: Result<u64, Error>);
 
-    /// No receiver is in the old stack any more.
+    /// Handles that no receiver is in the old stack any more.
     fn on_receivers_left(&mut self);
 
-    /// The connection has ended; this end sent in the epoch of `newest`.
+    /// Handles the end of the connection; this end sent in the epoch of `newest`.
     fn end(&mut self, newest: &QueueOf<Self>) -> impl Future<Output = ()> + Send;
 
-    /// Calls that waited for a change have been let go.
+    /// Handles that calls that waited for a change have returned.
     fn ended(self);
 }

@@ -3,7 +3,7 @@
 use bertha_core::{Base, Error};
 use std::sync::Arc;
 
-/// The link below the stacks of a connection, which sorts what arrives into a queue for each epoch.
+/// The link below the stacks of a connection, which sorts arriving messages into a queue for each epoch.
 pub trait Bottom: Send + Sync + 'static {
     /// The messages of one epoch.
     type Queue: Send + Sync + 'static;
@@ -11,22 +11,24 @@ pub trait Bottom: Send + Sync + 'static {
     /// The transport below the link.
     type Base: Base;
 
-    /// The transport.
+    /// Returns the transport.
     fn base(&self) -> &Self::Base;
 
-    /// Its runtime.
+    /// Returns the runtime of the transport.
     fn runtime(&self) -> &<Self::Base as Base>::Runtime {
         self.base().runtime()
     }
 
-    /// Reads one message and puts it where it belongs. Only while no call receives. Cancellation-safe.
+    /// Reads one message and puts it into its queue. It may run only while no call receives.
+    /// Cancellation-safe.
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// All that was sent to this end in the old epoch is here. Returns whether the old stack has to give out what it holds, which it
-    /// does if receptions at the bottom fail once its queue is empty.
+    /// Handles that all messages to this end in the old epoch have arrived. Returns true if the old stack has
+    /// to give out the messages that it holds, which it does if receptions at the bottom fail once its queue
+    /// is empty.
     fn complete(&self, old: &Self::Queue, new: &Self::Queue) -> bool;
 
-    /// From now on the receivers of `new` read from the transport, and no longer those of `old`.
+    /// Makes the receivers of `new`, in place of the receivers of `old`, read from the transport.
     fn read_through(&self, old: &Self::Queue, new: &Self::Queue);
 
     /// Ends an epoch: messages of it that still arrive are dropped and counted.

@@ -1,4 +1,5 @@
-//! How two ends agree on a change of stacks, without I/O: either proposes, and the other one agrees or not.
+//! The agreement of two ends on a change of stacks, without I/O: one end proposes, and the other end accepts
+//! or declines.
 //!
 //! ```text
 //! proposer                                other end
@@ -10,10 +11,10 @@
 //!   | sends in the new epoch  <----  Begin    | sends in the new epoch
 //! ```
 //!
-//! Until its `Begin` is sent the proposer can give up, and nothing has changed; from then on both ends change. The other
-//! end is bound once it was ready, and its old stack works on meanwhile. Each attempt has a number of its own, higher than
-//! all that its proposer has seen, so late messages of an earlier attempt are recognised. It is the number of the epoch if the
-//! attempt succeeds.
+//! Until its `Begin` is sent, the proposer can give up, and nothing has changed; from then on both ends
+//! change. The other end is bound once it was ready, and its old stack works on in the meantime. Each attempt
+//! has a number, which is higher than all numbers that its proposer has seen, so that late messages of an
+//! earlier attempt are recognised. The number is the number of the epoch if the attempt succeeds.
 
 mod answering;
 mod proposing;
@@ -32,7 +33,7 @@ use std::time::{Duration, Instant};
 /// The longest pause between repetitions.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// How far the number of an attempt may be above all that were seen.
+/// Maximum distance of the number of an attempt above the highest number that was seen.
 const MAX_JUMP: u64 = 1 << 32;
 
 /// The constants of a connection whose stack may change.
@@ -43,17 +44,17 @@ pub(crate) struct Terms {
     pub(crate) role: Role,
     /// This end's stack with all alternatives.
     pub(crate) nodes: Vec<Node>,
-    /// The guarantees that a stack has to give, and those of the transport.
+    /// The guarantees that a stack has to give, and the guarantees of the transport.
     pub(crate) requirements: Requirements,
     /// The guarantees of the stack in use that a change may lose.
     pub(crate) may_lose: Set,
-    /// How long a proposal may take.
+    /// Time limit of a proposal.
     pub(crate) proposal_timeout: Duration,
-    /// When it is first repeated.
+    /// Time after which a proposal is first repeated.
     pub(crate) repeat_after: Duration,
 }
 
-/// One end's part in agreeing with the peer.
+/// An end's state in the agreement with its peer.
 #[derive(Debug)]
 pub(crate) struct PeerAgreement {
     terms: Terms,
@@ -66,13 +67,13 @@ pub(crate) struct PeerAgreement {
     handover: Handover<u64>,
     request: Option<Request>,
     repetition: Option<Repetition>,
-    /// The peer's proposals for which this end staged a stack in vain.
+    /// The peer's failed proposals for which this end staged a stack.
     vain: VainProposals,
     outbound: VecDeque<Upgrade>,
     reports: VecDeque<Result<(), Error>>,
 }
 
-/// A request of the application, and when it is given up.
+/// A request of the application, and the time at which it is given up.
 #[derive(Debug, Clone)]
 struct Request {
     pick: Pick,
@@ -89,7 +90,7 @@ struct Proposal {
     requirements: Requirements,
 }
 
-/// When the last message is repeated, and the pause after that.
+/// The time at which the last message is repeated, and the pause after that.
 #[derive(Debug, Clone, Copy)]
 struct Repetition {
     at: Instant,
@@ -101,11 +102,11 @@ struct Repetition {
 pub(crate) struct Agreed {
     /// The branch of each of this end's choices.
     pub(crate) picks: Vec<u8>,
-    /// The peer's capabilities that are not the same as this end's.
+    /// The peer's capabilities that differ from this end's.
     pub(crate) peer: Vec<DifferingCapability>,
-    /// Why alternatives were passed over, for people.
+    /// The reasons why alternatives were passed over, for a human reader.
     reasons: String,
-    /// A hash of the messages that agreed on it, the same on both ends.
+    /// A hash of the messages that agreed on it, equal on both ends.
     pub(crate) said: [u8; 32],
 }
 
@@ -126,23 +127,23 @@ enum Phase {
         accept: UpgradeStep,
         agreed: Agreed,
     },
-    /// Both change.
+    /// Both ends change.
     Switching {
         epoch: u64,
-        /// This end's own, until it is granted.
+        /// The request of this end, until it is granted.
         request: Option<Request>,
         agreed: Agreed,
-        /// The number of messages that this end has sent in the old epoch, once that is known.
+        /// Number of messages that this end has sent in the old epoch, once it is known.
         sent: Option<u64>,
-        /// The same of the peer.
+        /// Number of messages that the peer has sent in the old epoch, once it is known.
         peer_sent: Option<u64>,
-        /// Whether the peer has seen that this end has begun.
+        /// True if the peer has seen that this end has begun.
         is_seen: bool,
     },
 }
 
 impl PeerAgreement {
-    /// Of a connection that begins with `picks`.
+    /// Makes the agreement of a connection that begins with `picks`.
     pub(crate) fn new(terms: Terms, picks: Vec<u8>) -> Self {
         Self {
             terms,
@@ -159,12 +160,12 @@ impl PeerAgreement {
         }
     }
 
-    /// The machine that carries changes out.
+    /// Returns the machine that carries changes out.
     pub(crate) fn handover(&mut self) -> &mut Handover<u64> {
         &mut self.handover
     }
 
-    /// Whether no change is under way.
+    /// Returns true if no change is under way.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
             && self.request.is_none()
@@ -172,13 +173,13 @@ impl PeerAgreement {
             && self.reports.is_empty()
     }
 
-    /// Whether a request is neither granted nor refused yet; then there may be no other.
+    /// Returns true while a request is neither granted nor refused; no other request may be made then.
     pub(crate) fn has_request(&self) -> bool {
         self.request.is_some()
             || matches!(self.phase, Phase::Proposing { .. } | Phase::Switching { request: Some(_), .. })
     }
 
-    /// The result of the attempt under way.
+    /// Returns the result of the attempt under way.
     pub(crate) fn agreed(&self) -> Option<&Agreed> {
         match &self.phase {
             Phase::Proposing { agreed, .. } => agreed.as_ref(),
@@ -187,7 +188,8 @@ impl PeerAgreement {
         }
     }
 
-    /// The number of messages that the peer's application has sent in the old epoch, once the peer has said so.
+    /// Returns the number of messages that the peer's application has sent in the old epoch, once the peer
+    /// has reported it.
     pub(crate) fn peer_sent(&self) -> Option<u64> {
         match &self.phase {
             Phase::Switching { peer_sent, .. } => *peer_sent,
@@ -195,12 +197,13 @@ impl PeerAgreement {
         }
     }
 
-    /// The answer to a request.
+    /// Returns the answer to a request.
     pub(crate) fn poll_report(&mut self) -> Option<Result<(), Error>> {
         self.reports.pop_front()
     }
 
-    /// When to call [`poll_transmit`](Self::poll_transmit) next, if nothing else happens.
+    /// Returns the time for the next call of [`poll_transmit`](Self::poll_transmit), if no event comes
+    /// before.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let until = match &self.phase {
             Phase::Proposing { request, .. } => Some(request.until),
@@ -210,7 +213,7 @@ impl PeerAgreement {
         until.into_iter().chain(repetition).min()
     }
 
-    /// The next message to the peer, which goes out before the next step is carried out.
+    /// Returns the next message to the peer, which has to be sent before the next step is carried out.
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Upgrade> {
         self.give_up_late_requests(now);
         if let Some(Repetition { at, pause }) = self.repetition
@@ -258,13 +261,13 @@ impl PeerAgreement {
         self.repetition = Some(Repetition { at: now + pause, pause: pause * 2 });
     }
 
-    /// Whether a number is so far ahead that no honest peer has come to it. One that the peer takes all the same would leave
-    /// few others, or none.
+    /// Returns true if a number is more than [`MAX_JUMP`] above the highest number that was seen. An honest
+    /// peer never reaches such a number, and accepting it would let a peer use up the number space.
     fn is_far(&self, number: u64) -> bool {
         number > self.highest.saturating_add(MAX_JUMP)
     }
 
-    /// Gives up what this end has proposed.
+    /// Gives up this end's proposal.
     fn abort(&mut self, now: Instant, because: Error) {
         if let Phase::Proposing { epoch, .. } | Phase::Switching { epoch, .. } = self.phase {
             self.send(epoch, UpgradeStep::Abort);
@@ -274,14 +277,14 @@ impl PeerAgreement {
         }
     }
 
-    /// Nothing is under way any more; goes on with what waits.
+    /// Handles that no change is under way any more, and begins the next waiting change.
     fn rest(&mut self, now: Instant) {
         self.phase = Phase::Idle;
         self.repetition = None;
         self.propose(now);
     }
 
-    /// A message of the peer.
+    /// Handles a message of the peer.
     pub(crate) fn on_message(&mut self, now: Instant, Upgrade { round: epoch, step, .. }: Upgrade) {
         match step {
             UpgradeStep::Propose { offer } => self.on_propose(now, epoch, &offer),
@@ -309,7 +312,7 @@ impl PeerAgreement {
         }
     }
 
-    /// Drops the stack that the peer wanted.
+    /// Drops the stack that the peer proposed.
     fn unstage(&mut self, now: Instant) {
         self.handover.discard();
         self.phase = Phase::Idle;
@@ -359,7 +362,7 @@ impl PeerAgreement {
         self.rest(now);
     }
 
-    /// The staged stack is built, or can't be.
+    /// Handles that the staged stack is built, or can't be built.
     pub(crate) fn on_built(&mut self, now: Instant, result: Result<(), Error>) {
         match (&mut self.phase, result) {
             (Phase::Proposing { .. }, Ok(())) => {
@@ -386,7 +389,7 @@ impl PeerAgreement {
         }
     }
 
-    /// Ends the old epoch, as the proposer does once both stacks are there.
+    /// Decides the change, and so ends the old epoch, if this end is the proposer and both stacks are built.
     fn switch_if_ready(&mut self) {
         let Phase::Proposing { epoch, request, agreed: Some(agreed), is_ready: true, .. } = &self.phase
         else {
@@ -399,7 +402,7 @@ impl PeerAgreement {
         }
     }
 
-    /// Sending in the old epoch has ended after so many messages, or could not be ended.
+    /// Handles that sending in the old epoch has ended after this number of messages, or could not be ended.
     pub(crate) fn on_sends_ended(&mut self, now: Instant, result: Result<u64, Error>) {
         let Phase::Switching { epoch, request, agreed, sent, .. } = &mut self.phase else { return };
         match result {
@@ -429,7 +432,7 @@ impl PeerAgreement {
             self.handover.switch(false);
         }
         match &mut self.phase {
-            // A proposer begins before the other end does.
+            // A proposer begins before its peer does.
             Phase::Switching { epoch, peer_sent, request: None, .. } if *epoch == of => {
                 if peer_sent.is_none() {
                     *peer_sent = Some(count);
@@ -443,13 +446,13 @@ impl PeerAgreement {
         self.finish(now);
     }
 
-    /// No receiver is in the old stack any more.
+    /// Handles that no receiver is in the old stack any more.
     pub(crate) fn on_receivers_left(&mut self, now: Instant) {
         self.handover.receivers_left();
         self.finish(now);
     }
 
-    /// Comes to rest once the old epoch is over at both ends, as far as this one has to know.
+    /// Ends the change once the old epoch is over at both ends, as far as this end has to know.
     fn finish(&mut self, now: Instant) {
         if let Phase::Switching { epoch, is_seen: true, .. } = self.phase
             && self.handover.current() == epoch
@@ -465,15 +468,15 @@ impl Phase {
     }
 }
 
-/// A hash of all that both ends know of the attempt once the one that did not propose has found a stack. Without the reasons, which
-/// are for people.
+/// Computes a hash of the attempt, as both ends know it once the end that did not propose has found a stack.
+/// The reasons, which are for a human reader, are left out.
 fn said(
     epoch: u64,
     offer: &Offer,
     [proposer_picks, other_picks]: [&[u8]; 2],
     capabilities: &[DifferingCapability],
 ) -> [u8; 32] {
-    // Fails for nothing that was decoded, or encoded to be sent.
+    // The encoding fails for no offer that was decoded, or encoded to be sent.
     let offer = postcard::to_allocvec(offer).unwrap_or_default();
     let (epoch, differing) = (epoch.to_le_bytes(), postcard::to_allocvec(capabilities).unwrap_or_default());
     let mut parts = vec![&epoch[..], &offer, proposer_picks, other_picks];

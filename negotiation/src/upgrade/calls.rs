@@ -1,4 +1,4 @@
-//! Sending and receiving in the epoch that is in force.
+//! Sending and receiving in the epoch in force.
 
 use super::epoch::Epochs;
 use super::slot::Slot;
@@ -9,9 +9,9 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-// Each call of a stack is written out here once, so that the compiler can dissolve the stack's futures in it; and a guard stays
-// where it was acquired, since moving it between states of a future costs as much as acquiring it.
-// Blocks and not `async fn`s, which would move their arguments first.
+// Each call of a stack is written out here once, so that the compiler can inline the stack's futures into it.
+// A guard stays where it was acquired, since moving it between states of a future costs as much as acquiring
+// it. These are blocks and not `async fn`s, which would move their arguments first.
 #[allow(
     clippy::await_holding_lock,
     reason = "a guard is held while its call waits, and others take other slots"
@@ -25,7 +25,7 @@ impl<C: Connection> Epochs<C> {
                 if let Some(guard) = slot.acquire()
                     && let Some(epoch) = guard.as_deref()
                 {
-                    // Before the call, which may be cancelled after it has sent the message.
+                    // The count comes before the call, which may be cancelled after it has sent the message.
                     slot.count(1);
                     let sent = epoch.connection.send(message).await;
                     if sent.is_err() {
@@ -98,13 +98,13 @@ impl<C: Connection> Epochs<C> {
     }
 }
 
-/// A free slot of the epoch in force, once there is one.
+/// Waits for a free slot of the epoch in force.
 fn find<R>(slots: &Slots<R>) -> impl Future<Output = &Slot<R>> {
     poll_fn(|context| slots.poll_find(context))
 }
 
 pin_project! {
-    /// A reception that ends without an error when its slot closes: a dropped reception loses no message.
+    /// A reception that ends without an error when its slot closes: dropping a reception loses no message.
     struct UntilClosing<'s, R, F> {
         #[pin]
         reception: F,

@@ -13,12 +13,13 @@ use tracing::{Instrument, Span};
 
 type TaskOf<B> = <<<B as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-/// The connection of an [`Upgradable`](super::Upgradable) stack, whose Chunnels can change while it is in use. Made by
-/// negotiation, never named in code; [`Negotiated::upgrade`] changes them.
+/// The connection of an [`Upgradable`](super::Upgradable) stack, whose Chunnels can change while it is in
+/// use. Negotiation makes it, and code never names it; [`Negotiated::upgrade`] changes the Chunnels.
 ///
-/// It keeps the promises of [`Connection`] across changes, and what its Chunnels promise of loss and order holds across
-/// them, too. A `send` or `recv` that is neither polled nor dropped holds a change up: an [`upgrade`](Negotiated::upgrade) for as long as it
-/// waits for the other end at most, and other `recv`s, once the stack was changed, until it is polled or dropped.
+/// The connection keeps the promises of [`Connection`] across changes, and the promises of its Chunnels about
+/// loss and order hold across changes, too. A `send` or `recv` that is neither polled nor dropped holds a
+/// change up: an [`upgrade`](Negotiated::upgrade) at most for the time that it waits for the other end, and
+/// other `recv`s, once the stack was changed, until the call is polled or dropped.
 pub struct Switching<C, B: Connection<Data = Buf>> {
     pub(super) epochs: Arc<Epochs<C>>,
     pub(super) shared: Arc<Shared<B>>,
@@ -77,29 +78,31 @@ where
 }
 
 impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
-    /// Changes to other alternatives of the stack's `select!`s, while messages flow. Ready when this end sends through
-    /// the new stack, on which the other end has agreed, and which it follows; [`explain`](Negotiated::explain) then says
-    /// which it is.
+    /// Changes to other alternatives of the stack's `select!`s, while messages flow. The future is ready when
+    /// this end sends through the new stack, on which the other end has agreed, and which it also changes to;
+    /// [`explain`](Negotiated::explain) then describes the new stack.
     ///
-    /// Pending `recv`s carry on over the new stack. Messages are delivered as if there had been no change: none is lost,
-    /// repeated or reordered by it. For that, each end stops its sends for as long as it takes to finish those under way
-    /// and to [drain](Connection::drain) its Chunnels, and finishes receiving what was sent through the old stack before
-    /// it receives through the new one. Over a base that loses messages it waits for missing ones no longer than
-    /// [`drain_timeout`](crate::Settings::drain_timeout) after the last one; a duplicate that no Chunnel suppresses may be
-    /// taken for a missing one.
+    /// Pending `recv`s carry on over the new stack. Messages are delivered as if there had been no change:
+    /// the change loses, repeats and reorders none. For this purpose each end stops its sends for as long as
+    /// it takes to finish the sends under way and to [drain](Connection::drain) its Chunnels, and receives
+    /// all messages of the old stack before it receives through the new stack. Over a base that loses
+    /// messages it waits for missing messages no longer than
+    /// [`drain_timeout`](crate::Settings::drain_timeout) after the last message; a duplicate that no Chunnel
+    /// suppresses may be taken for a missing message.
     ///
-    /// The other end takes part while it receives; it is asked for
-    /// [`handshake_timeout`](crate::Settings::handshake_timeout). Changes happen one after the other; if both ends ask at
-    /// once, the server's comes first. Dropping the future does not take the request back.
+    /// The other end takes part while it receives; this end waits for it for
+    /// [`handshake_timeout`](crate::Settings::handshake_timeout). Changes happen one after the other; if both
+    /// ends request a change at once, the server's change comes first. Dropping the future does not withdraw
+    /// the request.
     ///
     /// # Errors
-    /// In each case the stack in use goes on.
+    /// The stack in use goes on after each of these errors.
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](bertha_core::ErrorKind::Refused): the other end can't run such a stack, or can't change its own, or the change would
     ///   lose a guarantee that one of the ends keeps; the text says which Chunnel or guarantee, and why.
-    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): it did not answer or its answer was not received, or a `send` under way here did not end, or an earlier
-    ///   change.
-    /// * Those of the Chunnels that can't be built, and of a connection that has ended.
+    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the other end did not answer or its answer was not
+    ///   received, or a `send` under way here or an earlier change did not end.
+    /// * The errors of Chunnels that can't be built, and of a connection that has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         let span = span::upgrading(&to);
         let changed = self.connection().upgrade(to).instrument(span.clone()).await.map(|()| self.explain());
@@ -109,7 +112,7 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
 }
 
 impl<C, B: Connection<Data = Buf>> Switching<C, B> {
-    /// As [`Negotiated::upgrade`].
+    /// Works as [`Negotiated::upgrade`].
     pub(crate) async fn upgrade(&self, to: Pick) -> Result<(), Error> {
         let (report, reported) = oneshot::channel();
         if self.requests.send(Request { pick: to, report, cause: Span::current() }).await.is_err() {
@@ -121,7 +124,7 @@ impl<C, B: Connection<Data = Buf>> Switching<C, B> {
 }
 
 impl<C, B: Connection<Data = Buf>> Drop for Switching<C, B> {
-    /// Tells the peer, once and without waiting.
+    /// Notifies the peer, once and without waiting.
     fn drop(&mut self) {
         self.shared.dropped_stack();
     }

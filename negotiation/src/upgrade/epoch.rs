@@ -7,7 +7,8 @@ use std::sync::PoisonError;
 /// One stack of a connection.
 pub struct Epoch<C> {
     pub connection: C,
-    /// Nothing more arrives at the bottom of the stack, so an error from it means that it is empty.
+    /// True if no more messages arrive at the bottom of the stack, so that an error from it means that it is
+    /// empty.
     is_over: AtomicBool,
     is_empty: AtomicBool,
 }
@@ -18,17 +19,17 @@ impl<C> Epoch<C> {
         Arc::new(Self { connection, is_over, is_empty })
     }
 
-    /// Says that nothing more arrives at the bottom of the stack.
+    /// Records that no more messages arrive at the bottom of the stack.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Whether a reception found the stack empty after its [`end`](Self::end).
+    /// Returns true if a reception found the stack empty after its [`end`](Self::end).
     pub fn is_empty(&self) -> bool {
         self.is_empty.load(Ordering::Acquire)
     }
 
-    /// Whether a reception failed because the epoch is over; if so, receivers are asked to leave it.
+    /// Returns true if a reception failed because the epoch is over; receivers are then asked to leave it.
     #[cold]
     pub(super) fn has_run_dry(&self, receivers: &Slots<Self>) -> bool {
         if !self.is_over.load(Ordering::Acquire) {
@@ -40,12 +41,13 @@ impl<C> Epoch<C> {
     }
 }
 
-/// The epochs of a connection: the one in force for sending, and the one in force for receiving.
+/// The epochs of a connection: the epoch in force for sending, and the epoch in force for receiving.
 pub struct Epochs<C> {
-    /// Counts the messages that the application sent, or may have sent: it may cancel a `send` that waits.
+    /// The slots of sends. They count the messages that the application sent, or may have sent: it may cancel
+    /// a `send` that waits.
     pub(crate) sending: Slots<Epoch<C>>,
     pub(crate) receiving: Slots<Epoch<C>>,
-    /// The one in which this end sends.
+    /// The epoch in which this end sends.
     newest: Mutex<Arc<Epoch<C>>>,
 }
 
@@ -54,7 +56,7 @@ impl<C> Epochs<C> {
         Self { sending: Slots::new(first), receiving: Slots::new(first), newest: Mutex::new(first.clone()) }
     }
 
-    /// The epoch in which this end sends.
+    /// Returns the epoch in which this end sends.
     pub fn newest(&self) -> Arc<Epoch<C>> {
         self.lock().clone()
     }

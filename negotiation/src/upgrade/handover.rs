@@ -6,14 +6,15 @@
 //!     +-----discard-----+------discard-------+ (until sends have ended)
 //! ```
 //!
-//! How the ends agree on a change is not its business. An agreement owns the machine and tells it what was decided: between two ends
-//! the [peer](super::by_peer) agrees or not, among participants the record in a store says so. The [shell](super::shell) carries
-//! the [steps](Step) out, and reports what came of them.
+//! The machine does not know how the ends agree on a change. An agreement owns the machine and tells it the
+//! decisions: between two ends the [peer](super::by_peer) accepts or declines, and among participants the
+//! record in a store decides. The [shell](super::shell) carries the [steps](Step) out, and reports their
+//! results.
 //!
-//! The order of the steps is the promise of a change. This end sends in the next epoch only after its sends in the old one have
-//! ended and its Chunnels are drained; receivers leave the old stack only after that, since as long as it drains they
-//! receive what its counterpart answers, and only after all that others have sent in the old epoch is here. So nothing is
-//! lost, repeated or reordered by the change.
+//! The order of the steps is the promise of a change. This end sends in the next epoch only after its sends
+//! in the old epoch have ended and its Chunnels are drained. Receivers leave the old stack only after that,
+//! since they receive the counterpart's answers while the stack drains, and only after all messages that
+//! other ends have sent in the old epoch have arrived. So the change loses, repeats and reorders no message.
 
 use std::collections::VecDeque;
 
@@ -29,64 +30,65 @@ pub struct Handover<E> {
 enum Phase<E> {
     /// No change is under way.
     Steady,
-    /// The next stack is built, or about to be, and not used.
+    /// The next stack is built or being built, and not in use.
     Staged { next: E, is_built: bool },
     /// The change is decided.
     Switching {
         next: E,
-        /// Whether this end sends in the next epoch.
+        /// True if this end sends in the next epoch.
         has_begun: bool,
-        /// Whether the rest of the old epoch is waited for, and whether it is here.
+        /// True if this end waits for the rest of the old epoch; `has_rest` is true if the rest is here.
         awaits_rest: bool,
         has_rest: bool,
     },
-    /// Receivers leave the old stack.
+    /// The receivers are leaving the old stack.
     Leaving { next: E },
 }
 
-/// One step of a change, for the shell to carry out.
+/// A step of a change, which the shell carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step<E> {
-    /// Make the bottom of a stack for this epoch, and keep the messages that arrive for it.
+    /// Makes the bottom of a stack for this epoch, and keeps the messages that arrive for it.
     Stage(E),
-    /// Build the stack on it; then report [`built`](Handover::built).
+    /// Builds the stack on the bottom, and then reports [`built`](Handover::built).
     Build,
-    /// Drop the staged epoch.
+    /// Drops the staged epoch.
     Discard,
-    /// Let no more sends start in the old epoch, wait for those under way, and drain the old stack; then report
-    /// [`sends_ended`](Handover::sends_ended).
+    /// Lets no more sends start in the old epoch, waits for the sends under way, drains the old stack, and
+    /// then reports [`sends_ended`](Handover::sends_ended).
     EndSending {
-        /// Whether that may fail, after which the old epoch goes on.
+        /// True if the step may fail, after which the old epoch goes on.
         may_fail: bool,
     },
-    /// Send in this epoch from now on.
+    /// Makes this end send in this epoch from now on.
     Begin(E),
-    /// Wait until all that was sent to this end in the old epoch was received; then report
+    /// Waits until all messages to this end in the old epoch were received, and then reports
     /// [`rest_received`](Handover::rest_received).
     AwaitRest,
-    /// Have receivers leave the old stack; then report [`receivers_left`](Handover::receivers_left).
+    /// Makes receivers leave the old stack, and then reports [`receivers_left`](Handover::receivers_left).
     LeaveOld,
-    /// Receive in the new epoch, and drop the old stack without closing it: others may still receive what it has drained.
+    /// Makes this end receive in the new epoch, and drops the old stack without closing it: other ends may
+    /// still receive the messages that it has drained.
     Retire,
 }
 
 impl<E: Copy + PartialEq> Handover<E> {
-    /// A connection that uses the stack of the epoch `current`.
+    /// Makes the machine of a connection that uses the stack of the epoch `current`.
     pub fn new(current: E) -> Self {
         Self { current, phase: Phase::Steady, steps: VecDeque::new() }
     }
 
-    /// The next step, if there is one.
+    /// Returns the next step, if any.
     pub fn poll_step(&mut self) -> Option<Step<E>> {
         self.steps.pop_front()
     }
 
-    /// The epoch in which this end receives.
+    /// Returns the epoch in which this end receives.
     pub fn current(&self) -> E {
         self.current
     }
 
-    /// The epoch in which this end sends.
+    /// Returns the epoch in which this end sends.
     pub fn sends_in(&self) -> E {
         match self.phase {
             Phase::Switching { next, has_begun: true, .. } | Phase::Leaving { next } => next,
@@ -94,12 +96,12 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// Whether no change is under way, and no step is left.
+    /// Returns true if no change is under way, and no step is left.
     pub fn is_steady(&self) -> bool {
         matches!(self.phase, Phase::Steady) && self.steps.is_empty()
     }
 
-    /// The epoch that is staged and not decided on.
+    /// Returns the epoch that is staged and not decided.
     pub fn staged(&self) -> Option<E> {
         match self.phase {
             Phase::Staged { next, .. } => Some(next),
@@ -107,22 +109,23 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// Whether a stack is staged, built, and not decided on.
+    /// Returns true if a stack is staged, built, and not decided.
     pub fn is_built(&self) -> bool {
         matches!(self.phase, Phase::Staged { is_built: true, .. })
     }
 
-    /// Whether a change is decided and not over.
+    /// Returns true if a change is decided and not complete.
     pub fn is_switching(&self) -> bool {
         matches!(self.phase, Phase::Switching { .. } | Phase::Leaving { .. })
     }
 
-    /// Whether receivers leave the old stack, so that nothing may be read for them.
+    /// Returns true if receivers are leaving the old stack, so that no message may be read for them.
     pub fn is_leaving(&self) -> bool {
         matches!(self.phase, Phase::Leaving { .. })
     }
 
-    /// Stages the epoch `next`, in the place of one that was staged before. Not while a change is decided on.
+    /// Stages the epoch `next`, in the place of an epoch that was staged before. Has no effect while a change
+    /// is decided.
     pub fn stage(&mut self, next: E) {
         self.discard();
         if let Phase::Steady = self.phase {
@@ -138,14 +141,14 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// The staged stack is built.
+    /// Records that the staged stack is built.
     pub fn built(&mut self) {
         if let Phase::Staged { is_built, .. } = &mut self.phase {
             *is_built = true;
         }
     }
 
-    /// Gives up the staged epoch, also if it was decided on and sends in the old one could not be ended.
+    /// Gives up the staged epoch, even if it was decided and sends in the old epoch could not be ended.
     pub fn discard(&mut self) {
         if let Phase::Staged { .. } | Phase::Switching { has_begun: false, awaits_rest: false, .. } =
             self.phase
@@ -155,8 +158,8 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// The change to the staged stack, which is built, is decided. `may_fail`: if sends in the old epoch do not end in time, it
-    /// is [discarded](Self::discard).
+    /// Decides the change to the staged stack, which is built. With `may_fail`, the change is
+    /// [discarded](Self::discard) if sends in the old epoch do not end in time.
     pub fn switch(&mut self, may_fail: bool) {
         if let Phase::Staged { next, is_built: true } = self.phase {
             self.phase = Phase::Switching { next, has_begun: false, awaits_rest: false, has_rest: false };
@@ -164,7 +167,7 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// Sends in the old epoch have ended.
+    /// Records that sends in the old epoch have ended.
     pub fn sends_ended(&mut self) {
         if let Phase::Switching { next, has_begun: has_begun @ false, .. } = &mut self.phase {
             *has_begun = true;
@@ -173,7 +176,7 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// It is known how the rest of the old epoch is told to be complete, so it can be waited for.
+    /// Records that the size of the rest of the old epoch is known, so that the rest can be waited for.
     pub fn await_rest(&mut self) {
         if let Phase::Switching { awaits_rest: awaits_rest @ false, .. } = &mut self.phase {
             *awaits_rest = true;
@@ -181,7 +184,7 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// The rest of the old epoch is here, or was waited for long enough.
+    /// Records that the rest of the old epoch is here, or that the wait for it has timed out.
     pub fn rest_received(&mut self) {
         if let Phase::Switching { awaits_rest: true, has_rest, .. } = &mut self.phase {
             *has_rest = true;
@@ -196,7 +199,7 @@ impl<E: Copy + PartialEq> Handover<E> {
         }
     }
 
-    /// No receiver is in the old stack any more.
+    /// Records that no receiver is in the old stack any more.
     pub fn receivers_left(&mut self) {
         if let Phase::Leaving { next } = self.phase {
             self.current = next;

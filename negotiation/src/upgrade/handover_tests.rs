@@ -1,4 +1,4 @@
-//! The machine under all orders of what may happen to it, whichever way the ends agree.
+//! The machine under all orders of events, for both ways of agreement.
 
 use super::handover::{Handover, Step};
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ struct Model {
     machine: Handover<u8>,
     staged: Option<u8>,
     is_built: bool,
-    /// Work that was started and is not over: building, ending sends, awaiting the rest, leaving.
+    /// The work that was started and is not over: building, ending sends, awaiting the rest, leaving.
     under_way: [bool; 4],
     has_begun: bool,
     has_rest: bool,
@@ -59,7 +59,8 @@ impl Model {
         assert_eq!(self.machine.is_leaving(), self.under_way[LEAVING]);
     }
 
-    /// All that may happen next: an agreement's calls, at any time, and the ends of what is under way.
+    /// Returns all states that may follow: after an agreement's calls, at any time, and after the end of work
+    /// under way.
     fn successors(&self) -> Vec<Self> {
         let next = (self.current + 1) % 3;
         let mut all: Vec<Self> = Vec::new();
@@ -73,7 +74,7 @@ impl Model {
         after(&|it| it.machine.build());
         after(&|it| it.machine.switch(true));
         after(&|it| it.machine.await_rest());
-        // Sends can't be ended, which an agreement only hears as long as that may fail.
+        // Sends can't be ended. An agreement learns this only as long as ending may fail.
         if !self.under_way[ENDING] || !self.under_way[AWAITING] && !self.has_rest {
             after(&|it| {
                 it.machine.discard();

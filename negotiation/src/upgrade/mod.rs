@@ -1,18 +1,21 @@
-//! Changing a connection's stack while messages flow, for two ends and, in `bertha-rendezvous`, for any number of them.
+//! Changing a connection's stack while messages flow, for two ends and, in `bertha-rendezvous`, for any
+//! number of endpoints.
 //!
 //! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch, retire.
-//! * [`by_peer`]: how two ends agree on a change, without I/O. Participants of a rendezvous agree through a store instead; both
-//!   own the same machine. [`vain_proposals`]: how many of the peer's proposals may come to nothing.
-//! * [`shell`]: the task that carries the machine's steps out; [`steps`]: those that take time. It knows a kind of connection as
-//!   an [`agent`], and the link below the stacks as its [`bottom`]. [`peer_agent`]: that of two ends.
-//! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: one of them. [`calls`]:
-//!   sending and receiving in the epoch in force.
+//! * [`by_peer`]: the agreement of two ends on a change, without I/O. Participants of a rendezvous agree
+//!   through a store instead; both agreements own the same machine. [`vain_proposals`]: the bound on the
+//!   peer's failed proposals.
+//! * [`shell`]: the task that carries the machine's steps out; [`steps`]: the steps that take time. The task
+//!   knows a kind of connection as an [`agent`], and the link below the stacks as its [`bottom`].
+//!   [`peer_agent`]: the agent of two ends.
+//! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: the
+//!   place of one call. [`calls`]: sending and receiving in the epoch in force.
 //! * [`upgradable`]: the stack whose connections change; [`connection`]: the application's end; [`pick`]: the
 //!   application's request.
 //!
-//! **Guarantees.** A message is sent in one epoch. An epoch begins on either end only after all sends of the one before
-//! have ended and its Chunnels hold nothing back, and after it was received whole, or no more of it arrived for a
-//! while. So nothing is lost, repeated or reordered by the change.
+//! **Guarantees.** A message is sent in one epoch. An epoch begins on either end only after all sends of the
+//! epoch before have ended and its Chunnels hold no message back, and after all of its messages were
+//! received, or none has arrived for the time-out. So the change loses, repeats and reorders no message.
 
 mod agent;
 mod bottom;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Span;
 
-/// An application's request for other alternatives, and where the answer goes.
+/// An application's request for other alternatives, with the sender of the answer.
 pub(super) struct Request {
     pub(super) pick: Pick,
     pub(super) report: oneshot::Sender<Result<(), Error>>,
@@ -47,7 +47,7 @@ pub(super) struct PeerAgent<S, B: Connection<Data = Buf>> {
     agreement: PeerAgreement,
     inbound: mpsc::Receiver<Received>,
     requests: mpsc::Receiver<Request>,
-    /// Where the secure Chunnel of the staged stack reports.
+    /// The cell to which the secure Chunnel of the staged stack reports.
     secured: SecuredCell,
     report: Option<oneshot::Sender<Result<(), Error>>>,
     /// The span of the request under way.
@@ -112,7 +112,8 @@ where
         ChangeLimits { building: limit, ending: limit }
     }
 
-    /// Also of a change that the peer has asked for meanwhile, which this request then waits for.
+    /// Returns the span of the request under way, also for a change that the peer has requested in the
+    /// meantime, which this request then waits for.
     fn cause(&self) -> Span {
         self.cause.clone()
     }
@@ -162,7 +163,7 @@ where
         Box::pin(await_rest(epochs.clone(), self.fork.shared.clone(), sent))
     }
 
-    /// The peer's messages come over the same link as data.
+    /// Returns true: the peer's messages come over the same link as data.
     fn listens(&mut self) -> bool {
         !self.agreement.is_idle()
     }
@@ -234,7 +235,8 @@ where
     }
 
     fn on_sends_ended(&mut self, sent: Result<u64, Error>) {
-        // Before it is announced, so that the announcement is proved: the peer has built the stack as well.
+        // The stack is committed before it is announced, so that the announcement has a proof: the peer has
+        // built the stack as well.
         if sent.is_ok() {
             self.fork.shared.commit_secured();
         }
@@ -266,7 +268,7 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
         self.read_one_for_others()
     }
 
-    /// The count of messages says that the old stack is empty.
+    /// Returns false: the count of messages says that the old stack is empty.
     fn complete(&self, _: &EpochQueue, _: &EpochQueue) -> bool {
         false
     }
@@ -280,11 +282,12 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
     }
 }
 
-/// The longest pause before it is seen that the application polls its call again.
+/// Maximum pause before the agent notices that the application polls its call again.
 const LONGEST_LOOK: Duration = Duration::from_millis(16);
 
-/// Waits until as many messages were received in the epoch as were sent in it, or until nothing has come for the whole
-/// time-out while a call looked for it. A Chunnel may hold messages for an application that does not ask for them.
+/// Waits until as many messages were received in the epoch as were sent in it, or until no message has come
+/// for the whole time-out while a call waited for messages. Time without such a call does not count, since a
+/// Chunnel may hold messages for an application that does not receive.
 async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared: Arc<Shared<B>>, sent: u64) {
     let (mut before, mut waited, mut pause) = (epochs.receiving.total(), Duration::ZERO, LOOK);
     while before < sent {
@@ -295,11 +298,11 @@ async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared
         } else if epochs.receiving.is_attended() && shared.is_awaited() && !epochs.receiving.is_closed() {
             (waited, pause) = (waited + LOOK, LOOK);
         } else if epochs.receiving.is_closed() {
-            // It may not receive for long, and its first call says so.
+            // The application may not receive for long; its first call ends this wait.
             poll_fn(|context| epochs.receiving.poll_attendable(context)).await;
             pause = LOOK;
         } else {
-            // A call is there and is not polled. To be woken by it would cost all calls something.
+            // A call is there and is not polled. A wake-up by it would make all calls slower.
             pause = (pause * 2).min(LONGEST_LOOK);
         }
         if waited >= shared.settings().drain_timeout {
@@ -309,7 +312,7 @@ async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared
     }
 }
 
-/// The error of what is asked of a connection that has ended.
+/// Returns the error of a request to a connection that has ended.
 pub(super) fn ended() -> Error {
     Error::new(ErrorKind::Closed, "the connection has ended").at("negotiation")
 }

@@ -4,44 +4,46 @@ use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Preference};
 use std::collections::BTreeMap;
 
-/// Which alternatives a connection shall use.
+/// The alternatives that a connection shall use.
 ///
-/// The `select!`s of a stack are counted from 0 as they are written, from top to bottom, those inside an alternative right
-/// after the one that they are in; so are the alternatives of each. What is not named may stay or change, as it takes to
-/// suit both ends.
+/// The `select!`s of a stack are counted from 0 as they are written, from top to bottom. The `select!`s
+/// inside an alternative follow right after the `select!` that contains it. The alternatives of each
+/// `select!` are counted from 0 as well. Choices that the pick does not name may stay or change, as both ends
+/// require.
 ///
 /// ```
 /// use bertha_negotiation::Pick;
 /// // Of `make_stack!(select!(Fast, Careful), Serialize::<T>::new())` the second alternative.
 /// let careful = Pick::alternative(1);
-/// // Of a stack with more choices, the first of the first and the third of the second.
+/// // Of a stack with more choices, the first alternative of the first choice and the third of the second.
 /// let both = Pick::alternative(0).and(1, 2);
 /// # let _ = (careful, both);
 /// ```
 ///
-/// The new stack keeps the guarantees of the one in use, but for those that the [settings](crate::Settings::may_lose) of this end let go
-/// of, and those that the pick [names](Self::losing). The other end has settings of its own.
+/// The new stack keeps the guarantees of the stack in use, except the guarantees that the
+/// [settings](crate::Settings::may_lose) of this end may lose, and the guarantees that the pick
+/// [names](Self::losing). The other end has settings of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
-    /// The alternative of each `select!` that is named.
+    /// The named alternative of each named `select!`.
     wanted: BTreeMap<usize, usize>,
     losing: Set,
 }
 
 impl Pick {
-    /// The alternative with this number of the first `select!`.
+    /// Picks the alternative with this number of the first `select!`.
     pub fn alternative(number: usize) -> Self {
         Self { wanted: BTreeMap::from([(0, number)]), losing: Set::NONE }
     }
 
-    /// Also the alternative with the number `alternative` of the `select!` with the number `select`.
+    /// Also picks the alternative with the number `alternative` of the `select!` with the number `select`.
     #[must_use]
     pub fn and(mut self, select: usize, alternative: usize) -> Self {
         self.wanted.insert(select, alternative);
         self
     }
 
-    /// Lets go of these guarantees, if the stack in use gives them and the new one does not.
+    /// Allows the change to lose these guarantees, if the stack in use gives them and the new stack does not.
     ///
     /// ```
     /// use bertha_core::guarantee::{Encrypted, Set};
@@ -55,13 +57,13 @@ impl Pick {
         self
     }
 
-    /// The guarantees that it lets go of.
+    /// Returns the guarantees that the change may lose.
     #[doc(hidden)]
     pub fn may_lose(&self) -> Set {
         self.losing
     }
 
-    /// The stack with these alternatives preferred, and elsewhere those that are in use.
+    /// Returns the stack with these alternatives preferred, and elsewhere the alternatives in use.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if there are no such alternatives.
@@ -93,13 +95,13 @@ impl Pick {
         Error::new(ErrorKind::Invalid, what).at("negotiation")
     }
 
-    /// Whether these picks are what is asked for.
+    /// Returns true if these picks are the requested alternatives.
     #[doc(hidden)]
     pub fn is_met(&self, nodes: &[Node], picks: &[u8]) -> bool {
         let mut in_use = BTreeMap::new();
         let mut visit = Visit { picks: picks.iter(), selects: 0 };
         let visited = visit.all(&mut nodes.to_vec(), &mut |(select, depth), _, pick, _| {
-            // In a choice of three the later picks count only if the earlier ones lead there.
+            // In a choice of three alternatives the later picks count only if the earlier picks lead to them.
             if in_use.get(&select).copied().unwrap_or(0) == depth {
                 in_use.insert(select, depth + usize::from(pick > 0));
             }
@@ -109,14 +111,15 @@ impl Pick {
     }
 }
 
-/// A walk over all choices, with the picks in use. A choice of three is a choice within a choice.
+/// A walk over all choices, with the picks in use. A choice of three alternatives is a choice within a
+/// choice.
 struct Visit<'p> {
     picks: std::slice::Iter<'p, u8>,
-    /// The number of `select!`s seen so far.
+    /// Number of `select!`s seen so far.
     selects: usize,
 }
 
-/// The number of a `select!`, and how many of its alternatives come before this choice.
+/// The number of a `select!`, and the number of its alternatives before this choice.
 type Place = (usize, usize);
 
 impl Visit<'_> {
@@ -164,7 +167,8 @@ mod tests {
         Node::Select { branches: [first, second], prefer: 0.into() }
     }
 
-    /// `select!(A, B, C)` over `select!(D, make_stack!(select!(E, F)))`, whose inner one reads as a choice of three.
+    /// Returns `select!(A, B, C)` over `select!(D, make_stack!(select!(E, F)))`, whose inner `select!` reads
+    /// as a choice of three alternatives.
     fn nodes() -> Vec<Node> {
         let three = select(vec![layer("A")], vec![select(vec![layer("B")], vec![layer("C")])]);
         let inner = select(vec![layer("E")], vec![layer("F")]);

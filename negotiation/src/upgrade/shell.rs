@@ -1,5 +1,5 @@
-//! The task that changes the stack of a connection: it carries out the steps of the [handover](super::handover), for two ends and
-//! for any number of participants alike.
+//! The task that changes the stack of a connection: it carries out the steps of the
+//! [handover](super::handover), both for two ends and for any number of participants.
 
 use super::agent::{Agent, QueueOf, Staged};
 use super::bottom::Bottom;
@@ -20,24 +20,24 @@ use tracing::{Instrument, Span};
 struct Stage<C, Q> {
     epoch: Arc<Epoch<C>>,
     queue: Arc<Q>,
-    /// The room in front of messages that the stack has reserved, in bytes.
+    /// The headroom that the stack has reserved, in bytes.
     reserved: usize,
 }
 
 /// The epoch to which the connection may change.
 struct Next<C, L, Q> {
     queue: Arc<Q>,
-    /// Until its stack is being built.
+    /// The link, until its stack is being built.
     link: Option<L>,
-    /// Once it is.
+    /// The epoch, once its stack is built.
     epoch: Option<Arc<Epoch<C>>>,
-    /// The room that was reserved before, in bytes. Nothing else reserves any meanwhile.
+    /// The headroom that was reserved before, in bytes. Nothing else reserves headroom during the change.
     reserved_before: usize,
-    /// Of the change, until the old stack has gone.
+    /// The span of the change, until the old stack has gone.
     span: Span,
 }
 
-/// A step that took time.
+/// A step that took time, with its result.
 enum Done {
     SendsEnded(Result<u64, Error>),
     RestReceived,
@@ -62,15 +62,15 @@ pub struct Shell<A: Agent> {
 }
 
 impl<A: Agent> Shell<A> {
-    /// The task of a connection whose first stack, `connection`, receives from `queue` and has reserved so many bytes in front of
-    /// messages.
+    /// Makes the task of a connection whose first stack, `connection`, receives from `queue` and has reserved
+    /// `reserved` bytes of headroom.
     pub fn new(agent: A, connection: A::Connection, queue: Arc<QueueOf<A>>, reserved: usize) -> Self {
         let current = Stage { epoch: Epoch::new(connection), queue, reserved };
         let epochs = Arc::new(Epochs::new(&current.epoch));
         Self { agent, epochs, current, next: None, building: None, work: FuturesUnordered::new() }
     }
 
-    /// The epochs through which the application sends and receives.
+    /// Returns the epochs through which the application sends and receives.
     pub fn epochs(&self) -> Arc<Epochs<A::Connection>> {
         self.epochs.clone()
     }
@@ -221,8 +221,9 @@ impl<A: Agent> Shell<A> {
                 self.epochs.receiving.open(&epoch);
                 let reserved = base.reserved().saturating_sub(reserved_before);
                 let retired = std::mem::replace(&mut self.current, Stage { epoch, queue, reserved });
-                // Dropped and not closed: all ends have drained it, and a Chunnel that told its counterparts of its end would end
-                // what their receivers have yet to leave.
+                // The old stack is dropped and not closed: all ends have drained it, and a Chunnel that
+                // announced its end to its counterparts would end stacks that the receivers there have not
+                // left yet.
                 bottom.forget(&retired.queue);
                 base.release(retired.reserved);
             }

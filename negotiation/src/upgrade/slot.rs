@@ -8,20 +8,22 @@ use std::task::{Context, Waker};
 pub(crate) struct Slot<E> {
     /// The epoch, as long as it is open.
     epoch: TryLock<Option<Arc<E>>>,
-    /// The closing flag: the call in the slot is asked to leave, and others to stay away. Written under the lock of `waiter`.
+    /// The closing flag: the call in the slot is asked to leave, and other calls to stay away. Written under
+    /// the lock of `waiter`.
     is_closing: AtomicBool,
-    /// The task of the call in the slot, if that waits for something else.
+    /// The task of the call in the slot, if the call waits for another event.
     waiter: Mutex<Option<Waker>>,
     last_waiter: LastWaiter,
-    /// The messages that calls have moved here. Only the holder of the guard writes it, so a load and a store suffice; a closer
-    /// that finds the slot free sees all counts.
+    /// Number of messages that calls have moved here. Only the holder of the guard writes it, so a load and a
+    /// store suffice; a closer that finds the slot free sees all counts.
     moved: AtomicU64,
 }
 
 /// An acquired slot. Dropping it leaves the slot to the next call.
 pub(crate) type SlotGuard<'s, E> = Guard<'s, Option<Arc<E>>>;
 
-/// As many slots as there ever were calls at once. None is removed, so a call may keep a reference to its own.
+/// A list with as many slots as there ever were calls at once. No slot is removed, so a call may keep a
+/// reference to its own.
 pub(super) struct SlotList<E> {
     first: [Slot<E>; SLOTS],
     next: OnceLock<Box<SlotList<E>>>,
@@ -38,30 +40,33 @@ impl<E> Slot<E> {
         }
     }
 
-    /// The guard for a call, if the slot is free and not closing. It is empty if no epoch is open.
+    /// Returns the guard for a call, if the slot is free and not closing. The guard holds `None` if no epoch
+    /// is open.
     #[inline(always)]
     pub(crate) fn acquire(&self) -> Option<SlotGuard<'_, E>> {
         self.try_lock().filter(|_| !self.is_closing.load(Ordering::Relaxed))
     }
 
-    /// The guard, if the slot is free.
+    /// Returns the guard, if the slot is free.
     #[inline(always)]
     pub(super) fn try_lock(&self) -> Option<SlotGuard<'_, E>> {
         self.epoch.try_lock()
     }
 
-    /// Registers the task of the call in the slot, which waits for something else. Returns whether the call has to leave instead.
+    /// Registers the task of the call in the slot, which waits for another event. Returns true if the call
+    /// has to leave instead.
     #[inline(always)]
     pub(super) fn park(&self, context: &Context<'_>) -> bool {
         !self.last_waiter.is(context.waker()) && self.register(context.waker())
     }
 
-    /// Registers another task than the last one, unless the slot is closing. Returns whether it is.
+    /// Registers a task that differs from the last, unless the slot is closing. Returns true if the slot is
+    /// closing.
     #[cold]
     #[inline(never)]
     fn register(&self, waker: &Waker) -> bool {
         let mut waiter = lock(&self.waiter);
-        // With some executors it is only another clone that equals a clone.
+        // With some executors only another clone of a waker equals a clone.
         let waker = waker.clone();
         let is_closing = self.is_closing.load(Ordering::Relaxed);
         if !is_closing && !self.last_waiter.is(&waker) {
@@ -71,7 +76,8 @@ impl<E> Slot<E> {
         is_closing
     }
 
-    /// Asks the call in the slot to leave, and others to stay away. Returns the task to wake, if the call waits.
+    /// Asks the call in the slot to leave, and other calls to stay away. Returns the task to wake, if the
+    /// call waits.
     pub(super) fn close(&self) -> Option<Waker> {
         let mut waiter = lock(&self.waiter);
         self.is_closing.store(true, Ordering::Relaxed);
@@ -79,15 +85,15 @@ impl<E> Slot<E> {
         waiter.take()
     }
 
-    /// The task of the call that waits in the slot, if it has registered since the last time. It registers again if it is woken and
-    /// waits on.
+    /// Returns the task of the call that waits in the slot, if it has registered since the last call of this
+    /// method. It registers again if it is woken and goes on waiting.
     pub(super) fn take_waiter(&self) -> Option<Waker> {
         let mut waiter = lock(&self.waiter);
         self.last_waiter.forget();
         waiter.take()
     }
 
-    /// Ends the closing: calls may come and wait again.
+    /// Ends the closing: calls may enter and wait again.
     pub(super) fn reopen(&self) {
         let _waiter = lock(&self.waiter);
         self.is_closing.store(false, Ordering::Relaxed);
@@ -106,7 +112,7 @@ impl<E> SlotList<E> {
         Self { first: std::array::from_fn(|_| Slot::new(Some(epoch.clone()))), next: OnceLock::new() }
     }
 
-    /// The slot that a call tries first.
+    /// Returns the slot that a call tries first.
     #[inline(always)]
     pub(super) fn first(&self) -> &Slot<E> {
         &self.first[0]
@@ -117,7 +123,7 @@ impl<E> SlotList<E> {
         blocks.flat_map(|list| &list.first)
     }
 
-    /// Adds some empty ones. By one caller at a time.
+    /// Adds some empty slots. Only one caller may add at a time.
     #[cold]
     pub(super) fn add(&self) {
         let mut last = self;
@@ -128,7 +134,7 @@ impl<E> SlotList<E> {
         let _ = last.next.set(Box::new(Self { first, next: OnceLock::new() }));
     }
 
-    /// The sum of all counts. Exact once all slots are empty.
+    /// Returns the sum of all counts. It is exact once all slots are empty.
     pub(super) fn total(&self) -> u64 {
         self.iter().map(|slot| slot.moved.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }

@@ -1,19 +1,19 @@
 //! The slots of the calls that use the stack in force, in one direction.
 //!
-//! A call holds the guard of a slot for as long as it runs, and finds the epoch in it. To end the epoch, a closer sets the closing
-//! flag of each slot and empties one slot after the other as they become free; once all are empty no call uses the epoch, and none
-//! can until another is opened.
+//! A call holds the guard of a slot for as long as it runs, and finds the epoch in the slot. To end the
+//! epoch, a closer sets the closing flag of each slot and empties one slot after the other as they become
+//! free; once all slots are empty no call uses the epoch, and none can until another epoch is opened.
 //!
-//! A slot is acquired by one compare-and-swap and released by one plain store. An epoch is unused once every slot was locked after the
-//! close; no order across atomics is needed for that. The closing flag is only a request, and seeing it late costs time
-//! only. A call checks it on entry and not on leaving, so steady traffic cannot delay a close, and a closer has to look again
-//! now and then.
+//! A slot is acquired by one compare-and-swap and released by one plain store. An epoch is unused once every
+//! slot was locked after the close; no order across atomics is needed for this. The closing flag is only a
+//! request: a call that sees it late costs only time. A call checks it on entry and not on leaving, so steady
+//! traffic cannot delay a close, and a closer has to check again now and then.
 
 use super::slot::{Slot, SlotList, lock};
 use super::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// The bound of the list of waiting tasks. Beyond it they are woken to ask again.
+/// Maximum length of the list of waiting tasks. Beyond it tasks are woken to register again.
 const MAX_WAITERS: usize = 64;
 
 /// The slots of one direction.
@@ -23,20 +23,20 @@ pub(crate) struct Slots<E> {
 }
 
 struct State<E> {
-    /// The open epoch; nothing while no call may start.
+    /// The open epoch; `None` while no call may start.
     epoch: Option<Arc<E>>,
-    /// The total of counts when it was opened.
+    /// The total of counts when the epoch was opened.
     counted_before: u64,
-    /// Calls that wait for an epoch.
+    /// The tasks of calls that wait for an epoch.
     waiting: Vec<Waker>,
     /// The task that waits for the slots to become empty.
     closer: Option<Waker>,
-    /// The task that waits for calls while none may start.
+    /// The task that waits for calls while no call may start.
     watcher: Option<Waker>,
 }
 
 impl<E> Slots<E> {
-    /// Slots that are open for `epoch`.
+    /// Makes slots that are open for `epoch`.
     pub(crate) fn new(epoch: &Arc<E>) -> Self {
         let (waiting, closer, watcher) = Default::default();
         Self {
@@ -51,21 +51,21 @@ impl<E> Slots<E> {
         }
     }
 
-    /// The slot to try first. Almost always it is free, and holds the epoch.
+    /// Returns the slot to try first. Almost always it is free, and holds the epoch.
     #[inline(always)]
     pub(crate) fn first(&self) -> &Slot<E> {
         self.list.first()
     }
 
-    /// Finds a free slot once an epoch is open; another call may acquire it first. Concurrent calls come here, and calls
-    /// during a change.
+    /// Finds a free slot once an epoch is open; another call may acquire the slot first. Only concurrent
+    /// calls, and calls during a change, use this method.
     #[cold]
     #[inline(never)]
     pub(crate) fn poll_find(&self, context: &Context<'_>) -> Poll<&Slot<E>> {
         let mut state = lock(&self.state);
         let Some(epoch) = state.epoch.clone() else {
             remember(&mut state.waiting, context.waker());
-            // This call may be the one that was asked to leave, and has just left.
+            // This call may have been asked to leave, and have left just now.
             self.empty();
             let woken = [state.closer.take(), state.watcher.take()];
             drop(state);
@@ -75,7 +75,8 @@ impl<E> Slots<E> {
         loop {
             for slot in self.list.iter() {
                 if let Some(mut guard) = slot.try_lock() {
-                    // Empty if it was held just when the epoch was opened. No other epoch can be in it.
+                    // The slot is empty if it was held when the epoch was opened. No other epoch can be in
+                    // it.
                     guard.get_or_insert(epoch);
                     return Poll::Ready(slot);
                 }
@@ -84,7 +85,7 @@ impl<E> Slots<E> {
         }
     }
 
-    /// Takes the epoch out of all free slots. Returns whether all were free.
+    /// Takes the epoch out of all free slots. Returns true if all slots were free.
     fn empty(&self) -> bool {
         let mut is_empty = true;
         for slot in self.list.iter() {
@@ -96,30 +97,32 @@ impl<E> Slots<E> {
         is_empty
     }
 
-    /// Whether no call may start.
+    /// Returns true if no call may start.
     pub(crate) fn is_closed(&self) -> bool {
         lock(&self.state).epoch.is_none()
     }
 
-    /// Lets no further call start, and asks those in slots to leave.
+    /// Lets no further call start, and asks the calls in slots to leave.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.epoch = None;
-        // Under the lock, so that no call is asked to leave the epoch that is opened next.
+        // The slots are closed under the lock, so that no call is asked to leave the epoch that is opened
+        // next.
         let asked: Vec<_> = self.list.iter().filter_map(Slot::close).collect();
         drop(state);
         asked.into_iter().for_each(Waker::wake);
     }
 
-    /// Ready once all slots are empty after a [`close`](Self::close). Has to be polled now and then without a wake-up: a call that
-    /// leaves just then may not see that it is waited for.
+    /// Ready once all slots are empty after a [`close`](Self::close). It has to be polled now and then
+    /// without a wake-up: a call that leaves just then may not see the registered task.
     pub(crate) fn poll_empty(&self, context: &Context<'_>) -> Poll<()> {
         lock(&self.state).closer = Some(context.waker().clone());
         if self.empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Whether a call that waits in a slot was polled since this was last asked, or may have been. Wakes such calls, so that
-    /// they are polled again: a task that is busy is not, and has not seen what is there for it.
+    /// Returns true if a call that waits in a slot was polled since the last call of this method, or may have
+    /// been. Wakes such calls, so that they are polled again: the task of a busy application is not polled,
+    /// and has not seen the messages that are there for it.
     pub(crate) fn is_attended(&self) -> bool {
         let woken: Vec<_> = self.list.iter().filter_map(Slot::take_waiter).collect();
         let is_attended = !woken.is_empty();
@@ -127,7 +130,7 @@ impl<E> Slots<E> {
         is_attended
     }
 
-    /// Closes if no call is in a slot. Returns whether it did.
+    /// Closes if no call is in a slot. Returns true if it closed.
     pub(crate) fn close_if_empty(&self) -> bool {
         let mut state = lock(&self.state);
         let guards: Option<Vec<_>> = self.list.iter().map(Slot::try_lock).collect();
@@ -137,7 +140,7 @@ impl<E> Slots<E> {
         true
     }
 
-    /// Ready once calls wait for an epoch. The first that comes wakes the task.
+    /// Ready once calls wait for an epoch. The first such call wakes the task.
     pub(crate) fn poll_wanted(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = lock(&self.state);
         if !state.waiting.is_empty() {
@@ -147,7 +150,7 @@ impl<E> Slots<E> {
         Poll::Pending
     }
 
-    /// Ready once calls may start, or some wait until they may.
+    /// Ready once calls may start, or a call waits until it may start.
     pub(crate) fn poll_attendable(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = lock(&self.state);
         if state.epoch.is_some() || !state.waiting.is_empty() {
@@ -157,13 +160,13 @@ impl<E> Slots<E> {
         Poll::Pending
     }
 
-    /// Opens `epoch`, and counts its messages from 0. Only after all slots were found empty.
+    /// Opens `epoch`, and counts its messages from 0. All slots must have been found empty before.
     pub(crate) fn open(&self, epoch: &Arc<E>) {
         lock(&self.state).counted_before = self.list.total();
         self.reopen(epoch);
     }
 
-    /// Opens the epoch again that was closed.
+    /// Opens the closed epoch again.
     pub(crate) fn reopen(&self, epoch: &Arc<E>) {
         let mut state = lock(&self.state);
         state.epoch = Some(epoch.clone());
@@ -179,7 +182,8 @@ impl<E> Slots<E> {
         waiting.into_iter().chain(watcher).for_each(Waker::wake);
     }
 
-    /// The messages that calls have moved in the epoch that was opened last. Exact once all slots are empty.
+    /// Returns the number of messages that calls have moved in the epoch that was opened last. It is exact
+    /// once all slots are empty.
     pub(crate) fn total(&self) -> u64 {
         self.list.total().wrapping_sub(lock(&self.state).counted_before)
     }

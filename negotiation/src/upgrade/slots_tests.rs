@@ -21,7 +21,7 @@ fn task() -> (Arc<Woken>, Waker) {
     (woken.clone(), woken.into())
 }
 
-/// A slot, found as a call does for which the first one was not free.
+/// Returns a slot, found as by a call for which the first slot was not free.
 fn find<'s>(slots: &'s Slots<u32>, context: &Context<'_>) -> &'s Slot<u32> {
     match slots.poll_find(context) {
         Poll::Ready(slot) => slot,
@@ -69,7 +69,7 @@ fn a_call_that_waits_on_in_an_epoch_that_was_opened_again_is_asked_again() {
         assert_eq!(parked.0.load(Ordering::Relaxed), times);
         assert!(!park(&first));
     }
-    // The call that waits there now is asked.
+    // The call that waits in the slot now is asked to leave.
     assert!(!park(&second));
     slots.close();
     assert_eq!((parked.0.load(Ordering::Relaxed), other.0.load(Ordering::Relaxed)), (2, 1));
@@ -86,7 +86,7 @@ fn a_call_that_is_not_polled_again_does_not_attend() {
     for times in 1..3 {
         assert!(!slot.park(&Context::from_waker(&waker)));
         assert!(slots.is_attended());
-        // Woken, and busy with something else.
+        // The task was woken, and is busy with other work.
         assert!(!slots.is_attended());
         assert_eq!(parked.0.load(Ordering::Relaxed), times);
     }
@@ -138,7 +138,8 @@ fn an_epoch_counts_from_nothing_and_one_that_is_opened_again_goes_on() {
     assert_eq!(slots.total(), 5);
 }
 
-/// Whoever waits for calls while none may start is woken by the first that comes, and by the end of that time.
+/// A task that waits for calls while no call may start is woken by the first call, and by the end of that
+/// time.
 #[test]
 fn who_waits_for_calls_looks_again_when_there_is_one() {
     let epoch = Arc::new(1);

@@ -10,17 +10,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The pause before a step looks again at what no wake-up may have announced.
+/// Pause before a step checks again for an event that no wake-up may have announced.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
-/// The pause before a reader for others looks again whether the application receives.
+/// Pause before a reader for the agent checks again if the application receives.
 const LOOK_FOR_RECEIVERS: Duration = Duration::from_millis(5);
 
 pub(super) async fn sleep(runtime: &impl Runtime, pause: Duration) {
     runtime.sleep_until(runtime.now() + pause).await;
 }
 
-/// Lets no further call start, and waits until those under way have left.
+/// Lets no further call start, and waits until the calls under way have left.
 pub(super) async fn vacate<E>(slots: &Slots<E>, runtime: &impl Runtime) {
     slots.close();
     loop {
@@ -31,18 +31,19 @@ pub(super) async fn vacate<E>(slots: &Slots<E>, runtime: &impl Runtime) {
     }
 }
 
-/// How sending in an epoch is ended.
+/// The way in which sending in an epoch is ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ending {
-    /// How long sends under way may take, and draining the stack as well.
+    /// Time limit of sends under way, and of draining the stack.
     pub(super) limit: Duration,
-    /// Whether it gives up after that, and the epoch goes on. Otherwise the change goes on without having drained.
+    /// True to give up after the limit, so that the epoch goes on. Otherwise the change goes on although the
+    /// stack is not drained.
     pub(super) may_fail: bool,
     /// The part of the library that an error names.
     pub(super) name: &'static str,
 }
 
-/// Ends sending in `epoch`. Returns how many messages were sent.
+/// Ends sending in `epoch`. Returns the number of messages that were sent.
 pub(super) async fn end_sending<C: Connection>(
     epochs: Arc<Epochs<C>>,
     epoch: Arc<Epoch<C>>,
@@ -76,7 +77,8 @@ pub(super) async fn end_sending<C: Connection>(
     Ok(epochs.sending.total())
 }
 
-/// The result of `work`, or an error that names the part of the library and `what` took too long.
+/// Returns the result of `work`, or an error that names the part of the library and says that `what` took too
+/// long.
 pub(super) async fn within<T>(
     runtime: &impl Runtime,
     limit: Duration,
@@ -89,7 +91,8 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Has receivers leave the old stack. If that is `dry`, nothing more arrives at its bottom, and it first gives out what it holds.
+/// Makes receivers leave the old stack. If `dry` is true, no more messages arrive at the bottom of the stack,
+/// and it first gives out the messages that it holds.
 pub(super) async fn leave<C>(epochs: Arc<Epochs<C>>, old: Arc<Epoch<C>>, runtime: impl Runtime, dry: bool) {
     if dry {
         while !old.is_empty() {
@@ -99,8 +102,8 @@ pub(super) async fn leave<C>(epochs: Arc<Epochs<C>>, old: Arc<Epoch<C>>, runtime
     vacate(&epochs.receiving, &runtime).await;
 }
 
-/// Reads for a change of stacks as long as the application does not receive: otherwise the other ends would not be heard.
-/// Fails when the link has ended.
+/// Reads for a change of stacks as long as the application does not receive: otherwise this end would not
+/// hear the other ends. Fails when the link has ended.
 pub(super) async fn read_meanwhile<C>(
     epochs: &Epochs<C>,
     epoch: &Arc<Epoch<C>>,
@@ -111,7 +114,7 @@ pub(super) async fn read_meanwhile<C>(
             sleep(bottom.runtime(), LOOK_FOR_RECEIVERS).await;
             continue;
         }
-        // Opens again, also if this is cancelled.
+        // The epoch opens again, even if this future is cancelled.
         let reopen = Reopen { slots: &epochs.receiving, epoch };
         let reading = async {
             loop {
@@ -128,7 +131,7 @@ pub(super) async fn read_meanwhile<C>(
         if let Either::Right((error, _)) = select(wanted, pin!(reading)).await {
             return error;
         }
-        // Calls that want to receive have to get the chance.
+        // Calls that want to receive get a chance here.
         drop(reopen);
         sleep(bottom.runtime(), LOOK_FOR_RECEIVERS).await;
     }

@@ -1,4 +1,4 @@
-//! The stack whose connections can change theirs.
+//! The stack whose connections can change to other alternatives.
 
 use super::connection::Switching;
 use super::peer_agent::PeerAgent;
@@ -12,16 +12,17 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The bound of the queue of the peer's messages about changes. The peer repeats what found no place.
+/// Maximum length of the queue of the peer's messages about changes. The peer repeats messages that found no
+/// room.
 const INBOUND: usize = 32;
 
-/// The bound of the queue of the application's requests.
+/// Maximum length of the queue of the application's requests.
 const REQUESTS: usize = 8;
 
 /// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made by
 /// [`upgradable`](crate::Negotiate::upgradable), on both ends.
 ///
-/// Cheap to clone. To the other end it is the stack that it was made of.
+/// It is cheap to clone. The other end sees the stack inside.
 pub struct Upgradable<S> {
     stack: Arc<S>,
 }

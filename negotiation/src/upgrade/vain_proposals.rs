@@ -1,4 +1,4 @@
-//! The bound of the peer's proposals for which this end stages a stack in vain, without I/O.
+//! The bound on the peer's failed proposals for which this end stages a stack, without I/O.
 
 use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::time::Instant;
@@ -6,13 +6,14 @@ use std::time::Instant;
 /// A proposal, in the unit of the bucket.
 const ONE: u64 = 1_000;
 
-/// Four proposals at once, and four a second after that.
+/// Four proposals at once, and four proposals per second after that.
 const RATE: Rate = Rate { per_second: 4 * ONE, burst: 4 * ONE };
 
-/// The peer's proposals that came to nothing after this end had begun to build the stack.
+/// The peer's proposals that failed after this end had begun to build the stack.
 ///
-/// A change that is made costs both ends the same. One that is given up may cost its proposer a message, and the other end all of a
-/// stack, with its handshakes. A proposal over the bound is not answered; an honest proposer repeats it.
+/// A change that succeeds costs both ends equally much. A proposal that is given up may cost its proposer one
+/// message, and the other end a whole stack, with its handshakes. A proposal beyond the bound is not
+/// answered; an honest proposer repeats it.
 #[derive(Debug, Default)]
 pub(super) struct VainProposals(Option<Bucket>);
 
@@ -23,14 +24,14 @@ struct Bucket {
 }
 
 impl VainProposals {
-    /// One more.
+    /// Counts a failed proposal.
     pub(super) fn add(&mut self, now: Instant) {
         let bucket =
             self.0.get_or_insert_with(|| Bucket { tokens: TokenBucket::new(RATE.burst), since: now });
         bucket.tokens.spend(ONE);
     }
 
-    /// Whether no other may be staged now.
+    /// Returns true if no further proposal may be staged now.
     pub(super) fn are_too_many(&mut self, now: Instant) -> bool {
         let since_first = |bucket: &Bucket| now.saturating_duration_since(bucket.since);
         self.0.as_mut().is_some_and(|bucket| {

@@ -7,37 +7,39 @@ use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// The longest text in an answer or a refusal, in bytes; longer ones are cut.
+/// Maximum length of a text in an answer or a refusal, in bytes; longer texts are cut.
 pub const TEXT_LIMIT: usize = 900;
 
-/// The server picked a stack.
+/// The server's choice of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The connection id of the offer.
     pub id: u64,
-    /// Which branch of each of the client's choices is used, in pre-order.
+    /// The branch of each of the client's choices, in pre-order.
     pub client_picks: Vec<u8>,
-    /// Which branch of each of the server's.
+    /// The branch of each of the server's choices.
     pub server_picks: Vec<u8>,
     /// The idle time-out of both ends, in milliseconds.
     pub idle_ms: u32,
-    /// If the server still has another connection with this address: the number that the client has to send back
-    /// before this one takes its place.
+    /// If the server still has another connection with this address: the number that the client has to send
+    /// back before the new connection replaces it.
     pub confirm: Option<u64>,
-    /// The number of messages that came with the offer and were taken; 0 if there were none, or none could be taken.
+    /// Number of messages that came with the offer and were taken; 0 if there were none, or none could be
+    /// taken.
     pub early: u16,
-    /// The ticket with which the client may send messages along with its next offer; nothing if the server takes none.
+    /// The ticket with which the client may send messages along with its next offer; `None` if the server
+    /// takes no such messages.
     pub ticket: Option<[u8; TICKET]>,
-    /// The agreed layers for a person to read.
+    /// The agreed layers, for a human reader.
     pub stack: String,
-    /// Why alternatives were passed over.
+    /// The reasons why alternatives were passed over.
     pub reasons: String,
-    /// The server's capabilities that are not the same as the client's. If there are none, nothing stands for them in
-    /// the message.
+    /// The server's capabilities that differ from the client's. Without such capabilities, the message has no
+    /// bytes for them.
     pub capabilities: Vec<DifferingCapability>,
 }
 
-/// In the field `early`, says that `capabilities` follow.
+/// The bit in the field `early` that says that `capabilities` follow.
 const HAS_CAPABILITIES: u32 = 1 << 16;
 
 /// The fields of an answer with capabilities.
@@ -111,18 +113,18 @@ fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(fields: &mut A) -> Result<T
     fields.next_element()?.ok_or_else(|| A::Error::custom("an answer that ends too early"))
 }
 
-/// The server can't run what was offered.
+/// The server's refusal: it can't run any offered stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The connection id of the offer; 0 if that could not be read.
+    /// The connection id of the offer; 0 if the id could not be read.
     pub id: u64,
     /// The kind of refusal.
     pub kind: RefusalKind,
-    /// Which Chunnel and why.
+    /// The Chunnel, and the reason.
     pub text: String,
 }
 
-/// Why an offer was refused.
+/// The reason why an offer was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefusalKind {
     /// No stack suits both ends.
@@ -131,14 +133,14 @@ pub enum RefusalKind {
     Version,
     /// The offer does not follow the format.
     Malformed,
-    /// One end asks for a proof of origin that the other can't give.
+    /// One end requires a proof of origin that the other can't give.
     Unauthenticated,
-    /// The offer came with messages and made a connection before, which is gone.
+    /// The offer came with messages and made an earlier connection, which is gone.
     Spent,
 }
 
 impl RefusalKind {
-    /// The kind of error that either end reports.
+    /// Returns the kind of error that both ends report.
     pub fn error_kind(self) -> ErrorKind {
         match self {
             Self::Incompatible => ErrorKind::Refused,
@@ -150,30 +152,31 @@ impl RefusalKind {
     }
 }
 
-/// A client received an answer that asks for confirmation.
+/// The client's confirmation, after an answer that asks for one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirm {
     /// The connection id.
     pub id: u64,
-    /// The number in the answer, which shows that its receiver is there: no message from an earlier life has it.
+    /// The number in the answer, which proves that its receiver is there: no message from an earlier
+    /// connection has it.
     pub number: u64,
 }
 
-/// An end has closed the connection.
+/// The closing of a connection by an end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Close {
     /// The connection id.
     pub id: u64,
-    /// The failure of the sender; empty if it closed because it was done.
+    /// The failure of the sender; empty if it closed without a failure.
     pub failure: String,
 }
 
-/// Shortens `text` to the limit, at a character's edge.
+/// Shortens `text` to [`TEXT_LIMIT`] bytes, at a character boundary.
 pub(crate) fn cut(text: String) -> String {
     cut_to(text, TEXT_LIMIT)
 }
 
-/// Shortens `text` to so many bytes, at a character's edge.
+/// Shortens `text` to `most` bytes, at a character boundary.
 pub(crate) fn cut_to(mut text: String, most: usize) -> String {
     if text.len() > most {
         let edge = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);

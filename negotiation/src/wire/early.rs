@@ -8,10 +8,10 @@ pub const CLAIM: usize = 16;
 /// The length of a ticket, in bytes.
 pub const TICKET: usize = 20;
 
-/// A ticket, and how long its sender has had it.
+/// A ticket, and its age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresentedTicket {
-    /// The ticket. Only the server that has issued it can read it.
+    /// The ticket. Only the server that has issued the ticket can read it.
     pub ticket: [u8; TICKET],
     /// The time since the client received it, by the client's clock, in milliseconds.
     pub age_ms: u32,
@@ -21,7 +21,7 @@ pub struct PresentedTicket {
 const PRESENTED: usize = TICKET + 4;
 
 impl PresentedTicket {
-    /// As it stands behind the claim.
+    /// Returns the bytes as they stand behind the claim.
     pub fn to_bytes(self) -> [u8; PRESENTED] {
         let mut bytes = [0; PRESENTED];
         let (ticket, age) = bytes.split_at_mut(TICKET);
@@ -30,7 +30,7 @@ impl PresentedTicket {
         bytes
     }
 
-    /// Reads it, and what follows.
+    /// Reads a presented ticket, and returns it with the remaining bytes.
     pub(crate) fn split_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (ticket, rest) = bytes.split_first_chunk()?;
         let (age, rest) = rest.split_first_chunk()?;
@@ -38,26 +38,27 @@ impl PresentedTicket {
     }
 }
 
-/// The minimum that the first flight adds to an offer, in bytes: header, version, the offer's length, claim, ticket, check.
+/// Minimum number of bytes that the first flight adds to an offer: header, version, the offer's length,
+/// claim, ticket, check.
 const REST: usize = HEADER + 1 + 2 + CLAIM + PRESENTED + 4;
 
-/// The bytes of the length in front of each early message.
+/// Size of the length in front of each early message, in bytes.
 const LENGTH: usize = 2;
 
-/// The number of bytes of messages, each counted by [`early_cost`], that fit behind an offer of `offer` bytes into one
-/// message of a base connection that carries `mtu` bytes; a cookie may still come.
+/// Returns the number of bytes of messages, each counted by [`early_cost`], that fit behind an offer of
+/// `offer` bytes into one message of a base connection that carries `mtu` bytes. Room for a cookie is left.
 pub fn early_capacity(offer: usize, mtu: usize, is_sealed: bool) -> usize {
     let proof = if is_sealed { MAC } else { 0 };
     mtu.min(LARGEST).saturating_sub(offer + ENVELOPE + REST + proof)
 }
 
-/// The number of bytes that a message takes there.
+/// Returns the number of bytes that a message takes in a first flight.
 pub fn early_cost(message: &[u8]) -> usize {
     LENGTH + message.len()
 }
 
-/// The offer in a first flight, with its cookie if it has one, as [`offer_in`](super::offer_in) finds them. The rest is not
-/// looked at.
+/// Returns the offer in a first flight, with its cookie if it has one, as [`offer_in`](super::offer_in) finds
+/// them. The rest is not checked.
 pub(super) fn offer_before(message: &[u8]) -> Option<&[u8]> {
     let (_, tag) = header(message)?;
     let (offer, _) = behind_offer(message)?;
@@ -65,7 +66,7 @@ pub(super) fn offer_before(message: &[u8]) -> Option<&[u8]> {
     (tag == of).then_some(offer)
 }
 
-/// The offer and what stands behind it, in a whole first flight or one whose check was taken off.
+/// Returns the offer and the bytes behind it, in a whole first flight or a first flight without its check.
 pub(crate) fn behind_offer(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&version, rest) = message.get(HEADER..)?.split_first()?;
     let (len, rest) = rest.split_first_chunk()?;
@@ -78,7 +79,7 @@ pub(crate) fn behind_offer(message: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The parts behind the offer in a first flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Early<'m> {
-    /// The client's expectation.
+    /// The claim of the client.
     pub claim: &'m [u8; CLAIM],
     /// The ticket that the server has given to the client.
     pub presented: PresentedTicket,

@@ -9,17 +9,17 @@ pub const GROUP_HEADER: usize = HEADER + ORIGIN;
 /// The bytes of an [`Origin`].
 const ORIGIN: usize = 12;
 
-/// Whose message it is, and which one.
+/// The sender and the number of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// The number of the message in this round, counted from 0 and from there again after 2^32.
+    /// The number of the message in this round, counted from 0 and again from 0 after 2^32.
     pub number: u32,
-    /// The participant that sent it.
+    /// The participant that sent the message.
     pub sender: u64,
 }
 
 impl Origin {
-    /// As it stands behind kind and tag.
+    /// Returns the bytes as they stand behind kind and tag.
     pub fn to_bytes(self) -> [u8; ORIGIN] {
         let mut bytes = [0; ORIGIN];
         bytes[..4].copy_from_slice(&self.number.to_le_bytes());
@@ -28,7 +28,7 @@ impl Origin {
     }
 }
 
-/// The origin at the beginning of what follows kind and tag; nothing if that is too short.
+/// Returns the origin at the beginning of the bytes behind kind and tag; `None` if they are too few.
 pub fn origin(bytes: &[u8]) -> Option<Origin> {
     let (number, rest) = bytes.split_first_chunk()?;
     let sender = rest.first_chunk()?;
@@ -41,19 +41,20 @@ pub const PROVEN_GROUP_HEADER: usize = HEADER + PROVEN_ORIGIN;
 /// The bytes of a [`ProvenOrigin`].
 const PROVEN_ORIGIN: usize = 8 + 8 + MAC;
 
-/// Whose message it is, and which one, with a proof.
+/// The sender and the number of a message, with a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProvenOrigin {
-    /// The number of the message among those of the sender in this round, counted from 0. No other has it.
+    /// The number of the message among the messages of the sender in this round, counted from 0. It is
+    /// unique.
     pub number: u64,
-    /// The participant that sent it.
+    /// The participant that sent the message.
     pub sender: u64,
     /// The MAC of header, number, sender and message, under the key of the sender and the round.
     pub mac: [u8; MAC],
 }
 
 impl ProvenOrigin {
-    /// As it stands behind kind and tag.
+    /// Returns the bytes as they stand behind kind and tag.
     pub fn to_bytes(self) -> [u8; PROVEN_ORIGIN] {
         let mut bytes = [0; PROVEN_ORIGIN];
         bytes[..8].copy_from_slice(&self.number.to_le_bytes());
@@ -63,7 +64,7 @@ impl ProvenOrigin {
     }
 }
 
-/// The proven origin at the beginning of what follows kind and tag; nothing if that is too short.
+/// Returns the proven origin at the beginning of the bytes behind kind and tag; `None` if they are too few.
 pub fn proven_origin(bytes: &[u8]) -> Option<ProvenOrigin> {
     let (number, rest) = bytes.split_first_chunk()?;
     let (sender, rest) = rest.split_first_chunk()?;
@@ -71,28 +72,29 @@ pub fn proven_origin(bytes: &[u8]) -> Option<ProvenOrigin> {
     Some(ProvenOrigin { number: u64::from_le_bytes(*number), sender: u64::from_le_bytes(*sender), mac })
 }
 
-/// How far a participant is in a change of rounds.
+/// The progress of a participant in a change of rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerProgress {
     /// The participant.
     pub sender: u64,
     /// The life of the record to which the round belongs.
     pub life: u64,
-    /// The round in which it sends.
+    /// The round in which the participant sends.
     pub round: u64,
-    /// The round in which it sent before.
+    /// The round in which the participant sent before.
     pub before: Option<Before>,
-    /// Whether the others are to say how far they are.
+    /// True if the other participants are to report their progress.
     pub asks: bool,
 }
 
 /// The round that a participant has left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
-    /// The life of the record to which it belongs.
+    /// The life of the record to which the round belongs.
     pub life: u64,
     /// The round.
     pub round: u64,
-    /// The number of messages that the participant has sent in it; nothing while it may have to answer others there.
+    /// Number of messages that the participant has sent in the round; `None` while it may have to answer
+    /// other participants there.
     pub sent: Option<u32>,
 }

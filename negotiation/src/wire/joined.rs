@@ -3,22 +3,23 @@
 use super::{HEADER, Kind, header};
 use bertha_core::{Buf, Error};
 
-/// The maximum length of such a message, in bytes: every path carries it in one piece, so that an answer never costs
-/// data that would have fit.
+/// Maximum length of such a message, in bytes: every path carries this length in one piece, so that an answer
+/// never costs data that would have fit alone.
 pub const LARGEST_JOINED: usize = 1200;
 
-/// The length of the answer, in bytes.
+/// Size of the length of the answer, in bytes.
 const LENGTH: usize = 2;
 
-/// Both in one message; nothing if that is longer than [`LARGEST_JOINED`] or `most`, or either is something else.
+/// Joins answer and data into one message; returns `None` if it is longer than [`LARGEST_JOINED`] or `most`,
+/// or a part is of another kind.
 pub fn join(answer: &[u8], data: &[u8], most: usize) -> Option<Vec<u8>> {
     joined(answer, data, most).ok().flatten().map(|both| both.to_vec())
 }
 
-/// As [`join`], in a buffer to be sent.
+/// Works as [`join`], in a buffer to be sent.
 ///
 /// # Errors
-/// If there is no memory for one.
+/// Fails if there is no memory for a buffer.
 pub(crate) fn joined(answer: &[u8], data: &[u8], most: usize) -> Result<Option<Buf>, Error> {
     let (Some((Kind::Answer, tag)), Ok(len)) = (header(answer), u16::try_from(answer.len())) else {
         return Ok(None);
@@ -36,8 +37,8 @@ pub(crate) fn joined(answer: &[u8], data: &[u8], most: usize) -> Result<Option<B
     Ok(Some(both))
 }
 
-/// Answer and data, each a message of its own; nothing if it is no such message. Neither is believed: they are as if they had
-/// arrived one after the other.
+/// Splits a message into answer and data, each a message of its own; returns `None` for any other message.
+/// Neither part is trusted: they count as if they had arrived one after the other.
 pub fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let (Kind::AnswerAndData, tag) = header(message)? else { return None };
     let (len, rest) = message.get(HEADER..)?.split_first_chunk::<LENGTH>()?;
@@ -46,7 +47,7 @@ pub fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
     is_both.then_some((answer, data))
 }
 
-/// A message as it is, or the answer in it and the data behind that.
+/// Returns a message as it is, or the answer in it and the data behind the answer.
 pub(crate) fn parted(mut message: Buf) -> (Buf, Option<Buf>) {
     let Some(len) = parts(&message).map(|(answer, _)| answer.len()) else { return (message, None) };
     let split = |message: &mut Buf| {

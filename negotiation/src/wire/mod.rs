@@ -1,4 +1,4 @@
-//! Messages between two ends: one byte holds the kind of a message, seven identify its connection.
+//! Messages between two ends: one byte holds the kind of a message, seven bytes identify its connection.
 //!
 //! ```text
 //!  byte 0      1                          8 ...
@@ -7,14 +7,15 @@
 //! +--------+----------------- ~ --------+---------------------------------+
 //! ```
 //!
-//! Every message of a negotiated connection begins so, data included; that no payload can be mistaken for a handshake
-//! message, nor the reverse, follows from it. The tag is the low 56 bits of the connection id that the client chose at
-//! random; data of an earlier connection between the same addresses carry another one. A sender that has not seen
-//! the connection's messages does not guess the tag, so it can neither end a connection nor add to its data.
+//! Every message of a negotiated connection begins with these bytes, data included; so no payload can be
+//! mistaken for a handshake message, nor a handshake message for a payload. The tag is the low 56 bits of the
+//! connection id that the client chose at random; data of an earlier connection between the same addresses
+//! carry another tag. A sender that has not seen the connection's messages does not guess the tag, so it can
+//! neither end a connection nor add to its data.
 //!
-//! The payload of everything but data is a protocol version byte, a postcard encoding of the message, and its CRC-32
-//! in four bytes, little-endian, over all that precedes it. A message whose check fails is dropped. With the top bit of
-//! the version byte set, a proof of its origin stands between message and check.
+//! The payload of every message but data is a protocol version byte, a postcard encoding of the message, and
+//! its CRC-32 in four bytes, little-endian, over all bytes before it. A message whose check fails is dropped.
+//! With the top bit of the version byte set, a proof of its origin stands between message and check.
 //!
 //! `negotiation/WIRE.md` is the specification, byte by byte.
 
@@ -46,19 +47,19 @@ use serde::de::DeserializeOwned;
 /// The version of the protocol that this crate speaks.
 pub const VERSION: u8 = 3;
 
-/// The bit of the version byte that says that the message carries a proof of its origin.
+/// The bit of the version byte that is set if the message carries a proof of its origin.
 pub(crate) const PROVEN: u8 = 0x80;
 
-/// The bytes in front of every message.
+/// Number of bytes in front of every message.
 pub const HEADER: usize = 8;
 
-/// The largest handshake message, in bytes: bounds what a server parses for a stranger.
+/// Maximum length of a handshake message, in bytes: it bounds the work of a server for a stranger.
 pub const LARGEST: usize = 8192;
 
 /// The length of a MAC, in bytes.
 pub(crate) const MAC: usize = 16;
 
-/// How long most handshake messages are at most, in bytes, so that writing them allocates once.
+/// Maximum length of most handshake messages, in bytes, so that writing them allocates once.
 pub(crate) const USUAL: usize = 256;
 
 /// The kind of a message: its first byte.
@@ -69,23 +70,24 @@ pub enum Kind {
     Data = 0,
     /// A client proposes stacks.
     Offer = 1,
-    /// The server picked one.
+    /// The server picked a proposed stack.
     Answer = 2,
-    /// The server can run none of them.
+    /// The server can run none of the proposed stacks.
     Refusal = 3,
     /// The sender has closed the connection.
     Close = 4,
     /// The receiver of a close has seen it.
     CloseSeen = 5,
-    /// The sender is alive and has nothing else to say.
+    /// The sender is alive and has no other message to send.
     KeepAlive = 6,
     /// The sender knows no such connection.
     Reset = 7,
-    /// A client that the server asked for it shows that it is there.
+    /// A client confirms that it is there, as the server asked.
     Confirm = 8,
-    /// The server asks the client to repeat its offer with a cookie, which shows that its address is its own.
+    /// The server asks the client to repeat its offer with a cookie, which proves that the client owns its
+    /// address.
     Retry = 9,
-    /// An offer with such a cookie.
+    /// An offer with the cookie of a retry.
     Returned = 10,
     /// A message about a change of the stack of a connection in use.
     Upgrade = 11,
@@ -93,11 +95,11 @@ pub enum Kind {
     Early = 12,
     /// A message of a connection with any number of endpoints, after the stack's Chunnels.
     GroupData = 13,
-    /// How far a participant of such a connection is in a change of rounds.
+    /// The progress of a participant of such a connection in a change of rounds.
     PeerProgress = 14,
     /// An answer, and behind it the server's first data.
     AnswerAndData = 15,
-    /// As [`GroupData`](Self::GroupData), with a proof of its sender.
+    /// A message as [`GroupData`](Self::GroupData), with a proof of its sender.
     ProvenGroupData = 16,
 }
 
@@ -122,7 +124,7 @@ impl Kind {
             Kind::AnswerAndData,
             Kind::ProvenGroupData,
         ];
-        // Data of later epochs.
+        // Such a byte marks data of later epochs.
         if byte & LATER != 0 {
             return Some(Self::Data);
         }
@@ -130,8 +132,9 @@ impl Kind {
         (byte & FROM_SERVER == 0 || kind.names_sender()).then_some(kind)
     }
 
-    /// Whether the first byte of such a message says which end has sent it: it is about a connection that has two ends,
-    /// and an end that gets its own message back must not take it for the other's.
+    /// Returns true if the first byte of such a message names the end that has sent it: the message is about
+    /// a connection that has two ends, and an end that gets its own message back must not take it for the
+    /// peer's.
     fn names_sender(self) -> bool {
         matches!(
             self,
@@ -143,11 +146,11 @@ impl Kind {
 /// The bit of the first byte that a server sets in messages about a connection.
 const FROM_SERVER: u8 = 0x40;
 
-/// The bit of the first byte that marks data of a stack to which a connection changed; the others are the low bits of
-/// the epoch's number.
+/// The bit of the first byte that marks data of a stack to which a connection changed; the other bits are the
+/// low bits of the epoch's number.
 const LATER: u8 = 0x80;
 
-/// The seven bytes that tell connections between the same addresses apart.
+/// The seven bytes that distinguish connections between the same addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag(u64);
 
@@ -155,17 +158,18 @@ pub struct Tag(u64);
 const TAG: u64 = (1 << 56) - 1;
 
 impl Tag {
-    /// The tag of the connection with this id.
+    /// Returns the tag of the connection with this id.
     pub fn of(id: u64) -> Self {
         Self(id & TAG)
     }
 
-    /// The tag of a round among any number of endpoints. Those of rounds that follow each other differ.
+    /// Returns the tag of a round among any number of endpoints. Rounds that follow each other have different
+    /// tags.
     pub fn of_round(life: u64, round: u64) -> Self {
         Self::of(life.wrapping_add(round))
     }
 
-    /// The header of data of this connection in an epoch, the first of which has the number 0.
+    /// Returns the header of data of this connection in an epoch; the first epoch has the number 0.
     pub fn data_header(self, round: u64) -> [u8; HEADER] {
         let mut header = self.header(Kind::Data);
         if round > 0 {
@@ -174,12 +178,12 @@ impl Tag {
         header
     }
 
-    /// The header of a message of this connection.
+    /// Returns the header of a message of this connection.
     pub fn header(self, kind: Kind) -> [u8; HEADER] {
         (self.0 << 8 | u64::from(kind as u8)).to_le_bytes()
     }
 
-    /// The header of a message about this connection, which this end sends.
+    /// Returns the header of a message about this connection, which this end sends.
     pub fn header_from(self, sender: Role, kind: Kind) -> [u8; HEADER] {
         let mut header = self.header(kind);
         if sender == Role::Server && kind.names_sender() {
@@ -189,47 +193,48 @@ impl Tag {
     }
 }
 
-/// The end that has sent a message about a connection, as the message says; nothing for other messages.
+/// Returns the end that has sent a message about a connection, as the message says; `None` for other
+/// messages.
 pub fn sender(message: &[u8]) -> Option<Role> {
     header(message).filter(|(kind, _)| kind.names_sender())?;
     let is_servers = message.first()? & FROM_SERVER != 0;
     Some(if is_servers { Role::Server } else { Role::Client })
 }
 
-/// Kind and tag of a message, or nothing if it is too short or of an unknown kind.
+/// Returns kind and tag of a message, or `None` if it is too short or of an unknown kind.
 pub fn header(message: &[u8]) -> Option<(Kind, Tag)> {
     let first: [u8; HEADER] = message.get(..HEADER)?.try_into().ok()?;
     Some((Kind::from_byte(first[0])?, Tag(u64::from_le_bytes(first) >> 8)))
 }
 
-/// Why a handshake message was not read.
+/// The reason why a handshake message was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It was damaged on its way, or is no handshake message at all.
+    /// The message was damaged on its way, or is no handshake message at all.
     Damaged,
-    /// It is whole, and of a version that this crate does not speak.
+    /// The message is whole, and of a version that this crate does not speak.
     Version(u8),
-    /// It is whole, and does not follow the format.
+    /// The message is whole, and does not follow the format.
     Malformed,
-    /// It is whole and carries a proof of its origin, but there is no key here to check it with.
+    /// The message is whole and carries a proof of its origin, but this end has no key to check it with.
     Proven,
-    /// It is whole, and lacks the proof of its origin that this end asks for: there is none, it was made with another
-    /// key or over another message, or it has been seen before.
+    /// The message is whole, and lacks the proof of its origin that this end requires: there is no proof, the
+    /// proof was made with another key or over another message, or the message has been seen before.
     Unproven,
 }
 
-/// A whole handshake message: header, version, encoding, check.
+/// Encodes a whole handshake message: header, version, encoding, check.
 ///
 /// # Errors
-/// postcard's, if the message can't be encoded.
+/// The error of postcard, if the message can't be encoded.
 pub fn encode<M: Serialize>(kind: Kind, tag: Tag, message: &M) -> Result<Vec<u8>, postcard::Error> {
     Ok(checked(begin(tag.header(kind), VERSION, message)?))
 }
 
-/// As [`encode`], for a message about a connection.
+/// Works as [`encode`], for a message about a connection.
 ///
 /// # Errors
-/// postcard's, if the message can't be encoded.
+/// The error of postcard, if the message can't be encoded.
 pub fn encode_from<M: Serialize>(
     sender: Role,
     kind: Kind,
@@ -242,7 +247,7 @@ pub fn encode_from<M: Serialize>(
 /// Reads a whole handshake message whose header was read already, and which needs no proof of its origin.
 ///
 /// # Errors
-/// Says which of the steps failed; nothing of a damaged message is believed.
+/// The first step that failed; no part of a damaged message is trusted.
 pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, Unreadable> {
     let (version, body) = open(message)?;
     if version != VERSION {
@@ -254,12 +259,12 @@ pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, Unreadable> {
     }
 }
 
-/// Whether a message with a version says that it carries a proof of its origin.
+/// Returns true if a message with a version says that it carries a proof of its origin.
 pub(crate) fn is_proven(message: &[u8]) -> bool {
     message.get(HEADER).is_some_and(|version| version & PROVEN != 0)
 }
 
-/// A message up to where its proof or its check begins.
+/// Encodes a message up to the beginning of its proof or its check.
 pub(crate) fn begin<M: Serialize>(
     header: [u8; HEADER],
     version: u8,
@@ -271,21 +276,21 @@ pub(crate) fn begin<M: Serialize>(
     postcard::to_extend(message, bytes)
 }
 
-/// A message with its check at its end.
+/// Appends the check to a message.
 pub(crate) fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
     let check = crc32fast::hash(&bytes);
     bytes.extend(check.to_le_bytes());
     bytes
 }
 
-/// The id in an offer, with or without a proof, of which nothing else is read. Not verified: a server that asks for a
-/// proof of address has done no work yet.
+/// Returns the id in an offer, with or without a proof, without reading the rest. The id is not verified: a
+/// server that asks for a proof of address has done no work yet.
 pub(crate) fn offer_id(offer: &[u8]) -> Option<u64> {
     let (_, body) = open(offer).ok()?;
     postcard::take_from_bytes(body).ok().map(|(id, _)| id)
 }
 
-/// All of a whole message but its check.
+/// Returns a whole message without its check.
 pub(crate) fn unchecked(message: &[u8]) -> Result<&[u8], Unreadable> {
     if message.len() > LARGEST {
         return Err(Unreadable::Damaged);
@@ -297,8 +302,8 @@ pub(crate) fn unchecked(message: &[u8]) -> Result<&[u8], Unreadable> {
     Ok(checked)
 }
 
-/// The version byte of a whole message, which is ours with or without [`PROVEN`], and what stands between it and the
-/// check.
+/// Returns the version byte of a whole message, which is [`VERSION`] with or without [`PROVEN`], and the
+/// bytes between it and the check.
 pub(crate) fn open(message: &[u8]) -> Result<(u8, &[u8]), Unreadable> {
     let checked = unchecked(message)?;
     let (&version, body) = checked.get(HEADER..).and_then(<[u8]>::split_first).ok_or(Unreadable::Damaged)?;

@@ -1,8 +1,8 @@
 //! The offer: an AND of ORs in stack order, linear in the number of alternatives.
 //!
-//! A tree would let a hostile offer choose the depth of our recursion, so the nodes are a flat list: a choice says how
-//! many of the following entries belong to each of its branches. Names stand in a table once, split into crate and
-//! type, since most of an offer's Chunnels come from few crates.
+//! A tree would let a hostile offer choose the depth of our recursion, so the nodes are a flat list: a choice
+//! says how many of the following entries belong to each of its branches. Each name stands in a table once,
+//! split into crate and type, since most of an offer's Chunnels come from few crates.
 
 use super::early::offer_before;
 use super::retry::{COOKIE, opened};
@@ -11,14 +11,14 @@ use bertha_core::{LayerInfo, Mismatch, Node, Situation};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The most entries of an offer's node list.
+/// Maximum length of an offer's node list.
 pub const NODES: usize = 512;
 
-/// The longest crate or type name, in bytes. Names stand in the table once but are used as often as there are entries,
-/// so a few long ones would make a small offer expensive to read.
+/// Maximum length of a crate or type name, in bytes. Names stand in the table once but are used as often as
+/// there are entries, so a few long names would make a small offer expensive to read.
 pub const NAME_LIMIT: usize = 128;
 
-/// The deepest nesting of choices that is read.
+/// Maximum nesting of choices that is read.
 const DEPTH: usize = 64;
 
 /// The proposal of a client.
@@ -26,9 +26,9 @@ const DEPTH: usize = 64;
 pub struct Offer {
     /// The connection id, chosen at random by the client.
     pub id: u64,
-    /// The client's idle time-out in milliseconds; the smaller of both ends' counts.
+    /// The client's idle time-out in milliseconds; the smaller time-out of both ends counts.
     pub idle_ms: u32,
-    /// Each distinct crate and type name once.
+    /// Each distinct crate and type name, once.
     strings: Vec<Cow<'static, str>>,
     /// Layers and choices in pre-order.
     entries: Vec<Entry>,
@@ -39,21 +39,22 @@ type Name = (u16, u16);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Entry {
-    /// A Chunnel whose capability is its own name, with nothing to compare but the version.
+    /// A Chunnel without a capability of its own: only name and version are compared.
     Plain { name: Name, one_sided: bool, version: u16 },
     /// A Chunnel with a capability of its own.
     Capable { name: Name, one_sided: bool, capability: Name, version: u16, encoding: Vec<u8> },
-    /// A choice; the next `first` entries are one branch, the `second` after them the other.
+    /// A choice; the next `first` entries are one branch, the `second` entries after them the other branch.
     Select { first: u16, second: u16, prefer: u8 },
 }
 
 impl Offer {
-    /// The offer of a stack that describes itself as `nodes`, by a client that accepts any idle time-out.
+    /// Makes the offer of a stack that describes itself as `nodes`, by a client that accepts any idle
+    /// time-out.
     ///
     /// # Errors
     /// A [`Mismatch`] if a capability can't be encoded, a name is too long, or the stack has too many Chunnels.
     pub fn new(id: u64, nodes: &[Node]) -> Result<Self, Mismatch> {
-        // Two for a Chunnel's name, and two for its capability's.
+        // Each Chunnel needs two strings for its name, and two for the name of its capability.
         let (strings, entries) = (Vec::with_capacity(4 * nodes.len()), Vec::with_capacity(nodes.len()));
         let mut offer = Self { id, idle_ms: u32::MAX, strings, entries };
         offer.push_all(nodes)?;
@@ -72,18 +73,18 @@ impl Offer {
         }
     }
 
-    /// The stack as it is encoded in the offer: its last two fields.
+    /// Returns the stack as it is encoded in the offer: its last two fields.
     ///
     /// # Errors
-    /// postcard's, if it can't be encoded.
+    /// The error of postcard, if the stack can't be encoded.
     pub(crate) fn stack(&self) -> Result<Vec<u8>, postcard::Error> {
         postcard::to_extend(&(&self.strings, &self.entries), Vec::with_capacity(USUAL))
     }
 
-    /// The offer as a message without a proof; `stack` is its [stack](Self::stack).
+    /// Returns the offer as a message without a proof; `stack` is its [stack](Self::stack).
     ///
     /// # Errors
-    /// postcard's, if it can't be encoded.
+    /// The error of postcard, if the offer can't be encoded.
     pub(crate) fn encode(&self, stack: &[u8]) -> Result<Vec<u8>, postcard::Error> {
         let mut bytes = begin(Tag::of(self.id).header(Kind::Offer), VERSION, &(self.id, self.idle_ms))?;
         bytes.extend_from_slice(stack);
@@ -138,7 +139,7 @@ impl Offer {
         }) as u16
     }
 
-    /// The offered nodes as a tree, or nothing if the list contradicts itself.
+    /// Returns the offered nodes as a tree, or `None` if the list contradicts itself.
     pub fn nodes(&self) -> Option<Vec<OfferedNode>> {
         if self.entries.len() > NODES || self.strings.iter().any(|name| name.len() > NAME_LIMIT) {
             return None;
@@ -190,7 +191,8 @@ impl Offer {
     }
 }
 
-/// Crate and type of a name. Names are short: a search for a pattern would spend more on the pattern.
+/// Splits a name into crate and type. Names are short: a search for a pattern would spend more time on
+/// preparing the pattern.
 fn parts(full: &'static str) -> (&'static str, &'static str) {
     let colons = full.as_bytes().windows(2).rposition(|two| two == b"::");
     colons.and_then(|at| Some((full.get(..at)?, full.get(at + 2..)?))).unwrap_or(("", full))
@@ -205,7 +207,7 @@ pub enum OfferedNode {
     Select {
         /// The alternatives.
         branches: [Vec<OfferedNode>; 2],
-        /// The preferred one: 0 or 1.
+        /// The preferred branch: 0 or 1.
         prefer: u8,
     },
 }
@@ -215,7 +217,7 @@ pub enum OfferedNode {
 pub struct OfferedLayer {
     /// Crate and type name.
     pub name: String,
-    /// Whether it needs no counterpart.
+    /// True if the Chunnel needs no counterpart.
     pub one_sided: bool,
     /// The capability's identity.
     pub capability: String,
@@ -226,13 +228,13 @@ pub struct OfferedLayer {
 }
 
 impl OfferedLayer {
-    /// The name without its crate.
+    /// Returns the name without its crate.
     pub fn short_name(&self) -> &str {
         self.name.rsplit("::").next().unwrap_or(&self.name)
     }
 }
 
-/// The offer in a message, with the cookie if there is one; nothing if the message is no offer.
+/// Returns the offer in a message, with its cookie, if any; `None` if the message is no offer.
 pub fn offer_in(message: &[u8]) -> Option<(&[u8], Option<&[u8; COOKIE]>)> {
     match header(message)? {
         (Kind::Offer, _) => Some((message, None)),

@@ -30,7 +30,7 @@ fn messages_about_a_connection_name_their_sender() {
             assert_eq!(header(&message), Some((kind, tag)));
             assert_eq!(super::sender(&message), about.then_some(sender));
         }
-        // The others leave the bit to kinds to come.
+        // Messages of all other kinds leave the bit to future kinds.
         let mut marked = tag.header(kind);
         marked[0] |= 0x40;
         assert_eq!(header(&marked), about.then_some((kind, tag)));
@@ -77,7 +77,7 @@ fn long_names_are_neither_offered_nor_read() {
     assert_eq!(offer.nodes().unwrap().len(), 1);
     let error = Offer::new(1, &named(NAME_LIMIT + 1)).unwrap_err();
     assert!(error.to_string().ends_with("has 129 bytes, at most 128 can be offered"), "{error}");
-    // The same with one character more.
+    // The offer with one character more.
     let mut body = encode(Kind::Offer, Tag::of(1), &offer).unwrap()[HEADER + 1..].to_vec();
     body.truncate(body.len() - 4);
     let at = body.windows(3).position(|bytes| bytes == [0x80, 0x01, b'x']).unwrap();
@@ -87,7 +87,7 @@ fn long_names_are_neither_offered_nor_read() {
     assert_eq!(longer.nodes(), None);
 }
 
-/// A body that passes the check, so that what parses it is reached.
+/// Returns a body that passes the check, so that its parser is reached.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut bytes = Tag::of(1).header(Kind::Offer).to_vec();
     bytes.push(VERSION);

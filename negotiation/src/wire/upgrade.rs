@@ -4,12 +4,13 @@ use super::Offer;
 use bertha_core::DifferingCapability;
 use serde::{Deserialize, Serialize};
 
-/// One message about one attempt.
+/// A message about one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upgrade {
     /// The connection id.
     pub id: u64,
-    /// The number of the attempt, and of the epoch if it succeeds: higher than all that its proposer has seen.
+    /// The number of the attempt, and of the epoch if it succeeds: higher than all numbers that its proposer
+    /// has seen.
     pub round: u64,
     /// The step of the attempt.
     pub step: UpgradeStep,
@@ -18,38 +19,38 @@ pub struct Upgrade {
 /// A step of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UpgradeStep {
-    /// The proposer offers its stack, in each choice the alternative that it wants marked as the preferred one.
+    /// The proposer offers its stack. In each choice the alternative that it wants is marked as preferred.
     Propose {
         /// The stack, with the id of the connection.
         offer: Offer,
     },
-    /// The other end can run it.
+    /// The other end can run the stack.
     #[serde(with = "accept")]
     Accept {
-        /// Whether its own stack is built.
+        /// True if the sender's own stack is built.
         is_ready: bool,
-        /// Which branch of each of the proposer's choices is used, in pre-order.
+        /// The branch of each of the proposer's choices, in pre-order.
         proposer_picks: Vec<u8>,
-        /// Which branch of each of the sender's.
+        /// The branch of each of the sender's choices.
         own_picks: Vec<u8>,
-        /// Why alternatives were passed over.
+        /// The reasons why alternatives were passed over.
         reasons: String,
-        /// The sender's capabilities that are not the same as the proposer's. If there are none, nothing stands for them
-        /// in the message.
+        /// The sender's capabilities that differ from the proposer's. Without such capabilities, the message
+        /// has no bytes for them.
         capabilities: Vec<DifferingCapability>,
     },
-    /// The other end can't, or the number was used before.
+    /// The other end can't run the stack, or the number was used before.
     Decline {
-        /// The number to propose with instead; 0 if it would not help.
+        /// The number to propose with instead; 0 if no number would help.
         next: u64,
-        /// Which Chunnel and why.
+        /// The Chunnel, and the reason.
         text: String,
     },
-    /// The proposer has given up the attempt. Nothing was changed.
+    /// The proposer has given up the attempt, and nothing was changed.
     Abort,
     /// The sender sends in this epoch from now on.
     Begin {
-        /// The number of messages that its application has sent in the epoch before.
+        /// Number of messages that the sender's application has sent in the epoch before.
         sent: u64,
     },
     /// The sender has seen the other end begin.
@@ -64,10 +65,10 @@ mod accept {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::fmt;
 
-    /// The sender's stack is built.
+    /// The flag that says that the sender's stack is built.
     const IS_READY: u8 = 1;
 
-    /// Capabilities follow.
+    /// The flag that says that capabilities follow.
     const HAS_CAPABILITIES: u8 = 2;
 
     /// The fields of an accept with capabilities.

@@ -1,4 +1,4 @@
-//! The end that answers a proposal: whether it finds a stack, and which.
+//! The end that answers a proposal: its search for a stack.
 
 use super::{Agreed, PeerAgreement, Phase, Terms, said};
 use crate::handshake::{Capabilities, Match, find_wished};
@@ -23,12 +23,12 @@ impl PeerAgreement {
             Phase::Staging { epoch: staged, .. } if *staged < epoch => self.unstage(now),
             _ => {}
         }
-        // The proposer repeats it.
+        // The proposer repeats the proposal.
         if self.vain.are_too_many(now) {
             return self.propose(now);
         }
         match &self.phase {
-            // Both propose: the server's proposal comes first, and the client's after it.
+            // Both ends propose: the server's proposal comes first, and the client's after it.
             Phase::Proposing { epoch: own, request, .. }
                 if self.terms.role == Role::Client && *own <= epoch =>
             {
@@ -39,12 +39,12 @@ impl PeerAgreement {
             }
             Phase::Proposing { .. } if self.terms.role == Role::Client => {}
             Phase::Idle => {}
-            // Repeated until this end is ready for it.
+            // The accept is repeated until this end is ready for the attempt.
             _ => return,
         }
         if epoch <= self.highest {
             if epoch > self.in_force {
-                // After the last number there is none that would help.
+                // Beyond the highest number no number would help.
                 let next = self.highest.checked_add(1).unwrap_or(0);
                 self.send(epoch, UpgradeStep::Decline { next, text: "the number is used".into() });
             }
@@ -83,7 +83,8 @@ impl PeerAgreement {
         }
     }
 
-    /// The stack that the proposer wishes for most, of those that lose no guarantee that this end keeps.
+    /// Returns the stack that the proposer prefers, among the stacks that lose no guarantee that this end
+    /// keeps.
     fn find(&self, wanted: &[OfferedNode]) -> Result<Match, String> {
         let Terms { nodes, requirements, may_lose, .. } = &self.terms;
         let keeping = requirements.keeping(nodes, &self.picks, *may_lose);

@@ -1,4 +1,4 @@
-//! The end that proposes a change, up to the other one's answer.
+//! The end that proposes a change, up to the answer of its peer.
 
 use super::{PeerAgreement, Phase, Proposal, Request, error};
 use crate::handshake::Pruned;
@@ -8,13 +8,13 @@ use bertha_core::{Error, ErrorKind, Node, Situation, preferred};
 use std::time::Instant;
 
 impl PeerAgreement {
-    /// The application asks for other alternatives.
+    /// Handles the application's request for other alternatives.
     pub(crate) fn on_request(&mut self, now: Instant, pick: Pick) {
         self.request = Some(Request { pick, until: now + self.terms.proposal_timeout });
         self.propose(now);
     }
 
-    /// Proposes what is requested, if nothing else is under way.
+    /// Proposes the requested stack, if no change is under way.
     pub(super) fn propose(&mut self, now: Instant) {
         let Phase::Idle = self.phase else { return };
         let Some(request) = self.request.take() else { return };
@@ -35,7 +35,8 @@ impl PeerAgreement {
         }
     }
 
-    /// The proposal of the alternatives that are `wanted`, without those that lose more than the pick or the settings allow.
+    /// Returns the proposal of the alternatives in `wanted`, without alternatives that lose more guarantees
+    /// than the pick or the settings allow.
     fn proposal(&self, wanted: &[Node], pick: &Pick) -> Result<Proposal, Error> {
         let may_lose = self.terms.may_lose | pick.may_lose();
         let requirements = self.terms.requirements.keeping(wanted, &self.picks, may_lose);

@@ -1,4 +1,4 @@
-//! Two ends over a network that loses, repeats and reorders what they say, in random schedules.
+//! Two ends over a network that loses, repeats and reorders their messages, in random schedules.
 
 mod guarantees;
 mod vain;
@@ -7,7 +7,7 @@ use super::super::handover::Step;
 use super::*;
 use bertha_core::LayerInfo;
 
-/// How long an end may take for what it has to do, and a message on its way, in milliseconds.
+/// Maximum time for the work of an end, and for a message on its way, in milliseconds.
 const SLOW: u64 = 120;
 
 fn stack() -> Vec<Node> {
@@ -36,7 +36,7 @@ enum Later {
     Request(usize),
 }
 
-/// The number of messages that an end has sent before an epoch, another one for each.
+/// Returns the number of messages that an end has sent before an epoch, which differs between epochs.
 fn sent_before(role: Role, epoch: u64) -> u64 {
     epoch * 10 + u64::from(role == Role::Server)
 }
@@ -45,10 +45,10 @@ struct End {
     agreement: PeerAgreement,
     is_staged: bool,
     is_built: bool,
-    /// Whether it sends in the next epoch, and has received the rest of the old one.
+    /// True if the end sends in the next epoch, and has received the rest of the old epoch.
     has_begun: bool,
     has_rest: bool,
-    /// The epochs that it has begun, with the picks of each.
+    /// The epochs that the end has begun, with the picks of each epoch.
     begun: Vec<(u64, Vec<u8>)>,
     requests: u32,
     reports: u32,
@@ -79,7 +79,8 @@ impl End {
         }
     }
 
-    /// Does what is due, and returns what it says. After each event come its steps, as in the task.
+    /// Does the work that is due, and returns the end's messages. The steps follow after each event, as in
+    /// the task.
     fn step(&mut self, now: Instant, dice: &mut Dice, fails: bool) -> Vec<Upgrade> {
         let mut said = Vec::new();
         while let Some(at) = self.later.iter().position(|(due, _)| *due <= now) {
@@ -120,7 +121,7 @@ impl End {
         }
     }
 
-    /// The epoch of the change that is decided.
+    /// Returns the epoch of the change that is decided.
     fn changes_to(&self) -> u64 {
         match self.agreement.phase {
             Phase::Switching { epoch, .. } => epoch,
@@ -182,8 +183,9 @@ impl End {
     }
 }
 
-/// Lets both ends make requests at random for a while, then the network heals, and both come to rest with the same stack. In each
-/// millisecond before that somebody says again, with a chance of `replays` in a hundred, a message of an earlier attempt than the last.
+/// Lets both ends make requests at random for a while; then the network heals, and both ends end up with the
+/// same stack. In each millisecond before, with a chance of `replays` percent, a message of an attempt before
+/// the last is sent again.
 fn run(seed: u64, replays: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (start, loss) = (Instant::now(), dice.roll(5) * 10);
@@ -220,7 +222,7 @@ fn run(seed: u64, replays: u64) {
                 }
             }
         }
-        // Neither is ever more than one epoch ahead, and both are in the same ones.
+        // Neither end is ever more than one epoch ahead, and both ends were in the same epochs.
         let [client, server] = &ends;
         let common = client.begun.len().min(server.begun.len());
         assert!(client.begun.len().max(server.begun.len()) <= common + 1, "seed {seed}");
@@ -241,7 +243,7 @@ fn both_ends_change_together_or_not_at_all() {
     }
 }
 
-/// The numbers of attempts alone tell what is said again from what is said now: here is no proof that could.
+/// The numbers of attempts alone distinguish old messages from new messages here: no proof could.
 #[test]
 fn whatever_is_said_again_both_ends_change_together_or_not_at_all() {
     for seed in 0..200 {
@@ -249,7 +251,7 @@ fn whatever_is_said_again_both_ends_change_together_or_not_at_all() {
     }
 }
 
-/// It would end the attempt that is under way.
+/// An accepted refusal would end the attempt that is under way.
 #[test]
 fn a_refusal_of_an_earlier_attempt_is_said_in_vain() {
     let now = Instant::now();
@@ -267,7 +269,7 @@ fn a_refusal_of_an_earlier_attempt_is_said_in_vain() {
     }
 }
 
-/// The highest numbers that the peer can say, and the lowest that are too high.
+/// The highest numbers that the peer can name, and the lowest numbers that are too high.
 #[test]
 fn a_number_far_ahead_takes_none_away() {
     let (now, offer) = (Instant::now(), Offer::new(7, &stack()).unwrap());
@@ -279,7 +281,7 @@ fn a_number_far_ahead_takes_none_away() {
             let declined = end.agreement.poll_transmit(now).unwrap();
             assert!(matches!(declined.step, UpgradeStep::Decline { next: 1, .. }), "{declined:?}");
         }
-        // Nor does a peer that wants this end to go there.
+        // The peer does not make this end go there either.
         end.agreement.on_request(now, Pick::alternative(1));
         let proposed = end.agreement.poll_transmit(now).unwrap();
         assert_eq!(proposed.round, 1);
@@ -299,7 +301,7 @@ fn numbers_that_are_used_up_refuse_changes_and_nothing_else() {
     for role in [Role::Client, Role::Server] {
         let mut end = End::new(role);
         let propose = |round| Upgrade { id: 7, round, step: UpgradeStep::Propose { offer: offer.clone() } };
-        // As after very many changes.
+        // The state after very many changes.
         end.agreement.highest = u64::MAX - 1;
         end.agreement.on_message(now, propose(u64::MAX));
         end.agreement.on_message(now, Upgrade { id: 7, round: u64::MAX, step: UpgradeStep::Abort });
@@ -308,7 +310,7 @@ fn numbers_that_are_used_up_refuse_changes_and_nothing_else() {
         end.agreement.on_request(now, Pick::alternative(1));
         let refused = end.agreement.poll_report().unwrap().unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Exhausted);
-        // An earlier number is told of no later one.
+        // The answer to an earlier number names no later number.
         end.agreement.on_message(now, propose(9));
         let declined = end.agreement.poll_transmit(now).unwrap();
         assert!(matches!(declined.step, UpgradeStep::Decline { next: 0, .. }), "{declined:?}");

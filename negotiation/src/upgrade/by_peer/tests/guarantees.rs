@@ -13,7 +13,7 @@ fn select(first: Vec<Node>, second: Vec<Node>) -> Node {
     Node::Select { branches: [first, second], prefer: 0.into() }
 }
 
-/// Stacks that are encrypted, in use, or not; then two that are neither.
+/// Returns stacks that are encrypted, in use, or not; then two stacks that are neither.
 fn stack() -> Vec<Node> {
     vec![
         select(layer::<(Encrypted, Reliable)>("test::Tls"), layer::<()>("test::Plain")),
@@ -34,7 +34,7 @@ fn end(nodes: Vec<Node>, may_lose: Set) -> PeerAgreement {
     PeerAgreement::new(terms, vec![0, 0])
 }
 
-/// The reply to a proposal of `picks`, by an end whose changes may lose this.
+/// Returns the reply to a proposal of `picks`, by an end whose changes may lose these guarantees.
 fn reply(may_lose: Set, picks: &[u8], offers: impl Fn(&[Node]) -> Vec<Node>) -> UpgradeStep {
     let (mut end, now) = (end(stack(), may_lose), Instant::now());
     let wanted = Pick::alternative(picks[0].into()).and(1, picks[1].into());
@@ -54,14 +54,14 @@ fn a_peer_takes_no_guarantee_that_this_end_keeps() {
             panic!("taken")
         };
         assert!(text.contains("lose what the stack in use is, encrypted,"), "{text}");
-        // It lets go of both.
+        // The end may lose both guarantees.
         let taken = reply(Set::of::<(Encrypted, Reliable)>(), &[1, 0], offered);
         assert!(
             matches!(&taken, UpgradeStep::Accept { own_picks, .. } if own_picks[..] == [1, 0]),
             "{taken:?}"
         );
     }
-    // Nothing is lost by another alternative elsewhere.
+    // Another alternative elsewhere loses no guarantee.
     let taken = reply(Set::NONE, &[0, 1], <[Node]>::to_vec);
     assert!(matches!(&taken, UpgradeStep::Accept { own_picks, .. } if own_picks[..] == [0, 1]), "{taken:?}");
 }
@@ -93,7 +93,8 @@ fn accept(picks: &[u8]) -> Upgrade {
     Upgrade { id: 7, round: 1, step }
 }
 
-/// An alternative that would lose a guarantee is not offered, so an answer that picks it all the same is none to this offer.
+/// An alternative that would lose a guarantee is not offered, so an answer that picks it is no answer to this
+/// offer.
 #[test]
 fn the_answer_to_a_proposal_takes_no_guarantee_either() {
     let now = Instant::now();
@@ -115,7 +116,7 @@ fn the_answer_to_a_proposal_takes_no_guarantee_either() {
     }
 }
 
-/// An alternative within the wanted one counts, whichever of them comes first.
+/// An alternative within the wanted alternative counts, whichever comes first.
 #[test]
 fn an_alternative_that_keeps_what_is_in_use_is_found() {
     let (now, plain) = (Instant::now(), || layer::<()>("test::Plain"));

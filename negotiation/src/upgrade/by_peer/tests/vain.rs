@@ -1,15 +1,16 @@
-//! A peer that proposes again and again.
+//! A peer that proposes without end.
 
 use super::*;
 
-/// How many stacks an end builds for a peer that proposes this often, and gives each up.
+/// Returns the number of stacks that an end builds for a peer that proposes this often, and gives up each
+/// proposal.
 fn built(pause: Duration, proposals: u64) -> u32 {
     let (start, offer) = (Instant::now(), Offer::new(7, &stack()).unwrap());
     let mut end = End::new(Role::Server);
     let mut built = 0;
     for number in 0..proposals {
         let now = start + pause * number as u32;
-        // Each takes the place of the one before; every other is given up in so many words.
+        // Each proposal takes the place of the proposal before; every second proposal is given up explicitly.
         let step = UpgradeStep::Propose { offer: offer.clone() };
         end.agreement.on_message(now, Upgrade { id: 7, round: number + 1, step });
         if number.is_multiple_of(2) {
@@ -32,7 +33,7 @@ fn a_peer_that_proposes_in_vain_has_few_stacks_built() {
     assert_eq!(built(Duration::from_secs(1), 10), 10, "those of a peer that takes its time");
 }
 
-/// The proposer repeats what was not answered.
+/// The proposer repeats unanswered proposals.
 #[test]
 fn an_honest_proposal_comes_through_after_those_in_vain() {
     let (mut now, offer) = (Instant::now(), Offer::new(7, &stack()).unwrap());
