@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 /// Appends pieces to a queue, without empty ones.
 pub(crate) struct Arrived<'a, Data> {
     pieces: &'a mut VecDeque<Buf>,
-    /// Whether the empty chunk, the end of the stream, was among them. An empty message means nothing.
+    /// True if the empty chunk, the end of the stream, was among the pieces. An empty message has no meaning.
     pub(crate) has_ended: bool,
     data: PhantomData<fn(Data)>,
 }

@@ -18,7 +18,8 @@ use bertha_core::{Connection, Error};
     feature = "rpc",
     feature = "total_order"
 ))]
-/// Sends a burst of encoded messages, up to the first that has no encoding. Its error is returned once those before it are sent.
+/// Sends a burst of encoded messages, up to the first message that has no encoding. Its error is returned
+/// once the messages before it are sent.
 pub(crate) async fn send_encoded<C: Connection, T>(
     inner: &C,
     messages: impl Iterator<Item = T> + Send,

@@ -1,14 +1,16 @@
-//! Messages behind their lengths, from the bytes of a stream that arrive in pieces, without I/O: the format of
-//! [`bertha_core::framing`], for bytes that are in memory already. [`LengthFramed`](crate::LengthFramed), `Tls` and `Quic` share it.
+//! Messages behind their lengths, from the bytes of a stream that arrive in pieces, without I/O: the format
+//! of [`bertha_core::framing`], for bytes that are in memory already. [`LengthFramed`](crate::LengthFramed),
+//! `Tls` and `Quic` share it.
 
 use bertha_core::Buf;
 use bertha_core::framing::HEADER;
 
-/// The memory of a message whose first bytes arrive, at most: a pooled buffer. It doubles as more of them do, so that a peer which
-/// announces a large message without sending it costs little.
+/// Maximum memory for a message whose first bytes arrive: a pooled buffer. It doubles as more bytes arrive,
+/// so that a peer that announces a large message without sending it costs little.
 const FIRST: usize = 64 << 10;
 
-/// Decodes messages. Holds one of them, and at most twice the memory of what has arrived of it, or 64 KiB.
+/// Decodes messages. It holds one message, and at most twice the memory of the bytes of it that have arrived,
+/// or 64 KiB.
 #[derive(Debug)]
 pub struct Deframer {
     largest: usize,
@@ -27,20 +29,22 @@ struct Partial {
     length: usize,
 }
 
-/// A length that no peer sends, in bytes.
+/// The error for a length that no peer sends, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge(pub usize);
 
 impl Deframer {
-    /// The beginning of a stream whose messages have at most `largest` bytes.
+    /// Makes a decoder for the beginning of a stream whose messages have at most `largest` bytes.
     pub fn new(largest: usize) -> Self {
         Self { largest, header: [0; HEADER], known: 0, message: None }
     }
 
-    /// Takes the bytes of the next message from `bytes`, and returns it once it is complete. Otherwise all bytes were taken.
+    /// Takes the bytes of the next message from `bytes`, and returns the message once it is complete.
+    /// Otherwise all bytes were taken.
     ///
     /// # Errors
-    /// [`TooLarge`] for a length beyond the largest, or without the memory for it; from then on, each time.
+    /// [`TooLarge`] for a length beyond the largest, or without memory for it; every later call fails as
+    /// well.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Buf>, TooLarge> {
         if self.message.is_none() {
             let new = split(bytes, HEADER - self.known);
@@ -59,7 +63,7 @@ impl Deframer {
         Ok(self.message.take().map(|partial| partial.message))
     }
 
-    /// Takes a message off the front of `bytes` where it lies there as a whole, without a copy of it.
+    /// Splits a message off the front of `bytes`, without a copy, if it lies there as a whole.
     pub fn split_off(&self, bytes: &mut Buf) -> Option<Buf> {
         let header = bytes.first_chunk::<HEADER>().filter(|_| self.is_between())?;
         let length = u32::from_be_bytes(*header) as usize;
@@ -71,7 +75,7 @@ impl Deframer {
         Some(message)
     }
 
-    /// Whether the stream may end here: between two messages.
+    /// Returns true if the stream may end here: between two messages.
     pub fn is_between(&self) -> bool {
         self.known == 0
     }
@@ -83,7 +87,7 @@ impl Partial {
         Ok(Self { message: message.ok_or(TooLarge(length))?, filled: 0, length })
     }
 
-    /// Takes the message's next bytes. Returns whether it is complete.
+    /// Takes the message's next bytes. Returns true if the message is complete.
     fn fill(&mut self, bytes: &mut &[u8]) -> Result<bool, TooLarge> {
         loop {
             let new = split(bytes, self.message.len() - self.filled);
@@ -103,7 +107,7 @@ impl Partial {
     }
 }
 
-/// Splits at most `limit` bytes off.
+/// Splits off at most `limit` bytes.
 fn split<'a>(bytes: &mut &'a [u8], limit: usize) -> &'a [u8] {
     let (first, rest) = bytes.split_at(bytes.len().min(limit));
     *bytes = rest;
@@ -172,7 +176,7 @@ mod tests {
         let mut deframer = Deframer::new(2);
         assert!(deframer.split_off(&mut bytes).is_none() && bytes.len() == HEADER + 1);
         assert!(deframer.take(&mut &bytes[..]).unwrap().is_none());
-        // Within a message, so that is none that begins here.
+        // The bytes belong to a message, so that no message begins here.
         let mut bytes = Buf::copy_of(b"\0\0\0\0\0", 0).unwrap();
         assert!(deframer.split_off(&mut bytes).is_none());
         let mut largest = Buf::copy_of(b"\0\0\0\x03abc", 0).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! | feature | Chunnels | function |
 //! |---|---|---|
-//! | `nothing` | [`Nothing`] | nothing: stands in a stack where one is optional |
+//! | `nothing` | [`Nothing`] | nothing: stands in a stack where a Chunnel is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
 //! | `shard` | [`ClientShard`], [`ServerShard`] | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
@@ -14,7 +14,7 @@
 //! | `batch` | [`Batch`] | sends short messages together |
 //! | `bytes` | [`Bytes`] | carries a stream of bytes over messages |
 //! | `framing` | [`LengthFramed`], [`LineFramed`], [`Framed`] | carry messages over a stream of bytes |
-//! | `codec` | `CodecFramed` | the same, in a format of `tokio_util::codec` |
+//! | `codec` | `CodecFramed` | carries messages over a stream of bytes in a format of `tokio_util::codec` |
 //! | `nagle` | [`Nagle`] | sends and receives messages of any type in bursts |
 //! | `checksum` | [`Checksum`] | drops damaged messages |
 //! | `compress` | `Compress` | compresses messages |
@@ -22,7 +22,7 @@
 //! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
 //! | `rpc` | [`Rpc`] | carries calls and their responses, for [`rpc::Client`] and [`rpc::serve`](rpc::serve()) |
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
-//! | `tls` | `Tls` | runs over TLS 1.3 above anything reliable and ordered: encrypted, authenticated by certificates or raw public keys |
+//! | `tls` | `Tls` | runs over TLS 1.3 above any reliable and ordered connection: encrypted, authenticated by certificates or raw public keys |
 //! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
 //! | `quinn` | | no Chunnel: the [congestion controls](congestion) for connections of the crate `quinn` |
 //! | `fault` | `Fault` | loses, duplicates, delays and reorders messages, from a seed |
@@ -30,7 +30,7 @@
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All but `codec`, `compress`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
+//! All features but `codec`, `compress`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

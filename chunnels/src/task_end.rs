@@ -1,6 +1,7 @@
 //! Tasks whose end is noticed.
 //!
-//! A runtime that ends drops its tasks in the middle. A connection that waits for one of them would wait for ever.
+//! A runtime that ends drops its tasks in the middle. A connection that waits for such a task would wait for
+//! ever.
 
 use bertha_core::{Error, ErrorKind, Runtime};
 
@@ -10,7 +11,7 @@ pub(crate) fn spawn<R: Runtime>(
     task: impl Future<Output = ()> + Send + 'static,
     on_end: impl FnOnce() + Send + 'static,
 ) -> R::Task {
-    // Captured, since a runtime that has ended already drops the task before it is polled.
+    // The value is captured, since a runtime that has ended already drops the task before it is polled.
     let end = OnDrop(Some(on_end));
     runtime.spawn(async move {
         let _end = end;
@@ -28,7 +29,7 @@ impl<F: FnOnce()> Drop for OnDrop<F> {
     }
 }
 
-/// The error of a connection whose task was dropped with its runtime.
+/// Returns the error of a connection whose task was dropped with its runtime.
 pub(crate) fn runtime_ended() -> Error {
     Error::new(ErrorKind::Closed, "the runtime of this connection has ended")
 }

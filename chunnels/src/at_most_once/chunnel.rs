@@ -5,7 +5,8 @@ use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Drops messages that arrive again. See the [module](crate::at_most_once).
 ///
-/// The connection below has to keep messages undamaged, as UDP does: a damaged number counts as that of another message.
+/// The connection below has to keep messages undamaged, as UDP does: a damaged number counts as the number of
+/// another message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(guarantees(AtMostOnce))]
 pub struct AtMostOnce;

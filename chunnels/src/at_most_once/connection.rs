@@ -13,7 +13,7 @@ const HEADER: usize = 8;
 /// A number this far beyond the newest is damaged, most likely, and must not move the window.
 const MAX_LEAP: u64 = 1 << 24;
 
-/// The connection of [`AtMostOnce`](super::AtMostOnce) over one that carries bytes.
+/// The connection of [`AtMostOnce`](super::AtMostOnce) over a connection that carries bytes.
 ///
 /// Errors, loss, backpressure and cancellation are those of the connection below.
 pub struct AtMostOnceConnection<Inner> {
@@ -31,7 +31,8 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
         Self { inner, next, window: Mutex::default(), duplicates }
     }
 
-    /// The number of messages that were dropped: duplicates, late ones that may be duplicates, and those without a number.
+    /// Returns the number of messages that were dropped: duplicates, late messages that may be duplicates,
+    /// and messages without a number.
     pub fn duplicates(&self) -> u64 {
         self.duplicates.get()
     }
@@ -39,7 +40,7 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
     #[inline]
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
         let number = self.next.fetch_add(1, Relaxed);

@@ -1,18 +1,18 @@
 //! Messages that arrive at most once, over a connection that may repeat them.
 //!
-//! [`AtMostOnce`] numbers messages, eight bytes each, and drops those that arrive again. It repeats nothing, waits for
-//! nothing and keeps no message. Where no message may be lost either, use [`Reliable`](crate::Reliable), which drops
-//! duplicates as well.
+//! [`AtMostOnce`] numbers messages, with eight bytes each, and drops repeated messages. It repeats nothing,
+//! waits for nothing and keeps no message. Where no message may be lost either, use
+//! [`Reliable`](crate::Reliable), which drops duplicates as well.
 //!
-//! The receiver remembers at least the last 4,033 numbers. A message that arrives later than that is dropped, since it can no longer
-//! be told from a duplicate.
+//! The receiver remembers at least the last 4,033 numbers. A message that arrives later is dropped, since it
+//! can no longer be distinguished from a duplicate.
 //!
 //! # Over queues
 //!
-//! [`AtMostOnce`] is for two ends. Messages of a topic may have several publishers, whose numbers are the same, and go on while
-//! receivers come and go. [`AtMostOnceByPublisher`] names the publisher beside the number, sixteen bytes in all, and has a memory that can
-//! [survive a restart](AtMostOnceByPublisher::remembering): a service delivers a message again that a receiver took and did not acknowledge
-//! before it was killed.
+//! [`AtMostOnce`] is for two ends. Messages of a topic may have several publishers, which use equal numbers,
+//! and continue while receivers come and go. [`AtMostOnceByPublisher`] names the publisher beside the number,
+//! sixteen bytes in all, and has a memory that can [survive a restart](AtMostOnceByPublisher::remembering): a
+//! service delivers a message again if its receiver took it and was killed before it acknowledged it.
 //!
 //! ```
 //! # fn main() -> Result<(), bertha_core::Error> {

@@ -16,7 +16,7 @@ async fn duplicates_are_dropped_and_counted() {
     }
     let mut messages = Vec::new();
     wire.recv_batch(&mut messages, 9).await.unwrap();
-    // In reverse order, each twice, and a message that is too short.
+    // The messages arrive in reverse order, each twice, with a message that is too short.
     for message in messages.iter().rev().chain(&messages) {
         relay.send(Buf::copy_of(message, 0).unwrap()).await.unwrap();
     }
@@ -33,7 +33,7 @@ async fn duplicates_are_dropped_and_counted() {
     assert_eq!(there.duplicates(), 4);
 }
 
-/// A memory that fails, and that waits to be told.
+/// A memory that fails, and that waits for a signal.
 struct Moody {
     taken: std::sync::Mutex<std::collections::HashSet<MessageId>>,
     fails: std::sync::atomic::AtomicBool,
@@ -83,7 +83,7 @@ async fn of_several_publishers_each_message_is_received_once() {
     }
     assert_eq!(got, [(1, 2), (1, 1), (1, 0), (0, 2), (0, 1), (0, 0)]);
     assert_eq!(first.duplicates(), 7);
-    // The connections of one value share what it remembers.
+    // The connections of one value share its memory.
     assert!(second.recv().await.is_err());
     assert_eq!(second.duplicates(), 6);
 }
@@ -102,7 +102,7 @@ async fn nothing_is_lost_by_a_memory_that_fails_or_a_call_that_is_given_up() {
         here.send(Buf::copy_of(&[number], 32).unwrap()).await.unwrap();
     }
     memory.fails.store(true, std::sync::atomic::Ordering::Relaxed);
-    // Given up while the memory is asked.
+    // The reception is cancelled while the memory is asked.
     assert!(there.recv().now_or_never().is_none());
     memory.may_go_on.add_permits(1);
     assert_eq!(there.recv().await.unwrap_err().kind(), ErrorKind::Unavailable);

@@ -12,13 +12,13 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Collects up to 1,300 bytes for up to a millisecond.
+    /// Makes a Chunnel that collects up to 1,300 bytes for up to a millisecond.
     pub fn new() -> Self {
         Self { bytes: 1_300, wait: Duration::from_millis(1) }
     }
 
-    /// Sends a batch once it holds `bytes`, at most the largest message that the connection below carries. A larger message is
-    /// sent alone and at once.
+    /// Sends a batch once it holds `bytes`, at most the largest message that the connection below carries. A
+    /// larger message is sent alone and at once.
     #[must_use]
     pub fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }

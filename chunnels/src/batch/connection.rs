@@ -13,20 +13,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The connection of [`Batch`](super::Batch) over one that carries bytes.
+/// The connection of [`Batch`](super::Batch) over a connection that carries bytes.
 ///
-/// `send` is ready once the message is in a batch; it waits while sixteen batches wait to be sent. `close` first sends the
-/// messages that wait; dropping the connection drops them. Dropping the future of `recv` loses nothing. Batches of which nobody received all
-/// messages are dropped after the connection below, so that a queue delivers them again.
+/// `send` is ready once the message is in a batch; it waits while sixteen batches wait to be sent. `close`
+/// first sends the waiting messages; dropping the connection drops them. Dropping the future of `recv` loses
+/// nothing. Batches whose messages were not all received are dropped after the connection below, so that a
+/// queue delivers them again.
 ///
 /// # Errors
-/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit below. An error that a batch meets below
-/// and that ends the connection is that of every later `send`; a batch that met any other is [lost](Self::lost).
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit below. If sending a
+/// batch fails below and the error ends the connection, every later `send` fails with that error; after any
+/// other error the batch is [lost](Self::lost).
 pub struct BatchConnection<Inner: Connection> {
     shared: Arc<Shared<Inner, Filling>>,
-    /// The bytes of the headers of this layer and those below.
+    /// The size of the headers of this layer and of the layers below, in bytes.
     below: usize,
-    /// Batches that were received and hold messages not handed out yet: at most one for each concurrent `recv`.
+    /// Received batches with messages that were not handed out yet: at most one batch for each concurrent
+    /// `recv`.
     received: Mutex<VecDeque<Buf>>,
     /// Notified when another `recv` left messages in `received`.
     more: Notify,
@@ -48,17 +51,17 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         Self { shared, below, received, more: Notify::new(), malformed, _task }
     }
 
-    /// The number of batches of which a part was dropped as malformed.
+    /// Returns the number of batches of which a part was dropped as malformed.
     pub fn malformed(&self) -> u64 {
         self.malformed.get()
     }
 
-    /// The number of batches that the connection below failed to send.
+    /// Returns the number of batches that the connection below failed to send.
     pub fn lost(&self) -> u64 {
         self.shared.state.lock().refusals
     }
 
-    /// A buffer for a batch, without the headroom of the layers above.
+    /// Returns a buffer for a batch, without the headroom of the layers above.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let base = self.shared.inner.base();
         let spare = (base.reserved().saturating_sub(self.below) + frame::MAX_HEADER).min(len);
@@ -75,7 +78,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         self.shared.push(|filling, now| filling.push(message, now, |len| self.buffer(len))).await
     }
 
-    /// The next message of the received batches.
+    /// Returns the next message of the received batches.
     fn pop(&self) -> Option<Buf> {
         let mut received = self.received.lock();
         loop {
@@ -122,7 +125,7 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
         loop {
             self.shared.check()?;
             if let Some(message) = self.pop() {
-                // Another `recv` may find more.
+                // Another `recv` may find further messages.
                 self.more.notify_one();
                 return Ok(message);
             }
@@ -152,7 +155,7 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
     async fn close(&self) -> Result<(), Error> {
         self.shared.close();
         self.shared.flush().await;
-        // Wakes senders that wait for capacity.
+        // The notification wakes senders that wait for capacity.
         self.shared.notify_sent();
         let closed = self.shared.inner.close().await;
         self.received.lock().clear();

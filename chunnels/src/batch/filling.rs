@@ -6,10 +6,10 @@ use bertha_core::{Buf, Error};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of batches that wait to be sent, at most.
+/// Maximum number of batches that wait to be sent.
 const MAX_WAITING: usize = 16;
 
-/// The batch that is being filled, and those that are full.
+/// The batch that is being filled, and the full batches.
 #[derive(Debug)]
 pub(super) struct Filling {
     open: Option<Open>,
@@ -21,7 +21,7 @@ pub(super) struct Filling {
 #[derive(Debug)]
 struct Open {
     batch: Buf,
-    /// The time at which it is sent, full or not.
+    /// The time at which the batch is sent, full or not.
     due: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Filling {
     /// Adds a message. `make` allocates a buffer of a length.
     ///
     /// # Errors
-    /// Those of `make`; the message is then dropped.
+    /// The errors of `make`; the message is then dropped.
     pub(super) fn push(
         &mut self,
         mut message: Buf,
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(filling.pop(MS).unwrap().len(), 14);
         assert!(filling.pop(MS).is_none());
         assert_eq!(filling.pop(2 * MS).unwrap().len(), 7);
-        // A larger message goes at once, behind those before it.
+        // A larger message goes at once, behind the messages before it.
         push(&mut filling, b"1", 2 * MS);
         push(&mut filling, &[0; 100], 2 * MS);
         let sizes = std::iter::from_fn(|| filling.pop(2 * MS)).map(|batch| batch.len());

@@ -1,15 +1,15 @@
-//! The header of each message: its length in two bytes, or, from 32 KiB on, in four with the first bit set, most significant byte
-//! first.
+//! The header of each message: its length in two bytes, or, from 32 KiB on, in four bytes with the first bit
+//! set, most significant byte first.
 
 use bertha_core::Buf;
 
-/// The longest header.
+/// Maximum length of a header.
 pub(super) const MAX_HEADER: usize = 4;
 
 /// The first bit of a length of four bytes.
 const LONG: u32 = 1 << 31;
 
-/// The length of the header of a message of `len` bytes.
+/// Returns the length of the header of a message of `len` bytes.
 pub(super) fn size(len: usize) -> usize {
     if len < 0x8000 { 2 } else { MAX_HEADER }
 }
@@ -22,7 +22,8 @@ pub(super) fn write(header: &mut [u8], len: usize) {
     }
 }
 
-/// Splits the first message off `batch`. `None` if it is malformed; the rest of the batch then is as well.
+/// Splits the first message off `batch`. `None` if it is malformed; the rest of the batch is then malformed
+/// as well.
 pub(super) fn decode(batch: &mut Buf) -> Option<Buf> {
     let (header, len) = match *batch.first()? {
         first if first & 0x80 == 0 => (2, usize::from(u16::from_be_bytes(*batch.first_chunk()?))),

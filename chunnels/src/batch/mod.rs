@@ -1,9 +1,9 @@
-//! Short messages sent together as one.
+//! Short messages sent together as one message.
 //!
-//! [`Batch`] collects the messages of several `send`s and sends them as one message, once it is full or the first has waited long
-//! enough: Nagle's idea (RFC 896) with bounds on size and time instead of an acknowledgement. The receiver separates them
-//! without a copy. Fewer, larger messages cost less where each has a price: a system call, a packet, a request to a
-//! cloud service.
+//! [`Batch`] collects the messages of several `send`s and sends them as one message, once it is full or its
+//! first message has waited long enough: Nagle's idea (RFC 896) with bounds on size and time instead of an
+//! acknowledgement. The receiver separates them without a copy. Fewer, larger messages cost less where each
+//! message has a price: a system call, a packet, a request to a cloud service.
 //!
 //! ```
 //! use bertha_chunnels::Batch;

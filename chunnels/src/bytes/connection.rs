@@ -3,20 +3,22 @@
 use bertha_core::{Base, Buf, Chunk, Connection, Error, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The connection of [`Bytes`](super::Bytes) over one that carries messages.
+/// The connection of [`Bytes`](super::Bytes) over a connection that carries messages.
 ///
-/// A chunk is sent as one message, and received as it was sent. Backpressure is that of the connection below. Dropping the future of
-/// `send` sends the chunk whole or not at all, dropping that of `recv` loses nothing. `close` ends the stream first.
+/// A chunk is sent as one message, and received as it was sent. Backpressure is that of the connection below.
+/// Dropping the future of `send` sends the chunk whole or not at all; dropping the future of `recv` loses
+/// nothing. `close` ends the stream first.
 ///
 /// # Errors
-/// Those of the connection below; [`Closed`](ErrorKind::Closed) for sends behind the end; [`Reset`](ErrorKind::Reset) for receptions
-/// if the peer has closed the connection without ending its stream, whose end may be missing.
+/// The errors of the connection below; [`Closed`](ErrorKind::Closed) for sends behind the end;
+/// [`Reset`](ErrorKind::Reset) for receptions if the peer has closed the connection without ending its
+/// stream, whose end may be missing.
 #[derive(Debug)]
 pub struct BytesConnection<Inner> {
     inner: Inner,
-    /// This end has ended its stream.
+    /// True if this end has ended its stream.
     has_ended: AtomicBool,
-    /// The end of the peer's stream was received.
+    /// True if the end of the peer's stream was received.
     has_ended_there: AtomicBool,
     is_closed: AtomicBool,
 }
@@ -27,7 +29,7 @@ impl<Inner: Connection<Data = Buf>> BytesConnection<Inner> {
         Self { inner, has_ended, has_ended_there, is_closed }
     }
 
-    // Relaxed throughout: the flags stand for themselves.
+    // Relaxed throughout: no other data depends on the flags.
     fn open(&self) -> Result<(), Error> {
         if self.is_closed.load(Relaxed) {
             return Err(closed("this end closed the connection"));
@@ -43,13 +45,13 @@ impl<Inner: Connection<Data = Buf>> BytesConnection<Inner> {
         Ok(())
     }
 
-    /// Sends the end of the stream. Again if it was sent, since the future that did may have been dropped.
+    /// Sends the end of the stream, even if it was sent before, since that future may have been dropped.
     async fn end(&self) -> Result<(), Error> {
         self.has_ended.store(true, Relaxed);
         self.inner.send(self.inner.base().buffer(0)?).await
     }
 
-    /// The bytes that have arrived. The end of the stream is noted.
+    /// Returns the bytes that have arrived, and notes the end of the stream.
     fn arrived(&self, message: Buf) -> Chunk {
         if message.is_empty() {
             self.has_ended_there.store(true, Relaxed);
@@ -57,7 +59,7 @@ impl<Inner: Connection<Data = Buf>> BytesConnection<Inner> {
         message.into()
     }
 
-    /// An error of receiving. That the connection has closed is no proof that the stream has ended.
+    /// Returns the error of a reception. A closed connection is no proof that the stream has ended.
     #[cold]
     fn not_received(&self, error: Error) -> Error {
         if error.kind() != ErrorKind::Closed || self.is_closed.load(Relaxed) {
@@ -102,7 +104,7 @@ impl<Inner: Connection<Data = Buf>> Connection for BytesConnection<Inner> {
         }
         match self.inner.recv().await {
             Ok(message) => Ok(self.arrived(message)),
-            // Another `recv` may have taken the end.
+            // Another `recv` may have received the end.
             Err(_) if self.has_ended_there.load(Relaxed) && !self.is_closed.load(Relaxed) => Ok(Chunk::end()),
             Err(error) => Err(self.not_received(error)),
         }
@@ -146,14 +148,14 @@ impl<Inner: Connection<Data = Buf>> Connection for BytesConnection<Inner> {
     async fn close(&self) -> Result<(), Error> {
         let was_closed = self.is_closed.swap(true, Relaxed);
         if !was_closed && !self.has_ended.load(Relaxed) {
-            // The peer may be gone, and the connection below has to be closed all the same.
+            // The peer may be gone, and the connection below has to be closed nevertheless.
             let _ended_or_gone = self.end().await;
         }
         self.inner.close().await
     }
 }
 
-/// Messages of a burst, as chunks.
+/// Converts the messages of a burst into chunks.
 struct Arrived<'a, Inner, Into> {
     connection: &'a BytesConnection<Inner>,
     into: &'a mut Into,

@@ -1,10 +1,11 @@
 //! A stream of bytes over messages.
 //!
-//! [`Bytes`] makes a connection of bytes ([`Chunk`](bertha_core::Chunk)s) of one that carries messages reliably and in order: for
-//! programs that need a stream, over any stack. It is the reverse of a framing Chunnel.
+//! [`Bytes`] makes a connection of bytes ([`Chunk`](bertha_core::Chunk)s) from a connection that carries
+//! messages reliably and in order: for programs that need a stream, over any stack. It is the reverse of a
+//! framing Chunnel.
 //!
-//! Each message is a chunk. The empty message is the end of a stream, so that an end which has died is not taken for one which has
-//! finished.
+//! Each message is a chunk. The empty message is the end of a stream, so that the peer can distinguish an end
+//! that has died from an end that has finished.
 
 mod chunnel;
 mod connection;

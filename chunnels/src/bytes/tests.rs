@@ -7,7 +7,7 @@ use bertha_runtime_tokio::TokioRuntime;
 async fn a_peer_that_closes_without_an_end_is_not_taken_for_one_that_has_finished() {
     let (here, there) = bertha_datapath_sim::pair(TokioRuntime);
     let there = Bytes.wrap(there).await;
-    // In memory messages are reliable, and the pair says so.
+    // Messages in memory are reliable, and the pair declares it.
     let there = there.unwrap();
     here.send(bertha_core::Buf::copy_of(b"half", 0).unwrap()).await.unwrap();
     drop(here);

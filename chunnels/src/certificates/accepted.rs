@@ -6,26 +6,29 @@ use ring::digest::{Context, SHA256};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use std::collections::HashMap;
 
-/// The chains that are remembered at most: the clients of a server. Beyond that all are forgotten, and checked in full once more.
+/// Maximum number of chains that are remembered: the clients of a server. Beyond it all chains are forgotten,
+/// and checked in full again.
 const MOST: usize = 1024;
 
 /// Chains that one verifier has accepted for one name.
 ///
-/// A verifier never changes: other trust, another revocation list or another name is another verifier, which has accepted nothing yet. So
-/// its answer about a chain can change with time alone, and is the same as long as all certificates of the chain are valid.
+/// A verifier never changes: other trust, another revocation list or another name makes another verifier,
+/// which has accepted no chain yet. So its answer about a chain can change with time alone, and stays the
+/// same as long as all certificates of the chain are valid.
 #[derive(Debug, Default)]
 pub(super) struct AcceptedChains {
-    /// By their fingerprints.
+    /// The time of validity of each chain, by the chain's fingerprint.
     chains: Mutex<HashMap<[u8; 32], Validity>>,
 }
 
 impl AcceptedChains {
-    /// Whether a full check would accept this chain again.
+    /// Returns true if a full check would accept this chain again.
     pub(super) fn are_still_accepted(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> bool {
         self.chains.lock().get(&fingerprint(chain)).is_some_and(|validity| validity.contains(now))
     }
 
-    /// A full check has accepted this chain. Raw keys, which are no certificates, are not remembered: a check compares them.
+    /// Records that a full check has accepted this chain. Raw keys, which are no certificates, are not
+    /// remembered: a check compares them.
     pub(super) fn remember(&self, chain: &[CertificateDer<'_>]) {
         let Some(validity) = Validity::of_all(chain) else { return };
         let mut chains = self.chains.lock();

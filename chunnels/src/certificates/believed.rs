@@ -1,4 +1,4 @@
-//! The two ways to believe in another end.
+//! The two kinds of accepted proofs.
 
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The proofs that are accepted.
 pub(super) enum Believed {
-    /// Certificates that lead to an authority, or are one of those that were pinned.
+    /// Certificates that lead to an authority, or are pinned.
     Certificates {
         authorities: Arc<RootCertStore>,
         pinned: Vec<CertificateDer<'static>>,

@@ -1,10 +1,10 @@
 //! The binding of an agreement to the channel that TLS has made, by keys that only its two ends can export
 //! (RFC 8446, section 7.5; RFC 9266 for the purpose).
 //!
-//! Each end sends a proof of the agreement's transcript before any data, and checks that of the other: an HMAC-SHA-256
-//! (RFC 2104) of the sender's role. Its key is exported with the transcript as the context. So ends with
-//! different transcripts have different keys, a proof that comes back to its sender is of the wrong role, and a proof of another
-//! connection, a resumed one included, is of another key.
+//! Each end sends a proof of the agreement's transcript before any data, and checks the proof of the other
+//! end: an HMAC-SHA-256 (RFC 2104) of the sender's role. Its key is exported with the transcript as the
+//! context. So ends with different transcripts have different keys, a proof that is sent back to its sender
+//! has the wrong role, and a proof of another connection, a resumed connection included, has another key.
 
 use bertha_core::Error;
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
@@ -30,7 +30,7 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
-    /// The proofs of this transcript, on the connection of `export`.
+    /// Computes the proofs of this transcript, on the connection of `export`.
     pub(crate) fn new(
         mut export: impl Exporter,
         transcript: &[u8; 32],
@@ -41,14 +41,14 @@ impl Proofs {
         Ok(Self { key: Key::new(HMAC_SHA256, &key), is_client })
     }
 
-    /// The proof that this end sends.
+    /// Returns the proof that this end sends.
     pub(crate) fn ours(&self) -> [u8; PROOF] {
         let mut proof = [0; PROOF];
         proof.copy_from_slice(sign(&self.key, role(self.is_client)).as_ref());
         proof
     }
 
-    /// Whether this is the proof of the other end. In constant time.
+    /// Returns true if `proof` is the proof of the other end. It runs in constant time.
     pub(crate) fn is_theirs(&self, proof: &[u8]) -> bool {
         verify(&self.key, role(!self.is_client), proof).is_ok()
     }
@@ -58,7 +58,7 @@ fn role(is_client: bool) -> &'static [u8] {
     if is_client { b"client" } else { b"server" }
 }
 
-/// The key for messages about the connection, which both ends export.
+/// Exports the key for messages about the connection, which both ends export.
 pub(crate) fn control_key(
     mut export: impl Exporter,
     transcript: Option<&[u8; 32]>,
@@ -72,7 +72,7 @@ pub(crate) fn control_key(
 mod tests {
     use super::*;
 
-    /// An exporter as RFC 8446 has it: other bytes for each secret, label and context.
+    /// Returns an exporter as RFC 8446 defines it: other bytes for each secret, label and context.
     fn exporter(secret: u8) -> impl Exporter {
         move |into: &mut [u8; 32], label: &[u8], context: &[u8]| {
             let key = Key::new(HMAC_SHA256, &[secret]);

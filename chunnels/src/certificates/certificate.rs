@@ -1,17 +1,18 @@
-//! A certificate (RFC 5280) as a reader of an error message needs it. The verification is that of `rustls`.
+//! A certificate (RFC 5280) as a reader of an error message needs it. The crate `rustls` verifies
+//! certificates.
 
 use super::der::{INTEGER, OBJECT_ID, SEQUENCE, SET, expect, next};
 use std::fmt;
 
-/// The parts of a certificate that describe it. Taken from bytes that nobody has verified.
+/// The parts of a certificate that describe it, from unverified bytes.
 pub(super) struct Certificate<'a> {
     serial: &'a [u8],
-    /// A Name, as are all names here.
+    /// The issuer's name: a Name in DER, as are all names here.
     issuer: &'a [u8],
     subject: &'a [u8],
     /// The first and the last moment of its time.
     pub(super) validity: &'a [u8],
-    /// The extensions, one SEQUENCE each.
+    /// The extensions, each a SEQUENCE.
     extensions: &'a [u8],
 }
 
@@ -21,14 +22,14 @@ const BASIC_CONSTRAINTS: [u8; 3] = [0x55, 0x1d, 0x13];
 /// The tag of the extensions within a certificate.
 const EXTENSIONS: u8 = 0xa3;
 
-/// The longest part of a name that is shown, in characters.
+/// Maximum length of the shown part of a name, in characters.
 const SHOWN: usize = 64;
 
 impl<'a> Certificate<'a> {
     pub(super) fn parse(mut der: &'a [u8]) -> Option<Self> {
         let mut certificate = expect(&mut der, SEQUENCE)?;
         let mut fields = expect(&mut certificate, SEQUENCE)?;
-        // The version, which version 1 omits.
+        // The field is the version, which version 1 omits.
         let _ = expect(&mut fields, 0xa0);
         let serial = expect(&mut fields, INTEGER)?;
         let _algorithm = expect(&mut fields, SEQUENCE)?;
@@ -45,14 +46,15 @@ impl<'a> Certificate<'a> {
         Some(Self { serial, issuer, subject, validity, extensions })
     }
 
-    /// Whether it may issue certificates (RFC 5280, section 4.2.1.9).
+    /// Returns true if the certificate may issue certificates (RFC 5280, section 4.2.1.9).
     pub(super) fn is_authority(&self) -> bool {
         let mut extensions = self.extensions;
         while let Some(mut extension) = expect(&mut extensions, SEQUENCE) {
             if expect(&mut extension, OBJECT_ID) != Some(&BASIC_CONSTRAINTS[..]) {
                 continue;
             }
-            // Behind the flag that the extension is critical stands its content, whose first part is the flag of authorities.
+            // Behind the flag that the extension is critical stands its content, whose first part is the flag
+            // of authorities.
             let _critical = expect(&mut extension, 0x01);
             let mut content = expect(&mut extension, 0x04).unwrap_or_default();
             let mut constraints = expect(&mut content, SEQUENCE).unwrap_or_default();
@@ -61,13 +63,13 @@ impl<'a> Certificate<'a> {
         false
     }
 
-    /// Whether its subject has issued it.
+    /// Returns true if the subject has issued the certificate.
     pub(super) fn is_self_issued(&self) -> bool {
         self.subject == self.issuer
     }
 }
 
-/// `CN=store.example (serial 01ab, issued by CN=Example CA)`.
+/// Shows `CN=store.example (serial 01ab, issued by CN=Example CA)`.
 impl fmt::Display for Certificate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (serial ", Name(self.subject))?;
@@ -100,7 +102,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// The short name of an attribute type (RFC 4514, section 3).
+/// Returns the short name of an attribute type (RFC 4514, section 3).
 fn label(object_id: &[u8]) -> Option<&'static str> {
     match object_id {
         [0x55, 0x04, 3] => Some("CN"),

@@ -3,7 +3,7 @@
 use rustls::pki_types::UnixTime;
 use std::fmt;
 
-/// `2026-11-22 18:37:22 UTC`.
+/// A time that shows as `2026-11-22 18:37:22 UTC`.
 pub(super) struct Date(pub(super) UnixTime);
 
 const DAY: u64 = 86_400;
@@ -17,9 +17,10 @@ impl fmt::Display for Date {
     }
 }
 
-/// Year, month and day of the Gregorian calendar, this many days after 1970-01-01.
+/// Returns year, month and day of the Gregorian calendar, this many days after 1970-01-01.
 fn civil(days: u64) -> (u64, u64, u64) {
-    // Years begin in March here, so that the leap day is the last day of one, and eras of 400 years with the year 0.
+    // Years begin in March here, so that the leap day is the last day of a year, and eras of 400 years begin
+    // with the year 0.
     let since_era = days + 719_468;
     let (era, day_of_era) = (since_era / 146_097, since_era % 146_097);
     let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -15,7 +15,7 @@ pub(super) fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let [tag, length, rest @ ..] = bytes else { return None };
     let (length, rest) = match *length {
         short @ 0..=0x7f => (usize::from(short), rest),
-        // No certificate in TLS is longer than three bytes of length can say.
+        // A certificate in TLS has at most three bytes of length.
         long @ 0x81..=0x83 => {
             let (length, rest) = rest.split_at_checked(usize::from(long - 0x80))?;
             (length.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)), rest)

@@ -14,15 +14,15 @@ use std::sync::Arc;
 /// The identity that this end proves in TLS: a chain of certificates with the private key of the first, or a raw public key
 /// (RFC 7250).
 ///
-/// Clones share it, so one [`reload`](Self::reload) serves every Chunnel that has it. Keys are RSA, ECDSA on P-256 or P-384, or
-/// Ed25519.
+/// Clones share the identity, so one [`reload`](Self::reload) serves every Chunnel that has it. Keys are RSA,
+/// ECDSA on P-256 or P-384, or Ed25519.
 #[derive(Clone)]
 pub struct TlsIdentity {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// The certificates and the key, where they came from files.
+    /// The paths of the certificates and the key, if they came from files.
     files: Option<[PathBuf; 2]>,
     is_raw: bool,
     /// Locked for a copy of the pointer.
@@ -30,29 +30,29 @@ struct Shared {
 }
 
 impl TlsIdentity {
-    /// Reads a chain of certificates, the own one first, and its private key (PKCS #8, PKCS #1 or SEC 1), from files in PEM
-    /// (RFC 7468).
+    /// Reads a chain of certificates, this end's own certificate first, and its private key (PKCS #8, PKCS #1
+    /// or SEC 1), from files in PEM (RFC 7468).
     ///
     /// # Errors
-    /// Those of reading; [`Invalid`](ErrorKind::Invalid), which names the file, if the content can't be used, or the key belongs to
-    /// another certificate.
+    /// The errors of reading; [`Invalid`](ErrorKind::Invalid), which names the file, if the content can't be
+    /// used, or the key belongs to another certificate.
     pub fn from_pem_files(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> Result<Self, Error> {
         let files = [certificates.as_ref().to_owned(), key.as_ref().to_owned()];
         let current = from_files(&files)?;
         Ok(Self::new(Some(files), false, current))
     }
 
-    /// As [`from_pem_files`](Self::from_pem_files), from bytes.
+    /// Works as [`from_pem_files`](Self::from_pem_files), with bytes in place of files.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if they can't be used, or the key belongs to another certificate.
+    /// [`Invalid`](ErrorKind::Invalid) if the bytes can't be used, or the key belongs to another certificate.
     pub fn from_pem(certificates: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Result<Self, Error> {
         let current = from_bytes(certificates.as_ref(), key.as_ref(), &["the PEM given"; 2])?;
         Ok(Self::new(None, false, current))
     }
 
-    /// A raw public key, without certificates: the public part of this private key (PKCS #8 in DER). The other end has to
-    /// [trust](super::Trust::raw_public_keys) it.
+    /// Makes an identity from a raw public key, without certificates: the public part of this private key
+    /// (PKCS #8 in DER). The other end has to [trust](super::Trust::raw_public_keys) it.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the key can't be used.
@@ -67,12 +67,12 @@ impl TlsIdentity {
         Ok(Self::new(None, true, CertifiedKey::new(vec![public], key)))
     }
 
-    /// Reads the files again. Connections made from then on show the new certificates, and none of them resumes a session from before;
-    /// connections in use go on.
+    /// Reads the files again. Connections made from then on show the new certificates, and none of them
+    /// resumes an earlier session; connections in use go on.
     ///
     /// # Errors
-    /// As for [`from_pem_files`](Self::from_pem_files), and [`Invalid`](ErrorKind::Invalid) if the identity did not come from files.
-    /// Everything stays as it was then.
+    /// The errors of [`from_pem_files`](Self::from_pem_files), and [`Invalid`](ErrorKind::Invalid) if the
+    /// identity did not come from files. The identity then stays as it was.
     pub fn reload(&self) -> Result<(), Error> {
         let Some(files) = &self.shared.files else {
             let what =
@@ -88,7 +88,7 @@ impl TlsIdentity {
         Self { shared: Arc::new(Shared { files, is_raw, current: RwLock::new(Arc::new(current)) }) }
     }
 
-    /// The certificates and the key of the connections that begin now.
+    /// Returns the certificates and the key of the connections that begin now.
     pub(super) fn current(&self) -> Arc<CertifiedKey> {
         self.shared.current.read().clone()
     }
@@ -98,7 +98,7 @@ impl TlsIdentity {
     }
 }
 
-/// Omits the private key.
+/// The output omits the private key.
 impl fmt::Debug for TlsIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsIdentity")
@@ -119,7 +119,7 @@ fn from_bytes(certificates: &[u8], key: &[u8], sources: &[&str; 2]) -> Result<Ce
     let chain = pem::certificates(certificates, certificates_from)?;
     let key = PrivateKeyDer::from_pem_slice(key)
         .map_err(|error| invalid(&format!("there is no private key in {key_from}"), error))?;
-    // Compares the keys as well.
+    // The call also compares the keys.
     CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
         let what =
             format!("the private key in {key_from} can't be used for the certificate in {certificates_from}");

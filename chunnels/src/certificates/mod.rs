@@ -1,16 +1,17 @@
-//! Identities in TLS, the trust in those of others, and the parts of TLS that `Tls` and `Quic` share.
+//! Identities in TLS, the trust in identities of peers, and the parts of TLS that `Tls` and `Quic` share.
 //!
-//! [`TlsIdentity`] is the own end's proof, [`Trust`] the belief about the other's. Both are certificates (RFC 5280) or raw public keys
-//! (RFC 7250).
+//! [`TlsIdentity`] is this end's proof; [`Trust`] are the proofs that this end accepts. Both are certificates
+//! (RFC 5280) or raw public keys (RFC 7250).
 //!
 //! # Sessions
 //!
-//! An end builds its configuration once, from these two values, and all its connections share it. Later connections resume
-//! the session of an earlier one (RFC 8446, section 2.2) with a new key exchange, so resumed connections are forward secret
-//! as well. Sessions belong to one value of a Chunnel and its clones: another trust, another name or a
-//! [reload](TlsIdentity::reload) begins without any. What the other end proved is checked again when a session is resumed, so
-//! a certificate that has expired since is refused; signatures that were found good under the same trust and the same revocation lists are
-//! not verified once more. No data is sent early.
+//! An end builds its configuration once, from these two values, and all its connections share it. Later
+//! connections resume the session of an earlier connection (RFC 8446, section 2.2) with a new key exchange,
+//! so resumed connections are forward secret as well. Sessions belong to one value of a Chunnel and its
+//! clones: another trust, another name or a [reload](TlsIdentity::reload) begins without sessions. The other
+//! end's proof is checked again when a session is resumed, so that a certificate that has expired since is
+//! refused; signatures that were verified under the same trust and the same revocation lists are not verified
+//! again. No data is sent early.
 
 mod accepted;
 mod believed;
@@ -34,7 +35,7 @@ use bertha_core::{Error, ErrorKind};
 use rustls::crypto::CryptoProvider;
 use std::sync::{Arc, LazyLock};
 
-/// The cryptography: `ring`, as in the rest of the crate.
+/// Returns the cryptography: `ring`, as in the rest of the crate.
 fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: LazyLock<Arc<CryptoProvider>> =
         LazyLock::new(|| Arc::new(rustls::crypto::ring::default_provider()));

@@ -11,9 +11,10 @@ pub(crate) struct Refused {
 }
 
 thread_local! {
-    /// An error of `rustls` can't carry the certificate beside the reason from which the alert for the other end follows, and
-    /// the verifier, which all connections of one configuration share, can't return it. `rustls` verifies on the
-    /// thread that runs the step, before the step returns.
+    /// The last refusal on this thread. An error of `rustls` can't carry the certificate beside the reason,
+    /// which decides the alert for the other end, and the verifier, which all connections of one
+    /// configuration share, can't return it. `rustls` verifies on the thread that runs the step, before the
+    /// step returns.
     static REFUSED: RefCell<Option<Refused>> = const { RefCell::new(None) };
 }
 

@@ -6,7 +6,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 
-/// The bytes of a file.
+/// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|error| {
         let error = Error::from(error);
@@ -15,7 +15,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// The certificates in a PEM, at least one. `source` names it in errors.
+/// Reads the certificates in a PEM, at least one. `source` names the PEM in errors.
 pub(super) fn certificates(pem: &[u8], source: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
     let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     let certificates =

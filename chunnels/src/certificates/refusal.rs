@@ -1,4 +1,5 @@
-//! The reasons why a handshake fails, as errors that name the certificate, the reason and the remedy, at both ends.
+//! The reasons why a handshake fails, as errors that name the certificate, the reason and the remedy, at both
+//! ends.
 
 use super::certificate::Certificate;
 use super::date::Date;
@@ -10,13 +11,14 @@ use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 use std::fmt::Write;
 
-/// Runs a step of TLS, in which the other end may be refused. An error becomes one for the application.
+/// Runs a step of TLS, in which the other end may be refused. Converts an error for the application.
 pub(crate) fn step<T>(side: &Side, step: impl FnOnce() -> Result<T, rustls::Error>) -> Result<T, Error> {
     noted::take();
     step().map_err(|error| explain(error, side, noted::take().as_ref().map(|refused| &*refused.shown)))
 }
 
-/// The error of this end for an error of TLS. `shown` is the certificate or raw key that it refused, if it is known.
+/// Returns the error of this end for an error of TLS. `shown` is the certificate or raw key that it refused,
+/// if it is known.
 #[cold]
 pub(crate) fn explain(error: rustls::Error, side: &Side, shown: Option<&[u8]>) -> Error {
     use rustls::Error as Tls;
@@ -50,7 +52,8 @@ pub(crate) fn explain(error: rustls::Error, side: &Side, shown: Option<&[u8]>) -
     Error::new(kind, what).because(error)
 }
 
-/// The text of `rustls` for a [certificate resolver](super::side) that offers none. `quinn` keeps texts alone, with others in front.
+/// The text of `rustls` for a [certificate resolver](super::side) that offers no certificate. `quinn` keeps
+/// texts alone, with a prefix.
 const NO_CERTIFICATE_RESOLVED: &str = "no server certificate chain resolved";
 
 fn other_protocol(other: &str) -> String {
@@ -61,7 +64,7 @@ fn other_kind_of_proof() -> String {
     "one end has certificates and the other expects raw public keys (RFC 7250), or the reverse; use the same at both".into()
 }
 
-/// The reason why this end refused the other's certificate or raw key.
+/// Returns the reason why this end refused the other end's certificate or raw key.
 fn refused(reason: &CertificateError, side: &Side, shown: Option<&[u8]>) -> String {
     let other = side.other();
     let subject = match shown.map(described) {
@@ -98,7 +101,7 @@ fn refused(reason: &CertificateError, side: &Side, shown: Option<&[u8]>) -> Stri
         Reason::ApplicationVerificationFailure => {
             format!("{subject} is not one that this end trusts; add it to Trust::raw_public_keys")
         }
-        // Of the handshake, or of an authority: `rustls` does not tell them apart.
+        // The signature is part of the handshake, or an authority's: `rustls` does not distinguish them.
         Reason::BadSignature => format!(
             "a signature is wrong: the {other} does not have the private key of {subject}, or the trusted authority of that name has another key"
         ),
@@ -106,7 +109,7 @@ fn refused(reason: &CertificateError, side: &Side, shown: Option<&[u8]>) -> Stri
     }
 }
 
-/// The error of this end for an alert (RFC 8446, section 6.2) with which the other end refused it.
+/// Returns the error of this end for an alert (RFC 8446, section 6.2) with which the other end refused it.
 pub(crate) fn refused_by_peer(alert: AlertDescription, side: &Side) -> Error {
     use AlertDescription as Alert;
     let other = side.other();
@@ -170,7 +173,7 @@ pub(crate) fn refused_by_peer(alert: AlertDescription, side: &Side) -> Error {
     Error::new(kind, what)
 }
 
-/// A certificate or a raw public key in words.
+/// Describes a certificate or a raw public key in words.
 fn described(der: &[u8]) -> String {
     match Certificate::parse(der) {
         Some(certificate) => format!("certificate {certificate}"),
@@ -189,7 +192,7 @@ fn name(expected: &ServerName<'_>) -> String {
     expected.to_str().into_owned()
 }
 
-/// At most eight names, which the other end chose.
+/// Lists at most eight names, which the other end chose.
 fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();

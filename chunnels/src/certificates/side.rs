@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// The name of the protocol in TLS (ALPN, RFC 7301).
 pub(crate) const PROTOCOL: &[u8] = b"bertha/3";
 
-/// The sessions that a client keeps: for the one name that it wants, those of the last connections.
+/// Number of sessions that a client keeps: the sessions of its last connections to its server name.
 const SESSIONS: usize = 8;
 
-/// One end in TLS. Clones share configuration and sessions.
+/// The TLS configuration of an end. Clones share configuration and sessions.
 #[derive(Clone)]
 pub(crate) struct Side {
     shared: Arc<Shared>,
@@ -29,26 +29,27 @@ pub(crate) struct Side {
 struct Shared {
     role: RoleInTls,
     identity: Option<TlsIdentity>,
-    /// The belief about the other end; none at a server that does not ask.
+    /// The accepted proofs of the other end; `None` at a server that asks for none.
     trust: Option<Trust>,
-    /// Built by the first connection, and again after the identity was reloaded. Locked for a copy, and while it is built.
+    /// The configuration. It is built by the first connection, and again after the identity was reloaded.
+    /// Locked for a copy, and while it is built.
     built: Mutex<Option<Built>>,
 }
 
-/// The part of an end in the handshake.
+/// The role of an end in the handshake.
 #[derive(Debug, Clone)]
 enum RoleInTls {
-    /// It expects a server of this name.
+    /// A client, which expects a server of this name.
     Client(ServerName<'static>),
     Server,
 }
 
-/// A configuration, and the identity that it has.
+/// A configuration, and the identity that it contains.
 #[derive(Clone)]
 struct Built {
     key: Option<Arc<CertifiedKey>>,
     verifier: Option<Arc<Verifier>>,
-    /// Those of the verifier.
+    /// The chains that the configuration's verifier has accepted.
     accepted: Arc<AcceptedChains>,
     config: Config,
 }
@@ -56,13 +57,13 @@ struct Built {
 /// The configuration of an end.
 #[derive(Clone)]
 pub(crate) enum Config {
-    /// For connections to the server of this name.
+    /// The configuration for connections to the server of this name.
     Client(Arc<ClientConfig>, ServerName<'static>),
     Server(Arc<ServerConfig>),
 }
 
 impl Side {
-    /// A client that expects a server of this name (DNS or IP address).
+    /// Makes the configuration of a client that expects a server of this name (DNS or IP address).
     pub(crate) fn client(name: &str, trust: Trust) -> Result<Self, Error> {
         let name = ServerName::try_from(name.to_owned())
             .map_err(|error| invalid(&format!("{name:?} is neither a DNS name nor an IP address"), error))?;
@@ -71,19 +72,19 @@ impl Side {
         Ok(side)
     }
 
-    /// A server that does not ask its clients for an identity.
+    /// Makes the configuration of a server that does not ask its clients for an identity.
     pub(crate) fn server(identity: TlsIdentity) -> Result<Self, Error> {
         let side = Self::new(RoleInTls::Server, Some(identity), None);
         side.config()?;
         Ok(side)
     }
 
-    /// The same end, without its sessions, that shows this identity.
+    /// Returns a copy without sessions that shows this identity.
     pub(crate) fn with_identity(&self, identity: TlsIdentity) -> Self {
         Self::new(self.shared.role.clone(), Some(identity), self.shared.trust.clone())
     }
 
-    /// The same end, without its sessions, with this belief about the other.
+    /// Returns a copy without sessions that has this trust.
     pub(crate) fn with_trust(&self, trust: Trust) -> Self {
         Self::new(self.shared.role.clone(), self.shared.identity.clone(), Some(trust))
     }
@@ -92,7 +93,7 @@ impl Side {
         Self { shared: Arc::new(Shared { role, identity, trust, built: Mutex::new(None) }) }
     }
 
-    /// The same end, which names these protocols in the place of [`PROTOCOL`].
+    /// Returns a copy that names these protocols in the place of [`PROTOCOL`].
     #[cfg(test)]
     pub(crate) fn speaking(&self, protocols: &[&[u8]]) -> Self {
         let mut built = self.built().unwrap();
@@ -111,33 +112,34 @@ impl Side {
         matches!(self.shared.role, RoleInTls::Client(_))
     }
 
-    /// Whether the other end has to prove an identity.
+    /// Returns true if the other end has to prove an identity.
     pub(crate) fn identifies_peer(&self) -> bool {
         self.shared.trust.is_some()
     }
 
-    /// The other end, for texts.
+    /// Returns the name of the other end's role, for texts.
     pub(super) fn other(&self) -> &'static str {
         if self.is_client() { "server" } else { "client" }
     }
 
-    /// The certificate or raw public key of this end.
+    /// Returns the certificate or raw public key of this end.
     pub(super) fn own_proof(&self) -> Option<CertificateDer<'static>> {
         self.shared.identity.as_ref()?.current().cert.first().cloned()
     }
 
-    /// The configuration of connections that begin now.
+    /// Returns the configuration of connections that begin now.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it can't be used.
+    /// [`Invalid`](ErrorKind::Invalid) if the configuration can't be used.
     pub(crate) fn config(&self) -> Result<Config, Error> {
         Ok(self.built()?.config)
     }
 
-    /// Checks what the other end has proved in an earlier connection whose session was resumed: `rustls` does not.
+    /// Checks the proof that the other end gave in an earlier connection whose session was resumed, since
+    /// `rustls` does not.
     ///
     /// # Errors
-    /// Those of a handshake.
+    /// The errors of a handshake.
     pub(crate) fn check_again(&self, chain: &[CertificateDer<'_>]) -> Result<(), rustls::Error> {
         let built = self.built().map_err(|error| rustls::Error::General(error.to_string()))?;
         let (Some(verifier), [first, rest @ ..]) = (built.verifier, chain) else {
@@ -156,8 +158,8 @@ impl Side {
         Ok(())
     }
 
-    /// The identity of the other end, in the certificates that a verified handshake has shown; a raw public key takes the place of
-    /// the first.
+    /// Returns the identity of the other end, from the certificates that a verified handshake has shown; a
+    /// raw public key takes the place of the first certificate.
     pub(crate) fn peer(&self, shown: &[CertificateDer<'_>]) -> Option<PeerIdentity> {
         let first = shown.first()?;
         Some(match self.shared.trust.as_ref()?.is_in_raw_keys() {
@@ -199,7 +201,7 @@ impl Side {
     }
 }
 
-/// The role, for texts.
+/// Shows the role, for texts.
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_client() { "client" } else { "server" })
@@ -231,7 +233,7 @@ fn client(
         Some(key) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(key))),
     };
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // A store of its own: no other trust, and no other name, takes up these sessions.
+    // The sessions have a store of their own, so that no other trust and no other name resumes them.
     config.resumption = Resumption::in_memory_sessions(SESSIONS);
     Ok(config)
 }
@@ -250,15 +252,16 @@ fn server(
     };
     let mut config = builder.with_cert_resolver(Arc::new(OwnKey { key, is_raw }));
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // Tickets of its own key, which changes every six hours; no state for each client.
+    // Tickets are encrypted with a key of this configuration, which changes every six hours; the server keeps
+    // no state for each client.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer =
         Ticketer::new().map_err(|error| invalid("the system gives no random numbers", error))?;
     Ok(config)
 }
 
-/// The identity of a server, for clients that name a protocol: `rustls` refuses those that name another, but not
-/// those that name none.
+/// The identity of a server, for clients that name a protocol: `rustls` refuses clients that name another
+/// protocol, but not clients that name none.
 #[derive(Debug)]
 struct OwnKey {
     key: Arc<CertifiedKey>,

@@ -1,4 +1,4 @@
-//! The belief about the other end.
+//! The accepted proofs of the other end's identity.
 
 use super::believed::Believed;
 use super::certificate::Certificate;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The proofs of identity that are accepted of the other end.
+/// The proofs of identity that this end accepts from the other end.
 ///
 /// A value never changes. To withdraw trust, give new Chunnels a new value: they start without sessions to resume.
 #[derive(Clone)]
@@ -22,38 +22,40 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// As [`ca_pem`](Self::ca_pem), from a file.
+    /// Works as [`ca_pem`](Self::ca_pem), with a file.
     ///
     /// # Errors
-    /// Those of reading, and as for [`ca_pem`](Self::ca_pem).
+    /// The errors of reading, and of [`ca_pem`](Self::ca_pem).
     pub fn ca_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Self::from_bytes(&read(path)?, &path.display().to_string())
     }
 
-    /// Trusts the certificates in this PEM (RFC 7468), one or more. An authority's certificate (RFC 5280, section 4.2.1.9) is the root
-    /// of those that it has issued. A certificate of an end that has signed itself is pinned: the other end has to show this one, and
-    /// no certificate that it may have signed counts.
+    /// Trusts the certificates in this PEM (RFC 7468), one or more. The certificate of an authority (RFC
+    /// 5280, section 4.2.1.9) is the root of the certificates that it has issued. A self-signed certificate
+    /// of an end is pinned: the other end has to show this certificate, and certificates that it may have
+    /// signed do not count.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if there is none, one can't be read, or one is of neither kind.
+    /// [`Invalid`](ErrorKind::Invalid) if there is no certificate, a certificate can't be read, or a
+    /// certificate is of neither kind.
     pub fn ca_pem(certificates: impl AsRef<[u8]>) -> Result<Self, Error> {
         Self::from_bytes(certificates.as_ref(), "the PEM given")
     }
 
-    /// Trusts ends that have one of these raw public keys (RFC 7250), each a SubjectPublicKeyInfo in DER: the output of
-    /// `openssl pkey -pubout -outform DER`. Names count for nothing then.
+    /// Trusts ends that have one of these raw public keys (RFC 7250), each a SubjectPublicKeyInfo in DER: the
+    /// output of `openssl pkey -pubout -outform DER`. Names are then ignored.
     pub fn raw_public_keys<K: Into<Vec<u8>>>(keys: impl IntoIterator<Item = K>) -> Self {
         let keys = keys.into_iter().map(|key| SubjectPublicKeyInfoDer::from(key.into())).collect();
         Self { believed: Arc::new(Believed::RawKeys(keys)) }
     }
 
-    /// The same trust without the certificates that are revoked by these lists (RFC 5280, section 5), one or more in PEM. A list counts
-    /// for its issuer; certificates of other issuers are not checked for revocation. A list whose next update is due
-    /// still counts.
+    /// Returns this trust without the certificates that are revoked by these lists (RFC 5280, section 5), one
+    /// or more in PEM. A list counts for its issuer; certificates of other issuers are not checked for
+    /// revocation. A list whose next update is overdue still counts.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if there is no list or one can't be read, and for raw public keys.
+    /// [`Invalid`](ErrorKind::Invalid) if there is no list or a list can't be read, and for raw public keys.
     pub fn revoked_by(&self, lists: impl AsRef<[u8]>) -> Result<Self, Error> {
         let Believed::Certificates { authorities, pinned, revoked } = &*self.believed else {
             let what =
@@ -69,7 +71,7 @@ impl Trust {
         let (authorities, pinned) = (authorities.clone(), pinned.clone());
         let revoked = revoked.iter().cloned().chain(lists).collect();
         let trust = Self { believed: Arc::new(Believed::Certificates { authorities, pinned, revoked }) };
-        // Parses the lists.
+        // Making the verifier parses the lists.
         trust.verifier()?;
         Ok(trust)
     }
@@ -98,12 +100,12 @@ impl Trust {
         Ok(Self { believed: Arc::new(Believed::Certificates { authorities, pinned, revoked }) })
     }
 
-    /// Whether it is in raw public keys.
+    /// Returns true if the accepted proofs are raw public keys.
     pub(super) fn is_in_raw_keys(&self) -> bool {
         matches!(*self.believed, Believed::RawKeys(_))
     }
 
-    /// The check of the other end's proofs.
+    /// Returns the verifier of the other end's proofs.
     pub(super) fn verifier(&self) -> Result<Arc<Verifier>, Error> {
         Verifier::new(&self.believed).map(Arc::new)
     }

@@ -1,18 +1,19 @@
-//! The time in which certificates are valid (RFC 5280, section 4.1.2.5). Moments are text, whose order is theirs.
+//! The time in which certificates are valid (RFC 5280, section 4.1.2.5). Moments are text, whose alphabetical
+//! order is their order in time.
 
 use super::certificate::Certificate;
 use super::date::Date;
 use super::der::next;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
-/// `YYYYMMDDHHMMSS`.
+/// A moment as `YYYYMMDDHHMMSS`.
 type Moment = [u8; 14];
 
-/// The tag of a time whose year has two digits, and of one with four.
+/// The tag of a time whose year has two digits; `GENERALIZED_TIME` has a year of four digits.
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// From the first moment to the last, both included.
+/// The time from the first moment to the last, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Validity {
     from: Moment,
@@ -20,7 +21,8 @@ pub(super) struct Validity {
 }
 
 impl Validity {
-    /// The time in which all of these are valid; nothing if that of one can't be read.
+    /// Returns the time in which all certificates of a chain are valid; `None` if the time of a certificate
+    /// can't be read.
     pub(super) fn of_all(chain: &[CertificateDer<'_>]) -> Option<Self> {
         let each = chain.iter().map(|der| Self::read(Certificate::parse(der)?.validity));
         each.reduce(|one, other| one.zip(other).map(|(one, other)| one.within(other))).flatten()
@@ -69,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_chain_is_valid_as_long_as_each_of_its_certificates_is() {
-        // Beyond 2049 a year has four digits.
+        // A year beyond 2049 has four digits.
         let chain = [certificate(2020, 2060), certificate(2024, 2030)];
         let (of_2024, of_2030) = (1_704_067_200, 1_893_456_000);
         let validity = Validity::of_all(&chain).unwrap();

@@ -17,7 +17,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// The check of proofs, for either end. It [notes](super::noted) those that it refuses.
+/// The verifier of proofs, for either end. It [notes](super::noted) the proofs that it refuses.
 #[derive(Debug)]
 pub(super) struct Verifier {
     accepted: Accepted,
@@ -27,7 +27,7 @@ pub(super) struct Verifier {
 #[derive(Debug)]
 enum Accepted {
     Certificates {
-        /// `None` without authorities.
+        /// The check of issued certificates; `None` without authorities.
         issued: Option<Issued>,
         pinned: Vec<(CertificateDer<'static>, Issued)>,
         /// The names of the authorities, for clients that choose among several certificates.
@@ -105,7 +105,7 @@ impl Verifier {
                 };
             }
             Accepted::Certificates { issued, pinned, .. } => {
-                // A pinned certificate is accepted for itself, and is the issuer of no other.
+                // A pinned certificate is accepted for itself, and issues no other certificate.
                 match pinned.iter().find(|(certificate, _)| certificate == shown) {
                     Some((_, alone)) => (Some(alone), &[][..]),
                     None => (issued.as_ref(), intermediates),
@@ -139,7 +139,7 @@ impl Verifier {
     }
 }
 
-/// TLS 1.2 is not spoken.
+/// Returns the error for TLS 1.2, which is not supported.
 fn too_old() -> rustls::Error {
     rustls::PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig.into()
 }

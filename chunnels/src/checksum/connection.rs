@@ -6,17 +6,18 @@ use bertha_core::{Buf, Connection, DropCounter, Error};
 /// The bytes of a checksum.
 pub(super) const CHECK: usize = 4;
 
-/// The connection of [`Checksum`](super::Checksum) over one that carries bytes.
+/// The connection of [`Checksum`](super::Checksum) over a connection that carries bytes.
 ///
-/// Loss and backpressure are those of the connection below, and damaged messages are lost as well. `send` copies a message that has no
-/// headroom; one from [`Base::buffer`](bertha_core::Base::buffer) has.
+/// Loss and backpressure are those of the connection below, and damaged messages are lost as well. `send`
+/// copies a message without headroom; a message from [`Base::buffer`](bertha_core::Base::buffer) has
+/// headroom.
 ///
 /// # Errors
-/// Those of the connection below.
+/// The errors of the connection below.
 #[derive(Debug)]
 pub struct ChecksumConnection<Inner> {
     inner: Inner,
-    /// The bytes of the headers of the layers below.
+    /// The size of the headers of the layers below, in bytes.
     below: usize,
     damaged: DropCounter,
 }
@@ -26,16 +27,16 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
         Self { inner, below, damaged }
     }
 
-    /// The number of messages that were dropped since their checksum was wrong or missing.
+    /// Returns the number of messages that were dropped since their checksum was wrong or missing.
     pub fn damaged(&self) -> u64 {
         self.damaged.get()
     }
 
-    /// The message behind its checksum.
+    /// Puts the checksum in front of a message.
     #[inline]
     fn checked(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < CHECK {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, CHECK + self.below)?;
         }
         let check = crc32fast::hash(&message).to_le_bytes();
@@ -43,7 +44,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
         Ok(message)
     }
 
-    /// The message without its checksum, if that is right.
+    /// Returns the message without its checksum, if the checksum is right.
     #[inline]
     fn verified(&self, mut received: Buf) -> Option<Buf> {
         match received.split_first_chunk() {

@@ -1,8 +1,9 @@
 //! Dropping damaged messages.
 //!
-//! UDP's checksum has 16 bits, adds up words, and is optional over IPv4; middleboxes and network cards that compute it anew certify the
-//! damage that they did. [`Checksum`] puts a CRC-32 (IEEE 802.3) in front of each message, little-endian. On arrival a message whose checksum is wrong
-//! is dropped and counted ([`ChecksumConnection::damaged`]), so damage becomes loss, for which requests have replies and
+//! UDP's checksum has 16 bits, adds up words, and is optional over IPv4; middleboxes and network cards that
+//! recompute it hide the damage that they did. [`Checksum`] puts a CRC-32 (IEEE 802.3) in front of each
+//! message, little-endian. On arrival a message whose checksum is wrong is dropped and counted
+//! ([`ChecksumConnection::damaged`]), so damage becomes loss, against which requests have replies and
 //! [`Retry`](crate::Retry).
 //!
 //! ```
@@ -12,8 +13,8 @@
 //! let stack = make_stack!(Serialize::<String>::new(), Checksum::new());
 //! ```
 //!
-//! [`Reliable`](crate::Reliable) and secure Chunnels check their messages themselves. A checksum finds damage and no forgery: an attacker
-//! that changes a message changes its checksum too.
+//! [`Reliable`](crate::Reliable) and secure Chunnels check their messages themselves. A checksum detects
+//! damage but no forgery: an attacker that changes a message changes its checksum too.
 
 mod chunnel;
 mod connection;

@@ -12,7 +12,7 @@ pub struct Compress {
     bounds: Bounds,
 }
 
-/// The capability: the format of compressed messages, and their longest decompressed length.
+/// The capability: the format of compressed messages, and their maximum decompressed length.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(exact, label = Self::label)]
 pub(super) struct Lz4 {
@@ -26,20 +26,21 @@ impl Lz4 {
 }
 
 impl Compress {
-    /// Compresses messages from 64 bytes to 16 MiB.
+    /// Makes a Chunnel that compresses messages from 64 bytes to 16 MiB.
     pub fn new() -> Self {
         Self { bounds: Bounds { min: 64, limit: 16 * 1024 * 1024 } }
     }
 
-    /// Stores messages shorter than `bytes` uncompressed. Each end may choose for the messages that it sends.
+    /// Stores messages shorter than `bytes` uncompressed. Each end may choose the bound for the messages that
+    /// it sends.
     #[must_use]
     pub fn at_least(mut self, bytes: usize) -> Self {
         self.bounds.min = bytes;
         self
     }
 
-    /// Stores messages longer than `bytes` uncompressed, and refuses any that would decompress to more. At most 127 MiB.
-    /// Both ends need the same.
+    /// Stores messages longer than `bytes` uncompressed, and refuses messages that would decompress to more.
+    /// At most 127 MiB. Both ends need the same limit.
     #[must_use]
     pub fn limit(mut self, bytes: u32) -> Self {
         self.bounds.limit = bytes.clamp(1, 127 * 1024 * 1024);

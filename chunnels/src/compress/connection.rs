@@ -5,16 +5,16 @@ use crate::burst::{Decoded, send_encoded};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use std::fmt;
 
-/// The connection of [`Compress`](super::Compress) over one that carries bytes.
+/// The connection of [`Compress`](super::Compress) over a connection that carries bytes.
 ///
-/// `send` compresses on the caller's task, before it is first pending. Errors, loss, backpressure and cancellation are those of
-/// the connection below. `send` fails with [`Exhausted`](ErrorKind::Exhausted) if there is no memory for the
-/// compressed message, and with [`TooLarge`](ErrorKind::TooLarge) for a message that would not fit uncompressed, so the content of
-/// a message never decides whether it can be sent.
+/// `send` compresses on the caller's task, at its first poll. Errors, loss, backpressure and cancellation are
+/// those of the connection below. `send` fails with [`Exhausted`](ErrorKind::Exhausted) if there is no memory
+/// for the compressed message, and with [`TooLarge`](ErrorKind::TooLarge) for a message that would not fit
+/// uncompressed, so the content of a message never decides whether it can be sent.
 pub struct CompressConnection<Inner> {
     inner: Inner,
     bounds: Bounds,
-    /// The bytes of the headers of the layers below.
+    /// The size of the headers of the layers below, in bytes.
     below: usize,
     refused: DropCounter,
 }
@@ -26,7 +26,7 @@ impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
         Self { inner, bounds, below, refused }
     }
 
-    /// The number of messages that were dropped: too large when decompressed, or malformed.
+    /// Returns the number of messages that were dropped: too large when decompressed, or malformed.
     pub fn refused(&self) -> u64 {
         self.refused.get()
     }

@@ -1,7 +1,7 @@
 //! The format of stored and compressed messages, without state.
 //!
-//! A stored message has one byte in front, 0. A compressed one has a byte 1, its length before it was compressed (4 bytes,
-//! little-endian), and an LZ4 block.
+//! A stored message has one byte in front, 0. A compressed message has a byte 1, its length before
+//! compression (4 bytes, little-endian), and an LZ4 block.
 
 use bertha_core::{Buf, Error};
 use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
@@ -24,20 +24,20 @@ const MAX_RATIO: usize = 255;
 /// The lengths of messages that are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Shorter messages are stored, in bytes.
+    /// Messages shorter than this are stored, in bytes.
     pub min: usize,
-    /// Longer messages are stored, in bytes; a compressed one must not decompress to more.
+    /// Messages longer than this are stored, in bytes; a compressed message must not decompress to more.
     pub limit: u32,
 }
 
 /// The reason why a message was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// It states a length beyond the limit or beyond the largest ratio.
+    /// The message states a length beyond the limit or beyond the largest ratio.
     Bomb,
-    /// It does not follow the format, or does not decompress to its length.
+    /// The message does not follow the format, or does not decompress to its stated length.
     Malformed,
-    /// There is no memory for it.
+    /// There is no memory for the message.
     Starved,
 }
 
@@ -55,16 +55,17 @@ pub fn pack(message: Buf, bounds: Bounds, headroom: usize) -> Result<Buf, Error>
 
 fn store(mut message: Buf, headroom: usize) -> Result<Buf, Error> {
     if message.headroom() < STORED_HEADER {
-        // Not from this connection's base.
+        // The message has no headroom, since it is not from this connection's base.
         message = Buf::copy_of(&message, STORED_HEADER + headroom)?;
     }
     message.prepend(STORED_HEADER)?[0] = STORED;
     Ok(message)
 }
 
-/// The compressed message, if it is smaller than the stored one.
+/// Returns the compressed message, if it is smaller than the stored message.
 fn compress(message: &[u8], headroom: usize) -> Result<Option<Buf>, Error> {
-    // A buffer of the pool: the encoder needs the size of the worst case, which the datapath's buffers may not have.
+    // The buffer is from the pool: the encoder needs the size of the worst case, which the datapath's buffers
+    // may not have.
     let mut packed = Buf::new(HEADER + get_maximum_output_size(message.len()), headroom)?;
     let Some((header, block)) = packed.split_first_chunk_mut::<HEADER>() else { return Ok(None) };
     let Ok(len) = compress_into(message, block) else { return Ok(None) };
@@ -77,7 +78,7 @@ fn compress(message: &[u8], headroom: usize) -> Result<Option<Buf>, Error> {
     Ok(Some(packed))
 }
 
-/// Decompresses a message, or unwraps a stored one.
+/// Decompresses a message, or unwraps a stored message.
 ///
 /// # Errors
 /// The reason why the message is dropped.

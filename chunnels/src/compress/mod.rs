@@ -1,8 +1,8 @@
 //! Compression of messages, with LZ4.
 //!
-//! [`Compress`] compresses each message by itself, so none waits for another and any may be lost. A message that does not get
-//! smaller is stored uncompressed behind one byte; so is one shorter than [`Compress::at_least`] or longer than the
-//! [limit](Compress::limit).
+//! [`Compress`] compresses each message by itself, so no message waits for another and any message may be
+//! lost. A message that does not get smaller is stored uncompressed behind one byte; so is a message shorter
+//! than [`Compress::at_least`] or longer than the [limit](Compress::limit).
 //!
 //! ```
 //! use bertha_chunnels::{Compress, Fragment, Nothing, Ordered, Reliable};
@@ -12,8 +12,9 @@
 //! let stack = make_stack!(select!(Compress::new(), Nothing), Ordered::new(), Fragment::new(), Reliable::new());
 //! ```
 //!
-//! Put it above a Chunnel that encrypts, since encrypted messages can't be compressed. Do not compress a message that holds both a
-//! secret and text that an attacker can choose: its length shows whether the text repeats a part of the secret (CRIME, BREACH).
+//! Put it above a Chunnel that encrypts, since encrypted messages can't be compressed. Do not compress a
+//! message that holds both a secret and text that an attacker can choose: its length shows if the text
+//! repeats a part of the secret (CRIME, BREACH).
 //!
 //! # Why LZ4
 //!
@@ -23,10 +24,10 @@
 //!
 //! # Hostile peers
 //!
-//! A compressed message states its decompressed length. It is believed up to the limit on which the two ends agreed, and
-//! up to 255 times the compressed length, the maximum of LZ4; so a message takes at most that much memory while it is
-//! decompressed. A message that states more, or that does not decompress to its length, is dropped and counted
-//! ([`CompressConnection::refused`]).
+//! A compressed message states its decompressed length. The receiver trusts it up to the limit on which the
+//! two ends agreed, and up to 255 times the compressed length, the maximum of LZ4; so a message takes at most
+//! that much memory while it is decompressed. A message that states more, or that does not decompress to its
+//! stated length, is dropped and counted ([`CompressConnection::refused`]).
 //!
 //! # Defaults
 //!

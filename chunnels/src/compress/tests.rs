@@ -113,7 +113,7 @@ async fn messages_and_bursts_pass_unchanged() {
     assert!(burst.iter().map(|message| message.len()).eq([1, 60_000, 0]));
 }
 
-/// Alternating repetitive and random stretches.
+/// Generates alternating repetitive and random stretches.
 fn message() -> impl Strategy<Value = Vec<u8>> {
     let stretch = prop_oneof![
         (any::<u8>(), 0..400_usize).prop_map(|(byte, len)| vec![byte; len]),

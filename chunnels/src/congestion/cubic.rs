@@ -16,8 +16,8 @@ const C: f64 = 0.4;
 /// The factor by which a loss reduces the window.
 const BETA: f64 = 0.7;
 
-/// The growth of the estimate of Reno's window per acknowledged window until it reaches the earlier maximum, so that
-/// its average is that of Reno's halving (section 4.3).
+/// The growth of the estimate of Reno's window per acknowledged window until it reaches the earlier maximum,
+/// so that its average equals the average of Reno's halving (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 impl Algorithm for Cubic {
@@ -35,7 +35,7 @@ impl Algorithm for Cubic {
     }
 }
 
-/// Windows are in packets, as in the RFC's formulas.
+/// The state of a flow. Windows are in packets, as in the RFC's formulas.
 #[derive(Debug)]
 struct State {
     /// The size of a packet in bytes.
@@ -70,7 +70,7 @@ impl State {
         self.rtt = if self.rtt.is_zero() { sample } else { (self.rtt * 7 + sample) / 8 };
     }
 
-    /// Congestion avoidance, section 4.2 to 4.5.
+    /// Grows the window in congestion avoidance, sections 4.2 to 4.5.
     fn avoid(&mut self, packets: f64, now: Duration) {
         let (at_loss, window) = (self.at_loss, self.window);
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
@@ -93,9 +93,9 @@ impl State {
         self.window += (target - window) * packets / window;
     }
 
-    /// Section 4.6 and 4.7.
+    /// Reduces the window, sections 4.6 and 4.7.
     fn reduce(&mut self) {
-        // Fast convergence: a flow that did not regain its window releases bandwidth to newer ones.
+        // Fast convergence: a flow that did not regain its window releases bandwidth to newer flows.
         let converging = self.window < self.at_loss;
         self.at_loss = if converging { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.prior = self.window;

@@ -1,7 +1,7 @@
 //! The rates at which acknowledged bytes were sent and delivered.
 //!
-//! As in draft-cheng-iccrg-delivery-rate-estimation: each packet records the bytes delivered before it was
-//! sent. When it is acknowledged, the bytes delivered since, over the time since, are a sample.
+//! The method is that of draft-cheng-iccrg-delivery-rate-estimation: each packet records the bytes delivered
+//! before it was sent. When it is acknowledged, the bytes delivered since, over the time since, are a sample.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ struct Sample {
     sent_at: Duration,
 }
 
-/// The sample of one acknowledgement. Rates are in bytes per second, zero where there is none.
+/// The sample of one acknowledgement. Rates are in bytes per second, zero without a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) outgoing: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Rates {
 }
 
 impl DeliveryRate {
-    /// Takes in a packet that is sent while `in_flight` bytes are in flight.
+    /// Handles a packet that is sent while `in_flight` bytes are in flight.
     pub(crate) fn on_sent(&mut self, now: Duration, in_flight: u64) -> Snapshot {
         if in_flight == 0 {
             (self.first_sent_at, self.delivered_at) = (now, now);
@@ -54,12 +54,12 @@ impl DeliveryRate {
         }
     }
 
-    /// Takes in that the sender has too little to send, while `in_flight` bytes are in flight.
+    /// Records that the sender has too little to send, while `in_flight` bytes are in flight.
     pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Takes in the acknowledgement of a packet of `bytes`.
+    /// Handles the acknowledgement of a packet of `bytes`.
     pub(crate) fn on_ack(&mut self, bytes: u64, sent_at: Duration, from: Snapshot, now: Duration) {
         self.delivered += bytes;
         self.delivered_at = now;
@@ -69,8 +69,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of the packets acknowledged since the last call. There is none over less than `min_rtt`, in which no path
-    /// delivers a packet.
+    /// Returns the sample of the packets acknowledged since the last call. There is no sample over a time
+    /// below `min_rtt`, in which no path delivers a packet.
     pub(crate) fn take(&mut self, min_rtt: Duration) -> Rates {
         if self.delivered > self.limited_until {
             self.limited_until = 0;
@@ -98,7 +98,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// A packet of 1000 bytes each 2 ms, each acknowledged after 20 ms.
+    /// A flow with a packet of 1000 bytes every 2 ms, each acknowledged after 20 ms.
     #[test]
     fn a_steady_flow_shows_its_rate() {
         let mut rate = DeliveryRate::default();

@@ -2,7 +2,7 @@
 
 use super::{Ack, Algorithm, CongestionControl, Flow};
 
-/// A constant window in bytes, whatever the congestion: for dedicated links, and for tests.
+/// A constant window in bytes, independent of congestion: for dedicated links, and for tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedWindow(
     /// The window in bytes, at least two packets.
@@ -22,7 +22,7 @@ impl CongestionControl for FixedWindow {
         self.0
     }
 
-    /// Unpaced, so that the whole window is used.
+    /// Returns `None`: the flow is not paced, so that it uses the whole window.
     fn rate(&self) -> Option<u64> {
         Some(u64::MAX)
     }

@@ -1,9 +1,10 @@
 //! Congestion control: the window and the rate of a flow.
 //!
-//! A reliable transport, here [`Reliable`](crate::Reliable), reports signals in the terms of Table 4.2 of the thesis: an
-//! [`Ack`] for each acknowledgement, and a [`Flow`] for the state of the connection. A [`CongestionControl`] answers with a window in
-//! bytes and, if it has one, a rate in bytes per second. It sees neither packets nor sockets, reads no clock and sends nothing, so
-//! the same code runs in a simulation, outside the process, and on any datapath.
+//! A reliable transport, here [`Reliable`](crate::Reliable), reports signals in the terms of Table 4.2 of the
+//! thesis: an [`Ack`] for each acknowledgement, and a [`Flow`] for the state of the connection. A
+//! [`CongestionControl`] answers with a window in bytes and, if it has a rate, with a rate in bytes per
+//! second. It sees neither packets nor sockets, reads no clock and sends nothing, so the same code runs in a
+//! simulation, outside the process, and on any datapath.
 //!
 //! | algorithm | follows | reacts to |
 //! |---|---|---|
@@ -12,9 +13,10 @@
 //! | [`Bbr`] | BBR version 1, thesis 4.4.3 | delivery rate and round-trip time, ECN |
 //! | [`FixedWindow`] | nothing: for dedicated links, and tests | nothing |
 //!
-//! An [`Algorithm`], as in `Reliable::new().with(Cubic)`, starts a [`CongestionControl`] for each connection. A custom algorithm
-//! implements both. With the feature `quinn`, `ForQuinn` makes of any of them a congestion control of the crate `quinn`. The TCP of
-//! the crate `smoltcp` has no place for one: its controls are the variants of an enumeration, and not implementations of a trait.
+//! An [`Algorithm`], as in `Reliable::new().with(Cubic)`, starts a [`CongestionControl`] for each connection.
+//! A custom algorithm implements both traits. With the feature `quinn`, `ForQuinn` makes any algorithm a
+//! congestion control of the crate `quinn`. The TCP of the crate `smoltcp` takes no custom algorithm: its
+//! controls are the variants of an enumeration, and not implementations of a trait.
 
 mod algorithm;
 mod bbr;

@@ -38,7 +38,8 @@ impl State {
             self.window += bytes;
             return;
         }
-        // In bytes, and with the remainder carried: in steps of packets, or rounded down, small windows would grow too slowly.
+        // The growth is in bytes, and carries the remainder: in steps of packets, or rounded down, small
+        // windows would grow too slowly.
         self.carry += u128::from(self.packet) * u128::from(bytes);
         let window = u128::from(self.window);
         self.window = self.window.saturating_add(u64::try_from(self.carry / window).unwrap_or(u64::MAX));

@@ -10,8 +10,8 @@ pub(super) struct RecoveryPeriod {
 }
 
 impl RecoveryPeriod {
-    /// Whether the losses or marks in `ack` require a reduction, which then begins a new period. Packets sent before the current
-    /// period require none.
+    /// Returns true if the losses or marks in `ack` require a reduction, which then begins a new period.
+    /// Packets sent before the current period require none.
     pub(super) fn begins(&mut self, ack: &Ack) -> bool {
         let marked = (ack.ecn_packets > 0).then_some(ack.newest_acked_sent).flatten();
         let Some(sent) = ack.newest_lost_sent.max(marked) else { return false };
@@ -22,7 +22,7 @@ impl RecoveryPeriod {
         true
     }
 
-    /// Whether `ack` is for packets sent before the period began, for which the window does not grow.
+    /// Returns true if `ack` is for packets sent before the period began, for which the window does not grow.
     pub(super) fn holds(&self, ack: &Ack) -> bool {
         ack.newest_acked_sent.is_none_or(|sent| self.covers(sent))
     }
@@ -37,7 +37,7 @@ impl RecoveryPeriod {
     }
 }
 
-/// Whether the window may grow by the bytes that `ack` acknowledges.
+/// Returns true if the window may grow by the bytes that `ack` acknowledges.
 pub(super) fn may_grow(period: &RecoveryPeriod, ack: &Ack, flow: &Flow) -> bool {
     ack.bytes_delivered() > 0 && !flow.is_app_limited && !period.holds(ack)
 }

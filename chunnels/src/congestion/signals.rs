@@ -15,9 +15,10 @@ pub struct Ack {
     pub bytes_misordered: u64,
     /// Packets that were acknowledged while an older packet was outstanding.
     pub packets_misordered: u64,
-    /// Bytes in packets that a router marked for congestion, as the peer says. Zero unless the transport and the datapath carry marks.
+    /// Bytes in packets that a router marked for congestion, as the peer reports. Zero unless the transport
+    /// and the datapath carry marks.
     pub ecn_bytes: u64,
-    /// Packets that a router marked; those that carry acknowledgements alone count too.
+    /// Packets that a router marked; packets that carry acknowledgements alone count too.
     pub ecn_packets: u64,
     /// Packets that were just declared lost.
     pub lost_pkts_sample: u64,
@@ -28,8 +29,9 @@ pub struct Ack {
     pub newest_acked_sent: Option<Duration>,
     /// Beyond the table: the time at which the newest packet just declared lost was sent.
     pub newest_lost_sent: Option<Duration>,
-    /// Beyond the table: the time by which the packets just acknowledged were sent before the newest of them, on average. It grows
-    /// where packets overtake each other and where acknowledgements are gathered or lost, and not with the queue.
+    /// Beyond the table: the average time by which the packets just acknowledged were sent before the newest
+    /// of them. It grows where packets overtake each other and where acknowledgements are gathered or lost,
+    /// and not with the queue.
     pub spread: Duration,
 }
 
@@ -45,20 +47,20 @@ impl Ack {
 /// The first seven fields are the `Flow` scope of Table 4.2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Whether all packets over a long time were lost: the persistent congestion of RFC 9002, section 7.6, which replaces TCP's
-    /// retransmission time-out.
+    /// True if all packets over a long time were lost: the persistent congestion of RFC 9002, section 7.6,
+    /// which replaces TCP's retransmission time-out.
     pub was_timeout: bool,
     /// The latest sample of the round-trip time, in microseconds; zero before the first.
     pub rtt_sample_us: u64,
     /// The rate at which the bytes just acknowledged were sent, in bytes per second; zero without a sample.
     pub rate_outgoing: u64,
-    /// The rate at which they were acknowledged, in bytes per second; zero without a sample.
+    /// The rate at which these bytes were acknowledged, in bytes per second; zero without a sample.
     pub rate_incoming: u64,
     /// Bytes that were sent and are neither acknowledged nor lost.
     pub bytes_in_flight: u64,
     /// Packets that were sent and are neither acknowledged nor lost.
     pub packets_in_flight: u64,
-    /// Beyond the table: whether the sender had less to send than allowed. The rates then are lower bounds, and the window
-    /// must not grow (RFC 9002, section 7.8).
+    /// Beyond the table: true if the sender had less to send than allowed. The rates then are lower bounds,
+    /// and the window must not grow (RFC 9002, section 7.8).
     pub is_app_limited: bool,
 }

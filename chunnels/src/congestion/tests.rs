@@ -84,7 +84,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     }
 }
 
-/// RFC 9438, figure 1: with `W_max` = 1000 packets, K is (1000 · 0.3 / 0.4)^(1/3), about 9.1 s.
+/// The curve of RFC 9438, figure 1: with `W_max` = 1000 packets, K is (1000 · 0.3 / 0.4)^(1/3), about 9.1 s.
 #[test]
 fn cubic_is_back_at_its_maximum_after_k_seconds() {
     let mut feed = Feed::of(Cubic);
@@ -150,7 +150,8 @@ fn bbr_finds_the_rate_and_keeps_the_queue_short() {
     assert!(mean < 0.02, "a mean queue of {mean} s");
 }
 
-/// A flow of a million bytes per second and 100 ms that meets nobody: the bytes that it may have in flight after a number of rounds.
+/// Returns the bytes that a flow of a million bytes per second and 100 ms, alone on its path, may have in
+/// flight after a number of rounds.
 fn bbr_after(rounds: u64, mut alter: impl FnMut(u64, &mut Ack, &mut Flow)) -> u64 {
     let mut flow = Bbr.start(PACKET);
     for round in 0..rounds {

@@ -14,7 +14,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Injects no fault until rates are set.
+    /// Makes a Chunnel that injects no fault until rates are set.
     pub fn new(seed: u64) -> Self {
         let (delay, detour) = (Duration::ZERO, Duration::from_millis(10));
         Self { seed, rates: Rates { loss: 0.0, duplication: 0.0, reordering: 0.0, delay, detour } }

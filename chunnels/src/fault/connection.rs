@@ -12,14 +12,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// The connection of [`Fault`](super::Fault) over one that carries bytes.
+/// The connection of [`Fault`](super::Fault) over a connection that carries bytes.
 ///
-/// `send` is ready at once: a message that waits is on its way already. Up to 65,536 wait, and more are lost. `close`
-/// first waits for their times; dropping the connection drops them. Received messages pass unchanged.
+/// `send` is ready at once: a waiting message counts as being on its way. Up to 65,536 messages wait, and
+/// further messages are lost. `close` first waits until they are sent; dropping the connection drops them.
+/// Received messages pass unchanged.
 ///
 /// # Errors
-/// Those of the connection below. An error that a delayed message meets fails the next `send` if it ends the connection,
-/// and otherwise counts as loss.
+/// The errors of the connection below. If sending a delayed message fails, the next `send` fails with the
+/// same error if it ends the connection; otherwise the error counts as loss.
 pub struct FaultConnection<Inner: Connection> {
     shared: Arc<Shared<Inner>>,
     /// Ends the task with the connection.
@@ -56,7 +57,7 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
         Self { shared, _task }
     }
 
-    /// The number of messages that were lost.
+    /// Returns the number of messages that were lost.
     pub fn lost(&self) -> u64 {
         self.shared.state.lock().schedule.lost.get()
     }
@@ -85,7 +86,7 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
     /// Returns once every message is sent or the connection has failed.
     async fn flush(&self) {
         loop {
-            // Created before the check, so that no notification is missed.
+            // The notification is created before the check, so that no notification is missed.
             let changed = self.shared.sent.notified();
             {
                 let state = self.shared.state.lock();
@@ -120,7 +121,8 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         message
     }
 
-    /// Takes in the result of a burst. Returns whether the connection has failed, and the time of the next burst.
+    /// Handles the result of a burst. Returns the answer whether the connection has failed, and the time of
+    /// the next burst.
     fn on_sent(&self, sent: Result<(), Error>) -> (bool, Option<Duration>) {
         let mut state = self.state.lock();
         state.is_sending = false;
@@ -139,7 +141,8 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
 async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
     let runtime = shared.inner.base().runtime();
     loop {
-        // A datapath may reorder messages of different lengths in one burst, which is no fault that was drawn here.
+        // A datapath may reorder messages of different lengths in one burst, and such a fault was not drawn
+        // here.
         let mut len = None;
         let burst = std::iter::from_fn(|| shared.next_due(len).inspect(|message| len = Some(message.len())));
         let sent = shared.inner.send_batch(burst).await;

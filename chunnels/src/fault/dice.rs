@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// SplitMix64: few lines, and stable, so that a seed keeps its meaning.
+/// A generator of the SplitMix64 kind: it is short, and stable, so that a seed keeps its meaning.
 #[derive(Debug)]
 pub(super) struct Dice(pub(super) u64);
 
@@ -14,17 +14,17 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to below 1.
+    /// Returns a number from 0 to below 1.
     fn fraction(&mut self) -> f64 {
         (self.roll() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True with this probability.
+    /// Returns true with this probability.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         self.fraction() < probability
     }
 
-    /// A time up to `max`.
+    /// Returns a time up to `max`.
     pub(super) fn up_to(&mut self, max: Duration) -> Duration {
         max.mul_f64(self.fraction())
     }

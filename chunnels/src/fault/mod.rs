@@ -11,7 +11,7 @@
 //! let stack = make_stack!(Reliable::new(), Fault::new(42).loss(0.02).delay(Duration::from_millis(10)));
 //! ```
 //!
-//! The same seed draws the same faults for the same sequence of messages on each connection; the times depend on the
+//! A seed draws the same faults for the same sequence of messages on each connection; the times depend on the
 //! runtime's timers.
 //!
 //! # Defaults

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The probability of each fault, and the times of those that delay.
+/// The probability of each fault, and the times of faults that delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rates {
     pub(super) loss: f64,

@@ -6,15 +6,15 @@ use bertha_core::{Buf, DropCounter, Error};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The number of messages that wait, at most. More are lost, as in any queue.
+/// Maximum number of messages that wait. Further messages are lost, as in any queue.
 const MAX_WAITING: usize = 65_536;
 
-/// Messages that wait until they are due.
+/// The messages that wait until they are due.
 #[derive(Debug)]
 pub(super) struct Schedule {
     dice: Dice,
     rates: Rates,
-    /// Ordered by the time at which they are due, then by arrival.
+    /// The messages, ordered by the time at which they are due, then by arrival.
     waiting: BTreeMap<(Duration, u64), Buf>,
     arrivals: u64,
     pub(super) lost: DropCounter,
@@ -28,14 +28,15 @@ impl Schedule {
     /// Adds a message, and draws its faults. `copy` makes a duplicate.
     ///
     /// # Errors
-    /// Those of `copy`.
+    /// The errors of `copy`.
     pub(super) fn push(
         &mut self,
         message: Buf,
         now: Duration,
         copy: impl FnOnce(&Buf) -> Result<Buf, Error>,
     ) -> Result<(), Error> {
-        // Every fault is drawn for every message, so that changing one rate leaves the others' draws as they are.
+        // Every fault is drawn for every message, so that changing one rate does not change the draws of the
+        // other rates.
         let is_lost = self.dice.chance(self.rates.loss);
         let is_double = self.dice.chance(self.rates.duplication);
         let (first, second) = (self.draw_time(now), self.draw_time(now));
@@ -66,14 +67,14 @@ impl Schedule {
         self.arrivals += 1;
     }
 
-    /// The next message that is due, if it has the length `len`, where one is given.
+    /// Returns the next message that is due, if it has the length `len`, where a length is given.
     pub(super) fn pop(&mut self, now: Duration, len: Option<usize>) -> Option<Buf> {
         let next = self.waiting.first_entry().filter(|entry| entry.key().0 <= now)?;
         let fits = len.is_none_or(|len| next.get().len() == len);
         fits.then(|| next.remove())
     }
 
-    /// The time at which the next message is due.
+    /// Returns the time at which the next message is due.
     pub(super) fn due(&self) -> Option<Duration> {
         self.waiting.keys().next().map(|(at, _)| *at)
     }

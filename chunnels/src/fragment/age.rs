@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// How many messages of the connection began before one. A type of its own, so that tests can count how often two are compared.
+/// The number of messages of the connection that began before a message. It is a type of its own, so that
+/// tests can count comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Age(pub(super) u64);
 
@@ -22,6 +23,6 @@ impl PartialOrd for Age {
 
 #[cfg(test)]
 thread_local! {
-    /// How often this thread has compared two ages.
+    /// Number of comparisons of ages on this thread.
     pub(super) static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }

@@ -12,23 +12,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The memory of all connections that one `Fragment` makes.
+/// The memory of all connections that a `Fragment` makes.
 pub(super) type SharedBudget = Budget<Mutex<Assembly>>;
 
 /// The incomplete messages of a connection.
 #[derive(Debug)]
 pub(super) struct Assembly {
     messages: BTreeMap<u32, Partial>,
-    /// The numbers of the messages, the oldest one first: by when they began, were last found to be active, or got their memory.
+    /// The numbers of the messages, oldest first: by the time at which they began, were last found to be
+    /// active, or got their memory.
     by_age: BTreeMap<Age, u32>,
     next_age: Age,
-    /// The largest message.
+    /// Maximum length of a message.
     limit: u32,
-    /// The number of messages that may be incomplete at a time.
+    /// Maximum number of messages that may be incomplete at a time.
     max_messages: usize,
-    /// The bytes that all may occupy.
+    /// Maximum number of bytes that all messages may occupy.
     max_bytes: usize,
-    /// The bytes that they do occupy.
+    /// The number of bytes that they occupy.
     account: Account<Mutex<Self>>,
     expiry: Duration,
     /// The number of messages that were evicted or have expired.
@@ -39,7 +40,7 @@ pub(super) struct Assembly {
 
 /// The fate of a piece.
 enum Step {
-    /// It is inserted, and completes this message, if any.
+    /// The piece is inserted, and completes this message, if any.
     Done(Option<Buf>),
     /// Another connection has to give up a message first.
     Owed(Arc<Mutex<Assembly>>),
@@ -52,7 +53,7 @@ pub(super) enum Contradiction {
     Limit,
     /// The message has no such piece, or a piece of another length.
     Extent,
-    /// Another piece of the message has another length of message or pieces.
+    /// Another piece of the message states another length of the message or of its pieces.
     Shape,
     /// The piece arrived before with other content.
     Content,
@@ -95,11 +96,11 @@ impl Assembly {
         })
     }
 
-    /// Inserts a piece into `this`, and returns the message that it completes, if any. Reads the clock where a message begins or
-    /// gets its memory.
+    /// Inserts a piece into `this`, and returns the message that it completes, if any. Reads the clock when a
+    /// message begins or gets its memory.
     ///
     /// # Errors
-    /// A [`Contradiction`] of the piece with itself or another, which the connection remembers.
+    /// A [`Contradiction`] of the piece with itself or another piece, which the connection remembers.
     pub(super) fn insert(
         this: &Mutex<Self>,
         piece: Piece,
@@ -110,7 +111,7 @@ impl Assembly {
             let step = this.lock().step(piece, bytes, &now);
             match step {
                 Ok(Step::Done(message)) => return Ok(message),
-                // With no other lock in hand, so two connections can't wait for each other.
+                // No other lock is held here, so that two connections can't wait for each other.
                 Ok(Step::Owed(debtor)) => debtor.lock().evict_oldest(),
                 Err(contradiction) => {
                     this.lock().refused.get_or_insert(contradiction);
@@ -151,7 +152,8 @@ impl Assembly {
         Ok(Step::Done(message.and_then(Partial::into_message)))
     }
 
-    /// Begins a message, and evicts the oldest ones where it needs their memory. Without memory it is not begun.
+    /// Begins a message, and evicts the oldest messages if it needs their memory. Without memory it is not
+    /// begun.
     fn begin(&mut self, piece: Piece, now: Instant) -> Result<(), Arc<Mutex<Self>>> {
         self.expire(now);
         while self.messages.len() >= self.max_messages {
@@ -183,7 +185,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// Takes `bytes` from the budget, and evicts the oldest messages for them, except the `kept` youngest ones.
+    /// Takes `bytes` from the budget, and evicts the oldest messages for them, except the `kept` youngest
+    /// messages.
     fn take(&mut self, bytes: usize, kept: usize) -> Result<(), Arc<Mutex<Self>>> {
         loop {
             let may_give = self.messages.len() > kept;
@@ -199,8 +202,8 @@ impl Assembly {
         }
     }
 
-    /// Drops the oldest messages that have been waiting too long. Each that was active in the meantime begins to wait anew, so this
-    /// looks at most once at each for each of its pieces.
+    /// Drops the oldest messages that have been waiting too long. A message that was active in the meantime
+    /// begins to wait anew, so each message is visited at most once for each of its pieces.
     fn expire(&mut self, now: Instant) {
         while let Some((_, &number)) = self.by_age.first_key_value() {
             let Some(partial) = self.messages.get(&number) else { return };

@@ -6,20 +6,20 @@ use std::sync::{Arc, Weak};
 
 /// The memory for incomplete messages, in bytes.
 ///
-/// When it is used up, the connection that holds most gives up its oldest message. So a connection that holds no more than
-/// others loses nothing to them, however many they are.
+/// When the memory is used up, the connection that holds most gives up its oldest message. So a connection
+/// that holds no more than any other loses nothing to the others, however many they are.
 #[derive(Debug)]
 pub(super) struct Budget<Holder> {
     total: usize,
-    /// Locked when a message in pieces begins and ends, not for each piece, and never across an await: one number and an ordered
-    /// map have to change together.
+    /// Locked when a message in pieces begins and ends, not for each piece, and never across an await: a
+    /// number and an ordered map have to change together.
     held: Mutex<Held<Holder>>,
 }
 
 #[derive(Debug)]
 struct Held<Holder> {
     bytes: usize,
-    /// The holders of any memory, by how much it is. Others are absent, so idle connections cost nothing.
+    /// The holders of memory, by its size. Other connections are absent, so idle connections cost nothing.
     by_size: BTreeMap<(usize, u64), Weak<Holder>>,
     /// The number of accounts opened so far.
     opened: u64,
@@ -34,10 +34,10 @@ pub(super) struct Account<Holder> {
     bytes: usize,
 }
 
-/// The connection that has to give up a message before another can have its memory.
+/// The connection that has to give up a message before another connection can have its memory.
 #[derive(Debug)]
 pub(super) enum Debtor<Holder> {
-    /// The one that asks.
+    /// The connection that asks.
     Asker,
     Other(Arc<Holder>),
 }
@@ -47,7 +47,7 @@ impl<Holder> Budget<Holder> {
         Self { total, held: Mutex::new(Held { bytes: 0, by_size: BTreeMap::new(), opened: 0 }) }
     }
 
-    /// The account of a connection, empty.
+    /// Opens the empty account of a connection.
     pub(super) fn open(self: &Arc<Self>, holder: Weak<Holder>) -> Account<Holder> {
         let mut held = self.held.lock();
         held.opened += 1;
@@ -68,8 +68,9 @@ impl<Holder> Account<Holder> {
     /// Takes `bytes` more, if the budget has them.
     ///
     /// # Errors
-    /// The connection that holds most, which is the asking one only if it `may_give`. Asking again after it gave something up ends
-    /// in success, as long as the asking one stays within the budget by itself.
+    /// The connection that holds most, which is the asking connection only if it `may_give`. Asking again
+    /// after that connection gave up a message succeeds in the end, as long as the asking connection alone
+    /// stays within the budget.
     pub(super) fn take(&mut self, bytes: usize, may_give: bool) -> Result<(), Debtor<Holder>> {
         let mut held = self.budget.held.lock();
         while held.bytes + bytes > self.budget.total {
@@ -82,7 +83,7 @@ impl<Holder> Account<Holder> {
             }
             match holder.upgrade() {
                 Some(holder) => return Err(Debtor::Other(holder)),
-                // It is just being dropped.
+                // The connection is just being dropped.
                 None => held.settle(entry),
             }
         }
@@ -109,7 +110,7 @@ impl<Holder> Held<Holder> {
         }
     }
 
-    /// Takes an entry out, if it is there.
+    /// Removes an entry, if it is there.
     fn settle(&mut self, entry: (usize, u64)) {
         if self.by_size.remove(&entry).is_some() {
             self.bytes -= entry.0;
@@ -140,7 +141,7 @@ mod tests {
         accounts[0].give(20);
         accounts[2].take(30, true).unwrap();
         assert_eq!(budget.held(), 90);
-        // A holder without its account's end: nobody could give for it.
+        // A holder without the end of its account: it can't give up messages.
         drop(holders);
         accounts[0].take(60, false).unwrap();
         assert_eq!(budget.held(), 90);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Splits messages that are too large for the connection below. See the [module](crate::fragment).
 ///
-/// The connections that it and its clones make share one budget of [memory](Self::memory).
+/// The connections that it and its clones make share a budget of [memory](Self::memory).
 #[derive(Debug, Clone, Identity)]
 #[chunnel(capability = Self::capability)]
 pub struct Fragment {
@@ -20,7 +20,7 @@ pub struct Fragment {
     budget: Arc<SharedBudget>,
 }
 
-/// The largest message, on which the two ends have to agree.
+/// The capability: the largest message, on which the two ends have to agree.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(exact, version = 2)]
 pub(super) struct Limit {
@@ -28,7 +28,7 @@ pub(super) struct Limit {
 }
 
 impl Fragment {
-    /// Carries messages of up to 64 MiB, in pieces of up to 1,300 bytes.
+    /// Makes a Chunnel that carries messages of up to 64 MiB, in pieces of up to 1,300 bytes.
     pub fn new() -> Self {
         let settings = Settings::default();
         Self { settings, budget: Arc::new(SharedBudget::new(settings.memory)) }
@@ -49,8 +49,9 @@ impl Fragment {
         self
     }
 
-    /// Discovers the MTU of the path to the peer, and sends no larger messages: pieces are as large as the path carries, up to
-    /// [`piece`](Self::piece) if that is set after this. See the [module](crate::fragment). No effect over streams.
+    /// Discovers the MTU of the path to the peer, and sends no larger messages: pieces are as large as the
+    /// path carries, up to [`piece`](Self::piece) if it is set after this call. See the
+    /// [module](crate::fragment). It has no effect over streams.
     #[must_use]
     pub fn discover_path(mut self) -> Self {
         (self.settings.discovers_path, self.settings.piece) = (true, MAX_PIECE);
@@ -59,9 +60,11 @@ impl Fragment {
 
     /// Sets the memory for incomplete messages of a connection to `bytes`, besides three times the limit. 8 MiB by default.
     ///
-    /// When it is full the oldest message is dropped and counted. Above [`Reliable`](crate::Reliable) that must not happen: a
-    /// repeated piece may arrive after as many later ones as its buffer holds messages, so `bytes` has to be that number times the
-    /// sum of the peer's [`piece`](Self::piece) and 512. The default is enough for the default settings of both.
+    /// When the memory is full, the oldest message is dropped and counted. Above
+    /// [`Reliable`](crate::Reliable) this must not happen: a repeated piece may arrive after as many later
+    /// pieces as the buffer of `Reliable` holds messages, so `bytes` has to be that number times the sum of
+    /// the peer's [`piece`](Self::piece) and 512. The default is enough for the default settings of both
+    /// Chunnels.
     #[must_use]
     pub fn assembly(mut self, bytes: usize) -> Self {
         self.settings.assembly = bytes;
@@ -70,30 +73,31 @@ impl Fragment {
 
     /// Sets the number of messages that may be incomplete at a time on a connection, at least 1. 8,192 by default.
     ///
-    /// When there are more the oldest one is dropped and counted. Above [`Reliable`](crate::Reliable) it has to be at least the number
-    /// of messages in its buffer.
+    /// When there are more, the oldest message is dropped and counted. Above [`Reliable`](crate::Reliable)
+    /// the number has to be at least the number of messages in its buffer.
     #[must_use]
     pub fn incomplete(mut self, messages: usize) -> Self {
         self.settings.incomplete = messages.max(1);
         self
     }
 
-    /// Sets how long an incomplete message waits for its next piece. 60 seconds by default.
+    /// Sets the time for which an incomplete message waits for its next piece. 60 seconds by default.
     ///
-    /// A message that has waited for so long is dropped and counted when the next message in pieces begins, at the latest after
-    /// twice the time. Above [`Reliable`](crate::Reliable) it has to be longer than its
-    /// [`idle_timeout`](crate::Reliable::idle_timeout), or a repeated piece comes too late.
+    /// A message that has waited for this time is dropped and counted when the next message in pieces begins,
+    /// at the latest after twice the time. Above [`Reliable`](crate::Reliable) the time has to be longer than
+    /// its [`idle_timeout`](crate::Reliable::idle_timeout), or a repeated piece comes too late.
     #[must_use]
     pub fn expiry(mut self, time: Duration) -> Self {
         self.settings.expiry = time;
         self
     }
 
-    /// Sets the memory for incomplete messages of all connections to `bytes`: those that this value and its clones make from now
-    /// on, and so all of a listener. 1 GiB by default.
+    /// Sets the memory for incomplete messages of all connections to `bytes`: of the connections that this
+    /// value and its clones make from now on, and so of all connections of a listener. 1 GiB by default.
     ///
-    /// When it is full the connection that holds most of it drops its oldest message, so that one that holds no more than others
-    /// loses nothing to them. A single message is always carried, whatever the budget.
+    /// When it is full, the connection that holds most of it drops its oldest message, so that a connection
+    /// that holds no more than any other loses nothing to the others. A single message is always carried,
+    /// whatever the budget is.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.settings.memory = bytes;
@@ -106,7 +110,7 @@ impl Fragment {
     }
 }
 
-/// By their settings.
+/// Two values are equal if their settings are.
 impl PartialEq for Fragment {
     fn eq(&self, other: &Self) -> bool {
         self.settings == other.settings

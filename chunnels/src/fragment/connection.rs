@@ -13,22 +13,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Semaphore;
 
-/// The connection of [`Fragment`](super::Fragment) over one that carries bytes.
+/// The connection of [`Fragment`](super::Fragment) over a connection that carries bytes.
 ///
 /// Loss and backpressure are those of the connection below. A `send` whose future is dropped may have sent some pieces,
 /// which the receiver keeps until they expire or it needs their memory. Dropping the future of `recv` loses nothing.
 ///
 /// # Errors
-/// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit; `recv` with
-/// [`Malformed`](ErrorKind::Malformed) for good once the peer's pieces have contradicted each other.
+/// The errors of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit;
+/// `recv` with [`Malformed`](ErrorKind::Malformed) for good once the peer's pieces have contradicted each
+/// other.
 pub struct FragmentConnection<Inner: Connection> {
-    /// Shared with the task that probes the path.
+    /// The connection below, shared with the task that probes the path.
     inner: Arc<Inner>,
     limit: u32,
     /// The limit, with the headroom that was reserved when this layer was made.
     mtu: usize,
     piece: usize,
-    /// The bytes of the headers of the layers below.
+    /// The size of the headers of the layers below, in bytes.
     below: usize,
     next: AtomicU32,
     /// Permits one message in pieces at a time, which bounds the receiver's memory. Whole messages need no permit.
@@ -43,7 +44,7 @@ pub struct FragmentConnection<Inner: Connection> {
     _task: Option<<<Inner::Base as Base>::Runtime as Runtime>::Task>,
 }
 
-/// The counters of what is dropped.
+/// The counters of dropped messages.
 pub(super) struct Drops {
     pub(super) malformed: DropCounter,
     pub(super) abandoned: DropCounter,
@@ -63,7 +64,8 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let inner = Arc::new(inner);
         let unacked = Default::default();
         let lower = inner.base();
-        // Not zero: over a topic another publisher's pieces may lie between ours, and those of one that was here before.
+        // The first number is random: over a topic another publisher's pieces may lie between ours, and
+        // pieces of a publisher that was here before.
         let next = AtomicU32::new(lower.runtime().random() as u32);
         let discovery = (discovers_path && !lower.properties().reliable).then(|| {
             let max = inner.mtu().min(piece + PIECE_HEADER + below);
@@ -75,41 +77,44 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         Self { inner, limit, mtu, piece, below, next, turn, assembly, malformed, unacked, discovery, _task }
     }
 
-    /// The MTU of the path as discovered so far: the largest datagram, headers of the layers below included, in bytes. `None`
-    /// without [`discover_path`](super::Fragment::discover_path), or over a stream.
+    /// Returns the MTU of the path as discovered so far: the largest datagram, headers of the layers below
+    /// included, in bytes. `None` without [`discover_path`](super::Fragment::discover_path), or over a
+    /// stream.
     pub fn path_mtu(&self) -> Option<usize> {
         self.discovery.as_ref().map(|discovery| discovery.size())
     }
 
-    /// The number of incomplete messages that were dropped: to make room for others, or since they waited too long.
+    /// Returns the number of incomplete messages that were dropped: to make room for other messages, or since
+    /// they waited too long.
     pub fn abandoned(&self) -> u64 {
         self.assembly.lock().abandoned.get()
     }
 
-    /// The number of messages that were dropped as malformed.
+    /// Returns the number of messages that were dropped as malformed.
     pub fn malformed(&self) -> u64 {
         self.malformed.get()
     }
 
-    /// The largest message that the connection below carries at the moment.
+    /// Returns the largest message that the connection below carries at the moment.
     fn max_below(&self) -> usize {
         self.bound(self.inner.mtu()).saturating_sub(self.below)
     }
 
-    /// `mtu`, or that of the path if it is less.
+    /// Returns `mtu`, or the MTU of the path if it is less.
     fn bound(&self, mtu: usize) -> usize {
         self.discovery.as_ref().map_or(mtu, |discovery| mtu.min(discovery.size()))
     }
 
-    /// Whether a message goes as one piece: then one byte stands in front of it, and else fifteen in front of each piece.
+    /// Returns true if a message is sent as one piece, with one byte in front of it; otherwise each piece has
+    /// fifteen bytes in front.
     fn fits(&self, message: &[u8]) -> bool {
         message.len() < self.max_below().min(self.piece + PIECE_HEADER)
     }
 
-    /// The message behind the byte that says that it is whole.
+    /// Returns the message behind the byte that says that it is whole.
     fn whole(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() == 0 {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, 1 + self.below)?;
         }
         message.prepend(1)?[0] = WHOLE;
@@ -121,7 +126,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
             let what = format!("message of {} bytes, at most {} fit", message.len(), self.limit);
             return Err(Error::new(ErrorKind::TooLarge, what).at("Fragment"));
         }
-        // Buffers have headroom for all layers, those above as well.
+        // Buffers have headroom for all layers, including the layers above.
         let inner = self.inner.base();
         let max = self.inner.mtu().saturating_sub(inner.reserved());
         let max = max.min(self.max_below()).saturating_sub(PIECE_HEADER);
@@ -139,7 +144,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Handles a message from below, and returns the one that it is or completes.
+    /// Handles a message from below, and returns the message that it is or completes.
     fn on_arrival(&self, bytes: Buf) -> Option<Buf> {
         match piece::decode(bytes) {
             Some(Arrived::Whole(message)) => Some(message),
@@ -166,8 +171,8 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         self.inner.base().runtime()
     }
 
-    /// Acknowledges the peer's probe. Called before the next message is awaited, so dropping this future, or an error, loses
-    /// the acknowledgement alone.
+    /// Acknowledges the peer's probe. It is called before the next message is awaited, so that dropping this
+    /// future, or an error, loses the acknowledgement alone.
     async fn acknowledge(&self) {
         if self.unacked.load(Relaxed) == 0 {
             return;
@@ -223,7 +228,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        // Messages that fit go on as one burst, up to the next one that has to be cut.
+        // Messages that fit are sent as one burst, up to the next message that has to be cut.
         loop {
             let (mut large, mut failed) = (None, None);
             let whole = messages.by_ref().map_while(|message| {

@@ -17,11 +17,11 @@ pub(super) struct Discovery {
     path: Mutex<Path>,
     /// A copy of the path's size for senders, which take no lock.
     size: AtomicUsize,
-    /// Whether a message larger than the floor was sent.
+    /// True if a message larger than the floor was sent.
     is_used: AtomicBool,
     /// The number of `recv`s under way, which handle acknowledgements.
     receivers: AtomicUsize,
-    /// The bytes of the headers of the layers below.
+    /// The size of the headers of the layers below, in bytes.
     below: usize,
     start: Instant,
     /// Notified when a probe was acknowledged.
@@ -45,19 +45,19 @@ impl Discovery {
         Self { path: Mutex::new(path), size, is_used, receivers, below, start, acked: Notify::new() }
     }
 
-    /// The largest message to send, in bytes, with the headers of the layers below.
+    /// Returns the largest message to send, in bytes, with the headers of the layers below.
     pub(super) fn size(&self) -> usize {
         self.size.load(Relaxed)
     }
 
-    /// Takes in that a message of `len` bytes is sent, in pieces or whole.
+    /// Records that a message of `len` bytes is sent, in pieces or whole.
     pub(super) fn on_send(&self, len: usize) {
         if len > FLOOR {
             self.is_used.store(true, Relaxed);
         }
     }
 
-    /// Takes in that a `recv` is under way, until the result is dropped.
+    /// Records that a `recv` is under way, until the result is dropped.
     pub(super) fn on_recv(&self) -> Receiving<'_> {
         self.receivers.fetch_add(1, Relaxed);
         Receiving(&self.receivers)
@@ -79,7 +79,7 @@ impl Discovery {
         result
     }
 
-    /// Sends a probe. Returns whether the connection below is still open.
+    /// Sends a probe. Returns true if the connection below is still open.
     async fn probe<C: Connection<Data = Buf>>(&self, inner: &C, Probe { number, size, .. }: Probe) -> bool {
         let sent = match piece::probe(number, size.saturating_sub(self.below), self.below) {
             Ok(probe) => inner.send(probe).await,

@@ -6,14 +6,14 @@ use bertha_core::Buf;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The bytes that an incomplete message counts besides its own and its bitmap.
+/// Number of bytes that an incomplete message costs besides its content and its bitmap.
 const RECORD: usize = 512;
 
-/// The longest message that gets its memory with its first piece, in bytes. To have more of it cleared a peer has to send a
-/// sixteenth of it first.
+/// Maximum length of a message that gets its memory with its first piece, in bytes. A peer has to send a
+/// sixteenth of a longer message first.
 const SHORT: usize = 64 * 1024;
 
-/// The part of a longer message, one in so many bytes, that has to arrive before the message gets its memory.
+/// The divisor of the part of a longer message that has to arrive before the message gets its memory.
 const EARNEST: usize = 16;
 
 #[derive(Debug)]
@@ -23,12 +23,12 @@ pub(super) struct Partial {
     /// The number of pieces that have not arrived.
     missing: u32,
     content: Content,
-    /// The bytes that it counts.
+    /// Number of bytes that the message costs.
     pub(super) cost: usize,
     pub(super) age: Age,
-    /// When it began, or was last found to be active.
+    /// The time at which the message began, or was last found to be active.
     pub(super) since: Instant,
-    /// Whether a piece has arrived since then.
+    /// True if a piece has arrived since `since`.
     pub(super) is_active: bool,
 }
 
@@ -41,16 +41,16 @@ enum Content {
 }
 
 impl Partial {
-    /// The bytes that the message of `piece` counts from its beginning on.
+    /// Returns the number of bytes that the message of `piece` costs from its beginning on.
     pub(super) fn first_cost(piece: Piece) -> usize {
         match piece.length as usize {
             length if length <= SHORT => full_cost(piece),
-            // The copies, with as much again for the records of pieces of 64 bytes.
+            // The cost is the copies, with as much again for the records of pieces of 64 bytes.
             length => RECORD + 2 * length / EARNEST,
         }
     }
 
-    /// The message of `piece`, without that piece. Nothing if there is no memory.
+    /// Makes the message of `piece`, without that piece. `None` if there is no memory.
     pub(super) fn new(piece: Piece, age: Age, now: Instant) -> Option<Self> {
         let content = match piece.length as usize {
             length if length <= SHORT => room(piece)?,
@@ -65,7 +65,7 @@ impl Partial {
         (self.length, self.size) == (piece.length, piece.size)
     }
 
-    /// The content of the piece with the index of `piece`, if it has arrived.
+    /// Returns the content of the piece with the index of `piece`, if it has arrived.
     pub(super) fn arrived(&self, piece: Piece) -> Option<&[u8]> {
         match &self.content {
             Content::Few { pieces, .. } => pieces.get(&piece.index).map(|bytes| &**bytes),
@@ -78,7 +78,8 @@ impl Partial {
         }
     }
 
-    /// The further bytes that the message counts once `piece` is in it: more than zero if it gets its memory now.
+    /// Returns the number of further bytes that the message costs once `piece` is in it: more than zero if it
+    /// gets its memory now.
     pub(super) fn further_cost(&self, piece: Piece, bytes: &[u8]) -> usize {
         match &self.content {
             Content::Few { bytes: before, .. }
@@ -90,7 +91,7 @@ impl Partial {
         }
     }
 
-    /// Gives the message its memory. Whether there was some.
+    /// Gives the message its memory. Returns true if there was memory.
     pub(super) fn make_room(&mut self, piece: Piece) -> bool {
         let Some(mut all) = room(piece) else { return false };
         if let (Content::Room { message, arrived }, Content::Few { pieces, .. }) = (&mut all, &self.content) {
@@ -103,7 +104,7 @@ impl Partial {
         true
     }
 
-    /// Inserts a piece that has not arrived before. Whether the message is complete.
+    /// Inserts a piece that has not arrived before. Returns true if the message is complete.
     pub(super) fn insert(&mut self, piece: Piece, bytes: &[u8]) -> bool {
         match &mut self.content {
             Content::Few { pieces, bytes: before } => {
@@ -112,13 +113,13 @@ impl Partial {
             }
             Content::Room { message, arrived } => write(message, arrived, piece, bytes),
         }
-        // Another one than the first.
+        // The message is active if this piece is not its first.
         self.is_active |= self.missing < piece.count();
         self.missing -= 1;
         self.missing == 0
     }
 
-    /// The message, once it is complete.
+    /// Returns the message, once it is complete.
     pub(super) fn into_message(self) -> Option<Buf> {
         match self.content {
             Content::Room { message, .. } => Some(message),
@@ -148,7 +149,7 @@ fn write(message: &mut Buf, arrived: &mut [u64], piece: Piece, bytes: &[u8]) {
     }
 }
 
-/// The word and the bit of a piece in the bitmap.
+/// Returns the word and the bit of a piece in the bitmap.
 fn place(index: u32) -> (usize, u64) {
     (index as usize / 64, 1 << (index % 64))
 }

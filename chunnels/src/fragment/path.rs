@@ -1,8 +1,9 @@
-//! Datagram packetization layer path MTU discovery (RFC 8899), without I/O, for a sender whose peer acknowledges nothing but
-//! probes.
+//! Datagram packetization layer path MTU discovery (RFC 8899), without I/O, for a sender whose peer
+//! acknowledges only probes.
 //!
-//! A probe is a message of the size that is tried, and the peer acknowledges it. After three probes without an acknowledgement
-//! the path counts as too small. Sizes are those of datagrams: of a message with the headers of the layers below.
+//! A probe is a message of the size that is tried, and the peer acknowledges it. After three probes without
+//! an acknowledgement the path counts as too small. Sizes are sizes of datagrams: of a message with the
+//! headers of the layers below.
 //!
 //! ```text
 //!          a probe of the         no larger size
@@ -17,10 +18,11 @@
 
 use std::time::Duration;
 
-/// The size that nearly all paths carry, in use until a probe has shown more (`BASE_PLPMTU`).
+/// The size that nearly all paths carry, in use until a probe has shown a larger size (`BASE_PLPMTU`).
 pub(super) const BASE: usize = 1_200;
 
-/// The size in use where not even [`BASE`] arrives (`MIN_PLPMTU`, that of IPv4 with space for headers).
+/// The size in use where not even [`BASE`] arrives (`MIN_PLPMTU`, the minimum of IPv4 with space for
+/// headers).
 pub(super) const FLOOR: usize = 512;
 
 /// The number of probes of a size (`MAX_PROBES`).
@@ -29,8 +31,8 @@ const ATTEMPTS: u32 = 3;
 /// The time-out of a probe (`PROBE_TIMER`, of which this is the minimum).
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The interval at which the size in use is confirmed while messages are sent (`CONFIRMATION_TIMER`). Messages that the path no
-/// longer carries are lost for as long, and for the time-outs of the probes.
+/// Interval at which the size in use is confirmed while messages are sent (`CONFIRMATION_TIMER`). Messages
+/// that the path no longer carries are lost for this time, and for the time-outs of the probes.
 const CONFIRM_AFTER: Duration = Duration::from_secs(15);
 
 /// The time after which larger sizes are tried again (`PMTU_RAISE_TIMER`).
@@ -40,26 +42,27 @@ const RAISE_AFTER: Duration = Duration::from_secs(600);
 /// and IPv4, and jumbo frames. They are tried first, from the smallest on.
 const COMMON: [usize; 5] = [1_232, 1_392, 1_452, 1_472, 8_952];
 
-/// A search ends when the possible gain is less than this part of the size, as a power of two.
+/// The precision of a search: it ends when the possible gain is less than this part of the size, as a power
+/// of two.
 const PRECISION: u32 = 5;
 
-/// One end's knowledge of the path in its direction.
+/// The knowledge of an end about the path in its direction.
 #[derive(Debug)]
 pub(super) struct Path {
     /// The largest size that the path is known to carry.
     size: usize,
     /// The smallest size that the path is known not to carry; `end` if there is none.
     too_large: usize,
-    /// One more than the largest size of use.
+    /// The size after the largest useful size.
     end: usize,
     phase: Phase,
     probe: Option<Probe>,
     /// The number of the next probe: random at first, so that late acknowledgements of an earlier connection match none.
     next: u32,
-    /// The times at which to confirm the size and to try larger ones.
+    /// The times at which to confirm the size and to try larger sizes.
     confirm_at: Duration,
     raise_at: Duration,
-    /// Whether a message larger than the floor was sent since the size was confirmed.
+    /// True if a message larger than the floor was sent since the size was confirmed.
     is_used: bool,
 }
 
@@ -83,7 +86,7 @@ pub(super) struct Probe {
 }
 
 impl Path {
-    /// A path on which sizes up to `max` are of use. `seed` is the number of the first probe.
+    /// Makes a path on which sizes up to `max` are useful. `seed` is the number of the first probe.
     pub(super) fn new(max: usize, seed: u32) -> Self {
         Self {
             size: BASE.min(max),
@@ -98,18 +101,18 @@ impl Path {
         }
     }
 
-    /// The largest message to send.
+    /// Returns the size of the largest message to send.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// Takes in that messages larger than the floor were sent since the last call.
+    /// Records that messages larger than the floor were sent since the last call.
     pub(super) fn on_use(&mut self) {
         self.is_used = true;
     }
 
-    /// The probe to send now, if any. Unless `is_receiving` no acknowledgement is handled, so the time-out of a probe begins
-    /// anew.
+    /// Returns the probe to send now, if any. Unless `is_receiving` is true no acknowledgement is handled, so
+    /// the time-out of a probe begins anew.
     pub(super) fn poll(&mut self, now: Duration, is_receiving: bool) -> Option<Probe> {
         if let Some(probe) = &mut self.probe {
             if now < probe.due {
@@ -130,7 +133,7 @@ impl Path {
         self.send(size, 1, now)
     }
 
-    /// The time at which to call [`poll`](Self::poll) next; an acknowledgement may bring it forward.
+    /// Returns the time for the next call of [`poll`](Self::poll); an acknowledgement may bring it forward.
     pub(super) fn timeout(&self) -> Duration {
         match (&self.probe, self.phase) {
             (Some(probe), _) => probe.due,
@@ -139,7 +142,7 @@ impl Path {
         }
     }
 
-    /// The size to probe now, if any.
+    /// Returns the size to probe now, if any.
     fn due_size(&mut self, now: Duration) -> Option<usize> {
         if self.phase == Phase::Complete && now >= self.raise_at {
             (self.phase, self.too_large) = (Phase::Searching, self.end);
@@ -163,13 +166,13 @@ impl Path {
         None
     }
 
-    /// The next larger size worth a probe.
+    /// Returns the next larger size that is worth a probe.
     fn candidate(&self) -> Option<usize> {
         let common = COMMON.into_iter().find(|&size| size > self.size && size < self.too_large);
         let left = self.too_large - self.size - 1;
         match common {
             Some(size) => Some(size),
-            // The largest at once, where none has failed yet.
+            // The largest size is tried at once, where no size has failed yet.
             None if left > 0 && self.too_large == self.end => Some(self.end - 1),
             None if left > self.size >> PRECISION => Some(self.size + left.div_ceil(2)),
             None => None,
@@ -183,7 +186,8 @@ impl Path {
         self.probe
     }
 
-    /// Handles the acknowledgement of a probe. One of any probe but that in flight is late or forged.
+    /// Handles the acknowledgement of a probe. Any acknowledgement but that of the probe in flight is late or
+    /// forged.
     pub(super) fn on_ack(&mut self, number: u32, now: Duration) {
         let Some(probe) = self.probe.take_if(|probe| probe.number == number) else { return };
         self.size = self.size.max(probe.size);
@@ -206,8 +210,9 @@ impl Path {
             self.too_large = self.too_large.min(size);
             return;
         }
-        // The size in use is lost (a black hole, section 4.3): back to the base, or to the floor, which has to be confirmed
-        // before a larger size is tried. If not even the floor arrives, the size is not the reason.
+        // The size in use is lost (a black hole, section 4.3). The size falls to the base, or to the floor,
+        // and has to be confirmed before a larger size is tried. If not even the floor arrives, the size is
+        // not the reason.
         let base = BASE.min(self.end - 1);
         let floor = FLOOR.min(base);
         (self.size, self.too_large) = match size {
@@ -288,7 +293,7 @@ mod tests {
         assert!((770..=800).contains(&world.path.size()), "{}", world.path.size());
     }
 
-    /// A time in which nothing arrives says nothing about sizes.
+    /// A time in which no message arrives says nothing about sizes.
     #[test]
     fn an_outage_is_no_smaller_path() {
         let mut world = World::new(9_000, 1_472);
@@ -315,7 +320,7 @@ mod tests {
         assert!(path.poll(now, true).is_some_and(|probe| probe.size == 1_472));
     }
 
-    /// Acknowledgements are handled in `recv`, so without one their absence means nothing.
+    /// Acknowledgements are handled in `recv`, so without a `recv` their absence means nothing.
     #[test]
     fn missing_acknowledgements_count_only_during_recv() {
         let mut path = Path::new(1_472, 7);
@@ -360,7 +365,7 @@ mod tests {
             prop_assert!(world.probes <= 60, "{} probes", world.probes);
         }
 
-        /// A path that changes at any time: within half a minute nothing larger than it carries is sent.
+        /// A path that changes at any time: within half a minute no larger message than it carries is sent.
         #[test]
         fn no_black_hole_lasts(paths in prop::collection::vec((FLOOR..9_000_usize, 0..90_u64), 1..6)) {
             let mut world = World::new(9_000, 9_000);

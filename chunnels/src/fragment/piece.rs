@@ -3,8 +3,8 @@
 //! A whole message has one byte, 0. A piece has a byte 1, then, little-endian: the number of its message (4 bytes), the
 //! message's length (4), the piece's index (4), and the length of all pieces but the last (2).
 //!
-//! Two more kinds serve path discovery. A probe has a byte 2, its number (4), and any bytes behind it. Its acknowledgement has a
-//! byte 3 and the number.
+//! Two more kinds serve path discovery. A probe has a byte 2, its number (4), and any bytes behind the
+//! number. Its acknowledgement has a byte 3 and the number.
 
 use bertha_core::{Buf, Error};
 use std::ops::Range;
@@ -27,10 +27,10 @@ pub(super) const PROBE_HEADER: usize = 5;
 /// The bytes in front of a piece.
 pub(super) const PIECE_HEADER: usize = 15;
 
-/// The shortest piece except the last one of a message: bounds the records of a message.
+/// Minimum length of a piece except the last piece of a message: it bounds the records of a message.
 pub(super) const MIN_PIECE: usize = 64;
 
-/// The longest piece: its length has two bytes.
+/// Maximum length of a piece: the length has two bytes.
 pub(super) const MAX_PIECE: usize = u16::MAX as usize;
 
 /// The header of a piece.
@@ -72,12 +72,12 @@ impl Piece {
         }
     }
 
-    /// The number of pieces of the message.
+    /// Returns the number of pieces of the message.
     pub(super) fn count(&self) -> u32 {
         self.length.div_ceil(u32::from(self.size).max(1))
     }
 
-    /// The bytes of the message that the piece holds, if the message has such a piece.
+    /// Returns the range of bytes of the message that the piece holds, if the message has such a piece.
     pub(super) fn range(&self) -> Option<Range<usize>> {
         let size = usize::from(self.size);
         let start = size.checked_mul(self.index as usize)?;
@@ -109,7 +109,7 @@ fn probe_number(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes([a, b, c, d]))
 }
 
-/// A probe of `len` bytes in all, at least its header, with `headroom` for the layers below.
+/// Makes a probe of `len` bytes in all, at least its header, with `headroom` for the layers below.
 pub(super) fn probe(number: u32, len: usize, headroom: usize) -> Result<Buf, Error> {
     let mut message = Buf::new(len.max(PROBE_HEADER), headroom)?;
     message.fill(0);
@@ -117,7 +117,7 @@ pub(super) fn probe(number: u32, len: usize, headroom: usize) -> Result<Buf, Err
     Ok(message)
 }
 
-/// The acknowledgement of a probe.
+/// Makes the acknowledgement of a probe.
 pub(super) fn probe_ack(number: u32, headroom: usize) -> Result<Buf, Error> {
     let mut message = Buf::new(PROBE_HEADER, headroom)?;
     encode_probe(&mut message, PROBE_ACK, number);

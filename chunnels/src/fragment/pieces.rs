@@ -4,8 +4,8 @@ use super::piece::{PIECE_HEADER, Piece};
 use bertha_core::{Base, Buf, Error, ErrorKind};
 use std::ops::Range;
 
-/// The pieces of a message, each in a buffer of its own, since each needs headroom. Ends at the first for which there is no
-/// buffer, and stores the error in `failed`.
+/// The pieces of a message, each in a buffer of its own, since each piece needs headroom. The iterator ends
+/// at the first piece for which there is no buffer, and stores the error in `failed`.
 pub(super) struct Pieces<'a, B> {
     base: &'a B,
     message: &'a [u8],
@@ -28,7 +28,7 @@ impl<'a, B: Base> Pieces<'a, B> {
     fn cut(&self, range: Range<usize>) -> Result<Buf, Error> {
         let len = range.len();
         let mut piece = match self.base.buffer(PIECE_HEADER + len) {
-            // A layer below may hold it until the datapath has a buffer again.
+            // A layer below may hold buffers until the datapath has a free buffer again.
             Err(error) if error.kind() == ErrorKind::Exhausted => {
                 Buf::new(PIECE_HEADER + len, self.base.reserved())?
             }

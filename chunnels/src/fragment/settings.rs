@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Memory for the 4,096 pieces of 1,300 bytes, with records, that `Reliable` may deliver before an earlier one.
+/// Memory for the 4,096 pieces of 1,300 bytes, with records, that `Reliable` may deliver before an earlier
+/// piece.
 pub(super) const ASSEMBLY: usize = 8 << 20;
 
 /// The settings that the methods of [`Fragment`](super::Fragment) choose.
@@ -16,17 +17,17 @@ pub(super) struct Settings {
     pub(super) assembly: usize,
     /// The number of messages that may be incomplete at a time.
     pub(super) incomplete: usize,
-    /// How long an incomplete message waits for its next piece.
+    /// The time for which an incomplete message waits for its next piece.
     pub(super) expiry: Duration,
     /// The memory for incomplete messages of all connections.
     pub(super) memory: usize,
-    /// Whether the MTU of the path is discovered.
+    /// True if the MTU of the path is discovered.
     pub(super) discovers_path: bool,
 }
 
 impl Settings {
-    /// The memory for incomplete messages of one connection: enough for the message that is being sent, one before it that lacks
-    /// a piece, and records.
+    /// Returns the memory for incomplete messages of one connection: enough for the message that is being
+    /// sent, an earlier message that lacks a piece, and records.
     pub(super) fn memory_of_one(&self) -> usize {
         3 * self.limit as usize + 64 * 1024 + self.assembly
     }
@@ -38,9 +39,11 @@ impl Default for Settings {
             limit: 64 * 1024 * 1024,
             piece: 1_300,
             assembly: ASSEMBLY,
-            // Twice the messages that `Reliable` may deliver before a piece that it has to repeat.
+            // The number is twice the number of messages that `Reliable` may deliver before a piece that it
+            // has to repeat.
             incomplete: 8_192,
-            // As for the fragments of IPv6 (RFC 8200, 4.5), and longer than `Reliable` waits for an acknowledgement.
+            // The time equals the time for fragments of IPv6 (RFC 8200, 4.5), and is longer than `Reliable`
+            // waits for an acknowledgement.
             expiry: Duration::from_secs(60),
             memory: 1 << 30,
             discovers_path: false,

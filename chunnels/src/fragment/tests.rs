@@ -15,7 +15,7 @@ async fn messages_of_every_size_arrive_whole() {
     let stack = Fragment::new();
     let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
     for len in [0, 1, 1300, 1313, 1314, 1315, 2600, 2601, 100_000, 64 * 1024 * 1024] {
-        // At once: the pair holds fewer messages than the largest has pieces.
+        // Both ends run at once, since the pair holds fewer messages than the largest message has pieces.
         let (sent, received) = tokio::join!(here.send(message(len)), there.recv());
         sent.unwrap();
         assert_eq!(*received.unwrap(), *message(len), "{len} bytes");

@@ -12,13 +12,15 @@ use tokio_util::codec::{Decoder, Encoder};
 /// Writes and reads messages of type `T` by a codec of
 /// [`tokio_util::codec`](https://docs.rs/tokio-util/latest/tokio_util/codec).
 ///
-/// Each connection has a clone of the codec for each direction. The encoder may be asked for messages in another order than they go
-/// out if several tasks send, and for one that is not sent, if its `send` is dropped; so its messages must not depend on earlier ones.
-/// An error of the decoder ends the stream with [`Reset`](ErrorKind::Reset), since the bounds of later messages are unknown then; one of
-/// the encoder is [`Malformed`](ErrorKind::Malformed) for that message. Memory is bounded only as far as the codec bounds it: give it a
-/// longest message.
+/// Each connection has a clone of the codec for each direction. If several tasks send, the encoder may get
+/// messages in another order than they are sent; if a `send` is dropped, it may get a message that is not
+/// sent. So its messages must not depend on earlier messages. An error of the decoder ends the stream with
+/// [`Reset`](ErrorKind::Reset), since the bounds of later messages are unknown then; an error of the encoder
+/// is [`Malformed`](ErrorKind::Malformed) for that message. Memory is bounded only as far as the codec bounds
+/// it: set a maximum length of messages.
 ///
-/// Two ends that negotiate compare no codecs: it is meant for [`wrap`](bertha_core::Wrap::wrap), where the peer is not Bertha.
+/// Two ends that negotiate compare no codecs: this Chunnel is for [`wrap`](bertha_core::Wrap::wrap), where
+/// the peer is not Bertha.
 ///
 /// ```
 /// use bertha_chunnels::CodecFramed;
@@ -34,14 +36,14 @@ pub struct CodecFramed<C, T> {
 }
 
 impl<C: Decoder> CodecFramed<C, C::Item> {
-    /// The messages of this codec, which are those that it decodes.
+    /// Makes a Chunnel for the messages that this codec decodes.
     pub fn new(codec: C) -> Self {
         Self { format: CodecFormat::new(codec) }
     }
 }
 
 impl<C, T> CodecFramed<C, T> {
-    /// The same with another type of messages, into which those that the codec decodes are converted.
+    /// Returns a Chunnel with another type of messages, into which the decoded messages are converted.
     pub fn carrying<U>(self) -> CodecFramed<C, U> {
         CodecFramed { format: CodecFormat::new(self.format.codec.into_inner()) }
     }
@@ -79,7 +81,7 @@ where
 
 /// The format of [`CodecFramed`].
 pub struct CodecFormat<C, T> {
-    /// Of a connection, the encoder. Locked for the encoding of one message.
+    /// The codec; in a connection, the encoder. Locked for the encoding of one message.
     codec: Mutex<C>,
     message: PhantomData<fn(T) -> T>,
 }
@@ -120,7 +122,7 @@ where
     }
 }
 
-/// Finds messages by a codec.
+/// Finds messages with a codec.
 pub struct CodecDecoder<C, T> {
     codec: C,
     /// Bytes that the codec has not taken.

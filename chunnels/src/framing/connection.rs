@@ -8,24 +8,25 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Mutex as AsyncMutex;
 
-/// The chunks that are received from below in one call, at most.
+/// Maximum number of chunks that are received from below in one call.
 const BURST: usize = 16;
 
-/// The connection of a framing Chunnel over one that carries bytes.
+/// The connection of a framing Chunnel over a connection that carries bytes.
 ///
-/// Losses and backpressure are those of the connection below. Dropping the future of `send` sends the message whole or not at all,
-/// dropping that of `recv` loses nothing.
+/// Losses and backpressure are those of the connection below. Dropping the future of `send` sends the message
+/// whole or not at all; dropping the future of `recv` loses nothing.
 ///
 /// # Errors
-/// Those of the connection below; [`TooLarge`](ErrorKind::TooLarge) and [`Malformed`](ErrorKind::Malformed) for one message that the
-/// format can't express, or that arrived malformed; [`Reset`](ErrorKind::Reset) if the stream ended within a message, or no further
-/// message can be found in it.
+/// The errors of the connection below; [`TooLarge`](ErrorKind::TooLarge) and
+/// [`Malformed`](ErrorKind::Malformed) for one message that the format can't express, or that arrived
+/// malformed; [`Reset`](ErrorKind::Reset) if the stream ended within a message, or no further message can be
+/// found in it.
 pub struct FramedConnection<Inner, F: Framing> {
     inner: Inner,
     format: F,
     /// The headroom that the layers below need.
     below: usize,
-    /// Locked across the wait for a message, so that each goes to one `recv`.
+    /// Locked across the wait for a message, so that each message goes to one `recv`.
     incoming: AsyncMutex<Incoming<F::Decoder>>,
     is_closed: AtomicBool,
 }
@@ -34,16 +35,16 @@ struct Incoming<Decoder> {
     /// Bytes that have arrived and were not decoded.
     chunks: VecDeque<Buf>,
     decoder: Decoder,
-    /// Whether the peer has ended its half, behind these bytes.
+    /// True if the peer has ended its half, behind these bytes.
     has_ended: bool,
-    /// The error of a message behind those that a burst took.
+    /// The error of a message behind the messages that a burst took.
     late: Option<Error>,
     /// The error that has ended the stream.
     failed: Option<(ErrorKind, String)>,
 }
 
 impl<Decoder: Deframe> Incoming<Decoder> {
-    /// The next message in the bytes that are there.
+    /// Returns the next message in the bytes that have arrived.
     fn decode(&mut self) -> Result<Option<Decoder::Message>, Error> {
         if let Some(error) = self.late.take() {
             return Err(error);
@@ -83,13 +84,13 @@ impl<Inner: Connection<Data = Chunk>, F: Framing> FramedConnection<Inner, F> {
         Self { inner, format, below, incoming: AsyncMutex::new(incoming), is_closed: AtomicBool::new(false) }
     }
 
-    /// The connection below, with what it alone knows.
+    /// Returns the connection below.
     pub fn inner(&self) -> &Inner {
         &self.inner
     }
 
     fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flag stands for itself.
+        // Relaxed: no other data depends on the flag.
         if self.is_closed.load(Relaxed) {
             return Err(Error::new(ErrorKind::Closed, "this end closed the connection").at("Framed"));
         }

@@ -1,12 +1,14 @@
-//! A datapath of bytes as one of messages.
+//! A datapath of messages over a datapath of bytes.
 
 use super::framed::framed;
 use super::{FramedConnection, LengthFormat, LengthFramed};
 use bertha_core::{Addr, Base, Chunk, Connection, Datapath, Error, Listener, Properties};
 
-/// A datapath of messages over any datapath of bytes, so that whole stacks are negotiated over it; [`LengthFramed::over`] makes it.
+/// A datapath of messages over any datapath of bytes, so that whole stacks are negotiated over it;
+/// [`LengthFramed::over`] makes it.
 ///
-/// Its connections keep the promises of those of bytes below. The peer may be such a datapath, or one that frames by itself.
+/// Its connections keep the promises of the connections of bytes below. The peer may use such a datapath, or
+/// a datapath that frames messages itself.
 #[derive(Debug, Clone)]
 pub struct LengthFramedDatapath<D> {
     bytes: D,
@@ -14,7 +16,7 @@ pub struct LengthFramedDatapath<D> {
 }
 
 impl LengthFramed {
-    /// Messages of these lengths over `bytes`, as a datapath.
+    /// Makes a datapath of messages with these lengths over the datapath `bytes`.
     ///
     /// ```
     /// # use bertha_chunnels::LengthFramed;

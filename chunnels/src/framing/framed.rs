@@ -3,7 +3,7 @@
 use super::{FramedConnection, Framing};
 use bertha_core::{Base, Carries, Chunk, Chunnel, ConnectContext, Error, Identity};
 
-/// Cuts a stream of bytes into messages of a format of one's own. See the [module](crate::framing).
+/// Cuts a stream of bytes into messages of a custom format. See the [module](crate::framing).
 ///
 /// Two ends that negotiate compare no formats.
 #[derive(Debug, Clone, Identity)]
@@ -12,7 +12,7 @@ pub struct Framed<F> {
 }
 
 impl<F> Framed<F> {
-    /// Messages in this format.
+    /// Makes a Chunnel for messages in this format.
     pub fn new(format: F) -> Self {
         Self { format }
     }
@@ -30,7 +30,7 @@ impl<F: Framing, Inner: Carries<Chunk, Self>> Chunnel<Inner> for Framed<F> {
     }
 }
 
-/// Reserves the room for headers.
+/// Reserves headroom for headers.
 pub(super) fn framed<F: Framing, Inner: bertha_core::Connection<Data = Chunk>>(
     inner: Inner,
     format: F,

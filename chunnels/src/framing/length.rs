@@ -6,23 +6,23 @@ use crate::deframer::{Deframer, TooLarge};
 use bertha_core::framing::{HEADER, header};
 use bertha_core::{Base, Buf, Carries, Chunk, Chunnel, ConnectContext, Error, ErrorKind, Identity};
 
-/// Puts each message behind its length in four bytes, big-endian, as [`framing`](bertha_core::framing) says: the format of
-/// datapaths of messages over TCP, with which it works together.
+/// Puts each message behind its length in four bytes, big-endian, as [`framing`](bertha_core::framing)
+/// describes: the format of datapaths of messages over TCP, with which it is compatible.
 ///
-/// A message that is longer than the [largest](Self::largest) is [`TooLarge`](ErrorKind::TooLarge) for the sender; if a peer announces
-/// one, the stream ends with [`Reset`](ErrorKind::Reset).
+/// A message that is longer than the [largest](Self::largest) is [`TooLarge`](ErrorKind::TooLarge) for the
+/// sender; if a peer announces a longer message, the stream ends with [`Reset`](ErrorKind::Reset).
 #[derive(Debug, Clone, Copy, Identity)]
 pub struct LengthFramed {
     pub(super) format: LengthFormat,
 }
 
 impl LengthFramed {
-    /// Messages of at most 16 MiB.
+    /// Makes a Chunnel for messages of at most 16 MiB.
     pub fn new() -> Self {
         Self { format: LengthFormat { largest: 16 << 20 } }
     }
 
-    /// Messages of at most `bytes`, and 127 MiB.
+    /// Sets the largest message to `bytes`, at most 127 MiB.
     #[must_use]
     pub fn largest(self, bytes: usize) -> Self {
         Self { format: LengthFormat { largest: bytes.min(127 << 20) } }
@@ -73,7 +73,7 @@ impl Framing for LengthFormat {
             return Err(Error::new(ErrorKind::TooLarge, what));
         }
         if message.headroom() < HEADER {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             let mut copy = base.buffer(message.len())?;
             copy.copy_from_slice(&message);
             message = copy;
@@ -113,7 +113,7 @@ impl Deframe for LengthDecoder {
     }
 }
 
-/// The error behind which no message can be found.
+/// Returns the error after which no message can be found.
 #[cold]
 fn unreadable(TooLarge(length): TooLarge, largest: usize) -> Error {
     let what = format!("the peer announced a message of {length} bytes, at most {largest} fit");

@@ -5,24 +5,25 @@ use super::{Deframe, FramedConnection, Framing};
 use bertha_core::{Base, Buf, Carries, Chunk, Chunnel, ConnectContext, Error, ErrorKind, Identity};
 use std::mem::take;
 
-/// Makes each message a line: its text in UTF-8 and a line feed. A carriage return before the line feed is taken for a part of the
-/// line's end.
+/// Makes each message a line: its text in UTF-8 and a line feed. A carriage return before the line feed
+/// counts as a part of the line's end.
 ///
-/// A message that contains a line feed is [`Malformed`](ErrorKind::Malformed), and a longer one than the [longest](Self::longest)
-/// [`TooLarge`](ErrorKind::TooLarge). A longer line that arrives, or one that is not UTF-8, is `Malformed` for one `recv`, and the
-/// lines behind it arrive. The last line may end with the stream.
+/// A message that contains a line feed is [`Malformed`](ErrorKind::Malformed), and a message longer than the
+/// [longest](Self::longest) line is [`TooLarge`](ErrorKind::TooLarge). A longer line that arrives, or a line
+/// that is not UTF-8, is `Malformed` for one `recv`, and the lines behind it arrive. The last line may end
+/// with the stream.
 #[derive(Debug, Clone, Copy, Identity)]
 pub struct LineFramed {
     pub(super) format: LineFormat,
 }
 
 impl LineFramed {
-    /// Lines of at most 64 KiB.
+    /// Makes a Chunnel for lines of at most 64 KiB.
     pub fn new() -> Self {
         Self { format: LineFormat { longest: 64 << 10 } }
     }
 
-    /// Lines of at most `bytes`, without their ends.
+    /// Sets the longest line to `bytes`, without the line's end.
     #[must_use]
     pub fn longest(self, bytes: usize) -> Self {
         Self { format: LineFormat { longest: bytes } }
@@ -79,21 +80,21 @@ impl Framing for LineFormat {
     }
 }
 
-/// Finds lines. It holds the beginning of one at most.
+/// Finds lines. It holds at most the beginning of one line.
 #[derive(Debug)]
 pub struct LineDecoder {
     longest: usize,
     /// The beginning of a line whose end has not arrived.
     begun: Vec<u8>,
-    /// The line was too long, and is skipped to its end.
+    /// True if the line was too long, and is skipped to its end.
     is_skipping: bool,
 }
 
 impl LineDecoder {
-    /// The line that ends with `bytes`.
+    /// Returns the line that ends with `bytes`.
     fn line(&mut self, bytes: &[u8]) -> Result<String, Error> {
         let mut line = take(&mut self.begun);
-        // With room for the carriage return.
+        // The bound leaves room for the carriage return.
         if take(&mut self.is_skipping) || line.len() + bytes.len() > self.longest + 1 {
             return Err(too_long(ErrorKind::Malformed, self.longest));
         }

@@ -1,14 +1,15 @@
 //! Messages in a stream of bytes.
 //!
-//! A datapath that carries bytes ([`Chunk`](bertha_core::Chunk)s), such as `Tcp::bytes()` of the kernel, keeps no bounds of what was
-//! sent. A framing Chunnel directly above it does, in a format that the peer knows:
+//! A datapath that carries bytes ([`Chunk`](bertha_core::Chunk)s), such as `Tcp::bytes()` of the kernel
+//! datapath, does not keep the bounds of messages. A framing Chunnel directly above it keeps them, in a
+//! format that the peer knows:
 //!
 //! | Chunnel | messages | a message on the stream |
 //! |---|---|---|
 //! | [`LengthFramed`] | [`Buf`](bertha_core::Buf) | its length in four bytes, big-endian, and its bytes |
 //! | [`LineFramed`] | `String` | its text and a line feed |
-//! | `CodecFramed`, feature `codec` | those of the codec | as a `tokio_util::codec` writes it |
-//! | [`Framed`] | those of a [`Framing`] | as that writes it |
+//! | `CodecFramed`, feature `codec` | the codec's messages | as a `tokio_util::codec` writes it |
+//! | [`Framed`] | the messages of a [`Framing`] | as the `Framing` writes it |
 //!
 //! ```
 //! use bertha_chunnels::LineFramed;
@@ -21,11 +22,13 @@
 //! # }
 //! ```
 //!
-//! [`LengthFramed::over`] makes a datapath of messages of any datapath of bytes, over which stacks are negotiated.
+//! [`LengthFramed::over`] makes a datapath of messages from any datapath of bytes, over which stacks are
+//! negotiated.
 //!
-//! The end of the stream between two messages is [`Closed`](bertha_core::ErrorKind::Closed); within one, or where bytes do not follow
-//! the format so that no later message can be found, it is [`Reset`](bertha_core::ErrorKind::Reset). Sending goes on after it, since
-//! the peer may have ended its own half alone. `close` ends this half of the stream behind the last message.
+//! The end of the stream between two messages is [`Closed`](bertha_core::ErrorKind::Closed); within a
+//! message, or where bytes do not follow the format so that no later message can be found, it is
+//! [`Reset`](bertha_core::ErrorKind::Reset). Sending goes on after it, since the peer may have ended its own
+//! half alone. `close` ends this half of the stream behind the last message.
 
 #[cfg(feature = "codec")]
 mod codec;

@@ -4,12 +4,13 @@ use bertha_datapath_sim::{PairConnection, pair, pair_of};
 use bertha_runtime_tokio::TokioRuntime;
 use proptest::prelude::*;
 
-/// A connection that carries bytes as they are sent, with their ends.
+/// Returns a connection that carries bytes as they are sent, with their ends.
 fn bytes() -> (PairConnection<TokioRuntime, Chunk>, PairConnection<TokioRuntime, Chunk>) {
     pair_of(TokioRuntime)
 }
 
-/// The messages that `decoder` finds in `stream`, which arrives in pieces of these lengths; an error is its kind.
+/// Returns the messages that `decoder` finds in `stream`, which arrives in pieces of these lengths; an error
+/// is shown as its kind.
 fn decoded<D: Deframe>(
     decoder: &mut D,
     mut stream: &[u8],
@@ -186,7 +187,7 @@ mod with_codec {
         assert!(error.to_string().contains("max line length"), "{error}");
     }
 
-    /// Encodes nothing for zero.
+    /// A format that encodes zero as no bytes.
     #[derive(Clone)]
     struct Digits;
 

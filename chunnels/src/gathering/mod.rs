@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The task of a connection.
 pub(crate) type Task<Inner> = <<<Inner as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-/// Starts the task. If the runtime ends it, the connection has failed.
+/// Starts the task. If the runtime ends the task, the connection has failed.
 pub(crate) fn spawn<Inner, G>(shared: &Arc<Shared<Inner, G>>) -> Task<Inner>
 where
     Inner: Connection,

@@ -6,33 +6,34 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// The gathering itself, without I/O.
+/// The gathering of messages, without I/O.
 pub(crate) trait Gather: Send + 'static {
     /// A message for the connection below.
     type Item: Send + 'static;
 
-    /// The next message to send now.
+    /// Returns the next message to send now.
     fn pop(&mut self, now: Duration) -> Option<Self::Item>;
 
-    /// The time at which the next message is sent.
+    /// Returns the time at which the next message is sent.
     fn due(&self) -> Option<Duration>;
 
-    /// Lets every message go at once.
+    /// Makes every message due at once.
     fn flush(&mut self);
 
-    /// Whether nothing is left to send.
+    /// Returns true if no message is left to send.
     fn is_empty(&self) -> bool;
 
-    /// Whether another message can be taken.
+    /// Returns true if another message can be taken.
     fn has_capacity(&self) -> bool;
 }
 
 /// The connection below, and the messages for it. The lock is held for one message at a time, never across an await.
 pub(crate) struct Shared<Inner, G: Gather> {
-    /// Comes first: it is gone before messages that were received from it are dropped.
+    /// The connection below. It is the first field, so that it is dropped before messages that were received
+    /// from it.
     pub(crate) inner: Inner,
     pub(crate) state: Mutex<State<G>>,
-    /// The Chunnel, for errors.
+    /// The name of the Chunnel, for errors.
     name: &'static str,
     start: Instant,
     /// Notified when there may be a message to send.
@@ -46,14 +47,14 @@ pub(crate) struct State<G: Gather> {
     is_closed: bool,
     /// The error that ended the connection.
     pub(super) failure: Option<(ErrorKind, String)>,
-    /// Whether the connection below is sending.
+    /// True if the connection below is sending.
     pub(super) is_sending: bool,
-    /// The number of times that the connection below refused a message and went on.
+    /// Number of times that the connection below refused a message and went on.
     pub(crate) refusals: u64,
-    /// The last such error, until somebody reports it.
+    /// The last such error, until it is reported.
     refusal: Option<Error>,
-    /// Messages received from the connection below that nobody took, kept until that connection is gone: a queue would take an earlier
-    /// drop for the work on it being done.
+    /// Messages received from the connection below that no `recv` returned. They are kept until that
+    /// connection is dropped: a queue would take an earlier drop for an acknowledgement.
     unreceived: VecDeque<G::Item>,
 }
 
@@ -70,7 +71,7 @@ impl<G: Gather> State<G> {
 }
 
 impl<Inner, G: Gather> Shared<Inner, G> {
-    /// Keeps what nobody took for as long as the connection below lives.
+    /// Keeps unreceived messages for as long as the connection below lives.
     pub(crate) fn keep(&self, unreceived: VecDeque<G::Item>) {
         self.state.lock().unreceived = unreceived;
     }
@@ -90,19 +91,19 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
 
-    /// The time on the clock of the runtime.
+    /// Returns a time on the clock of the runtime.
     pub(super) fn at(&self, due: Duration) -> Instant {
         self.start + due
     }
 
-    /// Waits until another message can be taken, and takes it by `push`.
+    /// Waits until another message can be taken, and adds it with `push`.
     pub(crate) async fn push(
         &self,
         push: impl FnOnce(&mut G, Duration) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut push = Some(push);
         loop {
-            // Created before the check, so that no notification is missed.
+            // The notification is created before the check, so that it is not missed.
             let changed = self.sent.notified();
             let now = self.now();
             {
@@ -128,12 +129,12 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
         }
     }
 
-    /// Sends every message that waits, and returns once all are sent or the connection has failed.
+    /// Sends every waiting message, and returns once all are sent or the connection has failed.
     pub(crate) async fn flush(&self) {
         self.state.lock().gathered.flush();
         self.to_send.notify_one();
         loop {
-            // Created before the check, so that no notification is missed.
+            // The notification is created before the check, so that it is not missed.
             let changed = self.sent.notified();
             {
                 let state = self.state.lock();
@@ -145,7 +146,7 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
         }
     }
 
-    /// Takes no messages any more.
+    /// Makes later messages fail.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
     }
@@ -154,7 +155,7 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
         if self.state.lock().is_closed { Err(self.closed()) } else { Ok(()) }
     }
 
-    /// The error of a message that was not sent, which nobody has reported yet.
+    /// Returns the error of a message that was not sent, if it was not reported yet.
     #[cfg_attr(not(feature = "nagle"), allow(dead_code, reason = "`batch` counts them"))]
     pub(crate) fn refused(&self) -> Result<(), Error> {
         self.state.lock().refusal.take().map_or(Ok(()), Err)
@@ -183,7 +184,8 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
         let now = self.now();
         let mut state = self.state.lock();
         let message = state.gathered.pop(now);
-        // Until the whole burst is sent: the connection below may look for more before it sends any.
+        // The flag stays until the whole burst is sent: the connection below may ask for further messages
+        // before it sends any.
         state.is_sending |= message.is_some();
         message
     }

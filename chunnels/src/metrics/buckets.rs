@@ -1,11 +1,12 @@
 //! The buckets of a histogram of times.
 //!
-//! Each factor of two from a microsecond to half a minute is divided into four buckets of equal width: the bounds of a bucket are at
-//! most a quarter apart, and its index is computed from the bits of the time, without a table or a search.
+//! Each factor of two from a microsecond to half a minute is divided into four buckets of equal width: the
+//! bounds of a bucket are at most a quarter apart, and its index is computed from the bits of the time,
+//! without a table or a search.
 
 use std::time::Duration;
 
-/// Buckets for each factor of two, as a power of two.
+/// The number of buckets for each factor of two, as a power of two.
 pub(super) const SPLIT: u32 = 2;
 
 /// The upper bound of the first bucket: 2^10 nanoseconds.
@@ -14,10 +15,10 @@ const FIRST: u32 = 10;
 /// The number of factors of two: up to 2^35 nanoseconds, 34 seconds.
 pub(super) const OCTAVES: usize = 25;
 
-/// One more for all shorter times, and one for all longer ones.
+/// The number of buckets, with a bucket for all shorter times, and a bucket for all longer times.
 pub(super) const BUCKETS: usize = 1 + (OCTAVES << SPLIT) + 1;
 
-/// The bucket of a time. A bucket includes its upper bound, as in Prometheus.
+/// Returns the bucket of a time. A bucket includes its upper bound, as in Prometheus.
 #[inline]
 pub(super) fn bucket(nanos: u64) -> usize {
     let Some(above) = nanos.checked_sub((1 << FIRST) + 1) else { return 0 };
@@ -27,7 +28,7 @@ pub(super) fn bucket(nanos: u64) -> usize {
     (1 + ((octave as usize) << SPLIT) + within as usize).min(BUCKETS - 1)
 }
 
-/// The longest time in a bucket; `None` for the last one.
+/// Returns the longest time in a bucket; `None` for the last bucket.
 pub(super) fn upper_bound(bucket: usize) -> Option<Duration> {
     let Some(place) = bucket.checked_sub(1) else { return Some(Duration::from_nanos(1 << FIRST)) };
     let (octave, within) = (place >> SPLIT, place & ((1 << SPLIT) - 1));

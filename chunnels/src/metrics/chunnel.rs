@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Counts messages, bytes and errors. See the [module](crate::metrics).
 ///
-/// A clone shares the counters: keep one to read them.
+/// A clone shares the counters: keep a clone to read them.
 #[derive(Clone, Identity)]
 #[chunnel(one_sided)]
 pub struct Metrics {
@@ -18,17 +18,18 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts from zero, at the position in the stack that the name describes.
+    /// Makes a Chunnel that counts from zero, at the position in the stack that the name describes.
     pub fn new(position: impl Into<Cow<'static, str>>) -> Self {
         Self { position: position.into(), counters: Arc::default() }
     }
 
-    /// The name of the position.
+    /// Returns the name of the position.
     pub fn position(&self) -> &str {
         &self.position
     }
 
-    /// The counters at this moment. Counters that change meanwhile may differ by a few events from each other.
+    /// Returns the counters at this moment. Counters that change during the call may differ by a few events
+    /// from each other.
     pub fn snapshot(&self) -> Snapshot {
         self.counters.snapshot()
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// The connection of [`Metrics`](super::Metrics) over any other.
+/// The connection of [`Metrics`](super::Metrics) over any connection.
 ///
 /// Errors, loss, backpressure and cancellation are those of the connection below.
 pub struct MetricsConnection<Inner> {
@@ -57,7 +57,8 @@ fn count_error(direction: &Direction, error: &Error) {
     }
 }
 
-/// The length of a message, if it is a `Buf`. The type is known at compile time, so the comparison costs nothing.
+/// Returns the length of a message, if it is a `Buf`. The type is known at compile time, so the comparison
+/// costs nothing.
 #[inline]
 fn bytes_in<M: 'static>(message: &M) -> u64 {
     (message as &dyn Any).downcast_ref::<Buf>().map_or(0, |buf| buf.len() as u64)

@@ -13,7 +13,8 @@ pub(super) struct Counters {
     pub(super) latency: Histogram,
 }
 
-/// One direction. On cache lines of its own, since one task often sends while another receives.
+/// The counters of one direction. They have cache lines of their own, since one task often sends while
+/// another receives.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Direction {

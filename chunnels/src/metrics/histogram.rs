@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Histogram {
     counts: [AtomicU64; BUCKETS],
-    /// In nanoseconds; wraps after five hundred years.
+    /// The sum of all times in nanoseconds; wraps after five hundred years.
     sum: AtomicU64,
 }
 

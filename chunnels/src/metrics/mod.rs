@@ -1,7 +1,8 @@
 //! Counts of messages, bytes and errors at one position of a stack, and the latency of sending.
 //!
-//! [`Metrics`] counts messages and passes them on unchanged. It can stand anywhere in a stack, any number of times, and needs no
-//! counterpart at the other end. All connections of one stack, and of its clones, add to the same counters:
+//! [`Metrics`] counts messages and passes them on unchanged. It can stand anywhere in a stack, any number of
+//! times, and needs no counterpart at the other end. All connections of a stack, and of its clones, add to
+//! the same counters:
 //!
 //! ```
 //! use bertha_chunnels::metrics::{Metrics, prometheus};
@@ -17,10 +18,11 @@
 //!
 //! # Counters
 //!
-//! For each direction: messages, bytes, and failed calls, except those after the connection was closed. For sending: a histogram of
-//! the time from the call until the layers below have taken the message, or the whole burst. Bytes are counted where messages are
-//! [`Buf`](bertha_core::Buf)s, that is, below the Chunnel that serialises. A call whose future is dropped is not counted. The time
-//! that `recv` waits depends on the peer, and is not measured.
+//! For each direction: messages, bytes, and failed calls, except calls after the connection was closed. For
+//! sending: a histogram of the time from the call until the layers below have taken the message, or the whole
+//! burst. Bytes are counted where messages are [`Buf`](bertha_core::Buf)s, so below the Chunnel that
+//! serialises. A call whose future is dropped is not counted. The time that `recv` waits depends on the peer,
+//! and is not measured.
 //!
 //! # Output
 //!
@@ -32,7 +34,8 @@
 //!
 //! # Cost
 //!
-//! Two reads of the clock and four atomic additions for each `send`, two additions for each `recv`. No allocation and no lock.
+//! Each `send` costs two reads of the clock and four atomic additions, each `recv` two additions. There is no
+//! allocation and no lock.
 
 mod buckets;
 mod chunnel;

@@ -3,9 +3,10 @@
 use super::{Metrics, Snapshot, Totals};
 use std::fmt::{self, Display, Write};
 
-/// The counters in the format of Prometheus: the counters `bertha_messages_total`, `bertha_bytes_total`
-/// and `bertha_errors_total`, each for both directions; the gauge `bertha_connections`; and the histogram
-/// `bertha_send_seconds`. The label `position` is [`Metrics::position`], which should be different for each.
+/// Returns the counters in the format of Prometheus: the counters `bertha_messages_total`,
+/// `bertha_bytes_total` and `bertha_errors_total`, each for both directions; the gauge `bertha_connections`;
+/// and the histogram `bertha_send_seconds`. The label `position` is [`Metrics::position`], which should
+/// differ between Chunnels.
 pub fn prometheus<'m>(metrics: impl IntoIterator<Item = &'m Metrics>) -> String {
     let positions: Vec<(Label<'_>, Snapshot)> =
         metrics.into_iter().map(|it| (Label(it.position()), it.snapshot())).collect();

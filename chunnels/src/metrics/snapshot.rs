@@ -9,9 +9,9 @@ use std::time::Duration;
 pub struct Snapshot {
     /// The number of open connections.
     pub connections: u64,
-    /// Sent messages.
+    /// The sent messages.
     pub sent: Totals,
-    /// Received messages.
+    /// The received messages.
     pub received: Totals,
     /// The latency of sending.
     pub latency: Latency,
@@ -21,11 +21,12 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Totals {
-    /// Messages that passed. Those of a burst that fails count as far as the layers below have taken them.
+    /// Number of messages that passed. Messages of a failed burst count as far as the layers below have taken
+    /// them.
     pub messages: u64,
-    /// Bytes in them; zero where messages are not `Buf`s.
+    /// Number of bytes in them; zero where messages are not `Buf`s.
     pub bytes: u64,
-    /// Calls that failed, except those after the connection was closed.
+    /// Number of calls that failed, except calls after the connection was closed.
     pub errors: u64,
 }
 
@@ -37,24 +38,25 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The number of calls.
+    /// Returns the number of calls.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The sum of the times of all calls.
+    /// Returns the sum of the times of all calls.
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
-    /// The mean time of a call; `None` before the first.
+    /// Returns the mean time of a call; `None` before the first.
     pub fn mean(&self) -> Option<Duration> {
         let count = self.count();
         (count > 0).then(|| self.sum.div_f64(count as f64))
     }
 
-    /// The time within which the fraction `q` of the calls completed, from 0 to 1: `quantile(0.99)`. At most a quarter too long,
-    /// and at least a microsecond. `None` before the first call, and beyond half a minute.
+    /// Returns the time within which the fraction `q` of the calls completed, from 0 to 1: `quantile(0.99)`.
+    /// The result is at most a quarter too long, and at least a microsecond. `None` before the first call,
+    /// and beyond half a minute.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let wanted = ((self.count() as f64 * q.clamp(0.0, 1.0)).ceil() as u64).max(1);
         let mut seen = 0;
@@ -65,7 +67,7 @@ impl Latency {
         self.counts.iter().position(reaches).and_then(upper_bound)
     }
 
-    /// For each factor of two its bound, and the number of calls within it.
+    /// Iterates over the factors of two: the bound of each, and the number of calls within it.
     pub(super) fn octaves(&self) -> impl Iterator<Item = (Duration, u64)> {
         (0..=OCTAVES).filter_map(|octave| {
             let last = octave << SPLIT;

@@ -42,7 +42,7 @@ async fn what_fails_is_counted_and_no_message() {
     assert!(here.send_batch([buf(7), buf(5_000), buf(8)].into_iter()).await.is_err());
     let sent = metrics.snapshot().sent;
     assert_eq!((sent.errors, metrics.snapshot().latency.count()), (2, 0));
-    // The messages of the burst that were taken before it failed.
+    // These are the messages of the burst that were taken before it failed.
     assert_eq!((sent.messages, sent.bytes), (2, 5_007));
 }
 
@@ -79,7 +79,7 @@ fn quantiles_are_close_from_above() {
     metrics.trace();
 }
 
-/// The rules of the format: one header per name, cumulative buckets, and the last equal to the count.
+/// The rules of the format: one header per name, cumulative buckets, and a last bucket that equals the count.
 #[tokio::test]
 async fn the_text_is_what_prometheus_reads() {
     let (one, other) = (Metrics::new("one"), Metrics::new("a \"quoted\"\\\n name"));

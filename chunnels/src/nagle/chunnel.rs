@@ -13,19 +13,22 @@ pub struct Nagle {
 }
 
 impl Nagle {
-    /// Gathers messages while the connection below is busy with those before, up to 10.
+    /// Makes a Chunnel that gathers messages while the connection below is busy with earlier messages, up to
+    /// 10.
     pub fn new() -> Self {
         Self { messages: 10, wait: Duration::ZERO }
     }
 
-    /// Sends a burst once it has so many messages, at least one, and asks for as many when it receives.
+    /// Sends a burst once it has this number of messages, at least one, and asks for the same number when it
+    /// receives.
     #[must_use]
     pub fn messages(self, messages: usize) -> Self {
         Self { messages, ..self }
     }
 
-    /// Sends a burst once its first message has waited for this time, or the burst is full. With zero, Nagle's algorithm, a burst has the messages
-    /// that were given to `send` while the connection below was busy, and none waits for others alone.
+    /// Sends a burst once its first message has waited for this time, or the burst is full. With zero,
+    /// Nagle's algorithm, a burst has the messages that were given to `send` while the connection below was
+    /// busy, and no message waits only for further messages.
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait, ..self }

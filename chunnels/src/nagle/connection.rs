@@ -14,16 +14,18 @@ use tokio::sync::Notify;
 
 /// The connection of [`Nagle`](super::Nagle), over any connection.
 ///
-/// `send` is ready once the message is gathered; it waits while sixteen bursts wait to be sent. `drain` and `close` first send the
-/// messages that wait; dropping the connection drops them. Dropping the future of `recv` loses nothing: messages of a burst wait for the
-/// next call. Those that nobody received are dropped after the connection below, so that a queue delivers them again.
+/// `send` is ready once the message is gathered; it waits while sixteen bursts wait to be sent. `drain` and
+/// `close` first send the waiting messages; dropping the connection drops them. Dropping the future of `recv`
+/// loses nothing: messages of a burst wait for the next call. Messages that no `recv` returned are dropped
+/// after the connection below, so that a queue delivers them again.
 ///
 /// # Errors
-/// An error that a burst met below is that of the next `send`, `drain` or `close`, whichever message it concerns: one that is too large for the
-/// layers below, too. If it ends the connection, it is that of every later `send`.
+/// If sending a burst fails below, the next `send`, `drain` or `close` fails with the same error, even
+/// if the error concerns one message, such as a message that is too large for the layers below. If the error
+/// ends the connection, every later `send` fails with it.
 pub struct NagleConnection<Inner: Connection> {
     shared: Arc<Shared<Inner, Gathered<Inner::Data>>>,
-    /// Messages of bursts that were received and not handed out yet.
+    /// Messages of received bursts that were not handed out yet.
     received: Mutex<VecDeque<Inner::Data>>,
     /// Notified when another `recv` left messages in `received`.
     more: Notify,
@@ -39,12 +41,12 @@ impl<Inner: Connection> NagleConnection<Inner> {
         Self { shared, received: Mutex::default(), more: Notify::new(), burst, _task }
     }
 
-    /// The connection below, which counts calls if it is a queue's.
+    /// Returns the connection below, which counts calls if it is the connection of a queue.
     pub fn inner(&self) -> &Inner {
         &self.shared.inner
     }
 
-    /// The next message of the received bursts.
+    /// Returns the next message of the received bursts.
     fn pop(&self) -> Option<Inner::Data> {
         self.received.lock().pop_front()
     }
@@ -75,7 +77,7 @@ impl<Inner: Connection> Connection for NagleConnection<Inner> {
         loop {
             self.shared.check()?;
             if let Some(message) = self.pop() {
-                // Another `recv` may find more.
+                // Another `recv` may find further messages.
                 self.more.notify_one();
                 return Ok(message);
             }
@@ -115,7 +117,7 @@ impl<Inner: Connection> Connection for NagleConnection<Inner> {
     async fn close(&self) -> Result<(), Error> {
         self.shared.close();
         self.shared.flush().await;
-        // Wakes senders that wait for capacity.
+        // The notification wakes senders that wait for capacity.
         self.shared.notify_sent();
         self.shared.inner.close().await?;
         self.received.lock().clear();
@@ -136,7 +138,7 @@ impl<Inner: Connection> fmt::Debug for NagleConnection<Inner> {
     }
 }
 
-/// Puts what is received where it is not lost if the call is dropped.
+/// Puts received messages where they are not lost if the call is dropped.
 struct Received<'a, T>(&'a Mutex<VecDeque<T>>);
 
 impl<T> Extend<T> for Received<'_, T> {

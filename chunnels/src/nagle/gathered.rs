@@ -4,14 +4,14 @@ use crate::gathering::Gather;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of bursts that wait to be sent, at most.
+/// Maximum number of bursts that wait to be sent.
 const MAX_WAITING: usize = 16;
 
 /// The messages that wait to be sent.
 #[derive(Debug)]
 pub(super) struct Gathered<T> {
     messages: VecDeque<Waiting<T>>,
-    /// The number of messages at the front that go at once.
+    /// Number of messages at the front that are due now.
     going: usize,
     burst: usize,
     wait: Duration,
@@ -20,12 +20,12 @@ pub(super) struct Gathered<T> {
 #[derive(Debug)]
 struct Waiting<T> {
     message: T,
-    /// The time at which it is sent, with all those behind it.
+    /// The time at which the message is sent, with all messages behind it.
     due: Duration,
 }
 
 impl<T> Gathered<T> {
-    /// Bursts of `burst` messages, of which the first waits for at most `wait`.
+    /// Makes a gathering of bursts of `burst` messages, of which the first waits for at most `wait`.
     pub(super) fn new(burst: usize, wait: Duration) -> Self {
         Self { messages: VecDeque::new(), going: 0, burst, wait }
     }
@@ -82,7 +82,7 @@ mod tests {
         gathered.push(0, MS);
         gathered.push(1, 5 * MS);
         assert_eq!((gathered.pop(10 * MS), gathered.due()), (None, Some(11 * MS)));
-        // Those behind it need not wait as long.
+        // The messages behind it need not wait as long.
         assert_eq!(pop_all(&mut gathered, 11 * MS), [0, 1]);
         assert!(gathered.is_empty() && gathered.due().is_none());
         for number in 2..6 {

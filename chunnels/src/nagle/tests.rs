@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A typed end with the Chunnel, and the plain other one.
+/// Returns a typed end with the Chunnel, and the plain other end.
 async fn ends(
     runtime: &SimRuntime,
     nagle: Nagle,
@@ -23,7 +23,7 @@ async fn sleep(runtime: &SimRuntime, pause: Duration) {
     runtime.sleep_until(runtime.now() + pause).await;
 }
 
-/// Plays it with several orders of tasks.
+/// Runs the test with several orders of tasks.
 fn play(check: impl AsyncFn(&SimRuntime)) {
     for seed in 0..20 {
         let mut sim = Sim::new(seed);
@@ -83,7 +83,7 @@ fn an_error_that_a_burst_met_is_that_of_the_next_call() {
         sleep(runtime, 2 * MS).await;
         let error = here.send(message(3)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
-        // That of a message before; the next is taken, and the others arrive.
+        // The error belongs to an earlier message; the next message is taken, and the others arrive.
         here.send(message(4)).await.unwrap();
         here.send(message(1 << 20)).await.unwrap();
         assert_eq!(here.drain().await.unwrap_err().kind(), ErrorKind::TooLarge);
@@ -100,7 +100,7 @@ fn an_error_that_a_burst_met_is_that_of_the_next_call() {
 fn a_send_that_waits_for_room_can_be_dropped() {
     play(async |runtime| {
         let (here, there) = ends(runtime, Nagle::new().messages(1)).await;
-        // More than the pair, a burst under way, and sixteen that wait.
+        // There are more messages than the pair, a burst under way, and sixteen waiting bursts hold.
         let mut sent = 0;
         while let Either::Left((outcome, _)) = select(pin!(here.send(sent)), pin!(sleep(runtime, MS))).await {
             outcome.unwrap();

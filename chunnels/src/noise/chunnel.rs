@@ -21,23 +21,25 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Protects connections between ends that share a key of 32 random bytes. Not a password: guesses can be tried against a
-    /// recorded connection.
+    /// Makes a Chunnel for connections between ends that share a key of 32 random bytes. It is not a
+    /// password: guesses can be tried against a recorded connection.
     ///
-    /// Each end knows that the other one has the key, and nothing else about it. Ends with different keys are refused when they
-    /// connect.
+    /// Each end knows that the other end has the key, and nothing else about it. Ends with different keys are
+    /// refused when they connect.
     pub fn shared(key: &[u8; 32]) -> Self {
         Self::with(Configuration::Shared(Zeroizing::new(*key)))
     }
 
-    /// Protects the connections of a client that has `key` to the server with the public key `server`.
+    /// Makes a Chunnel for the connections of a client that has `key` to the server with the public key
+    /// `server`.
     ///
     /// A client that expects another server's key is refused when it connects.
     pub fn client(key: NoiseKey, server: [u8; 32]) -> Self {
         Self::with(Configuration::Client { key, server })
     }
 
-    /// Protects the connections of a server that has `key`, to clients with the public keys `trusted` alone.
+    /// Makes a Chunnel for the connections of a server that has `key`, to clients with the public keys
+    /// `trusted` alone.
     pub fn server(key: NoiseKey, trusted: impl IntoIterator<Item = [u8; 32]>) -> Self {
         Self::with(Configuration::Server { key, trusted: trusted.into_iter().collect() })
     }
@@ -58,7 +60,7 @@ impl Noise {
     }
 }
 
-/// Omits the keys.
+/// The output omits the keys.
 impl fmt::Debug for Noise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Noise").field("pattern", &self.configuration.pattern()).finish_non_exhaustive()
@@ -72,8 +74,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Noise {
     ///
     /// # Errors
     /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end does not answer for ten seconds;
-    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if for a second it has shown nothing but another key, a key
-    /// that is not trusted, or another [transcript](ConnectContext::transcript);
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if for a second it has shown only another
+    /// key, a key that is not trusted, or another [transcript](ConnectContext::transcript);
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) if this end has the keys of the other role.
     async fn connect_wrap(
         &self,

@@ -1,4 +1,4 @@
-//! The keys with which a [`Noise`](super::Noise) was made, and the handshake that they lead to.
+//! The keys with which a [`Noise`](super::Noise) was made, and the handshake that follows from them.
 
 use super::NoiseKey;
 use super::primitives::{Ephemeral, Primitives, derive};
@@ -8,12 +8,13 @@ use snow::{Builder, HandshakeState};
 use std::collections::BTreeSet;
 use zeroize::Zeroizing;
 
-/// Separates the handshakes of this Chunnel and version from all others with the same keys.
+/// The prologue, which separates the handshakes of this Chunnel and version from all other handshakes with
+/// the same keys.
 const PROLOGUE: &[u8] = b"bertha noise 1";
 
 /// The keys of an end.
 pub(super) enum Configuration {
-    /// Both ends have the same one.
+    /// The key that both ends share.
     Shared(Zeroizing<[u8; 32]>),
     /// The key of a client, and the public key of its server.
     Client { key: NoiseKey, server: [u8; 32] },
@@ -26,12 +27,12 @@ pub(super) enum Configuration {
 pub(super) enum Pattern {
     /// `NNpsk0`: a shared key.
     Shared,
-    /// `IK`: a static key of each end, of which the initiator knows the responder's.
+    /// `IK`: a static key of each end; the initiator knows the responder's public key.
     Static,
 }
 
 impl Pattern {
-    /// The protocol's name (section 8). The cipher was chosen by measurement, see ARCHITECTURE.md.
+    /// Returns the protocol's name (section 8). The cipher was chosen by measurement, see ARCHITECTURE.md.
     fn name(self) -> &'static str {
         match self {
             Self::Shared => "Noise_NNpsk0_25519_AESGCM_SHA256",
@@ -40,7 +41,8 @@ impl Pattern {
     }
 }
 
-/// The capability: the pattern, and an identifier of the shared key or of the server's, which reveals nothing else about it.
+/// The capability: the pattern, and an identifier of the shared key or of the server's key, which reveals
+/// nothing else about the key.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(exact)]
 pub(super) struct Keys {
@@ -48,12 +50,12 @@ pub(super) struct Keys {
     id: [u8; 8],
 }
 
-/// The side that an end takes in the handshake.
+/// The side of an end in the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// It sends the first message.
+    /// The side that sends the first message.
     Initiator,
-    /// It answers.
+    /// The side that answers.
     Responder,
 }
 
@@ -76,8 +78,8 @@ impl Configuration {
         Keys { pattern: self.pattern(), id }
     }
 
-    /// The side of this end in a connection in which it has this role. Without negotiation there is no other role than the
-    /// client's, and static keys decide.
+    /// Returns the side of this end in a connection in which it has this role. Without negotiation each end
+    /// has the client's role, and static keys decide.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the keys are not for this role.
@@ -96,7 +98,7 @@ impl Configuration {
         Err(Error::new(ErrorKind::Invalid, what).at("Noise"))
     }
 
-    /// Whether a client with this static key is accepted.
+    /// Returns true if a client with this static key is accepted.
     pub(super) fn trusts(&self, client: &[u8]) -> bool {
         match self {
             Self::Server { trusted, .. } => {
@@ -106,7 +108,7 @@ impl Configuration {
         }
     }
 
-    /// A handshake that is bound to a transcript, or to its absence.
+    /// Makes a handshake that is bound to a transcript, or to its absence.
     ///
     /// # Errors
     /// None in practice: the protocol's name is known, and each key has its length.

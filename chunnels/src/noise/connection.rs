@@ -12,17 +12,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The number of forgeries that ends a connection: RFC 9001, section 6.6, for this cipher.
+/// Number of forgeries that ends a connection: RFC 9001, section 6.6, for this cipher.
 const MAX_FORGERIES: u64 = 1 << 52;
 
-/// The connection of [`Noise`](super::Noise) over one that carries bytes.
+/// The connection of [`Noise`](super::Noise) over a connection that carries bytes.
 ///
-/// Loss, order, backpressure and cancellation are those of the connection below. `send` encrypts and `recv` decrypts, each in place
-/// and on the caller's task.
+/// Loss, order, backpressure and cancellation are those of the connection below. `send` encrypts and `recv`
+/// decrypts, in place and on the caller's task.
 ///
 /// # Errors
-/// Those of the connection below. After 2^56 messages, or 2^52 forged ones from the other end, calls fail with
-/// [`Closed`](ErrorKind::Closed): more would weaken the keys.
+/// The errors of the connection below. After 2^56 messages, or 2^52 forged messages from the other end, calls
+/// fail with [`Closed`](ErrorKind::Closed): more messages would weaken the keys.
 pub struct NoiseConnection<Inner: Connection> {
     pub(super) link: Arc<Link<Inner>>,
     session: Box<Session>,
@@ -34,7 +34,7 @@ pub struct NoiseConnection<Inner: Connection> {
     has_first: AtomicBool,
     forged: DropCounter,
     repeated: DropCounter,
-    /// Repeats the initiator's confirmation. Ends with the connection.
+    /// The task that repeats the initiator's confirmation. It ends with the connection.
     _confirming: Option<<<Inner::Base as Base>::Runtime as Runtime>::Task>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Link<Inner> {
     pub(super) inner: Inner,
     /// The headroom that layers below need.
     below: usize,
-    /// Whether an authentic message of the other end has arrived.
+    /// True if an authentic message of the other end has arrived.
     is_heard: AtomicBool,
 }
 
@@ -72,12 +72,13 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
         Self { link, session, next, replay, first, has_first, forged, repeated, _confirming }
     }
 
-    /// The number of messages that were dropped as forged or damaged.
+    /// Returns the number of messages that were dropped as forged or damaged.
     pub fn forged(&self) -> u64 {
         self.forged.get()
     }
 
-    /// The number of messages that were dropped as duplicates, or as late ones that may be duplicates.
+    /// Returns the number of messages that were dropped as duplicates, or as late messages that may be
+    /// duplicates.
     pub fn repeated(&self) -> u64 {
         self.repeated.get()
     }
@@ -89,7 +90,7 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
             return Err(used_up());
         }
         if message.headroom() < HEADER {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.link.below)?;
         }
         let tag = self.session.sending.encrypt(number, &mut message).ok_or_else(too_large)?;
@@ -97,12 +98,13 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
         Ok(message)
     }
 
-    /// Decrypts a message from below; `None` for one of the handshake, and for a message that is dropped.
+    /// Decrypts a message from below; `None` for a message of the handshake, and for a message that is
+    /// dropped.
     #[inline]
     pub(super) fn decrypt(&self, mut message: Buf) -> Option<Buf> {
         let header = match wire::decode(&message) {
             Some(Arrived::Transport(header)) => header,
-            // Repeated on its way, or late.
+            // The message was repeated on its way, or is late.
             Some(_) => return None,
             None => return self.drop_forged(),
         };
@@ -132,7 +134,7 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
         if self.forged.get() < MAX_FORGERIES { Ok(()) } else { Err(used_up()) }
     }
 
-    /// The first message, if it arrived during the handshake, and nobody has taken it.
+    /// Returns the first message, if it arrived during the handshake and was not taken yet.
     #[inline]
     fn take_first(&self) -> Option<Buf> {
         if !self.has_first.load(Relaxed) {
@@ -144,7 +146,8 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
 }
 
 impl<Inner: Connection<Data = Buf>> Link<Inner> {
-    /// Repeats the initiator's confirmation as long as the responder waits for it. If all of them are lost, so is the connection.
+    /// Repeats the initiator's confirmation as long as the responder waits for it. If all confirmations are
+    /// lost, the connection is lost too.
     async fn confirm(self: Arc<Self>, confirmation: [u8; HEADER]) {
         let runtime = self.inner.base().runtime();
         let (end, mut pause) = (runtime.now() + TIMEOUT, REPEAT);

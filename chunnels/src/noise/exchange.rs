@@ -10,13 +10,13 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-/// The time after which a message of the initiator is repeated at first; doubled each time.
+/// Time after which a message of the initiator is repeated at first; it doubles each time.
 pub(super) const REPEAT: Duration = Duration::from_millis(50);
 
 /// The time-out of the handshake.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time-out after a message that is of no use and may be forged, so that a genuine one is still waited for.
+/// Time-out after a useless message that may be forged, so that this end still waits for a genuine message.
 const DOUBT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The result of a handshake.
@@ -57,7 +57,7 @@ pub(super) async fn initiate<C: Connection<Data = Buf>>(
                 }
                 return Ok(Established { session, confirmation, first: None });
             }
-            // There is little time left for a genuine answer.
+            // Little time is left for a genuine answer.
             Some(Answer::Doubtful(reason)) if limit.doubt(reason, now) => {
                 (repeat_at, pause) = (now + REPEAT, 2 * REPEAT);
             }
@@ -96,11 +96,11 @@ pub(super) async fn respond<C: Connection<Data = Buf>>(
     }
 }
 
-/// The time that a handshake may take.
+/// The time limit of a handshake.
 struct TimeLimit {
     start: Instant,
     deadline: Instant,
-    /// The reason of the first message that was of no use.
+    /// The reason of the first useless message.
     doubt: Option<Refusal>,
     has_genuine: bool,
 }
@@ -110,7 +110,8 @@ impl TimeLimit {
         Self { start, deadline: start + TIMEOUT, doubt: None, has_genuine: false }
     }
 
-    /// Waits no longer than a second for a genuine message, unless one has arrived. Returns whether this is new.
+    /// Shortens the limit to a second for a genuine message, unless a genuine message has arrived. Returns
+    /// true if this is new.
     fn doubt(&mut self, reason: Refusal, now: Instant) -> bool {
         let is_new = self.doubt.is_none() && !self.has_genuine;
         if is_new {
@@ -119,7 +120,7 @@ impl TimeLimit {
         is_new
     }
 
-    /// A genuine message has arrived, and all others were forged.
+    /// Records that a genuine message has arrived, so that all other messages were forged.
     fn trust(&mut self) {
         (self.has_genuine, self.doubt, self.deadline) = (true, None, self.start + TIMEOUT);
     }

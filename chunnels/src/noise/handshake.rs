@@ -7,11 +7,11 @@ use super::wire::{self, Arrived, HEADER, RESPONSE, Refusal};
 use bertha_core::{Buf, Error, ErrorKind};
 use snow::HandshakeState;
 
-/// The handshakes that a responder keeps at once. More than one initiation arrives only without a transcript: from an
-/// initiator that began anew, or recorded in an earlier connection.
+/// Number of handshakes that a responder keeps at once. Without a transcript more than one initiation may
+/// arrive: from an initiator that began anew, or recorded in an earlier connection.
 const CANDIDATES: usize = 4;
 
-/// The side that begins.
+/// The initiator's handshake.
 pub(super) struct Initiator {
     state: HandshakeState,
     /// The initiation on the wire.
@@ -20,9 +20,9 @@ pub(super) struct Initiator {
 
 /// The meaning of a message for the initiator.
 pub(super) enum Answer {
-    /// Genuine, from the responder.
+    /// A genuine message from the responder.
     Response(Box<Session>),
-    /// Of no use, and perhaps forged.
+    /// A useless message, perhaps forged.
     Doubtful(Refusal),
 }
 
@@ -41,7 +41,7 @@ impl Initiator {
         Ok(Self { state, initiation: wire::initiation(&message[..length]) })
     }
 
-    /// Takes a message from the other end; `None` for one that is no answer.
+    /// Handles a message from the other end; `None` for a message that is no answer.
     pub(super) fn handle(&mut self, message: &[u8]) -> Result<Option<Answer>, Error> {
         let response = match wire::decode(message) {
             Some(Arrived::Response(response)) => response,
@@ -55,11 +55,11 @@ impl Initiator {
     }
 }
 
-/// The side that answers.
+/// The responder's handshake.
 pub(super) struct Responder<'a> {
     configuration: &'a Configuration,
     transcript: Option<[u8; 32]>,
-    /// Oldest first.
+    /// The handshakes, oldest first.
     candidates: Vec<Candidate>,
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Request {
     Respond(Vec<u8>),
     /// An initiation that is not accepted, and perhaps forged.
     Refuse(Refusal),
-    /// The initiator has the keys of this session. It may have shown that with its first message.
+    /// The initiator has the keys of this session. Its first message may have shown it.
     Confirmed(Box<Session>, Option<First>),
 }
 
@@ -92,7 +92,7 @@ impl<'a> Responder<'a> {
         Self { configuration, transcript, candidates: Vec::new() }
     }
 
-    /// Takes a message from the other end; `None` for one that changes nothing.
+    /// Handles a message from the other end; `None` for a message that changes nothing.
     ///
     /// # Errors
     /// [`Exhausted`](ErrorKind::Exhausted) without a buffer for the first message.
@@ -123,7 +123,7 @@ impl<'a> Responder<'a> {
             return Ok(Request::Refuse(Refusal::Untrusted));
         }
         let mut response = [0; RESPONSE];
-        // Fails if the initiator's ephemeral key is of small order.
+        // The call fails if the initiator's ephemeral key is of small order.
         if state.write_message(&[], &mut response).is_err() {
             return Ok(Request::Refuse(Refusal::Unreadable));
         }
@@ -138,7 +138,7 @@ impl<'a> Responder<'a> {
 
     fn on_transport(&mut self, header: wire::Header, encrypted: &[u8]) -> Result<Option<Request>, Error> {
         for at in 0..self.candidates.len() {
-            // A copy for each, since a failed decryption leaves nothing of it.
+            // Each attempt gets a copy, since a failed decryption destroys the message.
             let mut message = Buf::copy_of(encrypted, 0)?;
             if self.candidates[at].session.receiving.decrypt(header, &mut message) {
                 let Candidate { session, .. } = self.candidates.swap_remove(at);

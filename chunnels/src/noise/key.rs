@@ -3,7 +3,8 @@
 use std::fmt;
 use x25519_dalek::{PublicKey, StaticSecret};
 
-/// A static X25519 key (RFC 7748), by which the other end knows this one. It is wiped from memory when it is dropped.
+/// A static X25519 key (RFC 7748), by which the other end knows this end. It is wiped from memory when it is
+/// dropped.
 #[derive(Clone)]
 pub struct NoiseKey {
     secret: StaticSecret,
@@ -11,14 +12,14 @@ pub struct NoiseKey {
 }
 
 impl NoiseKey {
-    /// The key with this secret, which has to be 32 random bytes from a source that nobody can predict.
+    /// Makes the key with this secret, which has to be 32 random bytes from an unpredictable source.
     pub fn from_bytes(secret: [u8; 32]) -> Self {
         let secret = StaticSecret::from(secret);
         let public = PublicKey::from(&secret).to_bytes();
         Self { secret, public }
     }
 
-    /// The public key: the other end's configuration names it.
+    /// Returns the public key, which the other end's configuration names.
     pub fn public(&self) -> [u8; 32] {
         self.public
     }
@@ -28,7 +29,7 @@ impl NoiseKey {
     }
 }
 
-/// The public key alone.
+/// The output has the public key alone.
 impl fmt::Debug for NoiseKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NoiseKey").field("public", &Hex(&self.public)).finish_non_exhaustive()

@@ -6,14 +6,15 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// The messages under one key, as a power of two: half of what AES-GCM permits (RFC 9001, section 6.6).
+/// Number of messages under one key, as a power of two: half of the number that AES-GCM permits (RFC 9001,
+/// section 6.6).
 pub(super) const EPOCH: u32 = 22;
 
-/// The keys that a receiver goes ahead at most, if all messages under those between were lost.
+/// Maximum number of keys that a receiver goes ahead, if all messages under the keys between were lost.
 const LEAP: u64 = 16;
 
-/// The keys of one direction. The number of a message says under which it stands; each is made from that before (`REKEY`,
-/// Noise specification, section 4.2).
+/// The keys of one direction. The number of a message identifies its key; each key is made from the key
+/// before (`REKEY`, Noise specification, section 4.2).
 pub(super) struct Keychain {
     /// Locked for writing once in four million messages. Any number of calls encrypt or decrypt at once.
     keys: RwLock<Keys>,
@@ -23,24 +24,24 @@ struct Keys {
     /// The number of `current`, counted from zero.
     epoch: u64,
     current: Key,
-    /// The one before, for messages that are late.
+    /// The key before `current`, for late messages.
     before: Option<Key>,
 }
 
-/// A key, and the next one.
+/// A key, and the key after it.
 struct Key {
     cipher: LessSafeKey,
     next: Zeroizing<[u8; 32]>,
 }
 
 impl Keychain {
-    /// The chain that begins with this key; `None` if the cipher does not take it.
+    /// Makes the chain that begins with this key; `None` if the cipher does not accept the key.
     pub(super) fn new(first: &[u8; 32]) -> Option<Self> {
         Some(Self { keys: RwLock::new(Keys { epoch: 0, current: Key::new(first)?, before: None }) })
     }
 
-    /// Encrypts `message` in place; `None` if the key of this number is gone, or the message is longer than the cipher takes. A
-    /// number must not be used twice.
+    /// Encrypts `message` in place; `None` if the key of this number is gone, or the message is longer than
+    /// the cipher takes. A number must not be used twice.
     #[inline]
     pub(super) fn encrypt(&self, number: u64, message: &mut [u8]) -> Option<[u8; TAG]> {
         let epoch = number >> EPOCH;
@@ -55,7 +56,7 @@ impl Keychain {
         keys.at(epoch)?.encrypt(number, message)
     }
 
-    /// Decrypts `message` in place. Returns whether it is authentic; if not, its content is arbitrary.
+    /// Decrypts `message` in place. Returns true if it is authentic; otherwise its content is arbitrary.
     #[inline]
     pub(super) fn decrypt(&self, header: Header, message: &mut [u8]) -> bool {
         let epoch = header.number >> EPOCH;
@@ -78,14 +79,14 @@ impl Keychain {
         if !later.is_some_and(|key| key.decrypt(header, message)) {
             return false;
         }
-        // Another call may have moved on meanwhile.
+        // Another call may have moved on in the meantime.
         let mut keys = self.keys.write();
         epoch <= keys.epoch || keys.advance(epoch).is_some()
     }
 }
 
 impl Keys {
-    /// The key of an epoch that has begun.
+    /// Returns the key of an epoch that has begun.
     #[inline]
     fn at(&self, epoch: u64) -> Option<&Key> {
         if epoch == self.epoch {
@@ -95,7 +96,7 @@ impl Keys {
         }
     }
 
-    /// The key of an epoch that has not begun, if it is near.
+    /// Returns the key of an epoch that has not begun, if it is near.
     fn later(&self, epoch: u64) -> Option<Key> {
         if epoch > self.epoch + LEAP {
             return None;
@@ -140,7 +141,7 @@ impl Key {
     }
 }
 
-/// The nonce of `AESGCM` (Noise specification, section 12.4).
+/// Returns the nonce of `AESGCM` (Noise specification, section 12.4).
 fn nonce(number: u64) -> Nonce {
     let mut nonce = [0; 12];
     nonce[4..].copy_from_slice(&number.to_be_bytes());

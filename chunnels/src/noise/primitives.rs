@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 pub(super) struct Ephemeral(Zeroizing<[u8; 32]>);
 
 impl Ephemeral {
-    /// Draws them. The bits have to be unpredictable.
+    /// Draws the bytes. The bits have to be unpredictable.
     pub(super) fn draw(mut random: impl FnMut() -> u64) -> Self {
         let mut bytes = Zeroizing::new([0; 32]);
         bytes.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&random().to_le_bytes()));
@@ -46,7 +46,7 @@ impl CryptoResolver for Primitives {
     }
 }
 
-/// Random bytes for one ephemeral key. A handshake draws no more.
+/// The random bytes for one ephemeral key. A handshake draws no more.
 struct Drawn(Option<Ephemeral>);
 
 impl Random for Drawn {
@@ -65,7 +65,7 @@ struct X25519 {
 
 impl Default for X25519 {
     fn default() -> Self {
-        // Replaced before it is used.
+        // The key is replaced before it is used.
         Self { secret: StaticSecret::from([0; 32]), public: PublicKey::from([0; 32]) }
     }
 }
@@ -105,7 +105,8 @@ impl Dh for X25519 {
         self.secret.as_bytes()
     }
 
-    /// Refuses public keys of small order, with which the result would be known to everybody.
+    /// Computes the shared secret. Refuses public keys of small order, with which everybody would know the
+    /// result.
     fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let public: &[u8; 32] = public.first_chunk().ok_or(Error::Dh)?;
         let shared = self.secret.diffie_hellman(&PublicKey::from(*public));
@@ -116,11 +117,11 @@ impl Dh for X25519 {
     }
 }
 
-/// A secret of 32 bytes, derived with HKDF-SHA-256 (RFC 5869) for the purpose that `label` names.
+/// Derives a secret of 32 bytes with HKDF-SHA-256 (RFC 5869), for the purpose that `label` names.
 pub(super) fn derive(label: &[u8], secret: &[u8], info: &[u8]) -> Zeroizing<[u8; 32]> {
     let mut derived = Zeroizing::new([0; 32]);
     let prk = Salt::new(HKDF_SHA256, label).extract(secret);
-    // Fails for lengths beyond 255 hashes alone.
+    // The call fails only for lengths beyond 255 hashes.
     let _ = prk.expand(&[info], HKDF_SHA256).and_then(|bytes: hkdf::Okm<'_, _>| bytes.fill(&mut *derived));
     derived
 }

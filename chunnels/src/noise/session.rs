@@ -7,7 +7,7 @@ use bertha_core::{Error, ErrorKind, PeerIdentity, Secured};
 use snow::HandshakeState;
 use zeroize::Zeroizing;
 
-/// The keys that two ends have agreed on, and the proved identity of the other.
+/// The keys that two ends have agreed on, and the proved identity of the other end.
 pub(super) struct Session {
     pub(super) sending: Keychain,
     pub(super) receiving: Keychain,
@@ -16,7 +16,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// The session of the end on this side of a handshake that is over. Boxed, since the tables of its ciphers take two kilobytes.
+    /// Returns the session of the end on this side of a completed handshake. It is boxed, since the tables of
+    /// its ciphers take two kilobytes.
     ///
     /// # Errors
     /// None in practice: each key has the length that the cipher takes.
@@ -35,7 +36,7 @@ impl Session {
         Ok(Box::new(Self { sending, receiving, control_key, peer }))
     }
 
-    /// The report for the layers below and the application.
+    /// Returns the report for the layers below and the application.
     pub(super) fn secured(&self) -> Secured {
         let secured = Secured::new(*self.control_key);
         match self.peer {

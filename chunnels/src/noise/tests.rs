@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 type End = NoiseConnection<PairConnection<TokioRuntime, Buf>>;
 
-/// Opens no further connections.
+/// A connector that opens no further connections.
 struct Alone;
 
 impl<Inner> Connector<Inner> for Alone {
@@ -28,7 +28,7 @@ impl<Inner> Connector<Inner> for Alone {
     }
 }
 
-/// The two ends of a connection, and the report of each.
+/// Returns the two ends of a connection, and the report of each.
 async fn reported(client: &Noise, server: &Noise) -> [(End, Secured); 2] {
     let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let reports = [SecuredCell::default(), SecuredCell::default()];
@@ -53,7 +53,7 @@ fn message(connection: &End, bytes: &[u8]) -> Buf {
     message
 }
 
-/// The next encrypted message that is no confirmation.
+/// Returns the next encrypted message that is no confirmation.
 async fn encrypted(end: &End) -> Buf {
     loop {
         let arrived = end.link.inner.recv().await.unwrap();
@@ -122,7 +122,7 @@ async fn a_connection_goes_on_under_new_keys() {
         end.next.store((1 << EPOCH) - 2, Relaxed);
     }
     for (from, to) in [(&here, &there), (&there, &here)] {
-        // The first message under the new key is lost, and the last under the old one is late.
+        // The first message under the new key is lost, and the last message under the old key is late.
         from.send(message(from, b"one")).await.unwrap();
         assert_eq!(&*to.recv().await.unwrap(), b"one");
         from.send(message(from, b"late")).await.unwrap();
@@ -140,7 +140,7 @@ fn keys() -> (NoiseKey, NoiseKey) {
     (NoiseKey::from_bytes([1; 32]), NoiseKey::from_bytes([2; 32]))
 }
 
-/// The configurations of a client and a server, for each pattern.
+/// Returns the configurations of a client and a server, for each pattern.
 fn configurations() -> [(Configuration, Configuration); 2] {
     let shared = || Configuration::Shared(Zeroizing::new([7; 32]));
     let (client, server) = keys();
@@ -171,7 +171,7 @@ fn session(initiator: &mut Initiator, response: &[u8]) -> Option<Box<Session>> {
     }
 }
 
-/// A message of the initiator on the wire.
+/// Returns a message of the initiator on the wire.
 fn written(session: &Session, number: u64, bytes: &[u8]) -> Vec<u8> {
     let mut message = bytes.to_vec();
     let tag = session.sending.encrypt(number, &mut message).unwrap();
@@ -210,7 +210,7 @@ fn all_long_term_keys_together_decrypt_no_recording() {
             let request = responder.handle(&recording.message, || 0).unwrap();
             matches!(request, Some(Request::Confirmed(_, Some(first))) if *first.message == *b"message")
         };
-        // With the server's ephemeral key, as it does; with all keys but that one.
+        // The recording is readable with the server's ephemeral key, and not with all other keys.
         assert!(reads(2) && !reads(3));
         let completes =
             |ephemeral| session(&mut initiator(&client, ephemeral), &recording.response).is_some();
@@ -233,7 +233,7 @@ fn another_key_or_transcript_is_refused_before_any_message() {
             let request = Responder::new(&server, Some([5; 32])).handle(&initiation, || 9).unwrap();
             assert!(matches!(request, Some(Request::Refuse(wire::Refusal::Unreadable))));
         }
-        // A genuine key that is not trusted.
+        // The key is genuine but not trusted.
         let stranger = Configuration::Client { key: other.clone(), server: other.public() };
         let request =
             Responder::new(&server, Some([5; 32])).handle(&initiator(&stranger, 1).initiation, || 9);
@@ -242,7 +242,7 @@ fn another_key_or_transcript_is_refused_before_any_message() {
             _ => wire::Refusal::Unreadable,
         };
         assert!(matches!(request.unwrap(), Some(Request::Refuse(reason)) if reason == expected));
-        // A response to another initiation, and one that was altered.
+        // A response to another initiation, and an altered response.
         let recording = Recording::make(&client, &server, [1, 2]);
         assert!(session(&mut initiator(&client, 4), &recording.response).is_none());
         for at in 1..recording.response.len() {
@@ -267,7 +267,7 @@ fn a_replayed_initiation_makes_no_connection_and_does_not_prevent_one() {
             response(&mut responder, replayed, 21);
         }
         assert_eq!(response(&mut responder, &genuine.initiation, 3), first, "the same each time");
-        // A message recorded after the replayed one fits no session.
+        // A message recorded after the replayed message fits no session.
         let recording = Recording::make(&client, &server, [10, 30]);
         assert!(responder.handle(&recording.message, || 0).unwrap().is_none());
         let session = session(&mut genuine, &first).unwrap();

@@ -7,10 +7,11 @@
 //! transport    4, the message's number (7 bytes, little-endian), the tag (16 bytes), and the encrypted message
 //! ```
 //!
-//! The handshake messages are those of the Noise specification (revision 34, section 5), with empty payloads. A transport
-//! message is one of section 3 with its tag in front, so that encryption in place needs headroom alone, and with its
-//! explicit nonce (section 11.4). Its associated data is empty. The number 0 is that of an empty message with which the initiator
-//! confirms the handshake; it carries no message of the layer above.
+//! The handshake messages are those of the Noise specification (revision 34, section 5), with empty payloads.
+//! A transport message is a message of section 3 with its tag in front, so that encryption in place needs
+//! only headroom, and with its explicit nonce (section 11.4). Its associated data is empty. The number 0
+//! belongs to an empty message with which the initiator confirms the handshake; it carries no message of the
+//! layer above.
 
 /// The bytes in front of an encrypted message.
 pub const HEADER: usize = 8 + TAG;
@@ -30,7 +31,7 @@ pub const RESPONSE: usize = 32 + TAG;
 /// The number of the initiator's confirmation.
 pub const CONFIRMATION: u64 = 0;
 
-/// One more than the largest number of a message.
+/// The number after the largest number of a message.
 pub const NUMBERS: u64 = 1 << 56;
 
 /// The first byte of a message.
@@ -48,7 +49,7 @@ pub enum Arrived<'a> {
     Initiation(&'a [u8]),
     /// The second handshake message.
     Response(&'a [u8; RESPONSE]),
-    /// The responder does not accept an initiation. Not authentic.
+    /// The responder's refusal of an initiation. It is not authentic.
     Refusal(Refusal),
     /// A message that is not decrypted yet.
     Transport(Header),
@@ -57,7 +58,7 @@ pub enum Arrived<'a> {
 /// The reason why a responder does not accept an initiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It was made with another key or prologue, or was altered.
+    /// The initiation was made with another key or prologue, or was altered.
     Unreadable,
     /// The initiator's static key is not trusted.
     Untrusted,
@@ -73,7 +74,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The bytes on the wire.
+    /// Encodes the header for the wire.
     #[inline]
     pub fn encode(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
@@ -83,17 +84,17 @@ impl Header {
     }
 }
 
-/// The bytes of an initiation on the wire.
+/// Encodes an initiation for the wire.
 pub fn initiation(message: &[u8]) -> Vec<u8> {
     [&[kind::INITIATION], message].concat()
 }
 
-/// The bytes of a response on the wire.
+/// Encodes a response for the wire.
 pub fn response(message: &[u8; RESPONSE]) -> Vec<u8> {
     [&[kind::RESPONSE], &message[..]].concat()
 }
 
-/// The bytes of a refusal on the wire.
+/// Encodes a refusal for the wire.
 pub fn refusal(reason: Refusal) -> [u8; 2] {
     [kind::REFUSAL, u8::from(reason == Refusal::Untrusted)]
 }

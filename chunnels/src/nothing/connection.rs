@@ -2,7 +2,7 @@
 
 use bertha_core::{Connection, Error};
 
-/// The connection of [`Nothing`](super::Nothing): the one below, in one more type.
+/// The connection of [`Nothing`](super::Nothing): the connection below, in one more type.
 #[derive(Debug, Clone)]
 pub struct NothingConnection<Inner> {
     inner: Inner,

@@ -10,8 +10,8 @@ use std::fmt;
 
 /// Delivers messages with the same key in the order in which they were sent. See the [module](crate::order).
 ///
-/// Keys are hashed to groups, 1,024 by default; messages of one group are kept in order. Both ends need the same
-/// number of groups. The sender alone reads keys.
+/// Keys are hashed to groups, 1,024 by default; messages of a group are kept in order. Both ends need the
+/// same number of groups. The sender alone reads keys.
 #[derive(Clone, Copy, Identity)]
 #[chunnel(capability = Self::groups_of, needs = Self::needs)]
 pub struct OrderedByKey {
@@ -32,25 +32,25 @@ impl Groups {
 }
 
 impl OrderedByKey {
-    /// Takes the key of a message from `key`.
+    /// Makes a Chunnel that gets the key of a message from `key`.
     pub fn new(key: fn(&[u8]) -> &[u8]) -> Self {
         Self { key, groups: 1_024, limits: Limits { capacity: 8_192, skip_after: None } }
     }
 
-    /// Sets the number of groups, each of which takes a few bytes at both ends. At least one.
+    /// Sets the number of groups, at least one. Each group takes a few bytes at both ends.
     #[must_use]
     pub fn groups(self, groups: u16) -> Self {
         Self { groups: groups.max(1), ..self }
     }
 
-    /// Buffers up to `messages` of all groups that arrived early. At least one.
+    /// Sets the number of early messages of all groups that are buffered, at least one.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
         self
     }
 
-    /// Skips a missing message once `messages` later ones of its group have arrived.
+    /// Skips a missing message once `messages` later messages of its group have arrived.
     #[must_use]
     pub fn skip_after(mut self, messages: usize) -> Self {
         self.limits.skip_after = Some(messages);

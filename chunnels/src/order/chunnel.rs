@@ -13,21 +13,22 @@ pub struct Ordered {
 }
 
 impl Ordered {
-    /// Waits for every message, and buffers up to 8,192 early ones.
+    /// Makes a Chunnel that waits for every message, and buffers up to 8,192 early messages.
     pub fn new() -> Self {
         Self { limits: Limits { capacity: 8_192, skip_after: None } }
     }
 
-    /// Buffers up to `messages` that arrived early: at least as many as may overtake each other below, which for
-    /// [`Reliable`](crate::Reliable) is the number of messages in its buffer. At least one.
+    /// Sets the number of early messages that are buffered, at least one. It should be at least the number of
+    /// messages that may overtake each other below, which for [`Reliable`](crate::Reliable) is the number of
+    /// messages in its buffer.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
         self
     }
 
-    /// Skips a missing message once `messages` later ones have arrived, for stacks that lose messages. It is dropped if it
-    /// arrives after that. At most the capacity.
+    /// Skips a missing message once `messages` later messages have arrived, for stacks that lose messages;
+    /// `messages` is at most the capacity. A message that arrives after it was skipped is dropped.
     #[must_use]
     pub fn skip_after(mut self, messages: usize) -> Self {
         self.limits.skip_after = Some(messages);

@@ -11,38 +11,43 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use tokio::sync::Notify;
 
-/// The number in 47 bits, which a million messages a second use up in four years; a flag; the group in 16 bits.
+/// The size of the header: the number in 47 bits, which a million messages a second use up in four years; a
+/// flag; the group in 16 bits.
 const HEADER: usize = 8;
 
-/// The number's bits.
+/// The bits of the number.
 const NUMBER: u64 = (1 << 47) - 1;
 
-/// The most messages that are handed to the layer below at once, and so the most that a failed burst takes back.
+/// Maximum number of messages that are handed to the layer below at once, and so the maximum that a failed
+/// burst takes back.
 const BURST: usize = 64;
 
-/// The flag of a header without a message: none with this number will arrive.
+/// The flag of a header without a message: no message with this number will arrive.
 const VOID: u64 = 1 << 47;
 
-/// The connection of [`Ordered`](super::Ordered) and [`OrderedByKey`](super::OrderedByKey) over one that carries bytes.
+/// The connection of [`Ordered`](super::Ordered) and [`OrderedByKey`](super::OrderedByKey) over a connection
+/// that carries bytes.
 ///
-/// A message is numbered when `send` is called, not when it is ready. The number of a `send` that fails or whose future is
-/// dropped is void: the next `send` first tells the peer not to wait for it. Of a `send_batch` that fails, so are the numbers
-/// of all messages that the layer below had taken. Several `recv`s at once each get the next message.
+/// A message is numbered when `send` is called, not when the future is ready. The number of a `send` that
+/// fails or whose future is dropped is void: the next `send` first tells the peer not to wait for it. If a
+/// `send_batch` fails, the numbers of all messages that the layer below had taken are void. Several `recv`s
+/// at once each get the next message.
 ///
 /// # Errors
-/// Those of the connection below; and [`Invalid`](ErrorKind::Invalid) from every `recv` once a message is missing and the
-/// buffer is full of later ones, which means that the stack below loses messages. Once the connection below has closed, later messages
-/// are delivered, in order, before its error is returned.
+/// The errors of the connection below; and [`Invalid`](ErrorKind::Invalid) from every `recv` once a message
+/// is missing and the buffer is full of later messages, which means that the stack below loses messages. Once
+/// the connection below has closed, later messages are delivered, in order, before its error is returned.
 pub struct OrderedConnection<Inner> {
     inner: Inner,
     key: fn(&[u8]) -> &[u8],
-    /// The next number of each group. Locked, not atomic, since a table of atomics per group would cost the same.
+    /// The next number of each group. It is locked, not atomic, since a table of atomics per group would cost
+    /// as much.
     next: Mutex<Box<[u64]>>,
     /// Locked for one message or burst at a time, never across an await.
     arrived: Mutex<Arrived>,
-    /// Headers of messages that were numbered and not sent, for which the peer must not wait.
+    /// The headers of messages that were numbered and not sent, for which the peer must not wait.
     voids: Mutex<Vec<u64>>,
-    /// Whether there are voids, so that `send` need not lock.
+    /// True if there are voids, so that `send` need not lock.
     has_voids: AtomicBool,
     /// Notified when another `recv` left messages to deliver.
     ready: Notify,
@@ -77,8 +82,8 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         }
     }
 
-    /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and those without a
-    /// number.
+    /// Returns the number of messages that were dropped: duplicates, messages that arrived after they were
+    /// skipped, and messages without a number.
     pub fn dropped(&self) -> u64 {
         self.arrived.lock().sequence.dropped.get()
     }
@@ -95,10 +100,10 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         header
     }
 
-    /// The message behind its header.
+    /// Puts the header in front of a message.
     fn framed(&self, mut message: Buf, header: u64) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
         message.prepend(HEADER)?.copy_from_slice(&header.to_le_bytes());
@@ -112,12 +117,13 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         let message = self.framed(message, unsent.header)?;
         unsent.was_tried = true;
         self.inner.send(message).await?;
-        // Sent, so its number is not void.
+        // The message was sent, so its number is not void.
         std::mem::forget(unsent);
         Ok(())
     }
 
-    /// Tells the peer the void numbers. After the future is dropped, one of them may be sent again, which does no harm.
+    /// Tells the peer the void numbers. If the future is dropped, a number may be sent again later, which
+    /// does no harm.
     #[cold]
     async fn send_voids(&self) -> Result<(), Error> {
         loop {
@@ -133,7 +139,7 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         Ok(())
     }
 
-    /// The next message or the error of the connection, if there is either.
+    /// Returns the next message or the error of the connection, if there is either.
     fn pop(&self) -> Option<Result<Buf, Error>> {
         let mut arrived = self.arrived.lock();
         match arrived.sequence.pop() {
@@ -142,7 +148,8 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         }
     }
 
-    /// The connection below has failed. At its end, what was received early is delivered first: nothing that it follows comes any more.
+    /// Handles the failure of the connection below. At its end, early messages are delivered first, since no
+    /// message before them will arrive any more.
     fn end(&self, error: Error) -> Result<(), Error> {
         let mut arrived = self.arrived.lock();
         if error.kind() == ErrorKind::Closed {
@@ -166,7 +173,7 @@ impl Arrived {
             self.sequence.dropped.add(1);
             return;
         };
-        // Never fails, since there is a header.
+        // The call never fails, since there is a header.
         if message.advance(HEADER).is_err() {
             return;
         }
@@ -177,10 +184,10 @@ impl Arrived {
     }
 }
 
-/// The number of a message that is not sent yet. Dropped, it becomes void or free again.
+/// The number of a message that is not sent yet. When it is dropped, the number becomes void or free again.
 struct Unsent<'a> {
     header: u64,
-    /// Whether the layer below was given the message, and may have sent it.
+    /// True if the layer below was given the message, and may have sent it.
     was_tried: bool,
     next: &'a Mutex<Box<[u64]>>,
     voids: &'a Mutex<Vec<u64>>,
@@ -192,8 +199,8 @@ impl Drop for Unsent<'_> {
         let (group, number) = ((self.header >> 48) as usize, self.header & NUMBER);
         let mut next = self.next.lock();
         if !self.was_tried && next[group] == number + 1 {
-            // The newest number, which the peer has not seen: the next message gets it. So there are at most as many voids as
-            // there were concurrent sends.
+            // This is the newest number, which the peer has not seen: the next message gets it. So there are
+            // at most as many voids as there were concurrent sends.
             next[group] = number;
             return;
         }
@@ -203,7 +210,8 @@ impl Drop for Unsent<'_> {
     }
 }
 
-/// The numbers of a burst under way. Dropped so, they are taken back, since the layer below may have sent none or some.
+/// The numbers of a burst under way. When the value is dropped, they are taken back, since the layer below
+/// may have sent some messages or none.
 struct UnsentBurst<'a> {
     headers: [u64; BURST],
     len: usize,
@@ -237,7 +245,7 @@ impl Drop for UnsentBurst<'_> {
     }
 }
 
-/// The group of a key: any mapping will do that one sender sticks to.
+/// Returns the group of a key. Any mapping works if a sender never changes it.
 fn group(key: &[u8], groups: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
@@ -269,7 +277,7 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
 
     #[inline]
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
-        // Numbered in the order of the calls.
+        // Messages are numbered in the order of the calls.
         let header = self.number(&message);
         let (next, voids, has_voids) = (&self.next, &self.voids, &self.has_voids);
         self.send_numbered(message, Unsent { header, was_tried: false, next, voids, has_voids })
@@ -282,7 +290,7 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
             }
             let (mut failed, mut unsent) = (None, UnsentBurst::new(&self.voids, &self.has_voids));
             let framed = messages.by_ref().take(BURST).map_while(|message| {
-                // Numbered as the layer below takes it.
+                // A message is numbered when the layer below takes it.
                 let header = self.number(&message);
                 unsent.push(header);
                 self.framed(message, header).map_err(|error| failed = Some(error)).ok()
@@ -293,7 +301,7 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
                 return Err(error);
             }
             let taken = unsent.len;
-            // Sent, so there is nothing to take back.
+            // The messages were sent, so no number is taken back.
             std::mem::forget(unsent);
             if taken < BURST {
                 return Ok(());
@@ -307,7 +315,8 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
                 self.wake_next();
                 return taken;
             }
-            // Another `recv` may take the message from below that this one waits for. Dropping `recv` loses nothing.
+            // Another `recv` may take the message from below that this call waits for. Dropping `recv` loses
+            // nothing.
             match select(pin!(self.inner.recv()), pin!(self.ready.notified())).await {
                 Either::Left((Ok(message), _)) => self.arrived.lock().insert(message),
                 Either::Left((Err(error), _)) => self.end(error)?,
@@ -362,7 +371,7 @@ struct Burst<'a>(&'a Mutex<Arrived>);
 
 impl Extend<Buf> for Burst<'_> {
     fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
-        // Locked for each message, since the iterator may run code of the layers below.
+        // The lock is taken for each message, since the iterator may run code of the layers below.
         messages.into_iter().for_each(|message| self.0.lock().insert(message));
     }
 }

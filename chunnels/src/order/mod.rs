@@ -1,10 +1,12 @@
 //! Messages in the order in which they were sent, over a connection that may reorder them.
 //!
 //! * [`Ordered`] keeps one order for all messages.
-//! * [`OrderedByKey`] keeps the order of messages with the same key, or group, alone: a missing message delays its own group only.
-//! * [`ServiceOrdered`] leaves the order of messages with the same key to the messaging service below, which keeps it for any number
-//!   of receivers that share a subscription. The two above need a single receiver there: each message goes to one of those that share
-//!   them, so all others would wait for it.
+//! * [`OrderedByKey`] keeps only the order of messages with the same key, or group: a missing message delays
+//!   its own group only.
+//! * [`ServiceOrdered`] leaves the order of messages with the same key to the messaging service below, which
+//!   keeps it for any number of receivers that share a subscription. The two Chunnels above need a single
+//!   receiver there: each message goes to one of the receivers that share them, so all other receivers would
+//!   wait for it.
 //!
 //! ```
 //! use bertha_chunnels::{Ordered, OrderedByKey, Reliable};
@@ -17,11 +19,12 @@
 //!
 //! # Over a stack that loses messages
 //!
-//! Both [need](bertha_core::guarantee) a reliable stack below, such as [`Reliable`](crate::Reliable) or a stream: a message that
-//! never arrives would delay all others. Connections over any other stack are refused, unless [`Ordered::skip_after`] gives the
-//! number of later messages after which a missing one is skipped: messages then arrive in order, with gaps. Without it, should the
-//! stack below lose a message after all, `recv` fails with [`Invalid`](bertha_core::ErrorKind::Invalid) once the buffer is
-//! full: no loss is silent, and nothing grows without bound.
+//! Both Chunnels [need](bertha_core::guarantee) a reliable stack below, such as [`Reliable`](crate::Reliable)
+//! or a stream: a message that never arrives would delay all later messages. Connections over any other stack
+//! are refused, unless [`Ordered::skip_after`] gives the number of later messages after which a missing
+//! message is skipped: messages then arrive in order, with gaps. Without it, should the stack below lose a
+//! message after all, `recv` fails with [`Invalid`](bertha_core::ErrorKind::Invalid) once the buffer is full:
+//! no loss is silent, and nothing grows without bound.
 //!
 //! # Defaults
 //!

@@ -4,17 +4,18 @@ use bertha_core::DropCounter;
 use bertha_core::guarantee::{Reliable, Set};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The size of the buffer, and when a missing message is skipped.
+/// The size of the buffer, and the condition for skipping a missing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// The number of early messages of all groups that are buffered.
+    /// Number of early messages of all groups that are buffered.
     pub(super) capacity: usize,
     /// The number of later messages of its group after which a missing message is skipped.
     pub(super) skip_after: Option<usize>,
 }
 
 impl Limits {
-    /// Without skipping, a lost message would be waited for without end.
+    /// Returns the needed guarantees: without skipping, the receiver would wait without end for a lost
+    /// message.
     pub(super) fn needs(self) -> Set {
         match self.skip_after {
             None => Set::of::<Reliable>(),
@@ -39,11 +40,12 @@ pub(super) struct Sequence<T> {
 #[derive(Debug)]
 struct Group<T> {
     next: u64,
-    /// Early messages; `None` stands for one that will never arrive. A map, since there are few at most times.
+    /// The early messages; `None` stands for a message that will never arrive. It is a map, since there are
+    /// few such messages at most times.
     early: BTreeMap<u64, Option<T>>,
 }
 
-/// The buffer for early messages is full, and none may be skipped.
+/// The error for a full buffer of early messages, if no message may be skipped.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Full {
     /// The number of the missing message.
@@ -56,7 +58,8 @@ impl<T> Sequence<T> {
         Self { groups, ready: VecDeque::new(), early: 0, limits, dropped: DropCounter::default() }
     }
 
-    /// Inserts message `number` of `group`; `None` says that it will never arrive. A message of an unknown group is dropped.
+    /// Inserts message `number` of `group`; `None` says that the message will never arrive. A message of an
+    /// unknown group is dropped.
     ///
     /// # Errors
     /// [`Full`]; the message is then dropped.
@@ -88,7 +91,7 @@ impl<T> Sequence<T> {
         Ok(())
     }
 
-    /// Makes the early messages ready that follow the last one.
+    /// Makes the early messages ready that follow the last ready message.
     fn advance(&mut self, group: u16) {
         let slot = &mut self.groups[usize::from(group)];
         while let Some(message) = slot.early.remove(&slot.next) {
@@ -98,7 +101,7 @@ impl<T> Sequence<T> {
         }
     }
 
-    /// Nothing more will arrive: makes all early messages ready, in the order of each group.
+    /// Handles that no more messages will arrive: makes all early messages ready, in the order of each group.
     pub(super) fn end(&mut self) {
         for slot in &mut self.groups {
             let early = std::mem::take(&mut slot.early);
@@ -110,12 +113,12 @@ impl<T> Sequence<T> {
         }
     }
 
-    /// The next message to deliver.
+    /// Returns the next message to deliver.
     pub(super) fn pop(&mut self) -> Option<T> {
         self.ready.pop_front()
     }
 
-    /// Whether there is a message to deliver.
+    /// Returns true if there is a message to deliver.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }

@@ -21,7 +21,8 @@ impl<Inner: OrdersByKey> ServiceOrderedConnection<Inner> {
     }
 }
 
-/// FNV-1a in 64 bits (Fowler, Noll and Vo), the same in all processes, releases and machines: publishers of one topic agree on it.
+/// Computes FNV-1a in 64 bits (Fowler, Noll and Vo), which is equal in all processes, releases and machines:
+/// publishers of a topic agree on it.
 fn hash(key: &[u8]) -> u64 {
     key.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

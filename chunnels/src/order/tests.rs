@@ -7,7 +7,7 @@ fn message(bytes: &[u8]) -> Buf {
     Buf::copy_of(bytes, 8).unwrap()
 }
 
-/// The messages of a stack, in the order that `order` picks.
+/// Returns the connection after the messages of a stack have arrived in the order that `order` picks.
 async fn shuffled<S>(stack: &S, messages: &[&[u8]], order: &[usize]) -> PairConnection<TokioRuntime, Buf>
 where
     S: Chunnel<
@@ -26,7 +26,7 @@ where
     for at in order {
         relay.send(message(&sent[*at])).await.unwrap();
     }
-    // Kept open, so that a receiver that misses a message waits for ever and does not fail.
+    // The relay is kept open, so that a receiver that misses a message waits for ever and does not fail.
     std::mem::forget(relay);
     there
 }
@@ -72,7 +72,7 @@ async fn a_stack_that_loses_messages_is_found_out() {
     assert_eq!(there.recv_batch(&mut none, 9).await.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
-/// Of two receivers, the one that waits below gets the message that the other one made ready.
+/// Of two receivers, the receiver that waits below gets the message that the other receiver made ready.
 #[tokio::test]
 async fn nobody_waits_for_what_is_there() {
     let stack = Ordered::new();

@@ -8,19 +8,21 @@ use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
 #[chunnel(one_sided)]
 pub struct Pace {
-    /// In bytes.
+    /// The rate and the burst, in bytes.
     rate: Rate,
 }
 
 impl Pace {
-    /// Sends at `rate` bytes per second, at least one, on each connection. After an idle time the bytes of two milliseconds go
-    /// at once, since timers are hardly finer, and at least 2,000.
+    /// Makes a Chunnel that sends at `rate` bytes per second, at least one, on each connection. After an idle
+    /// time the bytes of two milliseconds are sent at once, since timers are hardly finer, and at least
+    /// 2,000.
     pub fn new(rate: u64) -> Self {
         let per_second = rate.max(1);
         Self { rate: Rate { per_second, burst: (per_second / 500).max(2_000) } }
     }
 
-    /// Sends up to `bytes` at once after an idle time, and at the start. At least one, which means one message at a time.
+    /// Sets the number of bytes that are sent at once after an idle time, and at the start. At least one,
+    /// which means one message at a time.
     #[must_use]
     pub fn burst(mut self, bytes: u64) -> Self {
         self.rate.burst = bytes.max(1);

@@ -6,17 +6,17 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// The connection of [`Pace`](super::Pace) over one that carries bytes.
+/// The connection of [`Pace`](super::Pace) over a connection that carries bytes.
 ///
 /// A `send` whose future is dropped while it waits has sent nothing, and takes nothing from the rate. Errors and
 /// loss are those of the connection below; a message that fails there counts as sent.
 pub struct PaceConnection<Inner> {
     inner: Inner,
     rate: Rate,
-    /// The bytes of the headers of the layers below.
+    /// The size of the headers of the layers below, in bytes.
     below: usize,
     start: Instant,
-    /// Held while waiting, so that senders go in turn.
+    /// Held while a sender waits, so that senders take turns.
     bucket: Mutex<TokenBucket>,
 }
 
@@ -39,7 +39,7 @@ impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
         bucket.ready_at(self.now(), self.rate)
     }
 
-    /// Waits until a message may go.
+    /// Waits until a message may be sent.
     async fn turn(&self) -> MutexGuard<'_, TokenBucket> {
         let mut bucket = self.bucket.lock().await;
         while let Some(until) = self.wait(&mut bucket) {

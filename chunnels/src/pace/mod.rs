@@ -16,8 +16,9 @@
 //!
 //! # Backpressure
 //!
-//! `send` waits until its message may go, and is ready once the layers below have taken it; nothing is queued here and
-//! nothing dropped. Several `send`s at once go in the order in which they were called. `recv` is not slowed.
+//! `send` waits until its message may be sent, and is ready once the layers below have taken it; this Chunnel
+//! queues nothing and drops nothing. Several `send`s at once run in the order in which they were called.
+//! `recv` is not slowed.
 //!
 //! [`Reliable`](crate::Reliable) paces its packets already, by its measurements of the path. Below it, `Pace` is an upper bound.
 //!

@@ -20,7 +20,7 @@ pub(super) struct Agreed {
 
 /// The reason why a connection is not used.
 pub(super) enum Failed {
-    /// This end does not use it.
+    /// This end refuses the connection.
     Here(Error),
     /// The connection has ended.
     Connection(ConnectionError),
@@ -52,7 +52,8 @@ pub(super) async fn agree(
     let shown = shown.and_then(|shown| shown.downcast::<Vec<CertificateDer<'static>>>().ok());
     let shown = shown.map_or_else(Vec::new, |shown| *shown);
     if side.identifies_peer() {
-        // `quinn` does not say whether a session was resumed, for which TLS checks nothing.
+        // The check is repeated since `quinn` does not tell if a session was resumed, for which TLS checks
+        // nothing.
         refusal::step(side, || side.check_again(&shown)).inspect_err(|error| {
             connection.close(NOT_ACCEPTED, error.context().as_bytes());
         })?;
@@ -77,7 +78,7 @@ pub(super) async fn agree(
     Ok(Agreed { secured, outgoing, incoming })
 }
 
-/// Sends the proof of this end, and checks that of the other.
+/// Sends the proof of this end, and checks the proof of the other end.
 async fn prove(
     connection: &Connection,
     proofs: &Proofs,

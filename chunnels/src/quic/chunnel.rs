@@ -25,16 +25,16 @@ pub struct Quic {
 }
 
 impl Quic {
-    /// A client that accepts a server of this name (a DNS name or an IP address) which `trust` believes. With trust in raw public
-    /// keys the name is a hint for the server alone.
+    /// Makes a client that accepts a server of this name (a DNS name or an IP address) whose proof `trust`
+    /// accepts. With trust in raw public keys the name is a hint for the server alone.
     ///
     /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if it is no such name, or the trust can't be used.
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if `name` is no such name, or the trust can't be used.
     pub fn client(name: &str, trust: Trust) -> Result<Self, Error> {
         Ok(Self::of(Side::client(name, trust).map_err(|error| error.at("Quic"))?))
     }
 
-    /// A server that shows this identity, and accepts every client.
+    /// Makes a server that shows this identity, and accepts every client.
     ///
     /// # Errors
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the identity can't be used.
@@ -42,25 +42,25 @@ impl Quic {
         Ok(Self::of(Side::server(identity).map_err(|error| error.at("Quic"))?))
     }
 
-    /// With packets of 1,352 bytes and a time-out of 30 seconds.
+    /// Makes a Chunnel with packets of 1,352 bytes and a time-out of 30 seconds.
     pub(crate) fn of(side: Side) -> Self {
         Self { side, settings: Settings { packet: 1_352, idle: Duration::from_secs(30), congestion: None } }
     }
 
-    /// Shows this identity, for servers that [require](Self::require_clients) one.
+    /// Shows this identity, for servers that [require](Self::require_clients) an identity.
     #[must_use]
     pub fn identity(self, identity: TlsIdentity) -> Self {
         Self { side: self.side.with_identity(identity), ..self }
     }
 
-    /// Refuses clients that do not prove an identity which `trust` believes.
+    /// Refuses clients that do not prove an identity that `trust` accepts.
     #[must_use]
     pub fn require_clients(self, trust: Trust) -> Self {
         Self { side: self.side.with_trust(trust), ..self }
     }
 
-    /// Sets the congestion control, as [`ForQuinn`](crate::congestion::ForQuinn) runs it; without, it is the Cubic of `quinn`. Each end
-    /// chooses its own.
+    /// Sets the congestion control, as [`ForQuinn`](crate::congestion::ForQuinn) runs it; the default is the
+    /// Cubic of `quinn`. Each end chooses its own.
     #[must_use]
     pub fn with(mut self, congestion: impl Algorithm) -> Self {
         self.settings.congestion = Some(Arc::new(congestion));
@@ -75,8 +75,9 @@ impl Quic {
         self
     }
 
-    /// Sets the time after which the connection fails if nothing arrived from the peer. After a third of it the peer is probed, so
-    /// an idle connection lasts. At least 100 milliseconds. The ends use the smaller of the two.
+    /// Sets the time after which the connection fails if no message arrived from the peer. After a third of
+    /// this time the peer is probed, so that an idle connection lasts. At least 100 milliseconds. The ends
+    /// use the smaller of their two times.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.settings.idle = timeout.max(Duration::from_millis(100));
@@ -94,11 +95,13 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Quic {
     /// Makes a QUIC connection: one round trip, and with negotiation another for the proofs of the agreement.
     ///
     /// # Errors
-    /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) over a stream, [`TooLarge`](bertha_core::ErrorKind::TooLarge) over
-    /// datagrams of less than 1,200 bytes; [`Invalid`](bertha_core::ErrorKind::Invalid) if the value is for the other end;
-    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's identity, or the
-    /// agreement was altered on its way; [`Refused`](bertha_core::ErrorKind::Refused) if the other end speaks another protocol;
-    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not answer.
+    /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) over a stream,
+    /// [`TooLarge`](bertha_core::ErrorKind::TooLarge) over datagrams of less than 1,200 bytes;
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the value is for the other end;
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's
+    /// identity, or the agreement was altered on its way; [`Refused`](bertha_core::ErrorKind::Refused) if the
+    /// other end speaks another protocol; [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end
+    /// does not answer.
     async fn connect_wrap(
         &self,
         inner: Inner,

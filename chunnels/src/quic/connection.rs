@@ -12,12 +12,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-/// The connection of [`Quic`](super::Quic) over one that carries datagrams.
+/// The connection of [`Quic`](super::Quic) over a connection that carries datagrams.
 ///
-/// `send` is ready once the message is queued, and waits while 256 messages are. Dropping the future of `send` or `recv`
-/// loses nothing. Dropping the connection drops queued messages; `close` delivers them first. `close` is ready once the
-/// peer has every message and has closed as well; messages that arrive meanwhile are dropped. A peer that does not receive keeps it
-/// waiting. [`drain`](Connection::drain) is ready once the peer has every message.
+/// `send` is ready once the message is queued, and waits while 256 messages are queued. Dropping the future
+/// of `send` or `recv` loses nothing. Dropping the connection drops queued messages; `close` delivers them
+/// first. `close` is ready once the peer has every message and has closed as well; messages that arrive in
+/// the meantime are dropped. A peer that does not receive keeps it waiting. [`drain`](Connection::drain) is
+/// ready once the peer has every message.
 ///
 /// # Errors
 /// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 64 KiB, or beyond the largest message below. All calls fail with
@@ -71,10 +72,10 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         self.end().unwrap_or_else(|| Error::new(ErrorKind::Closed, "the connection has ended").at("Quic"))
     }
 
-    /// The reason for the end that did not come from this end.
+    /// Returns the reason for the end of the connection, if this end did not cause it.
     fn end(&self) -> Option<Error> {
         let end = match (self.shared.end(), self.socket.end()) {
-            // The end of QUIC is more precise than that of the connection below.
+            // QUIC's reason is more precise than the error of the connection below.
             (Some((kind @ (ErrorKind::Closed | ErrorKind::Malformed), what)), _) => Error::new(kind, what),
             (_, Some(below)) => below,
             (Some((kind, what)), None) => Error::new(kind, what),
@@ -84,7 +85,7 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
     }
 
     async fn closed(&self) {
-        // Never fails, since the sender is here.
+        // The wait never fails, since the sender is here.
         let _ = self.shared.phase.subscribe().wait_for(|phase| *phase == Phase::Closed).await;
     }
 }
@@ -131,7 +132,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         }
         into.extend([self.recv().await?]);
         let mut count = 1;
-        // Another `recv` that waits gets the rest.
+        // Another waiting `recv` gets the rest.
         if let Ok(mut incoming) = self.incoming.try_lock() {
             while count < limit
                 && let Ok(message) = incoming.try_recv()
@@ -153,15 +154,16 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
 
     async fn close(&self) -> Result<(), Error> {
         self.shared.advance(Phase::Closed);
-        // As above.
+        // The wait never fails, since the sender is here.
         let _ = self.shared.running.subscribe().wait_for(|running| *running == 0).await;
-        // A `recv` that waits has the lock no longer than until it is polled, and then the queue is another call's.
+        // A waiting `recv` holds the lock only until it is polled, and then another call gets the queue.
         if let Ok(mut incoming) = self.incoming.try_lock() {
             while incoming.try_recv().is_ok() {
                 self.shared.after_end.add(1);
             }
         }
-        // Of QUIC itself: the end of the connection below is no answer to whether the peer has everything.
+        // Only QUIC's own end counts: the end of the connection below does not show that the peer has every
+        // message.
         let is_delivered = matches!(self.shared.end(), None | Some((ErrorKind::Closed, _)));
         let end = self.end();
         self.connection.close(DONE, b"");

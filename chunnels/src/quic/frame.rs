@@ -6,14 +6,14 @@ use bertha_core::Buf;
 /// The largest message, in bytes.
 pub const LARGEST: usize = 64 * 1024;
 
-/// Stands in the place of a length at the end of a stream that another stream continues.
+/// A mark in the place of a length at the end of a stream that another stream continues.
 pub const CONTINUED: u32 = u32::MAX;
 
-/// Decodes messages from streams that arrive in pieces. Holds one message of at most [`LARGEST`].
+/// Decodes messages from streams that arrive in pieces. It holds one message of at most [`LARGEST`].
 #[derive(Debug)]
 pub struct Frames {
     deframer: Deframer,
-    /// Whether the stream ends here, and another continues it.
+    /// True if the stream ends here, and another stream continues it.
     is_continued: bool,
 }
 
@@ -24,7 +24,8 @@ impl Default for Frames {
 }
 
 impl Frames {
-    /// Takes the bytes of the next message from `bytes`, and returns it once it is complete. Otherwise all bytes were taken.
+    /// Takes the bytes of the next message from `bytes`, and returns the message once it is complete.
+    /// Otherwise all bytes were taken.
     ///
     /// # Errors
     /// [`TooLarge`] for a length beyond [`LARGEST`], and for bytes behind the mark of a stream that is continued.
@@ -39,7 +40,8 @@ impl Frames {
         }
     }
 
-    /// Begins the stream that continues the one that has ended here. Returns whether there is one.
+    /// Begins the stream that continues the stream that has ended here. Returns true if such a stream
+    /// follows.
     pub fn continue_stream(&mut self) -> bool {
         let is_continued = self.is_continued;
         if is_continued {
@@ -48,7 +50,7 @@ impl Frames {
         is_continued
     }
 
-    /// Whether the stream ends between two messages, for good.
+    /// Returns true if the stream ends between two messages, for good.
     pub fn is_between(&self) -> bool {
         self.deframer.is_between()
     }

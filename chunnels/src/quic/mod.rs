@@ -15,19 +15,22 @@
 //!
 //! # Guarantees
 //!
-//! Every message arrives, once, in order and undamaged, or the connection fails; no message can be read or changed on its way, nor
-//! later if all long-term keys become known. The client knows the server; the server knows the client if it
-//! [requires](Quic::require_clients) that, and then guarantees [`PeerIdentified`](bertha_core::guarantee::PeerIdentified) as clients
-//! always do. The check of the server can't be disabled.
+//! Every message arrives, once, in order and undamaged, or the connection fails; no message can be read or
+//! changed on its way, nor later if all long-term keys become known. The client knows the server; the server
+//! knows the client if it [requires](Quic::require_clients) an identity, and then guarantees
+//! [`PeerIdentified`](bertha_core::guarantee::PeerIdentified) as clients always do. The check of the server
+//! can't be disabled.
 //!
 //! # The agreement
 //!
-//! TLS protects the negotiation too. Both ends name the protocol `bertha/3` (ALPN, RFC 7301), and refuse another. Each begins its
-//! stream with a proof of the [transcript](bertha_core::ConnectContext::transcript): an HMAC of its role under a key that both
-//! export from TLS (RFC 8446, section 7.5) for this transcript. A connection exists once both proofs were checked, so if an
-//! attacker has altered the agreement, even without credentials, both ends refuse with
-//! [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) before any data. A server without client certificates can't tell the
-//! attacker itself from a client. Another exported key protects the messages about the connection.
+//! TLS protects the negotiation too. Both ends name the protocol `bertha/3` (ALPN, RFC 7301), and refuse any
+//! other. Each end begins its stream with a proof of the
+//! [transcript](bertha_core::ConnectContext::transcript): an HMAC of its role under a key that both ends
+//! export from TLS (RFC 8446, section 7.5) for this transcript. A connection exists once both proofs were
+//! checked, so if an attacker has altered the agreement, even without credentials, both ends refuse with
+//! [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) before any data. A server without client
+//! certificates can't distinguish the attacker itself from a client. Another exported key protects the
+//! messages about the connection.
 //!
 //! # Identities and sessions
 //!
@@ -35,14 +38,15 @@
 //!
 //! # How it works
 //!
-//! Each end opens a stream of its own; each message stands behind its length in four bytes, big-endian. Four bytes of ones at
-//! the end of a stream say that the next stream continues it: QUIC reports a stream as delivered once it is finished, so a
-//! [drain](bertha_core::Connection::drain) finishes one and opens another. TLS 1.3 is that
-//! of `rustls` with `ring`. Sockets, tasks and timers of `quinn` are the connection below and its runtime. Up to 256 messages wait
-//! in each direction besides those in QUIC's own windows of 4 MiB.
+//! Each end opens a stream of its own; each message stands behind its length in four bytes, big-endian. Four
+//! bytes of ones at the end of a stream say that the next stream continues it: QUIC reports a stream as
+//! delivered once it is finished, so a [drain](bertha_core::Connection::drain) finishes a stream and opens
+//! another. TLS 1.3 comes from `rustls` with `ring`. Sockets, tasks and timers of `quinn` are the connection
+//! below and its runtime. Up to 256 messages wait in each direction besides the messages in QUIC's own
+//! windows of 4 MiB.
 //!
-//! It needs datagrams of at least 1,200 bytes, and refuses a stream, over which messages would be repeated and ordered twice.
-//! Wrapped without negotiation, the ends check identities alone.
+//! It needs datagrams of at least 1,200 bytes, and refuses a stream, over which messages would be repeated
+//! and ordered twice. Wrapped without negotiation, the ends check identities alone.
 //!
 //! # Defaults
 //!

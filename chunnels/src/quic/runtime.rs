@@ -1,4 +1,4 @@
-//! The runtime of a connection, as `quinn` wants it.
+//! The runtime of a connection, in the form that `quinn` requires.
 
 use crate::task_end;
 use bertha_core::Runtime;
@@ -38,7 +38,7 @@ impl<R: Runtime> Tasks<R> {
 /// Time and tasks of a Bertha runtime.
 pub(super) struct Adapter<R: Runtime> {
     pub(super) runtime: R,
-    /// Weak, since the tasks own this adapter.
+    /// The reference is weak, since the tasks own this adapter.
     pub(super) tasks: Weak<Tasks<R>>,
 }
 
@@ -51,7 +51,7 @@ impl<R: Runtime> fmt::Debug for Adapter<R> {
 impl<R: Runtime> quinn::Runtime for Adapter<R> {
     fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
         let runtime = self.runtime.clone();
-        // Boxed, so that the timer can be moved: one allocation per connection.
+        // The closure is boxed, so that the timer can be moved: one allocation per connection.
         let sleep_until = Box::new(move |deadline| {
             let runtime = runtime.clone();
             async move { runtime.sleep_until(deadline).await }
@@ -75,7 +75,8 @@ impl<R: Runtime> quinn::Runtime for Adapter<R> {
     }
 }
 
-/// A timer. Deadlines mostly move later: an alarm that fires early costs less than one set for each packet.
+/// A timer. Deadlines mostly move later: an alarm that fires early costs less than setting an alarm for each
+/// packet.
 struct Timer<Sleep, Make> {
     sleep: Pin<Box<Sleep>>,
     wakes_at: Instant,

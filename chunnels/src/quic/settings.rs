@@ -11,6 +11,6 @@ pub(super) struct Settings {
     pub(super) packet: u16,
     /// The idle time-out.
     pub(super) idle: Duration,
-    /// The congestion control, instead of that of `quinn`.
+    /// The congestion control, in place of the congestion control of `quinn`.
     pub(super) congestion: Option<Arc<dyn Algorithm>>,
 }

@@ -1,4 +1,4 @@
-//! The connection below, as the socket that `quinn` wants.
+//! The connection below, as a socket that `quinn` can use.
 //!
 //! A socket is polled and sends without waiting; a connection is awaited. So packets wait in two bounded queues, and one task
 //! moves them between the queues and the connection.
@@ -18,19 +18,19 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The number of packets that wait in each direction, at most.
+/// Maximum number of packets that wait in each direction.
 const QUEUE: usize = 1024;
 
-/// The number of packets that `quinn` sends in one call, at most.
+/// Maximum number of packets that `quinn` sends in one call.
 const SEGMENTS: usize = 32;
 
-/// The number of packets received from below at a time.
+/// Number of packets received from below at a time.
 const BURST: usize = 64;
 
-/// The pause after a temporary error of the connection below.
+/// Pause after a temporary error of the connection below.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The address of both ends for `quinn`. The connection below knows that of its only peer.
+/// The address of both ends for `quinn`. The connection below knows the address of its only peer.
 pub(super) const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 /// A connection as a socket.
@@ -44,7 +44,8 @@ pub(super) struct Socket<Inner> {
     incoming: Mutex<Incoming>,
     /// Notified when there is capacity for received packets.
     capacity: Notify,
-    /// The packets that `quinn` has no buffer for. Of those that it drops itself it says nothing.
+    /// Counts packets that are too long for the buffers of `quinn`. `quinn` does not report the packets that
+    /// it drops itself.
     too_long: DropCounter,
 }
 
@@ -70,7 +71,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
         Arc::new(Self { inner, below, outgoing, to_send, incoming, capacity, too_long })
     }
 
-    /// The error that ended the connection below, if it has ended.
+    /// Returns the error that ended the connection below, if it has ended.
     pub(super) fn end(&self) -> Option<Error> {
         let incoming = self.incoming.lock();
         incoming.end.as_ref().map(|(kind, what)| Error::new(*kind, what.clone()))
@@ -165,7 +166,7 @@ impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {
         }
         let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
         for packet in transmit.contents.chunks(size) {
-            // The one copy: `quinn` writes into a buffer of its own.
+            // This is the only copy: `quinn` writes into a buffer of its own.
             outgoing.packets.push_back(Buf::copy_of(packet, self.below).map_err(io::Error::other)?);
         }
         self.to_send.notify_one();
@@ -189,7 +190,7 @@ impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {
         let mut count = 0;
         for (buf, meta) in bufs.iter_mut().zip(meta) {
             let Some(packet) = incoming.packets.pop_front() else { break };
-            // A packet longer than the buffer is not the peer's; its first part fails authentication.
+            // A packet longer than the buffer is not from the peer; its first part fails authentication.
             let len = packet.len().min(buf.len());
             if len < packet.len() {
                 self.too_long.add(1);

@@ -20,10 +20,10 @@ use std::time::Duration;
 /// The smallest packet size that QUIC requires of a path (RFC 9000, section 14).
 const MIN_PACKET: usize = 1_200;
 
-/// The bound of bytes in flight, and of bytes that a receiver has not taken.
+/// Maximum number of bytes in flight, and of bytes that a receiver has not taken.
 const WINDOW: u32 = 4 << 20;
 
-/// The time-out of the handshake, unless that of an idle connection is shorter.
+/// The time-out of the handshake, unless the idle time-out is shorter.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn start<Inner>(
@@ -36,7 +36,7 @@ where
     Inner: Connection<Data = Buf>,
 {
     let transcript = context.transcript();
-    // Without negotiation each end is a client to the stack.
+    // Without negotiation each end has the client's role in the stack.
     if transcript.is_some() && side.is_client() != (context.role() == Role::Client) {
         let what = format!(
             "this Quic is for a {side}, and this end is the other; make clients with Quic::client and servers with Quic::server"
@@ -71,7 +71,7 @@ where
         }
     };
     let mut endpoint = EndpointConfig::default();
-    // The largest packet that the peer may send.
+    // The value is the largest packet that the peer may send.
     endpoint.max_udp_payload_size(packet).map_err(invalid)?;
 
     let runtime = base.runtime().clone();
@@ -104,7 +104,7 @@ where
             Ok(QuicConnection::new(socket, endpoint, (connection, agreed), tasks, after_end))
         }
         Err(failed) => {
-            // The last packet tells the peer why, and the task that sends it ends here.
+            // The last packet tells the peer the reason, and the task that sends it ends here.
             socket.flush().await;
             Err(match failed {
                 Failed::Here(error) => {
@@ -132,7 +132,7 @@ fn transport(settings: &Settings, packet: u16) -> Result<TransportConfig, Error>
         .min_mtu(packet.min(MIN_PACKET as u16))
         .mtu_discovery_config(None)
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        // The stream in use, and the one that continues it after a drain.
+        // There are two streams: the stream in use, and the stream that continues it after a drain.
         .max_concurrent_uni_streams(VarInt::from_u32(2))
         .stream_receive_window(VarInt::from_u32(WINDOW))
         .receive_window(VarInt::from_u32(WINDOW))

@@ -13,13 +13,13 @@ use quinn::{
 use std::pin::pin;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// The maximum number of messages that wait in each direction.
+/// Maximum number of messages that wait in each direction.
 pub(super) const QUEUE: usize = 256;
 
 /// The number of bytes read at a time.
 const READ: usize = 64 * 1024;
 
-/// The code of a close after everything was delivered. Other codes report a failure.
+/// The code of a close after every message was delivered. Other codes report a failure.
 pub(super) const DONE: VarInt = VarInt::from_u32(0);
 
 /// The code for a peer that breaks the format of streams.
@@ -28,20 +28,20 @@ const BROKEN: VarInt = VarInt::from_u32(1);
 /// The code for a peer that proves another agreement.
 pub(super) const OTHER_AGREEMENT: VarInt = VarInt::from_u32(2);
 
-/// The code for a peer whose identity, which it proved in the session that it resumes, is accepted no more.
+/// The code for a peer whose identity, which it proved in the resumed session, is not accepted any more.
 pub(super) const NOT_ACCEPTED: VarInt = VarInt::from_u32(3);
 
 /// An entry of the queue to the writing task.
 pub(super) enum Outgoing {
     Message(Buf),
-    /// Answered once the peer has everything that was queued before it.
+    /// A request that is answered once the peer has all messages that were queued before it.
     Drain(oneshot::Sender<()>),
 }
 
 /// The progress of a connection towards its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// It is in use.
+    /// The connection is in use.
     Open,
     /// The peer has closed, or the connection has failed. Messages that have arrived can still be received.
     PeerGone,
@@ -53,11 +53,11 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) phase: watch::Sender<Phase>,
-    /// The number of the two tasks that still run.
+    /// Number of tasks, of the two, that still run.
     pub(super) running: watch::Sender<u8>,
-    /// The reason why nothing more will arrive.
+    /// The reason why no more messages will arrive.
     end: Mutex<Option<(ErrorKind, String)>>,
-    /// The messages that arrived for an application that receives no more.
+    /// Counts the messages that arrived for an application that receives no more.
     pub(super) after_end: DropCounter,
 }
 
@@ -84,14 +84,14 @@ impl Shared {
         self.advance(Phase::PeerGone);
     }
 
-    /// Called when the writing task has ended, by itself or with its runtime.
+    /// Handles that the writing task has ended, by itself or with its runtime.
     pub(super) fn on_writer_end(&self) {
         self.running.send_modify(|running| *running -= 1);
     }
 
-    /// Called when the reading task has ended, by itself or with its runtime.
+    /// Handles that the reading task has ended, by itself or with its runtime.
     pub(super) fn on_reader_end(&self) {
-        // By itself it ends with a reason of its own.
+        // A task that ends by itself has recorded another reason before.
         let error = runtime_ended();
         self.on_end(error.kind(), error.context().to_owned());
         self.running.send_modify(|running| *running -= 1);
@@ -99,12 +99,13 @@ impl Shared {
 
     /// Waits for a phase.
     async fn reached(&self, at_least: Phase) {
-        // Never fails, since the sender is here.
+        // The wait never fails, since the sender is here.
         let _ = self.phase.subscribe().wait_for(|phase| *phase >= at_least).await;
     }
 }
 
-/// Sends messages on `stream` until one end closes, then those that still wait. Returns when the peer has them.
+/// Sends messages on `stream` until one end closes, then the messages that still wait. Returns when the peer
+/// has them.
 pub(super) async fn write(
     shared: &Shared,
     connection: &Connection,
@@ -136,7 +137,7 @@ async fn try_write(
                 // QUIC reports a stream as delivered once it is finished, so another stream continues it.
                 stream.write_all(&CONTINUED.to_be_bytes()).await?;
                 delivered(&mut stream).await?;
-                // Fails if the future of the drain was dropped.
+                // The send fails if the future of the drain was dropped.
                 let _ = drained.send(());
                 stream = connection.open_uni().await?;
             }
@@ -158,7 +159,7 @@ async fn delivered(stream: &mut SendStream) -> Result<(), WriteError> {
     }
 }
 
-/// The next entry of the queue; `None` once one end has closed and the queue is empty.
+/// Returns the next entry of the queue; `None` once one end has closed and the queue is empty.
 async fn next(shared: &Shared, outgoing: &mut mpsc::Receiver<Outgoing>) -> Option<Outgoing> {
     if !outgoing.is_closed() {
         let ending = pin!(shared.reached(Phase::PeerGone));
@@ -170,7 +171,8 @@ async fn next(shared: &Shared, outgoing: &mut mpsc::Receiver<Outgoing>) -> Optio
     outgoing.recv().await
 }
 
-/// Receives messages, first from `stream` if the peer's has begun, until the peer closes, or the connection fails.
+/// Receives messages, first from `stream` if the peer's stream has begun, until the peer closes, or the
+/// connection fails.
 pub(super) async fn read(
     shared: &Shared,
     connection: &Connection,
@@ -240,7 +242,7 @@ async fn read_stream(
     Ok(())
 }
 
-/// The kind and the text of the error that the end of a QUIC connection is to the application.
+/// Returns kind and text of the error by which the application learns the end of a QUIC connection.
 pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
     let kind = match error {
         ConnectionError::ApplicationClosed(close) if close.error_code == DONE => ErrorKind::Closed,
@@ -278,7 +280,7 @@ pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
     (kind, what)
 }
 
-/// TLS alerts are 256 codes of their own (RFC 9001, section 4.8).
+/// Returns true for the 256 codes of TLS alerts (RFC 9001, section 4.8).
 fn is_about_tls(code: TransportErrorCode) -> bool {
     (0x100..0x200).contains(&u64::from(code))
 }

@@ -18,18 +18,18 @@ use rustls::AlertDescription;
 use std::any::Any;
 use std::sync::Arc;
 
-/// The configuration of one connection, which shares that of its end.
+/// The configuration of one connection, which shares the configuration of its end.
 pub(super) enum ForConnection {
-    /// For a connection to the server of this name.
+    /// The configuration for a connection to the server of this name.
     Client(Arc<dyn ClientConfig>, String),
     Server(Arc<dyn ServerConfig>),
 }
 
 impl ForConnection {
-    /// The end's configuration as it is now.
+    /// Returns the present configuration of an end.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it can't be used.
+    /// [`Invalid`](ErrorKind::Invalid) if the configuration can't be used.
     pub(super) fn of(side: &Side, reason: &Reason) -> Result<Self, Error> {
         let unusable = |error| Error::new(ErrorKind::Invalid, "TLS lacks a cipher of QUIC").because(error);
         let reason = reason.clone();
@@ -46,12 +46,13 @@ impl ForConnection {
     }
 }
 
-/// The reason for which this end has refused the other. `quinn` keeps its text alone.
+/// The reason for which this end has refused the other end. `quinn` keeps only its text.
 #[derive(Clone, Default)]
 pub(super) struct Reason(Arc<Mutex<Option<Refused>>>);
 
 impl Reason {
-    /// The error of this end for a connection that TLS has ended; `None` if something else has.
+    /// Returns the error of this end for a connection that TLS has ended; `None` if another cause has ended
+    /// it.
     pub(super) fn explain(&self, error: &ConnectionError, side: &Side) -> Option<Error> {
         match error {
             ConnectionError::ConnectionClosed(close) => {
@@ -77,7 +78,7 @@ impl Reason {
     }
 }
 
-/// The alert of TLS that a code of QUIC stands for (RFC 9001, section 4.8).
+/// Returns the alert of TLS that a code of QUIC stands for (RFC 9001, section 4.8).
 fn alert(code: TransportErrorCode) -> Option<AlertDescription> {
     let alert = u8::try_from(u64::from(code).checked_sub(0x100)?).ok()?;
     Some(AlertDescription::from(alert))

@@ -5,8 +5,8 @@ use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 
 /// Sends requests again until their replies arrive. See the [module](crate::retry).
 ///
-/// By default 256 requests may wait for a reply, each is sent ten times at most, the first time-out is 100 ms, and later ones
-/// are from 10 ms beyond the round trip to 1 s.
+/// By default 256 requests may wait for a reply, each request is sent at most ten times, the first time-out
+/// is 100 ms, and later time-outs are from 10 ms beyond the round trip to 1 s.
 #[derive(Debug, Clone, Copy, Default, Identity)]
 #[chunnel(one_sided)]
 pub struct Retry {
@@ -14,19 +14,19 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// With the default limits.
+    /// Makes a Chunnel with the default limits.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The most requests that wait for a reply; `send` waits beyond.
+    /// Sets the maximum number of requests that wait for a reply; further calls of `send` wait.
     #[must_use]
     pub fn window(mut self, requests: usize) -> Self {
         self.limits.window = requests;
         self
     }
 
-    /// The sendings of a request before it is given up; at least one.
+    /// Sets the number of times that a request is sent before it is given up; at least one.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = attempts;

@@ -12,28 +12,29 @@ use tokio::sync::Notify;
 
 /// A message whose reply carries the same id.
 pub trait Correlated {
-    /// The id, which no other request in flight has.
+    /// Returns the id, which no other request in flight has.
     fn id(&self) -> u64;
 }
 
 /// The connection of [`Retry`](super::Retry).
 ///
-/// `send` waits while the window is full, until `recv` takes in a reply: so one task sends and another receives. Only `recv`
-/// sends requests again. It fails with [`TimedOut`](ErrorKind::TimedOut) for each request that is given up, and the connection
-/// goes on. A `send` that is dropped may have sent its request or not; if it was under way, its reply is still awaited. Requests
-/// in flight do not survive a change of the stack.
+/// `send` waits while the window is full, until `recv` receives a reply: so one task sends and another
+/// receives. Only `recv` sends requests again. It fails with [`TimedOut`](ErrorKind::TimedOut) for each
+/// request that is given up, and the connection goes on. A `send` that is dropped may have sent its request
+/// or not; if the request was under way, its reply is still awaited. Requests in flight do not survive a
+/// change of the stack.
 pub struct RetryConnection<Inner: Connection> {
     inner: Inner,
     start: Instant,
-    /// Locked for single steps, never while anything waits.
+    /// Locked for single steps, never across an await.
     requests: Mutex<Requests<Inner::Data>>,
     /// The requests that were given up, until `recv` has reported them.
     given_up: Mutex<VecDeque<u64>>,
-    /// Replies to requests that have one, and to those that were given up.
+    /// Counts replies to requests that have a reply already, and to requests that were given up.
     vain: DropCounter,
-    /// Told when there may be room in the window.
+    /// Notified when there may be room in the window.
     room: Notify,
-    /// Told when the first request is in flight, so that `recv` waits for its time-out.
+    /// Notified when the first request is in flight, so that `recv` waits for its time-out.
     armed: Notify,
 }
 
@@ -45,7 +46,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
         Self { inner, start, requests, given_up, vain, room, armed }
     }
 
-    /// The number of requests that were sent again.
+    /// Returns the number of requests that were sent again.
     pub fn resent(&self) -> u64 {
         self.requests.lock().resent()
     }
@@ -54,7 +55,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
 
-    /// Waits for room in the window, and takes a place there.
+    /// Waits for room in the window, and registers the request there.
     async fn register(&self, request: Inner::Data) {
         loop {
             let mut freed = pin!(self.room.notified());
@@ -74,12 +75,13 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
         }
     }
 
-    /// Sends again the requests that are due. Returns the time of the next.
+    /// Sends again the requests that are due. Returns the time at which the next request is due.
     async fn resend(&self) -> Result<Option<Duration>, Error> {
         let mut again = Vec::new();
         let (next, given_up) = {
             let (mut requests, mut given_up) = (self.requests.lock(), self.given_up.lock());
-            // Not only at a time-out: a reply makes room for requests that were lost before.
+            // The check is made not only at a time-out: a reply makes room for requests that were lost
+            // before.
             requests.poll(
                 self.now(),
                 |_, request| again.push(request.clone()),
@@ -169,7 +171,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> Connection for RetryConnection
     }
 }
 
-/// Collects a burst of one.
+/// Collects a burst of one message.
 struct One<'a, T>(&'a mut Option<T>);
 
 impl<T> Extend<T> for One<'_, T> {

@@ -8,20 +8,21 @@ use std::time::Duration;
 /// The bounds of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most requests in flight; the congestion window stays within it.
+    /// Maximum number of requests in flight; the congestion window stays within it.
     pub window: usize,
-    /// The sendings of a request before it is given up; at least one.
+    /// Number of times that a request is sent before it is given up; at least one.
     pub attempts: u32,
-    /// The time to wait for a reply before there is a sample of the round-trip time.
+    /// Time to wait for a reply before there is a sample of the round-trip time.
     pub initial_timeout: Duration,
-    /// The least time to wait for a reply beyond the smoothed round trip.
+    /// Minimum time to wait for a reply beyond the smoothed round trip.
     pub min_timeout: Duration,
-    /// The longest time to wait for a reply, however often the time-out was doubled.
+    /// Maximum time to wait for a reply, however often the time-out was doubled.
     pub max_timeout: Duration,
 }
 
 impl Default for Limits {
-    /// 256 requests; 10 attempts; time-outs of 100 ms at first, 10 ms beyond the round trip at least, and 1 s at most.
+    /// Returns 256 requests; 10 attempts; time-outs of 100 ms at first, 10 ms beyond the round trip at least,
+    /// and 1 s at most.
     fn default() -> Self {
         Self {
             window: 256,
@@ -35,11 +36,13 @@ impl Default for Limits {
 
 /// Requests in flight, each with a `T` that its owner needs to send it again.
 ///
-/// Does no I/O and reads no clock: `now` is the time since any fixed moment and never runs backwards. Each request ends in
-/// exactly one of [`on_reply`](Self::on_reply), [`poll`](Self::poll) and [`abandon`](Self::abandon).
+/// It does no I/O and reads no clock: `now` is the time since any fixed moment and never runs backwards. Each
+/// request ends in exactly one of [`on_reply`](Self::on_reply), [`poll`](Self::poll) and
+/// [`abandon`](Self::abandon).
 ///
-/// A request that timed out is taken to have left the network. It waits for a place in the window like new ones, and goes
-/// before them; so an overloaded server sees fewer requests, not the same ones again.
+/// A request that timed out is taken to have left the network. It waits for a place in the window like new
+/// requests, and goes before them; so an overloaded server receives fewer requests, not the same requests
+/// again.
 #[derive(Debug)]
 pub struct Requests<T> {
     limits: Limits,
@@ -48,10 +51,12 @@ pub struct Requests<T> {
     in_flight: HashMap<u64, InFlight<T>>,
     /// The requests that are in the network, by their time-outs.
     deadlines: BTreeSet<(Duration, u64)>,
-    /// The requests that are to be sent again, oldest first; may name some that a late reply has ended.
+    /// The requests that are to be sent again, oldest first; some ids may belong to requests that a late
+    /// reply has ended.
     lost: VecDeque<u64>,
     resent: u64,
-    /// The time of the last sample of the round trip. The next one is of a request that is sent later.
+    /// The time of the last sample of the round trip. The next sample comes from a request that is sent
+    /// later.
     sampled: Duration,
 }
 
@@ -60,12 +65,12 @@ struct InFlight<T> {
     request: T,
     sent: Duration,
     attempts: u32,
-    /// `None` while in `lost`.
+    /// The time-out; `None` while the request is in `lost`.
     deadline: Option<Duration>,
 }
 
 impl<T> Requests<T> {
-    /// Nothing in flight.
+    /// Makes an empty set of requests.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -79,7 +84,7 @@ impl<T> Requests<T> {
         }
     }
 
-    /// The number of requests that may be sent now.
+    /// Returns the number of requests that may be sent now.
     pub fn room(&self) -> usize {
         if !self.lost.is_empty() {
             return 0;
@@ -88,23 +93,25 @@ impl<T> Requests<T> {
         congestion.min(self.limits.window.max(1).saturating_sub(self.in_flight.len()))
     }
 
-    /// A request is sent. No other one in flight may have its id; the caller has asked for [`room`](Self::room).
+    /// Records that a request is sent. No other request in flight may have its id; the caller has checked
+    /// [`room`](Self::room).
     pub fn on_send(&mut self, id: u64, request: T, now: Duration) {
         self.in_flight.insert(id, InFlight { request, sent: now, attempts: 0, deadline: None });
         self.mark_sent(id, now);
     }
 
-    /// The request in flight with this id.
+    /// Returns the request in flight with this id.
     pub fn get(&self, id: u64) -> Option<&T> {
         self.in_flight.get(&id).map(|waiting| &waiting.request)
     }
 
-    /// A reply to this id has arrived. Returns the request that it ends; `None` for a second reply, or a stray one.
+    /// Records a reply to this id. Returns the request that the reply ends; `None` for a second reply, or a
+    /// stray reply.
     pub fn on_reply(&mut self, id: u64, now: Duration) -> Option<T> {
         let in_network = self.deadlines.len();
         let answered = self.remove(id)?;
         self.window.on_reply(in_network);
-        // By Karn's rule, and once per round trip.
+        // By Karn's rule, only requests that were sent once are sampled, and once per round trip.
         if answered.attempts == 1 && answered.sent >= self.sampled {
             self.rtt.sample(now.saturating_sub(answered.sent));
             self.sampled = now;
@@ -112,14 +119,14 @@ impl<T> Requests<T> {
         Some(answered.request)
     }
 
-    /// A request could not be sent. Returns it, if it is in flight.
+    /// Records that a request could not be sent. Returns the request, if it is in flight.
     pub fn forget(&mut self, id: u64) -> Option<T> {
         self.remove(id).map(|forgotten| forgotten.request)
     }
 
-    /// Finds the requests that have timed out by `now`: calls `send` for each that is to be sent again, and `give_up` with
-    /// each that was sent often enough. To be called after replies were taken in, and at
-    /// [`next_deadline`](Self::next_deadline).
+    /// Finds the requests that have timed out by `now`: calls `send` for each request that is to be sent
+    /// again, and `give_up` for each request that was sent often enough. It has to be called after replies
+    /// were recorded, and at [`next_deadline`](Self::next_deadline).
     pub fn poll(&mut self, now: Duration, mut send: impl FnMut(u64, &T), mut give_up: impl FnMut(u64, T)) {
         while let Some(&(deadline, id)) = self.deadlines.first() {
             if deadline > now {
@@ -152,7 +159,8 @@ impl<T> Requests<T> {
         }
     }
 
-    /// The time at which [`poll`](Self::poll) has something to do at the latest, if no reply arrives before.
+    /// Returns the time at which [`poll`](Self::poll) has to be called at the latest, if no reply arrives
+    /// before.
     pub fn next_deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
@@ -164,27 +172,27 @@ impl<T> Requests<T> {
         self.in_flight.drain().map(|(_, abandoned)| abandoned.request)
     }
 
-    /// The number of requests in flight.
+    /// Returns the number of requests in flight.
     pub fn len(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// Whether no request is in flight.
+    /// Returns true if no request is in flight.
     pub fn is_empty(&self) -> bool {
         self.in_flight.is_empty()
     }
 
-    /// The number of requests that were sent again so far.
+    /// Returns the number of requests that were sent again so far.
     pub fn resent(&self) -> u64 {
         self.resent
     }
 
-    /// The number of requests that may be in the network at once.
+    /// Returns the number of requests that may be in the network at once.
     pub fn window(&self) -> usize {
         self.window.size()
     }
 
-    /// The smoothed round-trip time, if there has been a sample.
+    /// Returns the smoothed round-trip time, if there has been a sample.
     pub fn round_trip(&self) -> Option<Duration> {
         self.rtt.smoothed()
     }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 /// The time-out of RFC 6298, from a smoothed round-trip time and its variation.
 ///
-/// By Karn's rule only requests that were sent once are sampled, since a reply does not say which sending it answers; and the
-/// time-out, doubled by each loss, stays doubled until such a sample arrives. Without the latter a sudden growth of the
-/// round-trip time beyond the time-out would never be noticed.
+/// By Karn's rule only requests that were sent once are sampled, since a reply does not say which attempt it
+/// answers; and the time-out, doubled by each loss, stays doubled until such a sample arrives. If it did not
+/// stay doubled, a sudden growth of the round-trip time beyond the time-out would never be noticed.
 ///
-/// The caller takes one sample per round trip, as the RFC has it: the gains of the averages assume that. With a sample from
-/// every reply of a window they forget within a fraction of a round trip, and each slow drift looks like a loss.
+/// The caller takes one sample per round trip, as the RFC requires: the gains of the averages assume it. With
+/// a sample from every reply of a window the averages forget within a fraction of a round trip, and each slow
+/// drift looks like a loss.
 #[derive(Clone, Debug)]
 pub(super) struct RttEstimator {
     smoothed: Option<Duration>,
@@ -21,12 +22,13 @@ pub(super) struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// With the time-out to start with, the least time beyond the smoothed round trip, and the longest time-out.
+    /// Makes an estimator with the first time-out, the minimum time beyond the smoothed round trip, and the
+    /// maximum time-out.
     pub(super) fn new(initial: Duration, min: Duration, max: Duration) -> Self {
         Self { smoothed: None, variation: Duration::ZERO, initial, min, max: max.max(min), doublings: 0 }
     }
 
-    /// A request that was sent once has been answered after `rtt`.
+    /// Records that a request that was sent once was answered after `rtt`.
     pub(super) fn sample(&mut self, rtt: Duration) {
         match self.smoothed {
             None => {
@@ -41,19 +43,19 @@ impl RttEstimator {
         self.doublings = 0;
     }
 
-    /// A time-out has passed without a reply.
+    /// Records that a time-out has passed without a reply.
     pub(super) fn back_off(&mut self) {
         self.doublings = self.doublings.saturating_add(1);
     }
 
-    /// The time to wait for the reply to the `attempt`th sending (from 1) of a request.
+    /// Returns the time to wait for the reply to attempt `attempt` (from 1) of a request.
     pub(super) fn timeout(&self, attempt: u32) -> Duration {
         let base = self.smoothed.map_or(self.initial, |smoothed| smoothed + self.min.max(self.variation * 4));
         let doublings = self.doublings.max(attempt.saturating_sub(1));
         base.saturating_mul(2_u32.saturating_pow(doublings)).min(self.max)
     }
 
-    /// The smoothed round-trip time, if there has been a sample.
+    /// Returns the smoothed round-trip time, if there has been a sample.
     pub(super) fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }

@@ -12,25 +12,26 @@ const INITIAL: f64 = 10.0;
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     size: f64,
-    /// Below it the window doubles in each round trip, above it it grows by one.
+    /// The threshold: below it the window doubles in each round trip, above it the window grows by one
+    /// request.
     threshold: f64,
     max: f64,
     last_cut: Option<Duration>,
 }
 
 impl Window {
-    /// A window that never exceeds `max`, which is at least 1.
+    /// Makes a window that never exceeds `max`, which is at least 1.
     pub(super) fn new(max: usize) -> Self {
         let max = max.max(1) as f64;
         Self { size: INITIAL.min(max), threshold: max, max, last_cut: None }
     }
 
-    /// The number of requests that may be in the network; at least 1.
+    /// Returns the number of requests that may be in the network; at least 1.
     pub(super) fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// A reply has arrived while `in_network` requests, its own included, were waiting for one.
+    /// Records a reply, while `in_network` requests, its own request included, were waiting for a reply.
     pub(super) fn on_reply(&mut self, in_network: usize) {
         if in_network >= self.size() {
             let growth = if self.size < self.threshold { 1.0 } else { 1.0 / self.size };
@@ -38,10 +39,10 @@ impl Window {
         }
     }
 
-    /// A request sent at `sent` is taken for lost at `now`. Returns whether the window was halved.
+    /// Records that a request sent at `sent` counts as lost at `now`. Returns true if the window was halved.
     ///
-    /// Requests that were already under way at the last cut tell of the same congestion, so they do not cut
-    /// again: that makes one cut per round trip at max.
+    /// Requests that were already under way at the last cut were lost to the same congestion, so they do not
+    /// cut again: there is at most one cut per round trip.
     pub(super) fn on_loss(&mut self, sent: Duration, now: Duration) -> bool {
         if self.last_cut.is_some_and(|cut| sent < cut) {
             return false;

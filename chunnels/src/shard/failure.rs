@@ -1,4 +1,4 @@
-//! The errors of a connection that stands for several.
+//! The errors of a connection that consists of several connections.
 
 use bertha_core::{Addr, Error};
 

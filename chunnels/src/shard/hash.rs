@@ -5,15 +5,15 @@ use std::num::NonZero;
 /// The number of bytes of a key that are hashed.
 pub(super) const HASHED_BYTES: usize = 4;
 
-/// The shard of `key` out of `shards`, counted from 0: the 64-bit FNV-1a hash of the key's first four bytes
-/// (of all, if it is shorter) modulo the number of shards.
+/// Returns the shard of `key` out of `shards`, counted from 0: the 64-bit FNV-1a hash of the key's first four
+/// bytes (of all bytes, if it is shorter) modulo the number of shards.
 ///
-/// Four bytes at a known offset can be read out of a message without decoding it. They are enough
-/// for keys that differ there; see [`ShardMap::skip`](super::ShardMap::skip) for others.
+/// Four bytes at a known offset can be read out of a message without decoding it. They are enough for keys
+/// that differ there; see [`ShardMap::skip`](super::ShardMap::skip) for other keys.
 #[inline]
 pub fn shard_of(key: &[u8], shards: NonZero<usize>) -> usize {
     let hashed = &key[..key.len().min(HASHED_BYTES)];
-    // Smaller than `shards`, so it fits whatever the width of `usize`.
+    // The result is smaller than `shards`, so it fits into `usize`.
     (fnv1a(hashed) % shards.get() as u64) as usize
 }
 
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_fnv1a() {
-        // From the test program that the function's authors publish.
+        // The values are from the test program that the function's authors publish.
         for (text, hash) in [
             ("", 0xcbf2_9ce4_8422_2325_u64),
             ("a", 0xaf63_dc4c_8601_ec8c),

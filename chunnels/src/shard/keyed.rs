@@ -7,7 +7,7 @@
     note = "implement `Keyed` for `{Self}`; sharding stands above serialisation, where messages have their type"
 )]
 pub trait Keyed {
-    /// The key: messages with equal keys go to the same shard.
+    /// Returns the key: messages with equal keys go to the same shard.
     ///
     /// The key of a reply is never read.
     fn key(&self) -> &[u8];
@@ -15,7 +15,7 @@ pub trait Keyed {
 
 /// A way to find the key of a message.
 pub(super) trait FindKey<T>: Send + 'static {
-    /// The key; `None` if the message has none, and so belongs to no shard.
+    /// Returns the key; `None` if the message has no key, and so belongs to no shard.
     fn key(message: &T) -> Option<&[u8]>;
 }
 

@@ -8,10 +8,10 @@ use std::fmt;
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// The number of shards that a map can have, at most.
+/// Maximum number of shards in a map.
 pub const MAX_SHARDS: usize = 1024;
 
-/// The shards of a service, in order, and the part of a key that counts. Cheap to clone.
+/// The shards of a service, in order, and the part of a key that counts. It is cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ShardMap {
     shards: Arc<[Addr]>,
@@ -20,11 +20,11 @@ pub struct ShardMap {
 }
 
 impl ShardMap {
-    /// The shards at these addresses. Their order counts, since keys are mapped to positions.
+    /// Makes a map of the shards at these addresses. Their order counts, since keys are mapped to positions.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) for no shard, more than [`MAX_SHARDS`], a shard without an address, and a duplicate
-    /// address.
+    /// [`Invalid`](ErrorKind::Invalid) for no shard, more than [`MAX_SHARDS`] shards, a shard without an
+    /// address, and a duplicate address.
     pub fn new(shards: impl IntoIterator<Item = Addr>) -> Result<Self, Error> {
         let shards: Arc<[Addr]> = shards.into_iter().take(MAX_SHARDS + 1).collect();
         let Some(count) = NonZero::new(shards.len()).filter(|count| count.get() <= MAX_SHARDS) else {
@@ -48,24 +48,25 @@ impl ShardMap {
     /// Ignores the first `bytes` bytes of a key.
     ///
     /// [`shard_of`] reads four bytes. Keys with a common prefix, as in `user1000`, `user1001`, would
-    /// therefore belong to the same shard; skip the prefix. Keys no longer than the prefix belong to one shard.
+    /// therefore belong to the same shard; skip the prefix. All keys that are no longer than the prefix
+    /// belong to one shard.
     #[must_use]
     pub fn skip(self, bytes: usize) -> Self {
         Self { skip: bytes, ..self }
     }
 
-    /// The shards' addresses, in order; at least one.
+    /// Returns the shards' addresses, in order; at least one.
     pub fn shards(&self) -> &[Addr] {
         &self.shards
     }
 
-    /// The number of the shard that `key` belongs to: a position in [`shards`](Self::shards).
+    /// Returns the number of the shard that `key` belongs to: a position in [`shards`](Self::shards).
     #[inline]
     pub fn shard_of(&self, key: &[u8]) -> usize {
         shard_of(key.get(self.skip..).unwrap_or_default(), self.count)
     }
 
-    /// The capability that the two ends compare.
+    /// Returns the capability that the two ends compare.
     pub(super) fn routed_by(&self, routed_by: RoutedBy) -> Sharding {
         Sharding {
             routed_by,
@@ -114,7 +115,7 @@ mod tests {
         }
     }
 
-    /// The keys of YCSB: a number that was hashed, behind `user`.
+    /// Returns the keys of YCSB: `user` and a hashed number.
     fn ycsb_keys() -> impl Iterator<Item = String> {
         (0..12_000_u64).map(|record| format!("user{}", record.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1))
     }

@@ -1,15 +1,16 @@
 //! Sharding: each message goes to the shard of its key.
 //!
-//! The data of a service are split over several servers or threads, and each request is handled by the shard that has the key's
-//! data. Either end may route, so there are two Chunnels, and with a `select!` of both the two ends decide when they connect:
+//! The data of a service are split over several servers or threads, and each request is handled by the shard
+//! that has the key's data. Either end may route, so there are two Chunnels, and with a `select!` of both
+//! Chunnels the two ends decide when they connect:
 //!
-//! * [`ClientShard`]: the client opens a connection to every shard and sends each request straight to its shard.
-//!   The server is relieved, and requests take one hop less.
+//! * [`ClientShard`]: the client opens a connection to every shard and sends each request straight to its
+//!   shard. The server has less work, and requests take one hop less.
 //! * [`ServerShard`]: the client has one connection, and the server forwards requests to other servers, or to
 //!   threads of its own process ([`LocalShards`]).
 //!
-//! Both route with the same function over the same [`ShardMap`], and the two ends compare the map when they connect
-//! ([`Sharding`]). So no client routes by another map than the server's.
+//! Both Chunnels route with the same function over the same [`ShardMap`], and the two ends compare the map
+//! when they connect ([`Sharding`]). So no client routes by a map that differs from the server's map.
 //!
 //! ```
 //! use bertha_chunnels::{ClientShard, Keyed, ServerShard, ShardMap, serialize::Serialize};
@@ -60,6 +61,6 @@ pub use server::{
 };
 pub use sharding::{RoutedBy, Sharding};
 
-/// The number of messages that are forwarded at once, at most. They share the cost of a system call; split between
+/// Maximum number of messages that are forwarded at once. They share the cost of a system call; split between
 /// two shards, they still fill a segmented datagram of the kernel for each.
 const BURST: usize = 256;

@@ -32,7 +32,7 @@ impl<T, K> Parts<T, K> {
         self.filled.is_empty()
     }
 
-    /// Takes out all messages of some shard. Messages left in the iterator are dropped with it.
+    /// Takes out all messages of a shard. Messages left in the iterator are dropped with it.
     pub(super) fn next_part(&mut self) -> Option<(usize, Drain<'_, T>)> {
         let shard = self.filled.pop()?;
         Some((shard, self.queues[shard].drain(..)))
@@ -43,7 +43,7 @@ impl<T, K> Parts<T, K> {
         while self.next_part().is_some() {}
     }
 
-    /// The number of messages since the last call that were dropped because they have no key.
+    /// Returns the number of messages since the last call that were dropped because they have no key.
     pub(super) fn take_keyless(&mut self) -> u64 {
         std::mem::take(&mut self.keyless)
     }

@@ -7,7 +7,7 @@ use bertha_runtime_tokio::TokioRuntime;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// A request or a reply: a key, and a number to tell messages apart.
+/// A request or a reply: a key, and a number that identifies the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message(pub(super) String, pub(super) usize);
 
@@ -17,27 +17,27 @@ impl Keyed for Message {
     }
 }
 
-/// A message whose key is that number in words that differ early.
+/// Returns a message whose key is the number in words that differ early.
 pub(super) fn message(number: usize) -> Message {
     Message(format!("{:04x}", number.wrapping_mul(40_503) & 0xffff), number)
 }
 
-/// The address of a shard.
+/// Returns the address of a shard.
 pub(super) fn addr(shard: usize) -> Addr {
     Addr::Ip(([127, 0, 0, 1], 4000 + shard as u16).into())
 }
 
-/// A map of this number of shards.
+/// Returns a map of this number of shards.
 pub(super) fn map(shards: usize) -> ShardMap {
     ShardMap::new((0..shards).map(addr)).unwrap()
 }
 
-/// Opens one connection to each shard, once.
+/// A connector that opens one connection to each shard, once.
 pub(super) struct Opener {
     connections: Mutex<HashMap<Addr, PairConnection<TokioRuntime, Message>>>,
 }
 
-/// An opener to this number of shards, and the shards' ends.
+/// Returns an opener to this number of shards, and the shards' ends.
 pub(super) fn service(shards: usize) -> (Opener, Vec<PairConnection<TokioRuntime, Message>>) {
     let (here, there): (HashMap<_, _>, Vec<_>) = (0..shards)
         .map(|shard| {
@@ -64,7 +64,7 @@ impl Connector<PairConnection<TokioRuntime, Message>> for Opener {
     }
 }
 
-/// The messages that have arrived at `end` and were not received yet.
+/// Returns the messages that have arrived at `end` and were not received yet.
 pub(super) async fn arrived(end: &PairConnection<TokioRuntime, Message>) -> Vec<Message> {
     let mut messages = Vec::new();
     let receiving = end.recv_batch(&mut messages, usize::MAX);

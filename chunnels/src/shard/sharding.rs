@@ -5,8 +5,8 @@ use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The end that routes, and the way in which it does. Two ends are compatible if all parts are equal, so both agree on the shard of
-/// every key.
+/// The end that routes, and the way in which it routes. Two ends are compatible if all parts are equal, so
+/// both agree on the shard of every key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(compare = Self::compare)]
 pub struct Sharding {

@@ -21,16 +21,16 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// A client that accepts a server of this name (a DNS name or an IP address) which `trust` believes. With trust in raw public
-    /// keys the name is a hint for the server alone.
+    /// Makes a client that accepts a server of this name (a DNS name or an IP address) whose proof `trust`
+    /// accepts. With trust in raw public keys the name is a hint for the server alone.
     ///
     /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if it is no such name, or the trust can't be used.
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if `name` is no such name, or the trust can't be used.
     pub fn client(name: &str, trust: Trust) -> Result<Self, Error> {
         Ok(Self { side: Side::client(name, trust).map_err(|error| error.at("Tls"))? })
     }
 
-    /// A server that shows this identity, and accepts every client.
+    /// Makes a server that shows this identity, and accepts every client.
     ///
     /// # Errors
     /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the identity can't be used.
@@ -38,13 +38,13 @@ impl Tls {
         Ok(Self { side: Side::server(identity).map_err(|error| error.at("Tls"))? })
     }
 
-    /// Shows this identity, for servers that [require](Self::require_clients) one.
+    /// Shows this identity, for servers that [require](Self::require_clients) an identity.
     #[must_use]
     pub fn identity(self, identity: TlsIdentity) -> Self {
         Self { side: self.side.with_identity(identity) }
     }
 
-    /// Refuses clients that do not prove an identity which `trust` believes.
+    /// Refuses clients that do not prove an identity that `trust` accepts.
     #[must_use]
     pub fn require_clients(self, trust: Trust) -> Self {
         Self { side: self.side.with_trust(trust) }
@@ -61,10 +61,11 @@ impl<Inner: Connection<Data: Octets>> Chunnel<Inner> for Tls {
     /// Completes the handshake: one round trip, and with negotiation another for the proofs of the agreement.
     ///
     /// # Errors
-    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's identity, or the
-    /// agreement was altered on its way; [`Refused`](bertha_core::ErrorKind::Refused) if the other end speaks another protocol;
-    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) after ten seconds; [`Reset`](bertha_core::ErrorKind::Reset) if the
-    /// stream ends before; [`Invalid`](bertha_core::ErrorKind::Invalid) if the value is for the other end.
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's
+    /// identity, or the agreement was altered on its way; [`Refused`](bertha_core::ErrorKind::Refused) if the
+    /// other end speaks another protocol; [`TimedOut`](bertha_core::ErrorKind::TimedOut) after ten seconds;
+    /// [`Reset`](bertha_core::ErrorKind::Reset) if the stream ends before;
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the value is for the other end.
     async fn connect_wrap(
         &self,
         inner: Inner,

@@ -17,28 +17,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Mutex as AsyncMutex;
 
-/// The pieces that are received from below in one call, at most.
+/// Maximum number of pieces that are received from below in one call.
 const BURST: usize = 16;
 
-/// The bytes of messages that become records together; the last message goes beyond. Then records are still in the processor's
-/// cache when they are sent.
+/// Number of bytes of messages that become records together; the last message may exceed it. The records are
+/// then still in the processor's cache when they are sent.
 const GROUP_BYTES: usize = 128 << 10;
 
-/// The messages that wait for a receiver before more are decrypted. One more piece of a record may be: 16 KiB.
+/// Number of messages that wait for a receiver before decryption pauses. The messages of one more piece of a
+/// record, 16 KiB, may be added.
 const WAITING: usize = 64;
 
-/// The connection of [`Tls`](super::Tls) over one that is reliable and ordered.
+/// The connection of [`Tls`](super::Tls) over a connection that is reliable and ordered.
 ///
-/// Losses and backpressure are those of the connection below. `send` is ready once the connection below has taken the records. If its
-/// future is dropped before, the message may go out with the next `send`, `drain` or `close`, as over TCP. Dropping the
-/// future of `recv` loses nothing. `close` sends the close_notify with which the other end knows that it has everything; dropping the
-/// connection does not, so the other end sees a [`Reset`](ErrorKind::Reset) then.
+/// Losses and backpressure are those of the connection below. `send` is ready once the connection below has
+/// taken the records. If its future is dropped before, the message may be sent with the next `send`, `drain`
+/// or `close`, as over TCP. Dropping the future of `recv` loses nothing. `close` sends the close_notify by
+/// which the other end knows that it has all messages; dropping the connection does not, so the other end
+/// then receives a [`Reset`](ErrorKind::Reset).
 ///
 /// # Errors
-/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 1 MiB. All calls fail with [`Closed`](ErrorKind::Closed) once this end
-/// has closed, or the other has said so (RFC 8446, section 6.1); with [`Reset`](ErrorKind::Reset) if the stream ends without that, or
-/// within a message; with [`Unauthenticated`](ErrorKind::Unauthenticated) if bytes were altered on their way, or the other end has
-/// refused this one after the handshake; and otherwise as the connection below does.
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 1 MiB. All calls fail with
+/// [`Closed`](ErrorKind::Closed) once this end has closed, or the other end has announced its end (RFC 8446,
+/// section 6.1); with [`Reset`](ErrorKind::Reset) if the stream ends without that announcement, or within a
+/// message; with [`Unauthenticated`](ErrorKind::Unauthenticated) if bytes were altered on their way, or the
+/// other end has refused this end after the handshake; and otherwise as the connection below does.
 pub struct TlsConnection<Inner> {
     pub(super) inner: Arc<Inner>,
     side: Side,
@@ -47,18 +50,18 @@ pub struct TlsConnection<Inner> {
     pub(super) machine: Mutex<Machine>,
     /// Locked until the connection below has taken the records, so that they keep their order.
     outgoing: AsyncMutex<Outgoing>,
-    /// Locked across the wait for a message, so that each goes to one `recv`.
+    /// Locked across the wait for a message, so that each message goes to one `recv`.
     incoming: AsyncMutex<Incoming>,
-    /// Whether this end has closed.
+    /// True if this end has closed.
     is_closed: AtomicBool,
-    /// Whether the other end has closed, and said so.
+    /// True if the other end has closed, and has announced it.
     is_closed_there: AtomicBool,
 }
 
 #[derive(Default)]
 struct Outgoing {
-    /// The call of the connection below. It outlives the future that began it, since a record that is lost ends the stream.
-    /// Boxed for that: once for a group of messages.
+    /// The call of the connection below. It outlives the future that began it, since a lost record ends the
+    /// stream. It is boxed for this reason: once for a group of messages.
     under_way: Option<BoxFuture<'static, Result<(), Error>>>,
     /// The error that has ended the sending.
     failed: Option<(ErrorKind, String)>,
@@ -78,7 +81,7 @@ struct Incoming {
 }
 
 impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
-    /// A connection after its handshake. `arrived` came behind it.
+    /// Makes a connection after its handshake. `arrived` are the bytes behind the handshake.
     pub(super) fn new(
         side: Side,
         inner: Inner,
@@ -100,7 +103,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
     }
 
     fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flags stand for themselves.
+        // Relaxed: no other data depends on the flags.
         if self.is_closed.load(Relaxed) {
             return Err(Error::new(ErrorKind::Closed, "this end closed the connection").at("Tls"));
         }
@@ -110,7 +113,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
         Ok(())
     }
 
-    /// An error of the connection below. That it has closed is no proof that the other end did.
+    /// Returns an error of the connection below. Its end is no proof that the other end has closed.
     #[cold]
     fn failed(&self, error: Error) -> Error {
         if error.kind() != ErrorKind::Closed {
@@ -224,7 +227,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             }
             if let Some(error) = self.decrypt(incoming)? {
                 incoming.end = Some((error.kind(), error.context().to_owned()));
-                // An alert tells the other end why, if it can be sent now.
+                // An alert tells the other end the reason, if it can be sent now.
                 if let Ok(mut outgoing) = self.outgoing.try_lock()
                     && outgoing.under_way.is_none()
                 {
@@ -281,7 +284,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
 }
 
 impl Outgoing {
-    /// Ends the sending: whatever the error, a part of the stream is missing.
+    /// Ends the sending: after any error a part of the stream is missing.
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         self.failed = Some((error.kind(), error.context().to_owned()));
@@ -316,7 +319,7 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
         self.inner.base()
     }
 
-    /// 1 MiB, and the headroom of the layers below.
+    /// Returns 1 MiB, and the headroom of the layers below.
     fn mtu(&self) -> usize {
         LARGEST + self.pieces.below()
     }

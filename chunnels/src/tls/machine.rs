@@ -10,13 +10,13 @@ use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use std::array::from_fn;
 use std::io::{self, BufRead, IoSlice, Read, Write};
 
-/// The messages that become records together, at most.
+/// Maximum number of messages that become records together.
 pub(super) const GROUP: usize = 32;
 
-/// The bytes of messages that a record holds, at most (RFC 8446, section 5.1).
+/// Maximum number of bytes of messages in a record (RFC 8446, section 5.1).
 const CONTENT: usize = 16 << 10;
 
-/// The bytes that a record adds to them (section 5.2), with the tag and the type.
+/// Number of bytes that a record adds to its content (section 5.2), with the tag and the type.
 const OVERHEAD: usize = 5 + 16 + 1;
 
 /// The bytes of a full record.
@@ -29,17 +29,17 @@ const FLIGHT: usize = 1024;
 pub(super) struct Machine {
     tls: Connection,
     deframer: Deframer,
-    /// An upper bound of the bytes of the records that wait.
+    /// An upper bound of the bytes of the waiting records.
     waiting: usize,
 }
 
 /// The end of a stream of records.
 pub(super) enum End {
-    /// The peer has closed it, with a close_notify (RFC 8446, section 6.1), between two messages.
+    /// The peer has closed the stream, with a close_notify (RFC 8446, section 6.1), between two messages.
     Closed,
     /// The peer's close_notify came within a message.
     WithinMessage,
-    /// A length that no peer sends.
+    /// The peer sent a length that no honest peer sends.
     Malformed(TooLarge),
     /// TLS has failed.
     Failed(rustls::Error),
@@ -60,27 +60,27 @@ impl Machine {
         self.tls.is_handshaking()
     }
 
-    /// Whether the handshake took up the session of an earlier connection.
+    /// Returns true if the handshake resumed the session of an earlier connection.
     pub(super) fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// Whether both ends have named this protocol.
+    /// Returns true if both ends have named this protocol.
     pub(super) fn has_agreed_on_protocol(&self) -> bool {
         self.tls.alpn_protocol() == Some(PROTOCOL)
     }
 
-    /// The certificates or the raw key that the other end has shown, now or in the session that was resumed.
+    /// Returns the certificates or the raw key that the other end has shown, now or in the resumed session.
     pub(super) fn shown(&self) -> &[rustls::pki_types::CertificateDer<'static>] {
         self.tls.peer_certificates().unwrap_or_default()
     }
 
-    /// The proofs of this transcript, for this connection.
+    /// Returns the proofs of this transcript, for this connection.
     pub(super) fn proofs(&self, transcript: &[u8; 32], side: &Side) -> Result<Proofs, Error> {
         Proofs::new(|into, label, context| self.export(into, label, context), transcript, side.is_client())
     }
 
-    /// The key for messages about the connection.
+    /// Returns the key for messages about the connection.
     pub(super) fn control_key(&self, transcript: Option<&[u8; 32]>) -> Result<[u8; 32], Error> {
         binding::control_key(|into, label, context| self.export(into, label, context), transcript)
     }
@@ -90,10 +90,11 @@ impl Machine {
         exported.map(drop).map_err(|error| Error::new(ErrorKind::Reset, error.to_string()).because(error))
     }
 
-    /// Takes bytes that arrived, as many as make the next records. Returns whether the peer has closed; what comes behind its
-    /// close_notify is ignored.
+    /// Takes the bytes of the next records from `bytes`. Returns true if the peer has closed; bytes behind
+    /// its close_notify are ignored.
     pub(super) fn take(&mut self, bytes: &mut &[u8]) -> Result<bool, rustls::Error> {
-        // `rustls` reads nothing for two reasons: the peer has closed, or a record is longer than any may be, which shows below.
+        // `rustls` reads nothing for two reasons: the peer has closed, or a record is longer than allowed,
+        // which shows below.
         if self.tls.read_tls(bytes).is_err() {
             return Err(rustls::Error::PeerSentOversizedRecord);
         }
@@ -101,15 +102,17 @@ impl Machine {
         Ok(state.peer_has_closed())
     }
 
-    /// The decrypted bytes of `proof` that have arrived, from `known` on. Returns how many are known then.
+    /// Takes the decrypted bytes of `proof` that have arrived, from `known` on. Returns the number of known
+    /// bytes.
     pub(super) fn take_proof(&mut self, proof: &mut [u8; PROOF], known: usize) -> usize {
-        // There is nothing else to learn from an error: none has arrived, or none ever will.
+        // An error has no further meaning: no byte has arrived, or none ever will.
         known + self.tls.reader().read(&mut proof[known..]).unwrap_or(0)
     }
 
-    /// Takes the next bytes that arrived, and passes on each message that is complete. `Some` once no more will come.
+    /// Takes the next bytes that arrived, and passes on each complete message. `Some` once no more messages
+    /// will come.
     pub(super) fn receive(&mut self, bytes: &mut &[u8], mut deliver: impl FnMut(Buf)) -> Option<End> {
-        // First the messages that were decrypted before.
+        // Messages that were decrypted before come first.
         if let Err(too_large) = self.pass_on(&mut deliver) {
             return Some(End::Malformed(too_large));
         }
@@ -127,7 +130,7 @@ impl Machine {
 
     fn pass_on(&mut self, deliver: &mut impl FnMut(Buf)) -> Result<(), TooLarge> {
         let mut reader = self.tls.reader();
-        // The error that there is no more for now, or never will be.
+        // The error says that there are no more bytes for now, or never will be.
         while let Ok(decrypted) = reader.fill_buf()
             && !decrypted.is_empty()
         {
@@ -158,17 +161,17 @@ impl Machine {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let written = self.tls.writer().write_vectored(parts)?;
         self.waiting += len + OVERHEAD * len.div_ceil(CONTENT);
-        // Without a limit of its buffer, it takes everything.
+        // Without a limit of its buffer, `rustls` takes all bytes.
         if written == len { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// Adds the close_notify with which this end says that it sends no more.
+    /// Adds the close_notify, which says that this end sends no more.
     pub(super) fn close(&mut self) {
         self.tls.send_close_notify();
         self.waiting += OVERHEAD + HEADER;
     }
 
-    /// Takes the records that wait, in pieces of at most `largest` bytes, each in a buffer that `buffer` makes.
+    /// Takes the waiting records, in pieces of at most `largest` bytes, each in a buffer that `buffer` makes.
     pub(super) fn records(
         &mut self,
         largest: usize,

@@ -17,23 +17,27 @@
 //!
 //! # Guarantees
 //!
-//! No message can be read, changed, repeated, left out or put in another place on its way; the end of the stream can't be cut off
-//! unnoticed, since only a close_notify (section 6.1) makes the other end see [`Closed`](bertha_core::ErrorKind::Closed). Recorded
-//! messages stay secret if all long-term keys become known later: each connection has an exchange of new keys, a resumed one too. The
-//! client knows the server; the server knows the client if it [requires](Tls::require_clients) that, and then guarantees
-//! [`PeerIdentified`](bertha_core::guarantee::PeerIdentified) as clients always do. The check of the server can't be disabled.
+//! No message can be read, changed, repeated, left out or put in another place on its way; the end of the
+//! stream can't be cut off unnoticed, since only a close_notify (section 6.1) makes the other end see
+//! [`Closed`](bertha_core::ErrorKind::Closed). Recorded messages stay secret if all long-term keys become
+//! known later: each connection exchanges new keys, a resumed connection too. The client knows the server;
+//! the server knows the client if it [requires](Tls::require_clients) an identity, and then guarantees
+//! [`PeerIdentified`](bertha_core::guarantee::PeerIdentified) as clients always do. The check of the server
+//! can't be disabled.
 //!
 //! # The agreement
 //!
-//! TLS protects the negotiation too. Both ends name the protocol `bertha/3` (ALPN, RFC 7301), and refuse another. Behind the
-//! handshake each sends a proof of the [transcript](bertha_core::ConnectContext::transcript): an HMAC of its role under a key
-//! that both export from TLS (section 7.5) for this transcript. A connection exists once both proofs were checked, so if an attacker has
-//! altered the agreement, even without credentials, both ends refuse with
-//! [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) before any data. A server without client certificates can't tell the
-//! attacker itself from a client. Another exported key protects the messages about the connection.
+//! TLS protects the negotiation too. Both ends name the protocol `bertha/3` (ALPN, RFC 7301), and refuse any
+//! other. Behind the handshake each end sends a proof of the
+//! [transcript](bertha_core::ConnectContext::transcript): an HMAC of its role under a key that both ends
+//! export from TLS (section 7.5) for this transcript. A connection exists once both proofs were checked, so
+//! if an attacker has altered the agreement, even without credentials, both ends refuse with
+//! [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) before any data. A server without client
+//! certificates can't distinguish the attacker itself from a client. Another exported key protects the
+//! messages about the connection.
 //!
-//! Wrapped without negotiation, there is no proof: the other end may be any program that speaks TLS with this protocol and these
-//! lengths. A server's refusal of a client arrives with the first `recv` then.
+//! Wrapped without negotiation, there is no proof: the other end may be any program that speaks TLS with this
+//! protocol and these lengths. A server's refusal of a client then arrives with the first `recv`.
 //!
 //! # Format
 //!

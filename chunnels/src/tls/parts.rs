@@ -1,30 +1,31 @@
-//! Messages that another Chunnel has in parts, and that become records without a buffer for the whole.
+//! Messages that another Chunnel has in parts, which become records without a buffer for the whole message.
 
 use super::LARGEST;
 use super::machine::Machine;
 use std::io::{self, IoSlice};
 
-/// The bytes of small parts that become records together; the last message goes beyond.
+/// Number of bytes of small parts that become records together; the last message may exceed it.
 const GROUP_BYTES: usize = 128 << 10;
 
-/// The memory that a connection keeps for the next group.
+/// Size of the memory that a connection keeps for the next group.
 const KEPT: usize = 16 << 10;
 
-/// A body from this length on is encrypted where it lies. A shorter one is copied, since one piece becomes fewer records.
+/// Minimum length of a body that is encrypted where it lies. A shorter body is copied, since one piece
+/// becomes fewer records.
 const IN_PLACE: usize = 4 << 10;
 
 /// A message in two parts.
 pub(crate) trait Parts: Send {
-    /// The first bytes, which are few.
+    /// Returns the first bytes, which are few.
     fn head(&self) -> &[u8];
 
-    /// The others.
+    /// Returns the remaining bytes.
     fn body(&self) -> &[u8];
 }
 
 /// A group of messages that become records together.
 pub(super) struct Group<M> {
-    /// Those whose bodies are encrypted in place, each behind so many of the bytes that were copied.
+    /// The messages whose bodies are encrypted in place, each behind this number of copied bytes.
     in_place: Vec<(usize, M)>,
     pub(super) end: End,
 }
@@ -35,11 +36,11 @@ pub(super) enum End {
     Last,
     /// The group is large enough.
     Full,
-    /// A message of this length does not fit, and nothing behind it is sent.
+    /// A message of this length does not fit, and no message behind it is sent.
     TooLarge(usize),
 }
 
-/// The memory for the bytes that are copied: lengths, heads and short bodies.
+/// The memory for copied bytes: lengths, heads and short bodies.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     bytes: Vec<u8>,
@@ -48,7 +49,7 @@ pub(super) struct Plain {
 impl Plain {
     /// Takes the messages of the next group.
     pub(super) fn gather<M: Parts>(&mut self, messages: &mut impl Iterator<Item = M>) -> Group<M> {
-        // What a call that was dropped or failed has left.
+        // The bytes are left from a call that was dropped or failed.
         self.bytes.clear();
         let (mut in_place, mut length_in_place) = (Vec::new(), 0);
         let end = loop {
@@ -77,7 +78,7 @@ impl Plain {
     /// Encrypts the group.
     ///
     /// # Errors
-    /// Those of [`Machine::write`].
+    /// The errors of [`Machine::write`].
     pub(super) fn encrypt<M: Parts>(&mut self, group: &Group<M>, machine: &mut Machine) -> io::Result<()> {
         let mut from = 0;
         for (to, message) in &group.in_place {

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The time-out of the handshake.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time for which an end that has refused the other waits until that knows.
+/// Time for which an end that has refused the other end waits until the other end knows it.
 const ALERT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection whose handshake is under way.
@@ -26,7 +26,7 @@ struct Handshake<'a, Inner> {
     inner: &'a Inner,
     pieces: Pieces,
     machine: Machine,
-    /// The bytes that have arrived and that nothing has taken yet.
+    /// The bytes that have arrived and are not taken yet.
     arrived: VecDeque<Buf>,
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
     context: ConnectContext<'_, Inner>,
 ) -> Result<TlsConnection<Inner>, Error> {
     let transcript = context.transcript();
-    // Without negotiation each end is a client to the stack.
+    // Without negotiation each end has the client's role in the stack.
     if transcript.is_some() && side.is_client() != (context.role() == Role::Client) {
         let what = format!(
             "this Tls is for a {side}, and this end is the other; make clients with Tls::client and servers with Tls::server"
@@ -59,7 +59,7 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
     let secured = match completed {
         Ok(secured) => secured,
         Err(error) => {
-            // The alert, which tells the other end why.
+            // The alert tells the other end the reason.
             let alert = async {
                 if handshake.flush().await.is_ok() {
                     let _ = inner.drain().await;
@@ -76,7 +76,7 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
 }
 
 impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
-    /// Shakes hands; then, with a transcript, exchanges the proofs of it.
+    /// Completes the handshake; then, with a transcript, exchanges the proofs of it.
     async fn complete(&mut self, transcript: Option<&[u8; 32]>) -> Result<Secured, Error> {
         loop {
             self.flush().await?;
@@ -102,7 +102,7 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
         })
     }
 
-    /// Sends the proof of this end, and waits for that of the other.
+    /// Sends the proof of this end, and waits for the proof of the other end.
     async fn prove(&mut self, transcript: &[u8; 32]) -> Result<(), Error> {
         let proofs = self.machine.proofs(transcript, self.side)?;
         self.machine.write(&[IoSlice::new(&proofs.ours())])?;
@@ -150,7 +150,7 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
         Ok(())
     }
 
-    /// Sends the records that wait.
+    /// Sends the waiting records.
     async fn flush(&mut self) -> Result<(), Error> {
         let mut records = Vec::new();
         self.pieces.fill(&mut self.machine, self.inner, &mut records)?;
@@ -158,7 +158,7 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
             return Ok(());
         }
         match self.inner.send_batch(records.into_iter().map(Into::into)).await {
-            // The other end may have said why.
+            // The other end may have sent the reason.
             Err(error) if !error.kind().may_pass() => loop {
                 self.take().await?;
             },

@@ -6,10 +6,10 @@ use bertha_core::DropCounter;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-/// The number of sequences that are kept; beyond it the least recently used one is evicted.
+/// Maximum number of sequences; beyond it the least recently used sequence is evicted.
 const MAX_SEQUENCES: usize = 1_024;
 
-/// Messages that have arrived: those to deliver, and early ones.
+/// The messages that have arrived: messages to deliver, and early messages.
 #[derive(Debug)]
 pub(super) struct Arrivals<T> {
     sequences: BTreeMap<u64, Sequence<T>>,
@@ -31,7 +31,7 @@ impl<T> Arrivals<T> {
         Self { sequences: BTreeMap::new(), ready: VecDeque::new(), limits, clock: 0, dropped }
     }
 
-    /// Inserts message `number` of a sequence. Returns whether a gap has begun, and so a new deadline.
+    /// Inserts message `number` of a sequence. Returns true if a gap has begun, and so a new deadline.
     pub(super) fn insert(&mut self, now: Instant, sequence: u64, number: u64, message: T) -> bool {
         self.clock += 1;
         if !self.sequences.contains_key(&sequence) && self.sequences.len() >= MAX_SEQUENCES {
@@ -69,17 +69,17 @@ impl<T> Arrivals<T> {
         self.ready.pop_front()
     }
 
-    /// The next message to deliver, which stays.
+    /// Returns the next message to deliver, which stays.
     pub(super) fn front(&mut self) -> Option<&mut T> {
         self.ready.front_mut()
     }
 
-    /// Whether there is a message to deliver.
+    /// Returns true if there is a message to deliver.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The time at which the first gap times out.
+    /// Returns the time at which the first gap times out.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let since = self.sequences.values().filter_map(|sequence| sequence.window.gap_since()).min();
         since.map(|since| since + self.limits.gap_timeout)
@@ -99,7 +99,7 @@ impl<T> Arrivals<T> {
         }
     }
 
-    /// Skips all missing messages, since nothing more will arrive.
+    /// Skips all missing messages, since no more messages will arrive.
     pub(super) fn flush(&mut self, now: Instant) {
         for sequence in self.sequences.values_mut() {
             while sequence.window.len() > 0 {

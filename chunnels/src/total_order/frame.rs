@@ -2,13 +2,14 @@
 
 use bertha_core::Buf;
 
-/// Sender, number and place, eight bytes each, little-endian.
+/// The size of the header: sender, number and place, eight bytes each, little-endian.
 pub(super) const HEADER: usize = 24;
 
-/// The position of a message that has none yet.
+/// The position of a message that has no position yet.
 const UNPLACED: u64 = u64::MAX;
 
-/// The sender of a message, its number among that sender's, and its position in the order of the sequencer.
+/// The sender of a message, its number among the sender's messages, and its position in the order of the
+/// sequencer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) sender: u64,

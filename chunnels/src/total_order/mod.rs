@@ -1,13 +1,14 @@
 //! The same order for all participants of a connection with any number of endpoints.
 //!
-//! Two Chunnels provide it in two ways. A stack offers both, and the participants change from one to the other as others join and
-//! leave:
+//! Two Chunnels provide it in two ways. A stack offers both, and the participants change between them as
+//! participants join and leave:
 //!
-//! * [`ReceiverOrdered`] numbers each sender's messages, and the receiver orders them. Messages of different senders are
-//!   not ordered among each other, so the order is total for two participants, each of which receives from one sender alone. A
-//!   message takes one hop.
-//! * [`SequencerOrdered`] sends every message to the participant that leads the round, which numbers it and sends it to all. That
-//!   is one order for any number of participants, at the cost of a second hop, and of all messages passing through the leader.
+//! * [`ReceiverOrdered`] numbers each sender's messages, and the receiver orders them. Messages of different
+//!   senders are not ordered among each other, so the order is total for two participants, each of which
+//!   receives from one sender alone. A message takes one hop.
+//! * [`SequencerOrdered`] sends every message to the participant that leads the round, which numbers it and
+//!   sends it to all. The result is one order for any number of participants, at the cost of a second hop,
+//!   and of all messages passing through the leader.
 //!
 //! ```
 //! use bertha_chunnels::{ReceiverOrdered, SequencerOrdered};
@@ -18,11 +19,12 @@
 //!
 //! # Guarantees
 //!
-//! * **Order.** Two messages that two participants both receive arrive in the same order at both, and in the order of the calls if
-//!   they are of one sender. [`ReceiverOrdered`] among three or more guarantees the latter alone.
-//! * **Loss.** Neither repeats messages. Over a group that loses messages, or for a participant that joins later, a missing message
-//!   is waited for until the gap time-out, or until the buffer is full, and then skipped. It is dropped if it arrives after
-//!   that, and so are duplicates.
+//! * **Order.** Two messages that two participants both receive arrive in the same order at both, and in the
+//!   order of the calls if they have the same sender. [`ReceiverOrdered`] among three or more participants
+//!   guarantees only the order of each sender.
+//! * **Loss.** Neither Chunnel repeats messages. Over a group that loses messages, or for a participant that
+//!   joins later, a receiver waits for a missing message until the gap time-out, or until the buffer is full,
+//!   and then skips it. A message that arrives after it was skipped is dropped, and so are duplicates.
 //! * **Own messages** are not received by their sender.
 //! * **The sequencer** orders messages while its application receives. If it vanishes, messages that it has not ordered are lost;
 //!   the participants then begin a new round with another leader.
@@ -48,7 +50,7 @@ pub use sequencer::{SequencerOrdered, SequencerOrderedConnection};
 
 use std::time::Duration;
 
-/// The size of the buffer, and the time for which a missing message is waited for.
+/// The size of the buffer, and the time to wait for a missing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limits {
     capacity: usize,

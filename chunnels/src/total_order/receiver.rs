@@ -11,17 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Sender and number, eight bytes each.
+/// The size of the header: sender and number, eight bytes each.
 const HEADER: usize = 16;
 
-/// Numbers messages at the sender, and orders each sender's at the receiver. See the [module](crate::total_order).
+/// Numbers messages at the sender, and orders each sender's messages at the receiver. See the
+/// [module](crate::total_order).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Identity)]
 pub struct ReceiverOrdered {
     limits: Limits,
 }
 
 impl ReceiverOrdered {
-    /// Waits 50 ms for a missing message, and buffers up to 4,096 early ones of each sender.
+    /// Makes a Chunnel that waits 50 ms for a missing message, and buffers up to 4,096 early messages of each
+    /// sender.
     pub fn new() -> Self {
         Self::default()
     }
@@ -33,7 +35,7 @@ impl ReceiverOrdered {
         self
     }
 
-    /// Buffers up to `messages` of each sender that arrived early; at least one.
+    /// Sets the number of early messages of each sender that are buffered, at least one.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
@@ -63,13 +65,14 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
     }
 }
 
-/// The connection of [`ReceiverOrdered`] over one that carries bytes.
+/// The connection of [`ReceiverOrdered`] over a connection that carries bytes.
 ///
-/// A message is numbered when `send` is first polled; if that fails or is cancelled later, the message is missing at the receivers
-/// as a lost one is. Errors and backpressure are those of the connection below.
+/// A message is numbered when `send` is first polled; if the call fails or is cancelled later, the message is
+/// missing at the receivers like a lost message. Errors and backpressure are those of the connection below.
 pub struct ReceiverOrderedConnection<Inner> {
     inner: Inner,
-    /// Random; distinguishes this connection from all other senders, earlier ones of this end included.
+    /// A random number that distinguishes this connection from all other senders, earlier connections of this
+    /// end included.
     sender: u64,
     next: AtomicU64,
     /// Locked for one message at a time, never across an await.
@@ -79,14 +82,15 @@ pub struct ReceiverOrderedConnection<Inner> {
 }
 
 impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
-    /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and malformed ones.
+    /// Returns the number of messages that were dropped: duplicates, messages that arrived after they were
+    /// skipped, and malformed messages.
     pub fn dropped(&self) -> u64 {
         self.arrivals.lock().dropped.get()
     }
 
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,8 @@ pub(super) trait Reorders: Sync {
 
     fn inner(&self) -> &Self::Inner;
 
-    /// Notified when another `recv`, whose future may be dropped, left a message to deliver or a new deadline.
+    /// Returns the notification, which is given when another `recv`, whose future may be dropped, left a
+    /// message to deliver or a new deadline.
     fn ready(&self) -> &Notify;
 
     fn arrivals(&self) -> MappedMutexGuard<'_, Arrivals<Self::Message>>;
@@ -32,7 +33,7 @@ pub(super) trait Reorders: Sync {
 /// Waits for a message, a notification or a time-out.
 pub(super) async fn progress(connection: &impl Reorders) -> Result<(), Error> {
     let runtime = connection.inner().base().runtime();
-    // Created before the deadline is read, so that no notification is missed.
+    // The notification is created before the deadline is read, so that it is not missed.
     let mut ready = pin!(connection.ready().notified().fuse());
     let deadline = connection.arrivals().deadline();
     let mut late = pin!(
@@ -63,7 +64,8 @@ pub(super) async fn progress(connection: &impl Reorders) -> Result<(), Error> {
     Ok(())
 }
 
-/// Moves `first` and those behind it to `into`, at most `limit`; at least one. Returns how many there were.
+/// Moves `first` and the messages behind it to `into`, at most `limit` and at least one. Returns their
+/// number.
 pub(super) fn extend(
     into: &mut impl Extend<Buf>,
     limit: usize,

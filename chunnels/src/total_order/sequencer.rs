@@ -19,15 +19,15 @@ use tokio::sync::Notify;
 /// The time for which draining waits for progress of the sequencer.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Sends messages to the participant that leads the round, which sends them to all in one order. On a connection with two ends the
-/// server leads. See the [module](crate::total_order).
+/// Sends messages to the participant that leads the round, which sends them to all participants in one order.
+/// On a connection with two ends the server leads. See the [module](crate::total_order).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Identity)]
 pub struct SequencerOrdered {
     limits: Limits,
 }
 
 impl SequencerOrdered {
-    /// Waits 50 ms for a missing message, and buffers up to 4,096 early ones.
+    /// Makes a Chunnel that waits 50 ms for a missing message, and buffers up to 4,096 early messages.
     pub fn new() -> Self {
         Self::default()
     }
@@ -39,7 +39,7 @@ impl SequencerOrdered {
         self
     }
 
-    /// Buffers up to `messages` that arrived early; at least one.
+    /// Sets the number of early messages that are buffered, at least one.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
@@ -73,14 +73,15 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for SequencerOrdered {
     }
 }
 
-/// The connection of [`SequencerOrdered`] over one that carries bytes.
+/// The connection of [`SequencerOrdered`] over a connection that carries bytes.
 ///
-/// `send` is ready when the message is on its way to the sequencer, which orders it while its own application receives.
-/// [`drain`](Connection::drain) waits until the sequencer has ordered all messages of this end, or has made no progress for a second.
-/// Several `recv`s at once of the sequencer take turns. Errors and backpressure are those of the connection below.
+/// `send` is ready when the message is on its way to the sequencer, which orders it while its own application
+/// receives. [`drain`](Connection::drain) waits until the sequencer has ordered all messages of this end, or
+/// has made no progress for a second. Several `recv`s of the sequencer at once take turns. Errors and
+/// backpressure are those of the connection below.
 pub struct SequencerOrderedConnection<Inner> {
     inner: Inner,
-    /// Random; distinguishes this sender from all others.
+    /// A random number that distinguishes this sender from all other senders.
     sender: u64,
     /// The number of the next message that this end sends.
     next: AtomicU64,
@@ -95,7 +96,8 @@ pub struct SequencerOrderedConnection<Inner> {
     progress: Notify,
 }
 
-/// A message that was numbered and not sent. Dropped, it wakes another `recv` to send it.
+/// A message that was numbered and not sent. When the value is dropped, it wakes another `recv` to send the
+/// message.
 struct Unsent<'a>(&'a Notify);
 
 impl Drop for Unsent<'_> {
@@ -105,7 +107,7 @@ impl Drop for Unsent<'_> {
 }
 
 struct State {
-    /// At the sequencer the messages to order, elsewhere the ordered ones.
+    /// At the sequencer the messages to order, elsewhere the ordered messages.
     arrivals: Arrivals<Frame>,
     /// At the sequencer, the position of the next message.
     next_place: u64,
@@ -114,12 +116,13 @@ struct State {
 }
 
 impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
-    /// Whether this end is the sequencer.
+    /// Returns true if this end is the sequencer.
     pub fn leads(&self) -> bool {
         self.leads
     }
 
-    /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and malformed ones.
+    /// Returns the number of messages that were dropped: duplicates, messages that arrived after they were
+    /// skipped, and malformed messages.
     pub fn dropped(&self) -> u64 {
         self.state.lock().arrivals.dropped.get()
     }
@@ -146,7 +149,7 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
         state.next_place - 1
     }
 
-    /// The next message to deliver that is not this end's own.
+    /// Returns the next message to deliver that is not this end's own message.
     fn pop(&self) -> Option<Frame> {
         let mut state = self.state.lock();
         let taken =
@@ -157,8 +160,8 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
         taken
     }
 
-    /// The sequencer's next message, once it is on its way to all others. If the future is dropped, the next call sends the message
-    /// again, and the others drop the duplicate.
+    /// Returns the sequencer's next message, once it is on its way to all other participants. If the future
+    /// is dropped, the next call sends the message again, and the other participants drop the duplicate.
     async fn place_next(&self) -> Result<Option<Buf>, Error> {
         let _turn = self.turn.lock().await;
         let copy = {
@@ -166,10 +169,10 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
             let place = state.next_place;
             let Some(frame) = state.arrivals.front() else { return Ok(None) };
             let placed = Placed { place: Some(place), ..frame.placed };
-            // The copy goes to the others, the original to the application here.
+            // The copy goes to the other participants, the original to the application here.
             let copy = Buf::copy_of(&frame.payload, HEADER + self.inner.base().reserved())?;
             match frame.placed.place.replace(place) {
-                // Positioned by a call that was dropped.
+                // A dropped call has positioned the message already.
                 Some(before) => {
                     frame.placed.place = Some(before);
                     self.encode(copy, Placed { place: Some(before), ..placed })?
@@ -220,7 +223,7 @@ impl<Inner: Connection<Data = Buf>> Reorders for SequencerOrderedConnection<Inne
                 }
                 state.arrivals.insert(now, 0, place, frame)
             }
-            // Meant for the sequencer alone.
+            // The message is meant for the sequencer alone.
             (None, false) => false,
             (Some(_), true) => {
                 state.arrivals.dropped.add(1);
@@ -273,7 +276,8 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
         if limit == 0 {
             return Ok(0);
         }
-        // The sequencer sends each message to the others before it delivers it, which `recv` does.
+        // The sequencer sends each message to the other participants before it delivers it, which `recv`
+        // does.
         let pop = || if self.leads { None } else { self.pop().map(|frame| frame.payload) };
         Ok(extend(into, limit, self.recv().await?, pop))
     }

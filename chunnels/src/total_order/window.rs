@@ -8,27 +8,27 @@ use std::time::Instant;
 pub(super) struct Window<T> {
     next: u64,
     early: BTreeMap<u64, T>,
-    /// The time since when the next message is missing, while there are early ones.
+    /// The time since when the next message is missing, while there are early messages.
     gap_since: Option<Instant>,
 }
 
 impl<T> Window<T> {
-    /// A sequence that begins with 0.
+    /// Makes a sequence that begins with 0.
     pub(super) fn new() -> Self {
         Self { next: 0, early: BTreeMap::new(), gap_since: None }
     }
 
-    /// The number of early messages.
+    /// Returns the number of early messages.
     pub(super) fn len(&self) -> usize {
         self.early.len()
     }
 
-    /// The time since when the next message is missing, while there are early ones.
+    /// Returns the time since when the next message is missing, while there are early messages.
     pub(super) fn gap_since(&self) -> Option<Instant> {
         self.gap_since
     }
 
-    /// Inserts a message. Fails for a duplicate, and for one that was skipped.
+    /// Inserts a message. Fails for a duplicate, and for a message that was skipped.
     pub(super) fn insert(&mut self, now: Instant, number: u64, message: T) -> Result<(), T> {
         if number < self.next || self.early.contains_key(&number) {
             return Err(message);
@@ -38,7 +38,7 @@ impl<T> Window<T> {
         Ok(())
     }
 
-    /// The next message, if it has arrived.
+    /// Returns the next message, if it has arrived.
     pub(super) fn pop(&mut self, now: Instant) -> Option<T> {
         let message = self.early.remove(&self.next)?;
         self.next += 1;
@@ -46,7 +46,7 @@ impl<T> Window<T> {
         Some(message)
     }
 
-    /// Skips the messages missing before the first early one.
+    /// Skips the missing messages before the first early message.
     pub(super) fn skip(&mut self) {
         if let Some(first) = self.early.keys().next() {
             self.next = *first;

@@ -7,17 +7,20 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
-/// Drops messages that arrive again, of any number of publishers. See the [module](crate::at_most_once).
+/// Drops messages that arrive again, from any number of publishers. See the [module](crate::at_most_once).
 ///
-/// A message carries sixteen bytes more: a number that its publisher's connection drew at random, and a running number. A
-/// receiver remembers at least the last 65,473 numbers of each of the [publishers](Self::publishers) that it heard last. A
-/// message that comes later than that is dropped, since it can no longer be told from a duplicate; a duplicate of a publisher that was
-/// forgotten is delivered. Connections that one value makes share what it remembers, and forget it with the value.
+/// A message carries sixteen bytes more: a number that its publisher's connection drew at random, and a
+/// running number. A receiver remembers at least the last 65,473 numbers of each of the
+/// [publishers](Self::publishers) that it heard last. A message that arrives later is dropped, since it can
+/// no longer be distinguished from a duplicate; a duplicate of a forgotten publisher's message is delivered.
+/// The connections that one value makes share this memory, and it is lost with the value.
 ///
-/// Receivers that share a subscription remember each their own messages. What the service delivers to one of them, which is
-/// slow to acknowledge it, and then to another is delivered twice, unless they share a [memory](Self::remembering).
+/// Receivers that share a subscription remember only their own messages. If the service delivers a message to
+/// a receiver that is slow to acknowledge it, and then to another receiver, the message is delivered twice,
+/// unless the receivers share a [memory](Self::remembering).
 ///
-/// The connection below has to keep messages undamaged: a damaged number counts as that of another message.
+/// The connection below has to keep messages undamaged: a damaged number counts as the number of another
+/// message.
 #[derive(Clone, Identity)]
 #[chunnel(guarantees(AtMostOnce))]
 pub struct AtMostOnceByPublisher {
@@ -26,19 +29,20 @@ pub struct AtMostOnceByPublisher {
 }
 
 impl AtMostOnceByPublisher {
-    /// Remembers messages in this process, of up to 256 publishers.
+    /// Makes a Chunnel that remembers messages in this process, of up to 256 publishers.
     pub fn new() -> Self {
         Self { windows: Arc::new(Mutex::new(Windows::new(256))), memory: None }
     }
 
-    /// Remembers this number of publishers, the ones that were heard last, with 8 KiB each. At least one. A publisher that connects anew
-    /// is another one.
+    /// Sets the number of publishers that are remembered, at least one: the publishers that were heard last,
+    /// with 8 KiB each. A publisher that connects again counts as another publisher.
     #[must_use]
     pub fn publishers(self, publishers: usize) -> Self {
         Self { windows: Arc::new(Mutex::new(Windows::new(publishers))), ..self }
     }
 
-    /// Also remembers messages in `memory`, such as a [file](super::FileMemory): each is noted there before it is handed out.
+    /// Also remembers messages in `memory`, such as a [file](super::FileMemory): each message is noted there
+    /// before it is handed out.
     #[must_use]
     pub fn remembering(self, memory: Arc<dyn Memory>) -> Self {
         Self { memory: Some(memory), ..self }

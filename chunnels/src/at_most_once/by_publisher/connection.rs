@@ -13,14 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The publisher and the number, in front of each message.
 const HEADER: usize = 16;
 
-/// The most messages that the memory is asked about at once.
+/// Maximum number of messages that the memory is asked about at once.
 const BURST: usize = 64;
 
-/// The connection of [`AtMostOnceByPublisher`](super::AtMostOnceByPublisher) over one that carries bytes.
+/// The connection of [`AtMostOnceByPublisher`](super::AtMostOnceByPublisher) over a connection that carries
+/// bytes.
 ///
-/// Errors are those of the connection below and of the [memory](Memory); loss, backpressure and cancellation those of the connection
-/// below. Several `recv`s at once take turns. Messages that were received and not handed out when the connection is dropped
-/// are let go of.
+/// Errors are those of the connection below and of the [memory](Memory); loss, backpressure and cancellation
+/// are those of the connection below. Several `recv`s at once take turns. Messages that were received and not
+/// handed out when the connection is dropped are released.
 pub struct ByPublisherConnection<Inner> {
     inner: Inner,
     publisher: u64,
@@ -36,7 +37,7 @@ pub struct ByPublisherConnection<Inner> {
 struct Receiving {
     /// Messages that the memory was not asked about yet.
     arrived: VecDeque<Numbered>,
-    /// The answer about the first messages of `arrived`, which is waited for.
+    /// The pending answer about the first messages of `arrived`.
     taking: Option<BoxFuture<'static, Result<Vec<bool>, Error>>>,
     ready: VecDeque<Numbered>,
 }
@@ -60,14 +61,15 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         Self { inner, publisher, next, windows, memory, receiving, duplicates }
     }
 
-    /// The number of messages that were dropped: duplicates, late ones that may be duplicates, and those without a number.
+    /// Returns the number of messages that were dropped: duplicates, late messages that may be duplicates,
+    /// and messages without a number.
     pub fn duplicates(&self) -> u64 {
         self.duplicates.get()
     }
 
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
-            // Not from this connection's base.
+            // The message has no headroom, since it is not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
         let number = self.next.fetch_add(1, Relaxed);
@@ -77,7 +79,7 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         Ok(message)
     }
 
-    /// A message that has arrived; none if it has no number.
+    /// Reads the number of a message that has arrived; returns `None` if it has no number.
     fn numbered(&self, mut message: Buf) -> Option<Numbered> {
         let header = message.first_chunk::<HEADER>().map(|header| u128::from_le_bytes(*header));
         match header {
@@ -92,11 +94,12 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         }
     }
 
-    /// The next message that is ready and new.
+    /// Returns the next message that is ready and new.
     fn pop(&self, receiving: &mut Receiving) -> Option<Buf> {
         let ready = if self.memory.is_some() { &mut receiving.ready } else { &mut receiving.arrived };
         while let Some(Numbered { id, message }) = ready.pop_front() {
-            // Only now, so that what a connection did not hand out is no duplicate for the next one.
+            // The number is inserted only now, so that a message that a connection did not hand out is no
+            // duplicate for the next connection.
             if self.windows.lock().insert(id) {
                 return Some(message);
             }
@@ -110,7 +113,7 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         let Receiving { arrived, taking, ready } = receiving;
         let ids = || arrived.iter().take(BURST).map(|message| message.id).collect();
         let answering = taking.get_or_insert_with(|| memory.clone().take(ids()));
-        // The future stays when this one is dropped, so its answer is not lost.
+        // The future stays when this call is dropped, so its answer is not lost.
         let answer = answering.await;
         *taking = None;
         for (is_first, message) in answer?.into_iter().zip(arrived.drain(..BURST.min(arrived.len()))) {
@@ -122,7 +125,7 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         Ok(())
     }
 
-    /// Waits until something may be ready. At most `limit` messages are received at once.
+    /// Waits until a message may be ready. At most `limit` messages are received at once.
     async fn more(&self, receiving: &mut Receiving, limit: usize) -> Result<(), Error> {
         match &self.memory {
             Some(memory) if !receiving.arrived.is_empty() => self.ask(receiving, memory).await,

@@ -11,21 +11,23 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// The number of messages that are remembered by default.
+/// Number of messages that are remembered by default.
 const CAPACITY: usize = 65_536;
 
-/// The most questions that wait for the disk. A connection asks one at a time.
+/// Maximum number of questions that wait for the disk. A connection asks one question at a time.
 const QUEUE: usize = 1024;
 
 /// A [`Memory`] in a file, which survives a restart, a crash and a loss of power.
 ///
-/// Messages are appended and the file is synchronised before they are handed out: a message that was handed out is never handed out
-/// again, by whichever process opens the file next. One that was noted and whose process was killed before it was handed out is lost. Whoever
-/// receives in bursts pays one synchronisation for a burst, and so do connections that ask at the same time. A thread of its own
-/// writes, so no task is held up.
+/// Messages are appended and the file is synchronised before they are handed out: a message that was handed
+/// out is never handed out again, by any process that opens the file later. A message that was noted, but
+/// whose process was killed before it handed the message out, is lost. A burst costs one synchronisation, and
+/// so do the questions of several connections that ask at the same time. A thread of its own writes, so no
+/// task is held up.
 ///
-/// It remembers the last 65,536 messages, or [`another number`](Self::with_capacity), and takes at most 40 bytes of disk for each.
-/// One that comes again later than that is taken for new. One process at a time can have the file open.
+/// The file remembers the last 65,536 messages, or [another number](Self::with_capacity), and takes at most
+/// 40 bytes of disk for each message. A message that arrives again later is taken for new. One process at a
+/// time can have the file open.
 pub struct FileMemory {
     path: PathBuf,
     questions: Option<SyncSender<Question>>,
@@ -41,16 +43,16 @@ impl FileMemory {
     /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// Those of the system; [`Unavailable`](ErrorKind::Unavailable) if another process or value has the file open;
-    /// [`Malformed`](ErrorKind::Malformed) if it is another kind of file.
+    /// The errors of the system; [`Unavailable`](ErrorKind::Unavailable) if another process or value has the
+    /// file open; [`Malformed`](ErrorKind::Malformed) if it is another kind of file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::with_capacity(path, CAPACITY)
     }
 
-    /// The same for a memory of this number of messages, at least one.
+    /// Works as [`open`](Self::open), for a memory of this number of messages, at least one.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn with_capacity(path: impl AsRef<Path>, messages: usize) -> Result<Self, Error> {
         let path = path.as_ref();
         let opened = Log::open(path);
@@ -82,12 +84,12 @@ impl Memory for FileMemory {
     }
 }
 
-/// Ends the thread, which finishes what it was asked.
+/// Ends the thread, which first answers the questions that it has.
 impl Drop for FileMemory {
     fn drop(&mut self) {
         self.questions = None;
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and nobody is left to be told.
+            // The thread does not panic, and there is no caller to report an error to.
             let _ = thread.join();
         }
     }
@@ -108,11 +110,11 @@ fn failed(path: &Path, what: &str, error: &std::io::Error) -> Error {
     Error::new(kind, what).at("AtMostOnceByPublisher")
 }
 
-/// The messages that were taken, in the file and in memory.
+/// The messages that were noted, in the file and in memory.
 struct Taken {
     log: Log,
     capacity: usize,
-    /// Oldest first.
+    /// The messages, oldest first.
     order: VecDeque<MessageId>,
     known: HashSet<MessageId>,
 }
@@ -133,7 +135,7 @@ impl Taken {
         }
     }
 
-    /// Answers questions, with one synchronisation of the file for all.
+    /// Answers questions, with one synchronisation of the file for all of them.
     fn take(&mut self, questions: &[Question]) -> Result<Vec<Vec<bool>>, std::io::Error> {
         let mut new = Vec::new();
         let mut noted = HashSet::new();
@@ -152,7 +154,7 @@ impl Taken {
         self.log.append(&new)?;
         new.into_iter().for_each(|id| self.remember(id));
         if self.log.records() >= 2 * self.capacity as u64 {
-            // It grows on until that succeeds.
+            // The file grows until the replacement succeeds.
             let _ = self.log.replace(self.order.iter().copied());
         }
         Ok(answers)

@@ -1,4 +1,4 @@
-//! The file in which a memory of messages lies.
+//! The file that keeps a memory of messages.
 
 use super::MessageId;
 use std::fs::{File, OpenOptions};
@@ -12,7 +12,7 @@ const RECORD: usize = 20;
 pub(super) struct Log {
     path: PathBuf,
     file: File,
-    /// The number of whole records, behind which the next one is written.
+    /// The number of whole records, behind which the next record is written.
     records: u64,
 }
 
@@ -38,7 +38,7 @@ impl Log {
         lock(&file)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        // An entry that a crash left half written was not noted: nobody was told that it was.
+        // A record that a crash left half written was not noted: its question was not answered.
         let ids: Vec<MessageId> = bytes.chunks(RECORD).map_while(decode).collect();
         if ids.is_empty() && bytes.len() >= RECORD {
             return Err(Error::new(ErrorKind::InvalidData, "it is no memory of messages"));
@@ -53,10 +53,11 @@ impl Log {
         self.records
     }
 
-    /// Appends messages, and returns once the disk has them. After an error the file is as before, or can't be written any more.
+    /// Appends messages, and returns once the disk has them. After an error the file is as before, or can't
+    /// be written any more.
     pub(super) fn append(&mut self, ids: &[MessageId]) -> Result<(), Error> {
         let bytes: Vec<u8> = ids.iter().flat_map(encode).collect();
-        // Also after a failure before.
+        // A failed call before may have left a part of a record.
         self.cut()?;
         self.file.write_all(&bytes)?;
         self.file.sync_data()?;
@@ -64,7 +65,7 @@ impl Log {
         Ok(())
     }
 
-    /// Takes off what stands behind the last whole record.
+    /// Removes the bytes behind the last whole record.
     fn cut(&mut self) -> Result<(), Error> {
         let len = self.records * RECORD as u64;
         if self.file.metadata()?.len() != len {
@@ -73,7 +74,7 @@ impl Log {
         self.file.seek(SeekFrom::Start(len)).map(drop)
     }
 
-    /// Puts a file with these messages alone into its place, by a step that a crash does not leave half done.
+    /// Replaces the file by a file with these messages alone. A crash leaves the old file or the new file.
     pub(super) fn replace(&mut self, ids: impl Iterator<Item = MessageId>) -> Result<(), Error> {
         let mut name = self.path.as_os_str().to_owned();
         name.push(".new");
@@ -93,7 +94,7 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // A process that was forked a moment ago holds it as well, until it runs its own program.
+        // A process that was forked a moment ago holds the lock as well, until it runs its own program.
         let _ = self.file.unlock();
     }
 }
@@ -109,7 +110,7 @@ fn lock(file: &File) -> Result<(), Error> {
     }
 }
 
-/// Has the disk keep the names in the folder of `path`, as well as the files.
+/// Makes the disk keep the names in the folder of `path`, as well as the files.
 fn sync_folder(path: &Path) -> Result<(), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()

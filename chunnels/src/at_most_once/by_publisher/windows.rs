@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// At least the newest 65,473 numbers of a publisher, in 8 KiB.
 type Window = ReplayWindow<1024>;
 
-/// A window for each of the publishers that were heard last.
+/// A window for each publisher that was heard last.
 #[derive(Debug)]
 pub(super) struct Windows {
     publishers: BTreeMap<u64, Heard>,
@@ -19,7 +19,7 @@ pub(super) struct Windows {
 #[derive(Debug)]
 struct Heard {
     window: Box<Window>,
-    /// The time of its last message.
+    /// The time of the publisher's last message.
     last: u64,
 }
 
@@ -28,7 +28,7 @@ impl Windows {
         Self { publishers: BTreeMap::new(), capacity: capacity.max(1), time: 0 }
     }
 
-    /// Notes a message. Whether it is the first time, as far as that is known.
+    /// Notes a message. Returns true if it is the first time, as far as that is known.
     pub(super) fn insert(&mut self, id: MessageId) -> bool {
         self.time += 1;
         if !self.publishers.contains_key(&id.publisher) && self.publishers.len() >= self.capacity {
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn each_publisher_has_numbers_of_its_own() {
         let mut windows = Windows::new(9);
-        // A receiver that shares messages with others sees some of the numbers, from any one on.
+        // A receiver that shares messages with other receivers sees some of the numbers, from any number on.
         let ids = [id(1, 1 << 40), id(2, 1 << 40), id(1, 7 + (1 << 40)), id(1, 3 + (1 << 40))];
         assert!(ids.iter().all(|id| windows.insert(*id)));
         assert!(ids.iter().all(|id| !windows.insert(*id)));

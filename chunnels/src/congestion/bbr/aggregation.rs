@@ -1,32 +1,34 @@
 //! Acknowledgements in bunches.
 //!
-//! Where a path delays packets or acknowledgements by different times, they come back in bunches, long after the shortest round
-//! trip. A window of the rate times the shortest round trip would stall the flow in between. So the flow may have as much more in
-//! flight as was recently acknowledged beyond the rate (draft-cardwell-iccrg-bbr-congestion-control-02, section 4.2.3.4).
+//! Where a path delays packets or acknowledgements by different times, acknowledgements come back in bunches,
+//! long after the shortest round trip. A window of the rate times the shortest round trip would stall the
+//! flow in between. So the flow may have more bytes in flight: as many as were recently acknowledged beyond
+//! the rate (draft-cardwell-iccrg-bbr-congestion-control-02, section 4.2.3.4).
 
 use std::time::Duration;
 
-/// The number of round trips for which an excess counts, at least; at most twice as many.
+/// Minimum number of round trips for which an excess counts; at most it counts for twice as many.
 const ROUNDS: u64 = 5;
 
-/// The most that a bunch counts for: the bytes of so much time at the rate.
+/// Maximum size of a bunch: the bytes of this time at the rate.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// The largest recent excess of acknowledged bytes over those that the rate explains.
+/// The largest recent excess of acknowledged bytes over the bytes that the rate explains.
 #[derive(Debug, Default)]
 pub(super) struct Aggregation {
-    /// The time since which acknowledgements have come faster than the rate, and the bytes that came.
+    /// The time since which acknowledgements have come faster than the rate; `acked` are the bytes that came
+    /// since.
     since: Duration,
     acked: u64,
-    /// The largest excess since `round`, and in the round trips before.
+    /// The largest excess since `round`; `before` is the largest excess of the round trips before.
     largest: u64,
     before: u64,
     round: u64,
 }
 
 impl Aggregation {
-    /// Takes in `bytes` that were acknowledged at `now`, while the estimate of the rate was `rate` bytes per second and the window
-    /// `window` bytes.
+    /// Handles `bytes` that were acknowledged at `now`, while the estimate of the rate was `rate` bytes per
+    /// second and the window `window` bytes.
     pub(super) fn sample(&mut self, round: u64, rate: u64, bytes: u64, window: u64, now: Duration) {
         if round >= self.round + ROUNDS {
             (self.before, self.largest, self.round) = (self.largest, 0, round);
@@ -41,7 +43,7 @@ impl Aggregation {
         self.largest = self.largest.max(excess);
     }
 
-    /// The bytes to have in flight beyond the window.
+    /// Returns the number of bytes to have in flight beyond the window.
     pub(super) fn extra(&self) -> u64 {
         self.largest.max(self.before)
     }
@@ -58,15 +60,15 @@ mod tests {
     #[test]
     fn a_bunch_counts_for_what_the_rate_does_not_explain() {
         let mut aggregation = Aggregation::default();
-        // A megabyte per second, smoothly: each acknowledgement is in excess of itself alone.
+        // A megabyte per second, smoothly: each acknowledgement's excess is its own size.
         for at in 1..100 {
             aggregation.sample(0, 1_000_000, 1_000, 50_000, ms(at));
         }
         assert!(aggregation.extra() <= 2_000, "{}", aggregation.extra());
-        // Twenty milliseconds' worth at once.
+        // An acknowledgement of the bytes of twenty milliseconds at once.
         aggregation.sample(1, 1_000_000, 20_000, 50_000, ms(120));
         assert!((20_000..=22_000).contains(&aggregation.extra()), "{}", aggregation.extra());
-        // It counts for at least five rounds, and at most ten.
+        // The excess counts for at least five rounds, and at most ten.
         aggregation.sample(5, 1_000_000, 1_000, 50_000, ms(200));
         assert!(aggregation.extra() >= 20_000);
         aggregation.sample(11, 1_000_000, 1_000, 50_000, ms(300));

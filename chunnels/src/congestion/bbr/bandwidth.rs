@@ -13,13 +13,13 @@ pub(super) struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// Takes in a rate, in bytes per second; zero is none. The rate of a flow that had too little to send is a lower bound, so it
-    /// counts only if it is larger than the maximum.
+    /// Handles a sample of the rate, in bytes per second; zero is no sample. The rate of a flow that had too
+    /// little to send is a lower bound, so it counts only if it is larger than the maximum.
     pub(super) fn sample(&mut self, round: u64, rate: u64, is_app_limited: bool) {
         if rate == 0 || (is_app_limited && self.max().is_some_and(|max| rate <= max)) {
             return;
         }
-        // Rounds without a sample expire the rates of ten rounds before as well.
+        // Rounds without a sample also expire the rates of ten rounds before.
         for passed in self.round + 1..=round.min(self.round + ROUNDS) {
             self.rates[(passed % ROUNDS) as usize] = 0;
         }
@@ -28,7 +28,7 @@ impl Bandwidth {
         *newest = rate.max(*newest);
     }
 
-    /// The largest rate, in bytes per second, once there is one.
+    /// Returns the largest rate, in bytes per second, once there is a rate.
     pub(super) fn max(&self) -> Option<u64> {
         self.rates.iter().copied().max().filter(|rate| *rate > 0)
     }

@@ -1,10 +1,11 @@
 //! Marks of routers, and persistent congestion.
 //!
-//! The delivery rate and the shortest round trip say nothing about a queue that other flows fill, and a router that marks packets asks all
-//! flows for less, as if it had dropped them (RFC 3168, section 5). A path on which everything was lost for long asks for the least (RFC 9002,
-//! section 7.6). So both bound the bytes in flight, and the bound grows again while there are none, as in the later version 2
-//! (draft-cardwell-iccrg-bbr-congestion-control-02, section 4.5.3): by a packet in the first round trip, and by twice as much in each one
-//! after it.
+//! The delivery rate and the shortest round trip say nothing about a queue that other flows fill. A router
+//! that marks packets asks all flows to send less, as if it had dropped the packets (RFC 3168, section 5). A
+//! path on which all packets were lost for long requires the minimum window (RFC 9002, section 7.6). So both
+//! events bound the bytes in flight, and the bound grows again while there are no such events, as in the
+//! later version 2 (draft-cardwell-iccrg-bbr-congestion-control-02, section 4.5.3): by a packet in the first
+//! round trip, and by twice as much in each round trip after it.
 
 use crate::congestion::Ack;
 use std::time::Duration;
@@ -16,19 +17,20 @@ const KEPT: f64 = 0.7;
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     current: Option<Current>,
-    /// The time of the last reduction: packets sent before it ask for no other.
+    /// The time of the last reduction: packets sent before it cause no further reduction.
     reduced: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Current {
     bytes: u64,
-    /// The bytes by which it grew in the last round trip.
+    /// The bytes by which the bound grew in the last round trip.
     step: u64,
 }
 
 impl Bound {
-    /// Takes in an acknowledgement, before which `in_flight` bytes were in flight. All marks of a round trip reduce the bound once.
+    /// Handles an acknowledgement, before which `in_flight` bytes were in flight. All marks of a round trip
+    /// reduce the bound once.
     pub(super) fn on_ack(&mut self, ack: &Ack, in_flight: u64) {
         if ack.ecn_packets > 0 && ack.newest_acked_sent > self.reduced {
             let held = self.apply(in_flight);
@@ -36,7 +38,7 @@ impl Bound {
         }
     }
 
-    /// Takes in, at `now`, that everything was lost for long.
+    /// Handles, at `now`, that all packets were lost for long.
     pub(super) fn on_timeout(&mut self, now: Duration) {
         self.reduce(0, now);
     }
@@ -46,7 +48,8 @@ impl Bound {
         self.reduced = Some(now);
     }
 
-    /// Takes in a round trip that ended without a mark and used what it was allowed, of a flow whose window is `window` without a bound.
+    /// Handles a round trip that ended without a mark and used the allowed window, of a flow whose window is
+    /// `window` without a bound.
     pub(super) fn grow(&mut self, packet: u64, window: u64) {
         self.current = self.current.and_then(|Current { bytes, step }| {
             let step = (2 * step).max(packet);
@@ -54,7 +57,7 @@ impl Bound {
         });
     }
 
-    /// The most bytes in flight, of a `window`.
+    /// Returns the maximum number of bytes in flight for a `window`.
     pub(super) fn apply(&self, window: u64) -> u64 {
         self.current.map_or(window, |bound| bound.bytes.min(window))
     }
@@ -93,7 +96,7 @@ mod tests {
         let mut bound = Bound::default();
         bound.on_ack(&ack(1, 5, 25), 100_000);
         assert_eq!(grown(&mut bound, 100_000), [71_000, 73_000, 77_000, 85_000, 100_000, 100_000]);
-        // One that has ended does not come back by growing.
+        // A bound that has ended does not come back by growing.
         assert_eq!(bound.apply(200_000), 200_000);
     }
 

@@ -16,10 +16,11 @@ use std::time::Duration;
 /// BBR version 1: sends at the largest recent delivery rate, and keeps about two bandwidth-delay products in flight. Loss alone does
 /// not slow it down; marks of routers and persistent congestion do.
 ///
-/// Follows thesis 4.4.3 and the article that it cites (ACM Queue 14(5), 2016). It adds the later allowance for acknowledgements in bunches and
-/// a bound on the bytes in flight after marks or persistent congestion, and does not probe the delay while it has little to send. The later
-/// packet conservation after loss and the detection of policers are left out. Every flow begins its cycle of gains with the draining phase
-/// and not with a random one, so that a run is reproducible.
+/// The algorithm follows thesis 4.4.3 and the article that the thesis cites (ACM Queue 14(5), 2016). It adds
+/// the later allowance for acknowledgements in bunches and a bound on the bytes in flight after marks or
+/// persistent congestion, and does not probe the delay while it has little to send. The later packet
+/// conservation after loss and the detection of policers are left out. Every flow begins its cycle of gains
+/// with the draining phase and not with a random phase, so that a run is reproducible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bbr;
 
@@ -29,7 +30,7 @@ const STARTUP_GAIN: f64 = 2.885;
 /// The window in bandwidth-delay products, large enough that delayed acknowledgements do not stall the flow.
 const WINDOW_GAIN: f64 = 2.0;
 
-/// The gains of a cycle, for a round trip each: probe, drain the queue of the probe, cruise.
+/// The gains of a cycle, each for a round trip: probe, drain the queue of the probe, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 /// The time for which the flow uses the smallest window, to measure the delay without queues.
@@ -71,11 +72,12 @@ enum Phase {
     Drain,
     /// Cycles through the gains.
     Bandwidth { step: usize, since: Duration },
-    /// Uses the smallest window; `until` is set once so few packets are in flight.
+    /// Uses the smallest window; `until` is set once the bytes in flight fit into it.
     RoundTrip { until: Option<Duration>, was_filled: bool },
 }
 
-/// Counts round trips: one ends when packets are acknowledged that were sent after it began, most of them and not only a quick one.
+/// Counts round trips: a round trip ends when packets are acknowledged that were sent after it began, most of
+/// them and not only a quick packet.
 #[derive(Debug, Default)]
 struct Round {
     start: Duration,
@@ -94,7 +96,7 @@ impl Round {
 }
 
 impl State {
-    /// The bandwidth-delay product, in bytes, if both are known.
+    /// Returns the bandwidth-delay product, in bytes, if rate and delay are known.
     fn product(&self) -> Option<f64> {
         let (rate, rtt) = (self.bandwidth.max()?, self.round_trip.stay()?);
         Some(rate as f64 * rtt.as_secs_f64())
@@ -109,11 +111,12 @@ impl State {
         }
     }
 
-    /// The bytes to have in flight by the estimates of rate and delay alone.
+    /// Returns the number of bytes to have in flight by the estimates of rate and delay alone.
     fn model_window(&self) -> u64 {
         let gain = if matches!(self.phase, Phase::Startup { .. }) { STARTUP_GAIN } else { WINDOW_GAIN };
         match self.product() {
-            // Three packets more, so that a small window does not stall on delayed acknowledgements.
+            // The window has three packets more, so that a small window does not stall on delayed
+            // acknowledgements.
             Some(product) => {
                 let window = (gain * product) as u64 + self.aggregation.extra() + 3 * self.packet;
                 window.max(MIN_PACKETS * self.packet)
@@ -208,7 +211,7 @@ impl CongestionControl for State {
         }
         let is_stale = self.round_trip.sample(ack.now, Duration::from_micros(flow.rtt_sample_us));
         self.advance(ended_round, ack, flow);
-        // A flow that has little to send builds no queue, so the sample is as good as that of a probe.
+        // A flow that has little to send builds no queue, so its sample is as good as the sample of a probe.
         if is_stale && !flow.is_app_limited && !matches!(self.phase, Phase::RoundTrip { .. }) {
             let was_filled = !matches!(self.phase, Phase::Startup { .. });
             self.phase = Phase::RoundTrip { until: None, was_filled };

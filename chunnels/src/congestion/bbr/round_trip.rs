@@ -23,7 +23,8 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Takes in a sample; zero is none. Returns whether the smallest is so old that the path has to be probed again.
+    /// Handles a sample; zero is no sample. Returns true if the smallest sample is so old that the path has
+    /// to be probed again.
     pub(super) fn sample(&mut self, now: Duration, sample: Duration) -> bool {
         let is_stale = self.min.is_some_and(|min| now.saturating_sub(min.at) > LIFETIME);
         let is_less = self.min.is_none_or(|min| sample <= min.round_trip);
@@ -33,32 +34,33 @@ impl RoundTrip {
         is_stale
     }
 
-    /// Takes in the [spread](crate::congestion::Ack::spread) of an acknowledgement.
+    /// Handles the [spread](crate::congestion::Ack::spread) of an acknowledgement.
     pub(super) fn spread_by(&mut self, spread: Duration) {
         self.spread = self.spread - self.spread / SMOOTHING + spread / SMOOTHING;
     }
 
-    /// The smoothed time by which packets are acknowledged later than the newest with them.
+    /// Returns the smoothed time by which packets are acknowledged later than the newest packet of the same
+    /// acknowledgement.
     pub(super) fn spread(&self) -> Duration {
         self.spread
     }
 
-    /// The time for which packets are in flight without a queue, on average, once there is a sample.
+    /// Returns the average time for which packets are in flight without a queue, once there is a sample.
     ///
-    /// The smallest sample is that of a quick packet. Where packets overtake each other, a window for it alone would stall the flow
-    /// while most packets are still on their way.
+    /// The smallest sample belongs to a quick packet. Where packets overtake each other, a window for that
+    /// time alone would stall the flow while most packets are still on their way.
     pub(super) fn stay(&self) -> Option<Duration> {
         self.min.map(|min| min.round_trip + self.spread)
     }
 
-    /// Takes in that the path was probed.
+    /// Records that the path was probed.
     pub(super) fn renew(&mut self, now: Duration) {
         if let Some(min) = &mut self.min {
             min.at = now;
         }
     }
 
-    /// The smallest, once there is one.
+    /// Returns the smallest sample, once there is a sample.
     #[cfg(test)]
     fn min(&self) -> Option<Duration> {
         self.min.map(|min| min.round_trip)

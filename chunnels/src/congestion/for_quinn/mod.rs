@@ -26,18 +26,20 @@ use std::time::{Duration, Instant};
 ///
 /// # Signals
 ///
-/// QUIC reports what one acknowledgement frame acknowledges together, and losses and marks apart from it. Beside that:
+/// QUIC reports the packets of one acknowledgement frame together, and losses and marks apart from them. In
+/// addition:
 ///
-/// * All acknowledged bytes count as acknowledged in order, since `quinn` does not tell about order.
-/// * Losses are told in bytes, so packets are as many as fill these.
-/// * Marks are told without their number, as one packet. So an algorithm that needs numbers can't be used:
-///   [`start`](Algorithm::start) is called.
+/// * All acknowledged bytes count as acknowledged in order, since `quinn` does not report the order.
+/// * Losses are reported in bytes, so the number of lost packets is the number of packets with that many
+///   bytes.
+/// * Marks are reported without their number, as one packet. So an algorithm that needs numbers can't be
+///   used: [`start`](Algorithm::start) is called.
 ///
 /// # Enforcement
 ///
-/// `quinn` keeps the bytes in flight within the window, and paces by itself, at 5/4 of a window per round trip. It takes no rate. So
-/// a [rate](CongestionControl::rate) is enforced by the window that sends at this rate: what it sends in a smoothed round trip. A
-/// window never has less than two packets.
+/// `quinn` keeps the bytes in flight within the window, and paces by itself, at 5/4 of a window per round
+/// trip. It takes no rate. So a [rate](CongestionControl::rate) is enforced by the window that sends at this
+/// rate: the bytes that it sends in a smoothed round trip. A window never has less than two packets.
 ///
 /// A connection whose peer changes its address begins anew there, with another [`start`](Algorithm::start).
 #[derive(Debug, Clone)]
@@ -46,7 +48,7 @@ pub struct ForQuinn {
 }
 
 impl ForQuinn {
-    /// Connections controlled by `algorithm`.
+    /// Makes a congestion control for connections, by `algorithm`.
     pub fn new(algorithm: impl Algorithm) -> Self {
         Self { algorithm: Arc::new(algorithm) }
     }
@@ -67,14 +69,14 @@ impl ControllerFactory for ForQuinn {
 /// The control of one path of a connection.
 struct Control {
     algorithm: Arc<dyn Algorithm>,
-    /// In a lock only because `quinn` shares it between threads: it is never locked.
+    /// The mutex is here only because `quinn` shares the value between threads: it is never locked.
     control: Mutex<Box<dyn CongestionControl>>,
     reports: Reports,
     start: Instant,
     /// The size of a packet in bytes.
     packet: u64,
     rtt: Duration,
-    /// In bytes, with regard to the rate; and the rate.
+    /// The window in bytes, limited by the rate; `rate` is the rate.
     window: u64,
     rate: Option<u64>,
 }
@@ -144,7 +146,7 @@ impl Controller for Control {
         self.report(report);
     }
 
-    /// Only the smallest window follows: an algorithm counts in packets of the size at which it began.
+    /// Adapts only the smallest window: an algorithm counts in packets of the size at which it began.
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.packet = new_mtu.into();
         self.decide();
@@ -162,7 +164,8 @@ impl Controller for Control {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        // Its times count from the start of the connection, since the present is not told.
+        // The times of the new path count from the start of the connection, since `quinn` does not tell the
+        // present time.
         Box::new(Self::start(self.algorithm.clone(), self.start, self.packet))
     }
 
@@ -222,7 +225,7 @@ mod tests {
         assert_eq!(control.window(), 24_000);
         control.on_congestion_event(later, start, false, 1_200);
         assert_eq!(control.window(), 12_000);
-        // A mark.
+        // The event is a mark.
         control.on_congestion_event(later, start, false, 0);
         assert_eq!(control.window(), 6_000);
     }

@@ -5,7 +5,7 @@ use crate::congestion::{Ack, Flow};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of bursts that are remembered at most.
+/// Maximum number of bursts that are remembered.
 const MAX_BURSTS: usize = 4_096;
 
 /// The signals of an acknowledgement, and the state of the connection after it.
@@ -17,7 +17,8 @@ pub(super) struct Report {
 
 /// The state of one connection. Times are durations since its first packet.
 ///
-/// QUIC names no packets here, only the times at which they were sent, and sends all packets of a burst at one time.
+/// QUIC identifies no packets here, only the times at which they were sent, and sends all packets of a burst
+/// at one time.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     /// The size of a packet in bytes.
@@ -27,7 +28,7 @@ pub(super) struct Reports {
     sent_at: Duration,
     in_flight: u64,
     rate: DeliveryRate,
-    /// In the order in which they were sent.
+    /// The bursts, in the order in which they were sent.
     bursts: VecDeque<Burst>,
     rtt: Duration,
     min_rtt: Option<Duration>,
@@ -40,23 +41,24 @@ struct Burst {
 }
 
 impl Reports {
-    /// For packets of `packet` bytes.
+    /// Makes the state for packets of `packet` bytes.
     pub(super) fn new(packet: u64) -> Self {
         Self { packet, ..Self::default() }
     }
 
-    /// Takes in a burst of `bytes`.
+    /// Handles a burst of `bytes` that is sent.
     pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
         let snapshot = self.rate.on_sent(now, self.in_flight);
         self.in_flight += bytes;
-        // The oldest ones are acknowledged or lost, unless there are more in flight than any path holds.
+        // The oldest bursts are acknowledged or lost, unless there are more bursts in flight than any path
+        // holds.
         if self.bursts.len() == MAX_BURSTS {
             self.bursts.pop_front();
         }
         self.bursts.push_back(Burst { at: now, snapshot });
     }
 
-    /// Takes in the acknowledgement of one packet of `bytes` that was sent at `sent`.
+    /// Handles the acknowledgement of one packet of `bytes` that was sent at `sent`.
     pub(super) fn on_packet(&mut self, now: Duration, sent: Duration, bytes: u64) {
         self.ack.packets_acked += 1;
         self.ack.bytes_acked += bytes;
@@ -68,7 +70,7 @@ impl Reports {
         }
     }
 
-    /// The report of the packets since the last one, after which `in_flight` bytes are in flight.
+    /// Returns the report of the packets since the last report, after which `in_flight` bytes are in flight.
     pub(super) fn on_packets_end(&mut self, now: Duration, in_flight: u64, is_app_limited: bool) -> Report {
         self.in_flight = in_flight;
         if is_app_limited {
@@ -90,7 +92,7 @@ impl Reports {
         Report { ack, flow }
     }
 
-    /// The report of a loss of `bytes`, of which the newest were sent at `sent`.
+    /// Returns the report of a loss of `bytes`, of which the newest were sent at `sent`.
     pub(super) fn on_lost(
         &mut self,
         now: Duration,
@@ -106,7 +108,8 @@ impl Reports {
         Report { ack, flow }
     }
 
-    /// The report that a router marked packets, the newest of which was sent at `sent`. Their number is not known.
+    /// Returns the report that a router marked packets, the newest of which was sent at `sent`. Their number
+    /// is not known.
     pub(super) fn on_marked(&self, now: Duration, sent: Duration) -> Report {
         let ack = Ack {
             now,
@@ -130,7 +133,8 @@ impl Reports {
         }
     }
 
-    /// Forgets the bursts that were sent two round trips before `newest`: what is older is declared lost by then.
+    /// Forgets the bursts that were sent two round trips before `newest`: older packets are declared lost by
+    /// then.
     fn forget(&mut self, newest: Duration) {
         let horizon = newest.saturating_sub(self.rtt * 2);
         while self.bursts.pop_front_if(|oldest| oldest.at < horizon).is_some() {}
@@ -182,7 +186,7 @@ mod tests {
         assert!(!flow.was_timeout);
     }
 
-    /// A burst of two packets each 4 ms, acknowledged after 20 ms.
+    /// A flow with a burst of two packets every 4 ms, acknowledged after 20 ms.
     #[test]
     fn a_steady_flow_shows_its_rate_and_few_bursts_are_remembered() {
         let mut reports = Reports::new(1_000);

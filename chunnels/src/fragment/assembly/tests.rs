@@ -1,11 +1,11 @@
-//! Reassembly under any pieces, and under an attack.
+//! Reassembly of arbitrary pieces, and under an attack.
 
 use super::super::settings::ASSEMBLY;
 use super::*;
 use crate::fragment::age::COMPARED;
 use proptest::prelude::*;
 
-/// A connection with a budget of its own.
+/// Returns a connection with a budget of its own.
 fn assembly(limit: u32, spare: usize) -> Arc<Mutex<Assembly>> {
     Assembly::new(settings(limit, spare), &Arc::new(SharedBudget::new(1 << 30)), DropCounter::default())
 }
@@ -14,7 +14,7 @@ fn settings(limit: u32, assembly: usize) -> Settings {
     Settings { limit, assembly, ..Settings::default() }
 }
 
-/// Inserts a piece at a time that does not pass.
+/// Inserts a piece while time stands still.
 fn insert(assembly: &Mutex<Assembly>, piece: Piece, bytes: &[u8]) -> Result<Option<Buf>, Contradiction> {
     thread_local!(static NOW: Instant = Instant::now());
     Assembly::insert(assembly, piece, bytes, || NOW.with(|now| *now))
@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn pieces_in_any_order_and_number_make_the_message_once(
         bytes in prop::collection::vec(any::<u8>(), 1..2000),
-        // Long ones get their memory late.
+        // Long messages get their memory late.
         repeated in prop_oneof![Just(1), 50..150_usize],
         size in prop_oneof![64..500_u16, 500..20_000_u16],
         dice in prop::collection::vec(any::<prop::sample::Index>(), 0..200),
@@ -48,7 +48,7 @@ proptest! {
         let pieces = pieces(7, &bytes, size);
         let assembly = assembly(300_000, 0);
         let mut made = Vec::new();
-        // All but the last, in any order and number, then all in order.
+        // All pieces but the last, in any order and number, then all pieces in order.
         let some = dice.iter().map(|at| &pieces[at.index(pieces.len())]).filter(|(piece, _)| piece.index > 0);
         for (piece, content) in some.chain(&pieces) {
             if made.is_empty() {
@@ -110,7 +110,7 @@ fn contradictions_are_found_and_repetitions_are_none() {
 #[cfg(feature = "reliable")]
 #[test]
 fn what_lacks_a_piece_is_kept_until_all_that_may_overtake_it_has_come() {
-    // As above a Reliable that repeats the first piece of each message once its buffer is full of later ones.
+    // As above, a `Reliable` repeats the first piece of each message once its buffer is full of later pieces.
     let max = crate::reliable::settings::Settings::default().messages;
     for length in [65_000, 1_301] {
         let each = pieces(0, &vec![7; length], 1_300);
@@ -142,7 +142,7 @@ fn the_oldest_makes_room() {
     assert!(assembly.messages.keys().eq(&[7, 8, 9]));
 }
 
-/// The first of two pieces, which has 79 bytes with its header.
+/// Returns the first of two pieces, which has 79 bytes with its header.
 fn hostile(message: u32, length: u32) -> Piece {
     Piece { message, length, index: 0, size: 64 }
 }
@@ -183,7 +183,7 @@ fn hostile_connections_stay_within_one_budget_and_others_get_through() {
     let mut arrived = 0;
     for round in 0..400 {
         for (at, connection) in connections.iter().enumerate() {
-            // Many small ones, and large ones.
+            // There are many small messages, and large messages.
             let length = if at % 2 == 0 { 65 } else { 64 << 20 };
             insert(connection, hostile(round, length), &[0; 64]).unwrap();
             assert!(budget.held() <= total);
@@ -208,7 +208,7 @@ fn what_waits_too_long_expires_and_what_goes_on_does_not() {
         at(0, hostile(message, 65), &[0; 64]).unwrap();
     }
     for (index, (piece, bytes)) in slow.iter().enumerate() {
-        // A piece of it every 30 seconds, and the beginning of another message.
+        // A piece of the message arrives every 30 seconds, with the beginning of another message.
         let now = 30 * index as u32;
         assert_eq!(at(now, *piece, bytes).unwrap().is_some(), index + 1 == slow.len(), "after {now} s");
         at(now, hostile(10 + index as u32, 65), &[0; 64]).unwrap();

@@ -5,11 +5,12 @@ use crate::shard::{Keyed, RoutedBy, ShardMap, Sharding, failure};
 use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, Identity, Role};
 use futures_util::future::try_join_all;
 
-/// The client sends each message to the shard of its key.
+/// Sends each message to the shard of its key, at the client.
 ///
-/// When it connects, it opens one more connection per shard, each negotiated with that shard for the layers below this
-/// Chunnel; a shard that does not answer fails the connection. The connection to the server itself stays open, and
-/// carries no messages. At the server this Chunnel passes every message through, since its clients have routed them.
+/// When it connects, it opens one more connection per shard, each negotiated with that shard for the layers
+/// below this Chunnel; a shard that does not answer fails the connection. The connection to the server itself
+/// stays open, and carries no messages. At the server this Chunnel passes every message through, since its
+/// clients have routed them.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(capability = Self::sharding)]
 pub struct ClientShard {
@@ -17,12 +18,12 @@ pub struct ClientShard {
 }
 
 impl ClientShard {
-    /// Routes by `map`, which has to be that of the server.
+    /// Makes a Chunnel that routes by `map`, which has to equal the map of the server.
     pub fn new(map: ShardMap) -> Self {
         Self { map }
     }
 
-    /// The capability, which has to be that of the other end.
+    /// Returns the capability, which has to equal the capability of the other end.
     pub fn sharding(&self) -> Sharding {
         self.map.routed_by(RoutedBy::Client)
     }

@@ -11,26 +11,27 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The connection of [`ClientShard`](super::ClientShard) at the client: one connection to every shard.
 ///
-/// `send` goes to the shard of the message's key; `recv` takes from the shards in turn. An error
-/// names its shard. After an error that ends the connection to a shard the others still work.
+/// `send` goes to the shard of the message's key; `recv` takes from the shards in turn. An error names its
+/// shard. After an error that ends the connection to a shard the other connections still work.
 ///
 /// # Bursts
-/// `send_batch` sorts up to 256 messages at a time by shard and sends each shard its part in one burst. Order is kept
-/// among messages of one shard. After an error, or if its future is dropped, some first part of each shard's messages
-/// was sent, and the rest of the 256 is dropped.
+/// `send_batch` sorts up to 256 messages at a time by shard and sends each shard its part in one burst. Order
+/// is kept among messages of one shard. After an error, or if its future is dropped, some first part of each
+/// shard's messages was sent, and the rest of the 256 messages is dropped.
 pub struct ClientShardConnection<Inner: Connection> {
     main: Inner,
     shards: Vec<Inner>,
     map: ShardMap,
     /// The shard that the next `recv` polls first.
     turn: AtomicUsize,
-    /// The queues in which `send_batch` sorts. It takes them out and puts them back, so that bursts allocate nothing and no lock is
-    /// held across an await; of two at once, the second allocates its own.
+    /// The queues in which `send_batch` sorts. It takes them out and puts them back, so that bursts allocate
+    /// nothing and no lock is held across an await; if two calls run at once, the second call allocates its
+    /// own queues.
     parts: Mutex<Option<Parts<Inner::Data>>>,
 }
 
 impl<Inner: Connection<Data: Keyed>> ClientShardConnection<Inner> {
-    /// `shards` are connections to the shards of `map`, in order.
+    /// Makes the connection. `shards` are connections to the shards of `map`, in order.
     pub(super) fn new(main: Inner, shards: Vec<Inner>, map: ShardMap) -> Self {
         Self { main, shards, map, turn: AtomicUsize::new(0), parts: Mutex::new(None) }
     }
@@ -60,7 +61,8 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
     type Data = Inner::Data;
     type Base = Inner::Base;
 
-    /// The base of the connection to the server. Those to the shards have their own.
+    /// Returns the base of the connection to the server. The connections to the shards have bases of their
+    /// own.
     fn base(&self) -> &Inner::Base {
         self.main.base()
     }
@@ -109,8 +111,8 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
         if let [only] = &self.shards[..] {
             return only.recv_batch(into, limit).await.map_err(|error| self.failed(0, error));
         }
-        // All shards push into the same collection. One of them is polled at a time, so the lock is never contended;
-        // it makes the sharing safe.
+        // All shards push into the same collection. One connection is polled at a time, so the lock is never
+        // contended; it makes the sharing safe.
         let into = &Mutex::new(into);
         self.first(|shard| async move { self.shards[shard].recv_batch(&mut Shared(into), limit).await }).await
     }

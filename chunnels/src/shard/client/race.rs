@@ -5,11 +5,11 @@ use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-/// The number of futures that wait without an allocation.
+/// Number of futures that wait without an allocation.
 const INLINE: usize = 8;
 
-/// Creates `count` futures, and returns the output of the first that is ready, with its number. They are polled in order
-/// from `start` on; the others are dropped.
+/// Creates `count` futures, and returns the output of the first ready future, with its number. They are
+/// polled in order from `start` on; the others are dropped.
 pub(super) async fn first<F: Future>(
     count: usize,
     start: usize,
@@ -41,7 +41,8 @@ fn poll<F: Future>(future: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Po
     }
 }
 
-/// Polls each once, which allocates nothing. If none is ready all are boxed to wait, when the task has nothing else to do.
+/// Polls each future once, which allocates nothing. If none is ready, all futures are boxed to wait, while
+/// the task has no other work.
 async fn first_of_many<F: Future>(
     count: usize,
     number: impl Fn(usize) -> usize,
@@ -57,7 +58,7 @@ async fn first_of_many<F: Future>(
     let mut waiting: FuturesUnordered<_> = (0..count).map(|turn| indexed(number(turn))).collect();
     match waiting.next().await {
         Some(first) => first,
-        // There are more than eight.
+        // There are more than eight futures.
         None => pending().await,
     }
 }
@@ -94,7 +95,8 @@ mod tests {
             let (sender, receiver) = oneshot::channel();
             let receiver = std::sync::Mutex::new(Some(receiver));
             let waiting = first(count, 0, |number| {
-                // Created twice for more than eight futures, so the receiver is taken when it is polled.
+                // More than eight futures are created twice, so the receiver is taken when the future is
+                // polled.
                 let receiver = &receiver;
                 async move {
                     if number != 5 {

@@ -10,7 +10,8 @@ use std::task::{Context, Waker};
 
 type Connected = ClientShardConnection<PairConnection<TokioRuntime, Message>>;
 
-/// A client connected to a number of shards, the server's end of its connection, and the shards' ends.
+/// Returns a client connected to a number of shards, the server's end of its connection, and the shards'
+/// ends.
 async fn connect(
     shards: usize,
 ) -> (Connected, PairConnection<TokioRuntime, Message>, Vec<PairConnection<TokioRuntime, Message>>) {
@@ -33,7 +34,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().build().unwrap()
 }
 
-/// The part of `messages` that belongs to a shard.
+/// Returns the part of `messages` that belongs to a shard.
 fn share(messages: &[Message], map: &ShardMap, shard: usize) -> Vec<Message> {
     messages.iter().filter(|message| map.shard_of(message.0.as_bytes()) == shard).cloned().collect()
 }
@@ -202,7 +203,7 @@ async fn whichever_shard_answers_wakes_the_client() {
         let client = Arc::new(client);
         for shard in (0..shards).rev() {
             let waiting = client.clone();
-            // A separate task, so that it is polled by its own wake-up alone.
+            // The call runs in a task of its own, so that it is polled by its own wake-up alone.
             let waiting = tokio::spawn(async move { waiting.recv().await });
             tokio::task::yield_now().await;
             ends[shard].send(message(shard)).await.unwrap();

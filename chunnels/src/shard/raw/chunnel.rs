@@ -9,12 +9,12 @@ use bertha_core::{
 };
 use std::sync::Arc;
 
-/// [`ServerShard`] and [`Serialize`] in one: the server reads each message's key at `OFFSET` bytes into its encoding, and
-/// forwards the message unchanged to the shard at a remote address.
+/// [`ServerShard`] and [`Serialize`] in one Chunnel: the server reads each message's key at `OFFSET` bytes
+/// into its encoding, and forwards the message unchanged to the shard at a remote address.
 ///
-/// Inserted by the pass [`RouteUndecoded`](super::RouteUndecoded), or by hand for a codec that writes keys there. To the other end
-/// and the shards it is the two layers that it replaces. A message that ends before its key does belongs to no shard; it is
-/// dropped and counted ([`ServerShardConnection::dropped`]).
+/// The pass [`RouteUndecoded`](super::RouteUndecoded) inserts it, or a program for a codec that writes keys
+/// at that offset. The other end and the shards see the two layers that it replaces. A message that ends
+/// before its key does belongs to no shard; it is dropped and counted ([`ServerShardConnection::dropped`]).
 #[derive(Debug, Clone, Identity)]
 #[chunnel(layers = Self::layers)]
 pub struct ShardRaw<const OFFSET: usize, T, C> {
@@ -35,7 +35,7 @@ impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
     }
 }
 
-/// The key at the offset of the codec.
+/// A way to find the key: at the offset of the codec.
 enum AtOffset<const OFFSET: usize> {}
 
 impl<const OFFSET: usize> FindKey<Buf> for AtOffset<OFFSET> {

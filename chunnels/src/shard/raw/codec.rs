@@ -8,10 +8,10 @@ use std::fmt;
 
 /// The codec `C` for messages whose key it writes at offset `OFFSET`, as [`At`] describes.
 ///
-/// With [`Bincode`] that is 8 for a string or a vector of bytes that is the first field of its struct. Each encoded message is
-/// checked; one with its key elsewhere is not sent.
+/// With [`Bincode`] the offset is 8 for a string or a vector of bytes that is the first field of its struct.
+/// Each encoded message is checked; a message with its key elsewhere is not sent.
 ///
-/// The format on the wire is that of `C`, but both ends need the same `KeyAt`.
+/// The format on the wire is the format of `C`, but both ends need the same `KeyAt`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(parameter)]
 pub struct KeyAt<const OFFSET: usize, C = Bincode>(pub C);
@@ -52,7 +52,7 @@ impl<T: Keyed, C: Codec<T>, const OFFSET: usize> Codec<T> for KeyAt<OFFSET, C> {
 /// The reason why [`KeyAt`] has no encoding for a message.
 #[derive(Debug)]
 pub enum Misplaced<E> {
-    /// The codec has none.
+    /// The codec has no encoding for the message.
     Codec(E),
     /// The codec does not write the message's key at the offset.
     Key {

@@ -6,10 +6,11 @@ use crate::shard::ServerShard;
 use bertha_core::subst;
 
 /// A server that routes to remote shards decodes every message for its key, and encodes it again for the
-/// shard. If the codec has a known offset of keys ([`Codec::Key`]), this pass replaces both layers by [`ShardRaw`], which reads
-/// the key in place and forwards the message unchanged.
+/// shard. If the codec has a known offset of keys ([`Codec::Key`]), this pass replaces both layers by
+/// [`ShardRaw`], which reads the key in place and forwards the message unchanged.
 ///
-/// Nothing changes for clients and shards: they agree on the same two layers, with the same codec and offset of the key.
+/// Nothing changes for clients and shards: they agree on the same two layers, with the same codec and offset
+/// of the key.
 ///
 /// ```
 /// use bertha_chunnels::shard::{KeyAt, RouteUndecoded};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize as Serde};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// A request whose key is first, or behind a number of fixed size.
+/// A request whose key is its first field, or behind a number of fixed size.
 #[derive(Debug, Clone, PartialEq, Serde, Deserialize)]
 struct First {
     key: Vec<u8>,
@@ -74,7 +74,7 @@ fn fixed() -> Serialize<First, KeyAt<8>> {
     Serialize::new()
 }
 
-/// Opens the connections to shards, and records the layers that each had to agree on.
+/// Opens the connections to shards, and records the layers that each shard had to agree on.
 struct Opener {
     shards: Mutex<HashMap<Addr, PairConnection<TokioRuntime, Buf>>>,
     layers: Mutex<Vec<Vec<Node>>>,

@@ -26,8 +26,9 @@ pub trait Backends<Inner: Connection>: Send + Sync {
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "internal, and holds a future")]
 pub struct Link<Inner> {
-    /// The connections of this client alone, which are closed with its own.
+    /// The connections of this client alone, which are closed with the client's connection.
     pub(super) shards: Arc<[Inner]>,
-    /// Forwards requests and replies until the client or a shard fails, and returns that error.
+    /// The future that forwards requests and replies until the client or a shard fails, and returns the
+    /// error.
     pub(super) routing: BoxFuture<'static, Error>,
 }

@@ -5,15 +5,16 @@ use crate::shard::{Keyed, RoutedBy, ShardMap, Sharding};
 use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Identity, Role};
 use std::sync::Arc;
 
-/// The server forwards each request to the shard of its key, and the shard's replies to the client.
+/// Forwards each request to the shard of its key, and the shard's replies to the client, at the server.
 ///
-/// Shards are at the addresses of the map, one connection to each per client, or in this process with
-/// [`local`](Self::local). At the client this Chunnel passes every message through.
+/// Shards are at the addresses of the map, with one connection to each shard per client, or in this process
+/// with [`local`](Self::local). At the client this Chunnel passes every message through.
 ///
 /// # The application at the server
 ///
-/// It never receives a request. Its `recv` does the routing, and returns the error that ends the routing: the client has closed the
-/// connection, or a shard has failed. A handler is the same as without sharding, and has to call `recv`, which routes:
+/// It never receives a request. Its `recv` does the routing, and returns the error that ends the routing: the
+/// client has closed the connection, or a shard has failed. A handler looks as it would without sharding, and
+/// has to call `recv`, which routes:
 ///
 /// ```
 /// # use bertha_core::Connection;
@@ -32,12 +33,13 @@ pub struct ServerShard<Shards = RemoteShards> {
 }
 
 impl ServerShard {
-    /// Routes by `map`, which has to be that of the client, to the addresses in it.
+    /// Makes a Chunnel that routes by `map`, which has to equal the map of the client, to the addresses in
+    /// it.
     pub fn new(map: ShardMap) -> Self {
         Self { map, shards: RemoteShards }
     }
 
-    /// Routes to threads of this process instead. The client needs the map alone.
+    /// Routes to threads of this process instead. The client needs only the map.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the map has another number of shards.
@@ -52,12 +54,12 @@ impl ServerShard {
 }
 
 impl<Shards> ServerShard<Shards> {
-    /// The map that it routes by.
+    /// Returns the map that it routes by.
     pub fn map(&self) -> &ShardMap {
         &self.map
     }
 
-    /// The capability, which has to be that of the other end.
+    /// Returns the capability, which has to equal the capability of the other end.
     pub fn sharding(&self) -> Sharding {
         self.map.routed_by(RoutedBy::Server)
     }

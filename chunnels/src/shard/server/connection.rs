@@ -10,14 +10,16 @@ use tokio::sync::Mutex;
 /// The connection of [`ServerShard`](super::ServerShard) at the server.
 ///
 /// `recv` and `recv_batch` route, and return the error that ends the routing. Requests and replies in transit
-/// stay in the connection, so dropping such a future loses none; the next call continues. `send` goes to the client.
+/// stay in the connection, so dropping such a future loses none; the next call continues. `send` goes to the
+/// client.
 ///
-/// While a shard can't take requests, none are received from the client, and they wait in the connection below. A request that is
-/// too large for its shard, or a reply that is too large for the client, is dropped and counted.
+/// While a shard can't take requests, none are received from the client, and they wait in the connection
+/// below. A request that is too large for its shard, or a reply that is too large for the client, is dropped
+/// and counted.
 pub struct ServerShardConnection<Inner> {
     client: Arc<Inner>,
     shards: Arc<[Inner]>,
-    /// One future that outlives each `recv`: the next `recv` continues where a dropped one stopped.
+    /// A future that outlives each `recv`: the next `recv` continues where a dropped `recv` stopped.
     routing: Mutex<Routing>,
     dropped: DropCounter,
 }
@@ -33,15 +35,16 @@ impl<Inner: Connection> ServerShardConnection<Inner> {
         let orphans = shards.clone();
         let running = Box::pin(async move {
             let error = routing.await;
-            // Closed at once, so that the shards need no time-out for a client that has gone.
+            // The connections are closed at once, so that the shards need no time-out for a client that has
+            // gone.
             join_all(orphans.iter().map(Connection::close)).await;
             error
         });
         Self { client, shards, routing: Mutex::new(Routing::Running(running)), dropped }
     }
 
-    /// The number of requests and replies that were dropped: too large for the next hop, without a key, or beyond the client's
-    /// queue of replies.
+    /// Returns the number of requests and replies that were dropped: too large for the next hop, without a
+    /// key, or beyond the client's queue of replies.
     pub fn dropped(&self) -> u64 {
         self.dropped.get()
     }
@@ -115,7 +118,8 @@ impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
         shards.into_iter().fold(drained, Result::and)
     }
 
-    /// Closes the connection to the client and those to its shards. Messages in transit between them are dropped.
+    /// Closes the connection to the client and the connections to its shards. Messages in transit between
+    /// them are dropped.
     async fn close(&self) -> Result<(), Error> {
         let closed = self.client.close().await;
         let shards = join_all(self.shards.iter().map(Connection::close)).await;

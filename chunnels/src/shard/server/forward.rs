@@ -2,8 +2,8 @@
 
 use bertha_core::{Connection, DropCounter, Error};
 
-/// Sends all `messages`. Those that the connection refuses one by one are dropped and counted, so that a bad message of one sender
-/// does not stop those of others.
+/// Sends all `messages`. Messages that the connection refuses one by one are dropped and counted, so that a
+/// bad message of one sender does not stop the messages of other senders.
 ///
 /// # Errors
 /// Errors that end the connection.

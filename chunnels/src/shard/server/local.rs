@@ -14,15 +14,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The maximum number of messages that are forwarded at once. While a queue is full, up to this number wait outside of it.
+/// Maximum number of messages that are forwarded at once. While a queue is full, up to this number wait
+/// outside of it.
 const BURST: usize = 64;
 
-/// The largest capacity of a queue.
+/// Maximum capacity of a queue.
 const MAX_QUEUED: usize = 65_536;
 
-/// The shards are in this process, each with a bounded queue of requests. Cheap to clone.
+/// The shards in this process, each with a bounded queue of requests. The value is cheap to clone.
 ///
-/// A shard takes bursts of requests from its [`ShardQueue`], and answers each by its [`ReplyTo`]:
+/// A shard takes bursts of requests from its [`ShardQueue`], and answers each request by its [`ReplyTo`]:
 ///
 /// ```
 /// # use bertha_chunnels::shard::{LocalShards, ShardQueue};
@@ -47,8 +48,8 @@ pub struct LocalShards<T> {
 }
 
 impl<T> LocalShards<T> {
-    /// `shards` shards, and a queue for each, in the order of the shard map. Each queue holds `capacity` requests, and
-    /// each client's queue as many replies; the capacity is clamped to 1 to 65,536.
+    /// Makes `shards` shards, and a queue for each shard, in the order of the shard map. Each queue holds
+    /// `capacity` requests, and each client's queue as many replies; the capacity is clamped to 1 to 65,536.
     pub fn new(shards: usize, capacity: usize) -> (Self, Vec<ShardQueue<T>>) {
         let capacity = capacity.clamp(1, MAX_QUEUED);
         let (queues, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::channel(capacity)).unzip();
@@ -117,7 +118,7 @@ async fn replies<C: Connection>(
     dropped: DropCounter,
 ) -> Error {
     let mut burst = Vec::new();
-    // Zero at the end alone, since this connection holds a sender.
+    // The number is zero only at the end, since this connection holds a sender.
     while queue.recv_many(&mut burst, BURST).await > 0 {
         if let Err(error) = forward(&*client, burst.drain(..), &dropped).await {
             return error;

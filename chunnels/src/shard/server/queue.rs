@@ -1,14 +1,14 @@
-//! The queue of a shard of this process, and the way of its replies.
+//! The queue of a shard of this process, and the path of its replies.
 
 use bertha_core::{DropCounter, Error, ErrorKind};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A request, and the way of its replies.
+/// A request, and the path of its replies.
 pub(super) type Request<T> = (T, ReplyTo<T>);
 
-/// The requests of one shard, from all clients. Move it to the thread or task that is the shard.
+/// The requests of one shard, from all clients. It belongs to the thread or task that is the shard.
 ///
 /// It works on any executor.
 pub struct ShardQueue<T> {
@@ -20,8 +20,8 @@ impl<T> ShardQueue<T> {
         Self { requests }
     }
 
-    /// Waits for at least one request, then appends those in the queue to `into`, at most `limit` of them,
-    /// and returns their number. Cancellation-safe.
+    /// Waits for at least one request, then appends the requests in the queue to `into`, at most `limit`, and
+    /// returns their number. Cancellation-safe.
     ///
     /// # Errors
     /// [`Closed`](ErrorKind::Closed) once every request was taken, and neither the
@@ -44,7 +44,7 @@ impl<T> fmt::Debug for ShardQueue<T> {
     }
 }
 
-/// The way of replies to the client that sent a request. Cheap to clone.
+/// The path of replies to the client that sent a request. It is cheap to clone.
 pub struct ReplyTo<T> {
     client: Arc<Replies<T>>,
 }
@@ -55,15 +55,16 @@ struct Replies<T> {
 }
 
 impl<T> ReplyTo<T> {
-    /// A client's queue for `capacity` replies.
+    /// Makes a client's queue for `capacity` replies.
     pub(super) fn new(capacity: usize, dropped: DropCounter) -> (Self, mpsc::Receiver<T>) {
         let (queue, replies) = mpsc::channel(capacity);
         (Self { client: Arc::new(Replies { queue, dropped }) }, replies)
     }
 
-    /// Sends a reply to the client without waiting, so that a client that does not receive its replies delays no other. If its
-    /// queue is full the reply is dropped and counted ([`dropped`](super::ServerShardConnection::dropped)); if the client has gone
-    /// it is dropped as well.
+    /// Sends a reply to the client without waiting, so that a client that does not receive its replies delays
+    /// no other client. If its queue is full, the reply is dropped and counted
+    /// ([`dropped`](super::ServerShardConnection::dropped)); if the client has gone, the reply is dropped as
+    /// well.
     pub fn send(&self, reply: T) {
         if self.client.queue.try_send(reply).is_err() {
             self.client.dropped.add(1);

@@ -12,7 +12,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::pending;
 use std::sync::Arc;
 
-/// The shards are servers at the addresses of the shard map.
+/// The shards as servers at the addresses of the shard map.
 ///
 /// Each client has its own connection to each shard, so replies need no label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
@@ -56,7 +56,7 @@ where
         map: map.clone(),
         dropped: dropped.clone(),
     };
-    // Each is boxed once per connection; those that wait cost nothing.
+    // Each future is boxed once per connection; futures that wait cost nothing.
     let directions: FuturesUnordered<BoxFuture<'static, Error>> = FuturesUnordered::new();
     directions.push(Box::pin(router().requests::<K>()));
     for number in 0..shards.len() {
@@ -68,7 +68,7 @@ where
 async fn first_end(mut directions: FuturesUnordered<BoxFuture<'static, Error>>) -> Error {
     match directions.next().await {
         Some(error) => error,
-        // Never empty: requests are one of them.
+        // The set is never empty: requests are a direction of their own.
         None => pending().await,
     }
 }

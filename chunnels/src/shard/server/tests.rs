@@ -20,7 +20,7 @@ fn routing(wrapped: Either<Routing, PairConnection<TokioRuntime, Message>>) -> R
     }
 }
 
-/// A client's end, the server's connection to it, and the ends of a number of remote shards.
+/// Returns a client's end, the server's connection to it, and the ends of a number of remote shards.
 async fn remote(
     shards: usize,
 ) -> (PairConnection<TokioRuntime, Message>, Routing, Vec<PairConnection<TokioRuntime, Message>>) {
@@ -31,7 +31,7 @@ async fn remote(
     (client, routing(wrapped), ends)
 }
 
-/// The same with shards in this process.
+/// Returns the same ends with shards in this process.
 async fn local(
     shards: usize,
     capacity: usize,
@@ -44,7 +44,7 @@ async fn local(
     (client, routing(wrapped), queues)
 }
 
-/// Routes for a while, as a `recv` does whose future is then dropped.
+/// Routes for a while, as a `recv` whose future is then dropped.
 fn route_once(server: &Routing) -> Option<Error> {
     let mut receiving = Box::pin(server.recv());
     match receiving.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -53,7 +53,7 @@ fn route_once(server: &Routing) -> Option<Error> {
     }
 }
 
-/// Takes the messages that are there.
+/// Takes the messages that have arrived.
 fn take(queue: &mut ShardQueue<Message>, limit: usize) -> Vec<(Message, ReplyTo<Message>)> {
     let mut requests = Vec::new();
     let mut receiving = Box::pin(queue.recv_batch(&mut requests, limit));
@@ -148,7 +148,8 @@ async fn a_full_shard_holds_back_its_client_and_loses_nothing_when_receives_are_
     client.send_batch((0..200).map(message)).await.unwrap();
     let mut taken = Vec::new();
     for _ in 0..500 {
-        // Renews the budget of tokio's channels, without which they report themselves empty or full.
+        // The yield renews the budget of tokio's channels, without which they report themselves empty or
+        // full.
         tokio::task::yield_now().await;
         assert!(route_once(&server).is_none());
         // At most a burst and a full queue are in transit; the rest waits below.

@@ -1,4 +1,4 @@
-//! Certificates, good ones and others.
+//! Valid certificates, and certificates with faults.
 
 use crate::{TlsIdentity, Trust};
 use rcgen::{
@@ -20,7 +20,7 @@ pub(super) struct Issued {
     key: KeyPair,
 }
 
-/// The parameters of a certificate of an end.
+/// Returns the parameters of a certificate of an end.
 pub(super) fn end(name: &str) -> CertificateParams {
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
     params.distinguished_name.push(DnType::CommonName, name);
@@ -39,7 +39,7 @@ impl Authority {
         Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap() }
     }
 
-    /// An end's certificate that was used to sign others.
+    /// Makes an end's certificate that was used to sign other certificates.
     pub(super) fn of(params: CertificateParams) -> Self {
         Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap() }
     }
@@ -49,7 +49,7 @@ impl Authority {
         Issued { certificate: params.signed_by(&key, &self.issuer).unwrap(), key }
     }
 
-    /// An identity for [`NAME`].
+    /// Returns an identity for [`NAME`].
     pub(super) fn identity(&self) -> TlsIdentity {
         self.issue(end(NAME)).identity()
     }
@@ -58,7 +58,7 @@ impl Authority {
         Trust::ca_pem(self.issuer.pem()).unwrap()
     }
 
-    /// A list that revokes the certificates of [`end`].
+    /// Returns a list that revokes the certificates of [`end`].
     pub(super) fn revocations(&self) -> String {
         let revoked = RevokedCertParams {
             serial_number: SerialNumber::from(vec![0x0b, 0xad]),
@@ -79,7 +79,7 @@ impl Authority {
 }
 
 impl Issued {
-    /// The certificate and the key.
+    /// Returns the certificate and the key.
     pub(super) fn pem(&self) -> [String; 2] {
         [self.certificate.pem(), self.key.serialize_pem()]
     }
@@ -89,7 +89,7 @@ impl Issued {
     }
 }
 
-/// A raw public key, and the trust in it.
+/// Returns a raw public key, and the trust in it.
 pub(super) fn raw_key() -> (TlsIdentity, Trust) {
     let key = KeyPair::generate().unwrap();
     let identity = TlsIdentity::raw_public_key(key.serialize_der()).unwrap();

@@ -48,7 +48,8 @@ async fn a_proof_that_is_reflected_is_refused() {
     altered(refused);
 }
 
-/// The attacker is a server that the client trusts and a client that the server accepts, and passes the proofs on.
+/// The attacker is a server that the client trusts and a client that the server accepts, and passes the
+/// proofs on.
 #[tokio::test]
 async fn a_proof_of_another_connection_is_refused() {
     let (client, server) = pair();
@@ -71,7 +72,7 @@ async fn a_proof_of_another_connection_is_refused() {
     altered(there);
 }
 
-/// The same transcript and the same session, but another connection.
+/// The transcript and the session are equal, but the connection is another.
 #[tokio::test]
 async fn a_proof_of_the_session_that_is_resumed_is_refused() {
     let (client, server) = pair();

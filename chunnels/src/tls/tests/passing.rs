@@ -36,7 +36,7 @@ async fn a_burst_becomes_few_records_and_no_message_can_be_read_between() {
     here.send_batch(burst.into_iter()).await.unwrap();
     let mut pieces = Vec::new();
     while there.inner.recv_batch(&mut pieces, 100).await.unwrap() > 0 && pieces.len() < 4 {}
-    // One for each 32 messages.
+    // There is one piece for each 32 messages.
     assert_eq!(pieces.len(), 4);
     for piece in &pieces {
         assert_eq!(usize::from(u16::from_be_bytes([piece[3], piece[4]])) + 5, piece.len(), "one record");

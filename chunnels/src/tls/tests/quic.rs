@@ -11,12 +11,12 @@ const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 7);
 
 type End = QuicConnection<SimConnection>;
 
-/// Both ends, which have the same agreement.
+/// Returns both ends, which have the same agreement.
 pub(super) fn try_ends(client: &Quic, server: &Quic) -> (Result<End, Error>, Result<End, Error>) {
     try_ends_of(client, server, [TRANSCRIPT; 2])
 }
 
-/// Both ends, with their agreements.
+/// Returns both ends, with their agreements.
 pub(super) fn try_ends_of(
     client: &Quic,
     server: &Quic,

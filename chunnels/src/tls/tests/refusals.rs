@@ -45,7 +45,7 @@ fn only(usage: ExtendedKeyUsagePurpose) -> impl FnOnce(&mut CertificateParams) {
     move |params| params.extended_key_usages = vec![usage]
 }
 
-/// The server's certificate is refused.
+/// Returns the cases in which the server's certificate is refused.
 fn servers() -> Vec<Case> {
     let (authority, other) = (Authority::new("Example CA"), Authority::new("Other CA"));
     let issued = |params| server(authority.issue(params).identity());
@@ -119,7 +119,7 @@ fn servers() -> Vec<Case> {
     ]
 }
 
-/// The client's certificate is refused.
+/// Returns the cases in which the client's certificate is refused.
 fn clients() -> Vec<Case> {
     let (authority, other) = (Authority::new("Example CA"), Authority::new("Other CA"));
     let requiring = || server(authority.identity()).require_clients(authority.trust());
@@ -206,12 +206,12 @@ async fn identities_that_are_trusted_connect() {
     works(&ends(&client(authority.trust()), &plain).await).await;
     let mutual = client(authority.trust()).identity(authority.identity());
     works(&ends(&mutual, &server(authority.identity()).require_clients(authority.trust())).await).await;
-    // An identity that nobody asks for does no harm.
+    // An identity that the other end does not require does no harm.
     works(&ends(&mutual, &plain).await).await;
     let ((raw_server, server_trust), (raw_client, client_trust)) = (raw_key(), raw_key());
     let server = Tls::server(raw_server).unwrap().require_clients(client_trust);
     works(&ends(&client(server_trust).identity(raw_client), &server).await).await;
-    // A list that does not name it.
+    // The list does not name the certificate.
     let (revoking, other) = (Authority::new("Revoking CA"), authority.trust());
     let trust = other.revoked_by(revoking.revocations()).unwrap();
     works(&ends(&client(trust), &plain).await).await;
@@ -257,7 +257,8 @@ async fn another_protocol_or_none_is_refused_by_both_ends() {
         assert!(error.to_string().contains("another protocol than bertha/3"), "{error}");
         assert!(matches!(raw.failure(), Some(rustls::Error::AlertReceived(_))), "{:?}", raw.failure());
     }
-    // A server that speaks another refuses with an alert; one that knows none is refused by the client.
+    // A server that speaks another protocol refuses with an alert; a server that names no protocol is refused
+    // by the client.
     for (protocols, text) in [(&[&b"h2"[..]][..], "another protocol than bertha/3"), (&[], "did not confirm")]
     {
         let (here, there) = wire();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) type Wire = PairConnection<TokioRuntime, Buf>;
 pub(super) type End = TlsConnection<Wire>;
 
-/// The transcript of most connections here.
+/// The transcript of most connections in these tests.
 pub(super) const TRANSCRIPT: [u8; 32] = [5; 32];
 
 pub(super) struct Nowhere;
@@ -32,19 +32,19 @@ pub(super) fn wire() -> (Wire, Wire) {
     pair_of(TokioRuntime)
 }
 
-/// One end over this wire, with this transcript.
+/// Makes one end over this wire, with this transcript.
 pub(super) async fn end(tls: &Tls, wire: Wire, transcript: Option<[u8; 32]>) -> Result<End, Error> {
     let role = if tls.side.is_client() { Role::Client } else { Role::Server };
     tls.connect_wrap(wire, ConnectContext::new(&Nowhere, role).with_transcript(transcript)).await
 }
 
-/// Both ends.
+/// Returns both ends.
 pub(super) async fn try_ends(client: &Tls, server: &Tls) -> (Result<End, Error>, Result<End, Error>) {
     let (here, there) = wire();
     tokio::join!(end(client, here, Some(TRANSCRIPT)), end(server, there, Some(TRANSCRIPT)))
 }
 
-/// Both ends of a connection that has to succeed.
+/// Returns both ends of a connection that has to succeed.
 pub(super) async fn ends(client: &Tls, server: &Tls) -> (End, End) {
     let (here, there) = try_ends(client, server).await;
     (here.unwrap(), there.unwrap())
@@ -75,7 +75,7 @@ impl Records {
         self.stream.extend_from_slice(bytes);
     }
 
-    /// The whole records, each with its header.
+    /// Returns the whole records, each with its header.
     pub(super) fn whole(&self) -> Vec<Vec<u8>> {
         let (mut rest, mut records) = (&self.stream[..], Vec::new());
         while let Some(header) = rest.first_chunk::<5>() {
@@ -88,8 +88,8 @@ impl Records {
     }
 }
 
-/// Passes everything on from one wire to another until one ends. `pass` sees it, and returns what goes on, and whether the wire
-/// is cut behind that.
+/// Passes all bytes from one wire to another until one wire ends. `pass` gets the bytes, and returns the
+/// bytes that go on, and true if the wire is cut behind them.
 pub(super) async fn relay(from: Arc<Wire>, to: Arc<Wire>, mut pass: impl FnMut(&[u8]) -> (Vec<u8>, bool)) {
     while let Ok(bytes) = from.recv().await {
         let (bytes, is_cut) = pass(&bytes);
@@ -100,7 +100,7 @@ pub(super) async fn relay(from: Arc<Wire>, to: Arc<Wire>, mut pass: impl FnMut(&
     let _ = (from.close().await, to.close().await);
 }
 
-/// An end that shakes hands and then does as the test wants.
+/// An end that completes the handshake and is then controlled by the test.
 pub(super) struct Raw {
     pub(super) machine: Machine,
     wire: Wire,
@@ -146,7 +146,7 @@ impl Raw {
         self.flush().await;
     }
 
-    /// The first bytes within TLS.
+    /// Returns the first bytes within TLS.
     pub(super) async fn proof(&mut self) -> [u8; 32] {
         let (mut proof, mut known) = ([0; 32], 0);
         loop {

@@ -1,4 +1,4 @@
-//! Sessions that later connections take up.
+//! Sessions that later connections resume.
 
 use super::authority::{Authority, NAME, end as params};
 use super::scene::{End, Records, TRANSCRIPT, end, ends, relay, try_ends, wire, works};
@@ -35,7 +35,7 @@ async fn another_trust_identity_or_name_resumes_nothing() {
     let authority = Authority::new("Example CA");
     let (client, server) = pair(&authority);
     works(&ends(&client, &server).await).await;
-    // The same belief in another value, as after an authority was withdrawn or a list was renewed.
+    // The other value has the same trust, as after an authority was withdrawn or a list was renewed.
     for (client, server) in [
         (client.clone(), server.clone().require_clients(authority.trust())),
         (client.clone().identity(authority.identity()), server.clone()),
@@ -57,7 +57,7 @@ async fn a_client_that_is_no_longer_trusted_can_not_come_back_by_its_session() {
     assert_eq!(here.unwrap_err().kind(), ErrorKind::Unauthenticated);
 }
 
-/// Resumption proves the key of a session alone: the certificates that it stands for are checked again.
+/// Resumption proves the key of a session alone: the certificates of the session are checked again.
 #[tokio::test]
 async fn a_certificate_that_has_expired_since_is_refused() {
     let authority = Authority::new("Example CA");
@@ -66,7 +66,7 @@ async fn a_certificate_that_has_expired_since_is_refused() {
         let (mut soon, end) = (params(NAME), SystemTime::now() + Duration::from_secs(3));
         soon.not_after = end.into();
         let server = Tls::server(authority.issue(soon).identity()).unwrap();
-        // The second resumes the first, and the third is not checked in full any more.
+        // The second connection resumes the first, and the third is not checked in full any more.
         let mut last = None;
         for _ in 0..3 {
             let (here, there) = try_ends(&plain, &server).await;
@@ -75,7 +75,7 @@ async fn a_certificate_that_has_expired_since_is_refused() {
         Some((last?, server, end))
     };
     let (both, server, end) = loop {
-        // On a busy machine the first may have expired already.
+        // On a busy machine the first certificate may have expired already.
         if let Some(connected) = connected().await {
             break connected;
         }
@@ -126,11 +126,11 @@ async fn a_reloaded_identity_serves_new_connections_and_the_old_go_on() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The types of the extensions of the ServerHello in the first record (RFC 8446, section 4.1.3).
+/// Returns the types of the extensions of the ServerHello in the first record (RFC 8446, section 4.1.3).
 fn extensions(record: &[u8]) -> Vec<u16> {
     let hello = &record[5..];
     assert_eq!(hello[0], 2, "not a ServerHello");
-    // Type and length, version, random, session id, suite, compression.
+    // The offset skips type and length, version, random, session id, suite, compression.
     let session = usize::from(hello[4 + 2 + 32]);
     let mut rest = &hello[4 + 2 + 32 + 1 + session + 2 + 1 + 2..];
     let mut types = Vec::new();
@@ -141,8 +141,8 @@ fn extensions(record: &[u8]) -> Vec<u16> {
     types
 }
 
-/// All long-term keys, and the key of the session, decrypt nothing: each connection agrees on new keys (psk_dhe_ke). So the hello
-/// of a resumed connection has a key share beside the session.
+/// All long-term keys, and the key of the session, decrypt nothing: each connection agrees on new keys
+/// (psk_dhe_ke). So the hello of a resumed connection has a key share beside the session.
 #[tokio::test]
 async fn a_resumed_connection_agrees_on_new_keys() {
     const PRE_SHARED_KEY: u16 = 41;

@@ -71,7 +71,7 @@ async fn a_stream_that_ends_without_close_notify_is_never_closed() {
     assert_eq!((arrived, error.kind()), (MESSAGES, ErrorKind::Closed), "{error}");
     assert!(whole > MESSAGES + 3, "{whole} records");
     for records in 0..whole {
-        // Without a session, so that all have the same records.
+        // There is no session, so that all connections have the same records.
         let (client, server) = ends();
         let (arrived, error, _) = cut(&client, &server, records).await;
         assert_eq!(error.kind(), ErrorKind::Reset, "behind {records} of {whole} records: {error}");
@@ -79,7 +79,7 @@ async fn a_stream_that_ends_without_close_notify_is_never_closed() {
     }
 }
 
-/// The same in the middle of a record, and of a message.
+/// The stream is cut in the middle of a record, and of a message.
 #[tokio::test]
 async fn a_stream_that_ends_within_a_message_is_never_closed() {
     let authority = Authority::new("Example CA");
@@ -88,7 +88,7 @@ async fn a_stream_that_ends_within_a_message_is_never_closed() {
     let (here, there) = wire();
     let (here, there) = tokio::join!(end(&client, here, None), end(&server, there, None));
     let (here, there) = (here.unwrap(), there.unwrap());
-    // A length without its message, then a close_notify.
+    // The stream has a length without its message, then a close_notify.
     let records = {
         let mut machine = there.machine.lock();
         machine.write(&[std::io::IoSlice::new(&100u32.to_be_bytes())]).unwrap();

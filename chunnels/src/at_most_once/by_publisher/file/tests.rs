@@ -2,7 +2,7 @@ use super::*;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-/// A path that no other test has, whose file goes with the value.
+/// A unique path, whose file is removed when the value is dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -66,10 +66,11 @@ fn another_file_is_left_alone() {
     assert!(FileMemory::open("/nowhere/at/all").unwrap_err().to_string().contains("/nowhere/at/all"));
 }
 
-/// The environment of a process that is killed: the path of its file.
+/// The environment variable of the killed process: the path of its file.
 const PATH: &str = "BERTHA_TEST_MEMORY";
 
-/// Takes the numbers of its standard input, a burst a line, and prints those that it takes for the first time.
+/// Notes the numbers on its standard input, one burst per line, and prints the numbers that it notes for the
+/// first time.
 #[test]
 fn a_process_that_is_killed() {
     let Some(path) = std::env::var_os(PATH) else { return };
@@ -85,7 +86,7 @@ fn a_process_that_is_killed() {
     }
 }
 
-/// Offers the same numbers to one process after the other, each of which is killed: none is taken twice.
+/// Offers the same numbers to one process after the other, each of which is killed: no number is noted twice.
 #[test]
 fn kill_9_between_taking_and_the_next_time_repeats_nothing() {
     let place = Place::new("killed");
@@ -97,13 +98,14 @@ fn kill_9_between_taking_and_the_next_time_repeats_nothing() {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        // From some that were offered before, in bursts of 1 to 9, so that the kill comes at all places of a record.
+        // The numbers begin with some that were offered before, in bursts of 1 to 9, so that the kill hits
+        // all places of a record.
         let offering = std::thread::spawn(move || {
             let mut next = 60 * life;
             while next < 3_000 {
                 let burst = 1 + (next * 7 + life) % 9;
                 let numbers: Vec<String> = (next..next + burst).map(|number| number.to_string()).collect();
-                // Broken off by the kill.
+                // The kill ends the writing.
                 if writeln!(input, "{}", numbers.join(" ")).is_err() {
                     return;
                 }
@@ -120,7 +122,8 @@ fn kill_9_between_taking_and_the_next_time_repeats_nothing() {
             }
             left -= 1;
             if left == 0 {
-                // The lines that it has printed until then are read on: their messages were handed out.
+                // The lines that the process has printed until then are read on: their messages were handed
+                // out.
                 child.kill().unwrap();
             }
         }
