@@ -1,4 +1,4 @@
-//! One flow: its program, and what the agent changed since the last acknowledgement.
+//! One flow: its program, and the agent's changes since the last acknowledgement.
 
 use crate::machine::{Machine, Outcome, Update};
 use crate::message::Field;
@@ -14,7 +14,7 @@ pub struct Flow {
     machine: Machine,
     program: Option<Arc<Program>>,
     staged: Option<Arc<Program>>,
-    /// At most one for each register.
+    /// The waiting updates, at most one for each register.
     updates: Vec<Update>,
 }
 
@@ -36,20 +36,21 @@ pub struct Decision<'a> {
 pub struct Report<'a> {
     /// The agent's number for the program.
     pub program: u32,
-    /// The registers that it reports.
+    /// The values of the registers that the program reports.
     pub fields: &'a [u64],
 }
 
-/// The number of registers that take a value of the agent.
+/// Number of registers that take a value of the agent.
 const UPDATABLE: usize = 112;
 
 impl Flow {
-    /// A flow without a program.
+    /// Makes a flow without a program.
     pub fn new() -> Self {
         Self { machine: Machine::new(), program: None, staged: None, updates: Vec::with_capacity(UPDATABLE) }
     }
 
-    /// Begins `program` at the next acknowledgement, with `fields` instead of its own values. Updates that wait are dropped.
+    /// Begins `program` at the next acknowledgement, with `fields` in place of its own values. Waiting
+    /// updates are dropped.
     pub fn change(&mut self, program: Arc<Program>, fields: &[Field]) {
         self.staged = Some(program);
         self.updates.clear();
@@ -66,12 +67,13 @@ impl Flow {
         }
     }
 
-    /// Whether the flow has a program, or will have one at the next acknowledgement.
+    /// Returns true if the flow has a program, or will have a program at the next acknowledgement.
     pub fn has_program(&self) -> bool {
         self.program.is_some() || self.staged.is_some()
     }
 
-    /// Takes in one acknowledgement, at which `window` bytes and a rate of `rate` bytes per second (0 for none) were in force.
+    /// Handles one acknowledgement, at which `window` bytes and a rate of `rate` bytes per second (0 for
+    /// none) were in force.
     pub fn on_ack(&mut self, signals: &Signals, window: u64, rate: u64) -> Decision<'_> {
         self.machine.set_current(window, rate);
         if let Some(staged) = self.staged.take() {
@@ -82,7 +84,7 @@ impl Flow {
         for update in self.updates.drain(..) {
             self.machine.update(update);
         }
-        // Updates hold even if the program then fails.
+        // Updates take effect even if the program then fails.
         let updated = if is_updated { self.machine.current() } else { Outcome::default() };
         let failed = |fault| Decision { window: updated.window, rate: updated.rate, report: None, fault };
         let Some(program) = &self.program else { return failed(None) };
@@ -97,7 +99,7 @@ impl Flow {
         }
     }
 
-    /// Resets the volatile registers, which has to follow the sending of a report.
+    /// Resets the volatile registers. The caller has to call it after it has sent a report.
     pub fn on_reported(&mut self) {
         if let Some(program) = &self.program {
             self.machine.reset(program);

@@ -32,20 +32,20 @@ pub struct Signals {
     pub rate_incoming: u64,
     /// The rate at which this end sent, in bytes per second; 0 without a sample.
     pub rate_outgoing: u64,
-    /// A sample of the round-trip time, in microseconds. Programs read 0, which is none, as 2^32 - 1.
+    /// A sample of the round-trip time, in microseconds. Programs read 0, which means no sample, as 2^32 - 1.
     pub rtt_sample_us: u64,
-    /// Whether a time-out expired: 1 or 0.
+    /// 1 if a time-out expired, else 0.
     pub was_timeout: u64,
 }
 
 /// The number of signals.
 pub(crate) const COUNT: usize = 15;
 
-/// The value of the round-trip time without a sample: what libccp calls infinity.
+/// The value of the round-trip time without a sample, which libccp calls infinity.
 const NO_SAMPLE: u64 = u32::MAX as u64;
 
 impl Signals {
-    /// The values as programs read them, in the order of [`Signal::ALL`].
+    /// Returns the values as programs read them, in the order of [`Signal::ALL`].
     pub(crate) fn values(&self) -> [u64; COUNT] {
         [
             self.bytes_acked,
@@ -67,7 +67,7 @@ impl Signals {
     }
 }
 
-/// One of the [`Signals`], by name.
+/// A signal of [`Signals`], by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields of `Signals` say what each is")]
 pub enum Signal {
@@ -108,7 +108,7 @@ impl Signal {
         Self::WasTimeout,
     ];
 
-    /// The name in programs.
+    /// Returns the name in programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::BytesAcked => "Ack.bytes_acked",
@@ -138,37 +138,37 @@ impl SignalSet {
     /// All signals.
     pub const ALL: Self = Self((1 << COUNT) - 1);
 
-    /// The set with `signal`.
+    /// Returns the set with `signal`.
     #[must_use]
     pub const fn with(self, signal: Signal) -> Self {
         Self(self.0 | (1 << signal as u16))
     }
 
-    /// The set without `signal`.
+    /// Returns the set without `signal`.
     #[must_use]
     pub const fn without(self, signal: Signal) -> Self {
         Self(self.0 & !(1 << signal as u16))
     }
 
-    /// The signals of this set that `other` lacks.
+    /// Returns the signals of this set that `other` lacks.
     #[must_use]
     pub const fn missing_in(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether there is none.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The signals in the set.
+    /// Returns the signals in the set.
     pub fn iter(self) -> impl Iterator<Item = Signal> {
         Signal::ALL.into_iter().filter(move |signal| self.0 & (1 << *signal as u16) != 0)
     }
 }
 
 impl fmt::Display for SignalSet {
-    /// The names, separated by commas.
+    /// Shows the names, separated by commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, signal) in self.iter().enumerate() {
             write!(f, "{}{}", if at == 0 { "" } else { ", " }, signal.name())?;

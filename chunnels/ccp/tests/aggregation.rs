@@ -8,7 +8,7 @@ use scene::{Agent, Sender, mean, path, run};
 
 const MEGABITS: f64 = 24.0;
 
-/// The share of one flow on host 1 beside four on host 2, by the algorithm that the agent runs.
+/// Returns the share of one flow on host 1 beside four flows on host 2, by the algorithm that the agent runs.
 fn share_beside_four(agent: &Agent, seed: u64) -> f64 {
     let alone = Agent::of(NewReno);
     let mut senders = vec![Sender::new(1, alone.bulk())];
@@ -48,11 +48,12 @@ fn a_flow_that_joins_has_its_part_at_once_and_returns_it() {
     let path = path(MEGABITS, 100, 1.0);
     let agent = Agent::aggregated(SharedWindow::newreno(Grouping::Host));
     let seen = run(&path, &senders(&agent), 30, 4);
-    // Round trips are of a tenth of a second, and of two with the queue. A slow start would take five of them.
+    // Round trips take a tenth of a second, and two tenths with the queue. A slow start would take five round
+    // trips.
     let (first, second) = (seen.windows[0][105], seen.windows[1][105]);
     println!("{first} and {second} packets, half a second after the second joined");
     assert!(first > 50.0 && (first / second - 1.0).abs() < 0.05, "{first} and {second} packets");
-    // Nor does it overflow the queue.
+    // The flow does not overflow the queue either.
     let dropped = seen.dropped[119] - seen.dropped[100];
     assert!(dropped <= 10, "{dropped} packets were dropped");
     let (during, after) = (seen.windows[0][195], seen.windows[0][205]);

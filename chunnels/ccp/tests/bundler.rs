@@ -1,5 +1,6 @@
-//! Two boxes around a path whose queue nobody at its ends can order (thesis 4.7.6), for flows of `Reliable` with their own congestion
-//! controls: the queue moves to the senders' side, and short flows no longer wait behind a long one.
+//! Two boxes around a path whose queue neither end can order (thesis 4.7.6), for flows of `Reliable` with
+//! their own congestion controls: the queue moves to the senders' side, and short flows no longer wait behind
+//! a long flow.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
 use bertha_chunnels::Reliable;
@@ -19,15 +20,15 @@ const SERVER: [u8; 4] = [10, 1, 0, 0];
 const PACKET: usize = 1_352;
 const MESSAGE: usize = 1_337;
 
-/// Bytes per second, and the delay each way.
+/// The rate in bytes per second, and the delay in each direction.
 const RATE: u64 = 3_000_000;
 const DELAY: Duration = Duration::from_millis(25);
 
-/// The messages of a short flow, and the time between two of them.
+/// Number of messages of a short flow, and the time between two short flows.
 const SHORT: usize = 20;
 const PERIOD: Duration = Duration::from_millis(400);
 
-/// The time for which a long flow is alone, and the number of short ones.
+/// The time for which a long flow is alone, and the number of short flows.
 const WARM_UP: Duration = Duration::from_secs(5);
 const SHORT_FLOWS: usize = 25;
 
@@ -45,12 +46,12 @@ struct Seen {
 #[derive(Debug, Clone, Copy)]
 struct Scene {
     has_long: bool,
-    /// The order of packets in the sendbox, if there is one.
+    /// The order of packets in the sendbox, if there is a sendbox.
     bundle: Option<Scheduling>,
 }
 
 fn run(scene: Scene) -> Seen {
-    // Chance takes nothing here.
+    // The run does not depend on the seed.
     let seed = 1;
     let mut sim =
         Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX).time_limit(Duration::from_secs(120));
@@ -100,7 +101,7 @@ async fn observe(network: Network, has_long: bool) -> Seen {
         let connection = wrap(network.host(SENDERS).connect(server.clone()).await.unwrap()).await;
         for number in 0..SHORT {
             let mut message = Buf::new(MESSAGE, 0).unwrap();
-            // It is short, and this is the last one.
+            // The first byte says that the flow is short, the second that this message is the last.
             (message[0], message[1]) = (1, u8::from(number + 1 == SHORT));
             connection.send(message).await.unwrap();
         }
@@ -123,7 +124,7 @@ async fn wrap(base: SimConnection) -> ReliableConnection<SimConnection> {
     Reliable::new().packet(PACKET).with(Cubic).wrap(base).await.unwrap()
 }
 
-/// Counts what a long flow brings, and answers the end of a short one.
+/// Counts the bytes of a long flow, and answers the end of a short flow.
 async fn serve(connection: ReliableConnection<SimConnection>, arrived: &AtomicU64) {
     while let Ok(message) = connection.recv().await {
         match message[..2] {
@@ -142,10 +143,10 @@ fn the_queue_moves_to_the_senders_side_and_short_flows_pass_a_long_one() {
     assert!(without.path > 30.0 && without.sendbox == 0.0, "{without:?}");
     for bundled in [&fifo, &fair] {
         assert!(bundled.path < 10.0 && bundled.sendbox > 20.0, "{bundled:?}");
-        // The path never runs dry for long.
+        // The path never runs empty for long.
         assert!(bundled.long > 0.95 * without.long, "{bundled:?} after {without:?}");
     }
-    // Moving the queue alone helps nobody; choosing from it does.
+    // Moving the queue alone helps no flow; choosing from the queue does.
     assert!(fifo.short > 0.8 * without.short, "{fifo:?} after {without:?}");
     assert!(fair.short < 0.6 * without.short, "{fair:?} after {without:?}");
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 const PACKET: u64 = 1_352;
 
-/// An acknowledgement of one packet at `ms` milliseconds.
+/// Acknowledges one packet at `ms` milliseconds.
 fn acknowledge(control: &mut dyn CongestionControl, ms: u64) {
     let now = Duration::from_millis(ms);
     let sent = Some(now.saturating_sub(Duration::from_millis(20)));
@@ -27,7 +27,8 @@ fn acknowledge(control: &mut dyn CongestionControl, ms: u64) {
     control.on_ack(&ack, &flow);
 }
 
-/// Sends for four seconds over 12 Mbit/s, 20 ms and a queue of as much, and returns the share of the link that was used.
+/// Sends for four seconds over 12 Mbit/s, 20 ms and a queue of a bandwidth-delay product, and returns the
+/// share of the link that was used.
 fn utilisation(algorithm: impl Algorithm, seed: u64) -> f64 {
     let (client_host, server_host) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let mut sim = Sim::new(seed).step_limit(u64::MAX);
@@ -78,11 +79,12 @@ fn an_unchanged_algorithm_of_portus_drives_reliable() {
     assert!(shares[0] > 0.7, "it used {} of the link", shares[0]);
     // The same seed gives the same run, agent included.
     assert_eq!(shares[0].to_bits(), shares[1].to_bits());
-    // Deaf to losses, it would use more or collapse; asleep, it would use what NewReno does.
+    // If the agent ignored losses, it would use more or collapse; if it slept, it would use the share of
+    // NewReno.
     assert_ne!(shares[0].to_bits(), utilisation(NewReno, 7).to_bits());
 }
 
-/// The share of the link that an algorithm of an agent uses.
+/// Returns the share of the link that an algorithm of an agent uses.
 fn by_agent<A: portus::CongAlg<AgentEnd> + Send + 'static>(algorithm: A) -> f64 {
     let (ccp, end) = Ccp::in_process(Pace::Lockstep);
     let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithm);
@@ -121,7 +123,7 @@ fn an_agent_behind_a_socket_takes_over_and_its_end_is_noticed() {
     }
     assert_eq!(control.window(), alone.window());
 
-    // It comes late, and learns of the flow when that is announced again.
+    // The agent comes late, and learns of the flow when the flow is announced again.
     let agent = UnixAgent::bind(&path);
     acknowledge(&mut *control, 200);
     let (create, datapath) = agent.created();
@@ -162,7 +164,7 @@ fn a_silent_agent_is_replaced_and_can_come_back() {
     assert_eq!(control.window(), 90_000);
     acknowledge(&mut *control, 1_001);
     assert!(control.window() < 20_000, "{control:?}");
-    // It was announced at first, and is announced again.
+    // The flow was announced at first, and is announced again.
     assert_eq!(link.created(), 2);
     agent::hand(&datapath, &[change]);
     acknowledge(&mut *control, 1_002);
@@ -216,7 +218,7 @@ fn a_program_whose_signals_are_missing_is_refused_by_name() {
     assert_eq!(with.window(), 70_000);
     assert_eq!(without.window(), 30 * PACKET, "NewReno");
 
-    // No transport has this one.
+    // No transport has this signal.
     let install = compile("(def (Report (x 0))) (when (> Flow.bytes_pending 0) (report))");
     agent::hand(&datapath, &[Message::Install(install)]);
     let missing = Refused::MissingSignals(SignalSet::default().with(Signal::BytesPending));

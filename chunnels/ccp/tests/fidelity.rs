@@ -9,8 +9,9 @@ use bertha_chunnels::congestion::{Cubic, NewReno};
 use bertha_datapath_sim::Path;
 use scene::{Agent, SAMPLE, Sender, Traffic, path, run};
 
-/// The medians of throughput and delay over forty seconds. The first twenty are left out: the buffer is unlimited, so that the queue of a
-/// slow start lasts for so long, and an agent's doubles each round trip instead of each acknowledgement.
+/// Returns the medians of throughput and delay over forty seconds. The first twenty seconds are left out: the
+/// buffer is unlimited, so that the queue of a slow start lasts for so long, and an agent's window doubles
+/// each round trip instead of each acknowledgement.
 fn medians(traffic: Traffic, seed: u64) -> [f64; 2] {
     let path = Path { loss: 0.000_4, buffer: u64::MAX, ..path(24.0, 20, 1.0) };
     let seen = run(&path, &[Sender::new(1, traffic)], 60, seed);
@@ -52,7 +53,7 @@ fn an_agent_does_what_the_datapath_does() {
     }
 }
 
-/// The time until most of a path of 48 Mbit/s and 100 ms is used.
+/// Returns the time until most of a path of 48 Mbit/s and 100 ms is used.
 fn until_full(traffic: Traffic) -> f64 {
     let seen = run(&path(48.0, 100, 2.0), &[Sender::new(1, traffic)], 3, 1);
     let full = seen.throughputs[0].iter().position(|rate| *rate >= 0.9 * 48.0);

@@ -1,4 +1,4 @@
-//! The messages against those of portus, and against themselves.
+//! The messages, compared with the messages of portus and with themselves.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_ccp::message::{

@@ -12,7 +12,7 @@ const MEGABITS: f64 = 24.0;
 
 #[test]
 fn it_competes_with_cubic_and_keeps_the_queue_short_alone() {
-    // With seeds 2 and 6, its rate is soon too low for pulses that show anything.
+    // With seeds 2 and 6, its rate is soon too low for pulses that show a response.
     for seed in [1, 2, 6] {
         let agent = Agent::of(Nimbus);
         let cubic = Traffic::Bulk(Reliable::new().with(Cubic));

@@ -107,7 +107,7 @@ fn a_program_names_the_signals_that_it_reads() {
     assert_eq!(reads.to_string(), "Ack.ecn_bytes, Ack.ecn_packets");
 }
 
-/// A program of one clause, whose condition and body are all of `instructions`.
+/// Makes a program of one clause, whose condition and body are all of `instructions`.
 fn raw(instructions: Vec<Instruction>) -> Install {
     let count = instructions.len() as u32;
     let clause = Clause { condition_start: 0, condition_count: count, body_start: 0, body_count: 0 };

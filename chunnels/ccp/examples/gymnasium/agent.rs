@@ -1,4 +1,5 @@
-//! An agent that learns by the cross-entropy method: it tries policies around a mean, and moves the mean to the best ones.
+//! An agent that learns by the cross-entropy method: it tries policies around a mean, and moves the mean to
+//! the best policies.
 
 use crate::environment::{Observation, episode};
 use bertha_core::Error;
@@ -8,16 +9,18 @@ use rand::{RngExt, SeedableRng};
 /// The delays in the queue, in round trips, between which the policy distinguishes.
 const EDGES: [f64; 3] = [0.02, 0.1, 0.3];
 
-/// The policies of a generation, and those that the next one descends from.
+/// Number of policies of a generation, and number of the best among them, from which the next generation
+/// descends.
 const TRIED: usize = 16;
 const KEPT: usize = 4;
 
-/// The first deviation of each parameter, and the least: without any, nothing new is tried.
+/// The first deviation of each parameter, and the minimum: without deviation the agent tries nothing new.
 const FIRST_DEVIATION: f64 = 0.3;
 const LEAST_DEVIATION: f64 = 0.02;
 
-/// For each range of the queue, the logarithm of the factor of the window. Search among these is much faster than among all windows
-/// (the thesis confines its agent by Vegas): each of them can fill and drain the queue.
+/// For each range of the queue, the logarithm of the factor of the window. A search among these policies is
+/// much faster than among all windows (the thesis confines its agent by Vegas): each of them can fill and
+/// drain the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Policy([f64; EDGES.len() + 1]);
 
@@ -27,10 +30,10 @@ impl Policy {
         self.0[range].exp()
     }
 
-    /// The mean reward of an episode.
+    /// Returns the mean reward of an episode.
     ///
     /// # Errors
-    /// Those of [`episode`].
+    /// The errors of [`episode`].
     pub(crate) fn score(&self, seed: u64) -> Result<f64, Error> {
         let (mut sum, mut count) = (0.0, 0);
         let last = episode(seed, |observation| {
@@ -45,7 +48,7 @@ impl Policy {
 /// Learns for some generations, all on paths of one seed.
 ///
 /// # Errors
-/// Those of [`episode`].
+/// The errors of [`episode`].
 pub(crate) fn learn(generations: usize, seed: u64) -> Result<Policy, Error> {
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut mean, mut deviation) = (Policy::default().0, [FIRST_DEVIATION; EDGES.len() + 1]);
@@ -68,7 +71,7 @@ pub(crate) fn learn(generations: usize, seed: u64) -> Result<Policy, Error> {
     Ok(Policy(mean))
 }
 
-/// About normally distributed, with a deviation of one.
+/// Draws a number with a roughly normal distribution and a deviation of one.
 fn normal(rng: &mut StdRng) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
@@ -83,10 +86,10 @@ mod tests {
         let learned = learn(3, seed).unwrap();
         let [before, after] = [Policy::default(), learned].map(|policy| policy.score(seed + 100).unwrap());
         println!("seed {seed}: a mean reward of {before:.2} before and {after:.2} after, {learned:?}");
-        // Without having learned, it keeps a window that is too small.
+        // An untrained policy keeps a window that is too small.
         assert!(before < 0.3, "seed {seed}: {before}");
         assert!(after > before + 0.4, "seed {seed}: {after} after {before} by {learned:?}");
-        // It grows while there is no queue, and shrinks where there is much.
+        // The window grows while there is no queue, and shrinks with a long queue.
         assert!(learned.0[0] > 0.0 && learned.0[3] < 0.0, "seed {seed}: {learned:?}");
         assert_eq!(
             after,

@@ -16,11 +16,11 @@ const SERVER: [u8; 4] = [10, 0, 0, 2];
 const PACKET: usize = 1_352;
 const MESSAGE: usize = 1_337;
 
-/// Bytes per second, and the delay each way.
+/// The rate in bytes per second, and the delay in each direction.
 const RATE: u64 = 1_500_000;
 const DELAY: Duration = Duration::from_millis(25);
 
-/// The time of a step, and the steps of an episode.
+/// The time of a step, and the number of steps of an episode.
 const STEP: Duration = Duration::from_millis(50);
 pub(crate) const STEPS: usize = 100;
 
@@ -36,7 +36,7 @@ const START: f64 = 10.0;
 pub(crate) struct Observation {
     /// The share of the link that was used.
     pub throughput: f64,
-    /// The time that the queue adds to the last round trip, as a share of the shortest one.
+    /// The time that the queue adds to the last round trip, as a share of the shortest round trip.
     pub queue: f64,
     /// The packets that were lost.
     pub lost: u64,
@@ -45,17 +45,17 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// High for a full link and an empty queue.
+    /// Returns the reward, which is high for a full link and an empty queue.
     pub(crate) fn reward(&self) -> f64 {
         self.throughput - self.queue
     }
 }
 
-/// Runs an episode. `decide` is asked for an action after each step, and may end it with `None`; the last observation, with which the
-/// episode is over, is the result.
+/// Runs an episode. `decide` chooses an action after each step, and may end the episode with `None`; the last
+/// observation, with which the episode is over, is the result.
 ///
 /// # Errors
-/// Those of the simulated connection.
+/// The errors of the simulated connection.
 pub(crate) fn episode(
     seed: u64,
     decide: impl FnMut(&Observation) -> Option<f64> + Send,
@@ -105,11 +105,11 @@ async fn play(
 /// The signals since the last step, and the window.
 #[derive(Debug, Default)]
 struct Signals {
-    /// In bytes.
+    /// The window in bytes.
     window: AtomicU64,
     acked: AtomicU64,
     lost: AtomicU64,
-    /// Microseconds.
+    /// The round-trip time in microseconds.
     rtt: AtomicU64,
 }
 

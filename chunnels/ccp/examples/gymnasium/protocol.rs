@@ -7,8 +7,8 @@
 //! < {"observation": {..}, "reward": 0.1, "terminated": false, "truncated": false}
 //! ```
 //!
-//! An episode never terminates by itself; it is truncated after [`STEPS`]. A line that can't be understood is answered by
-//! `{"error": ".."}`, and changes nothing.
+//! An episode never terminates by itself; it is truncated after [`STEPS`]. The answer to a line that can't be
+//! understood is `{"error": ".."}`, and the line changes nothing.
 
 use crate::environment::{Observation, STEPS, episode};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ enum Reply<'a> {
 /// Serves until the end of the input.
 ///
 /// # Errors
-/// Those of input and output, and of a simulated connection.
+/// The errors of input and output, and of a simulated connection.
 pub(crate) fn serve(input: impl BufRead + Send, output: impl Write + Send) -> io::Result<()> {
     let mut lines = Lines { input, output };
     let mut next = lines.next()?;
@@ -76,7 +76,7 @@ struct Lines<I, O> {
 }
 
 impl<I: BufRead, O: Write> Lines<I, O> {
-    /// Answers the reset or step before, and takes the next request.
+    /// Answers the last reset or step, and reads the next request.
     fn answer(&mut self, observation: &Observation, steps: usize) -> io::Result<Option<Request>> {
         let reward = observation.reward();
         self.write(&match steps {

@@ -7,12 +7,12 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-/// BBR as in thesis 4.4.3: the datapath filters rate and delay and runs the pattern of rates, 5/4, 3/4 and six round trips of one; the
-/// agent keeps the filters over longer times, and probes the round-trip time.
+/// BBR as in thesis 4.4.3: the datapath filters rate and delay and runs the pattern of rates, 5/4, 3/4 and
+/// six round trips of 1; the agent keeps the filters over longer times, and probes the round-trip time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bbr;
 
-/// Signals that all programs report.
+/// The signals that all programs report.
 const FOLD: &str = "
         (:= Report.minrtt (min Report.minrtt Flow.rtt_sample_us))
         (:= Report.rate (max Report.rate (min Flow.rate_outgoing Flow.rate_incoming)))
@@ -20,11 +20,11 @@ const FOLD: &str = "
 
 const REPORT: &str = "(Report (volatile minrtt +infinity) (volatile rate 0) (now 0))";
 
-/// Doubles the rate each round trip.
+/// The program that doubles the rate each round trip.
 const STARTUP: &str = "startup";
-/// The pattern of rates.
+/// The program with the pattern of rates.
 const PROBE_BANDWIDTH: &str = "probe bandwidth";
-/// The smallest window for a fifth of a second.
+/// The program that uses the smallest window for a fifth of a second.
 const PROBE_RTT: &str = "probe round trip";
 
 const STARTUP_GAIN: f64 = 2.885;
@@ -86,7 +86,7 @@ pub struct BbrFlow<I: Ipc> {
     phase: Phase,
     /// The delivery rates of the last reports, in bytes per second.
     rates: VecDeque<f64>,
-    /// The smallest round-trip time, and when it was measured.
+    /// The smallest round-trip time, and the time at which it was measured.
     round_trip: Duration,
     measured: Duration,
 }
@@ -101,7 +101,7 @@ impl<I: Ipc> fmt::Debug for BbrFlow<I> {
 }
 
 enum Phase {
-    /// Until the rate has not grown by a quarter over `best` for three round trips.
+    /// Lasts until the rate has not grown by a quarter over `best` for three round trips.
     Startup {
         best: f64,
         stale: u32,
@@ -120,7 +120,7 @@ impl<I: Ipc> BbrFlow<I> {
         register((gain * product + 3.0 * self.packet).max(MIN_PACKETS * self.packet))
     }
 
-    /// The inputs of the pattern of rates.
+    /// Returns the inputs of the pattern of rates.
     fn pattern(&self) -> [(&'static str, u32); 6] {
         let (rate, round) = (self.rate(), self.round_trip.as_micros() as f64);
         [
@@ -142,7 +142,7 @@ impl<I: Ipc> BbrFlow<I> {
         self.handle.begin(PROBE_BANDWIDTH, &fields);
     }
 
-    /// Returns whether the smallest round-trip time is too old.
+    /// Filters rate and round-trip time. Returns true if the smallest round-trip time is too old.
     fn filter(&mut self, rate: f64, round_trip: Duration, now: Duration) -> bool {
         if rate > 0.0 {
             if self.rates.len() == REPORTS {

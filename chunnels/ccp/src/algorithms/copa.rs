@@ -44,19 +44,19 @@ struct State {
     base: Duration,
     velocity: f64,
     is_up: bool,
-    /// Round trips in the same direction.
+    /// Number of round trips in the same direction.
     same: u32,
     is_slow_start: bool,
 }
 
 impl State {
-    /// The window that the target rate fills in a round trip.
+    /// Returns the window that the target rate fills in a round trip.
     fn target(&self, round: &Round) -> f64 {
         let queueing = round.rtt.saturating_sub(self.base).as_secs_f64();
         if queueing == 0.0 { f64::INFINITY } else { round.rtt.as_secs_f64() / (DELTA * queueing) }
     }
 
-    /// The velocity doubles from the third round trip in the same direction on.
+    /// Handles a direction. The velocity doubles from the third round trip in the same direction on.
     fn turn(&mut self, is_up: bool) {
         if is_up == self.is_up {
             self.same += 1;
@@ -79,12 +79,12 @@ impl Window for State {
         }
         self.is_slow_start = false;
         self.turn(is_up);
-        // Never more than twofold in a round trip.
+        // The window grows by at most half of its size in a round trip.
         let step = (self.velocity * round.acked / (DELTA * self.packets)).min(self.packets / 2.0);
         self.packets = if is_up { self.packets + step } else { (self.packets - step).max(MIN) };
     }
 
-    /// Loss by itself says nothing of the queue.
+    /// Does nothing: loss by itself says nothing about the queue.
     fn on_loss(&mut self, round: &Round) {
         self.is_slow_start = false;
         self.on_round(round);

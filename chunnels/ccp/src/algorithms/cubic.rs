@@ -27,8 +27,8 @@ impl<I: Ipc> CongAlg<I> for Cubic {
     }
 }
 
-/// The steepness, in packets per cubic second; the factor of a reduction; and the growth of the estimate of Reno's window that gives
-/// the same average with that factor.
+/// The steepness, in packets per cubic second; the factor of a reduction; and the growth of the estimate of
+/// Reno's window that gives the same average with that factor.
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -36,7 +36,8 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 pub(super) struct State {
     packets: f64,
     threshold: f64,
-    /// The window before the last reduction, or less where flows converge; and as it was.
+    /// The window before the last reduction, or less where flows converge; and `prior`, that window
+    /// unchanged.
     at_loss: f64,
     prior: f64,
     epoch: Option<Epoch>,
@@ -45,19 +46,19 @@ pub(super) struct State {
 /// The time since a reduction.
 struct Epoch {
     start: Duration,
-    /// The time of the function back to the window of the loss, in seconds, and that window.
+    /// The time of the function back to the window of the loss, in seconds; and that window.
     until_max: f64,
     max: f64,
     reno: f64,
 }
 
 impl State {
-    /// A window that begins with slow start.
+    /// Makes a window that begins with slow start.
     pub(super) fn new(packets: f64) -> Self {
         Self { packets, threshold: f64::INFINITY, at_loss: 0.0, prior: 0.0, epoch: None }
     }
 
-    /// A window that is known to fit the path, and grows from there without slow start.
+    /// Makes a window that is known to fit the path, and grows from there without slow start.
     pub(super) fn resumed(packets: f64) -> Self {
         Self { threshold: packets, ..Self::new(packets) }
     }
@@ -72,7 +73,7 @@ impl State {
         });
         let alpha = if epoch.reno < self.prior { ALPHA } else { 1.0 };
         epoch.reno += alpha * round.acked / packets;
-        // The window of the next round trip.
+        // The time is the end of the next round trip, whose window this is.
         let seconds = (round.now.saturating_sub(epoch.start) + round.rtt).as_secs_f64();
         let cubic = C * (seconds - epoch.until_max).powi(3) + epoch.max;
         self.packets = cubic.min(1.5 * packets).max(epoch.reno).max(packets);
@@ -98,7 +99,7 @@ impl Window for State {
         }
     }
 
-    /// The time must not count as growth (RFC 9438, section 5.8).
+    /// Ends the epoch, since the time must not count as growth (RFC 9438, section 5.8).
     fn on_unused(&mut self) {
         self.epoch = None;
     }

@@ -9,13 +9,13 @@ use std::fmt;
 /// DCTCP as in RFC 8257: the window shrinks by as much as half, in proportion to the share of packets that routers marked for
 /// congestion, so that a router may mark early and its queue stays short. Losses halve it.
 ///
-/// It needs a transport that tells about marks, such as [`Reliable`](bertha_chunnels::Reliable) with
-/// [`ecn`](bertha_chunnels::Reliable::ecn), and routers that mark above a threshold; it takes more than its share from controls which halve
-/// their window for one mark.
+/// It needs a transport that reports marks, such as [`Reliable`](bertha_chunnels::Reliable) with
+/// [`ecn`](bertha_chunnels::Reliable::ecn), and routers that mark above a threshold; it takes more than its
+/// share from controls that halve their window for one mark.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Dctcp;
 
-/// Counts packets and marks of a round trip, and reports them; losses at once.
+/// The program, which counts packets and marks of a round trip, and reports them; it reports losses at once.
 const PROGRAM: &str = "
     (def (Report (volatile acked 0) (volatile marked 0) (volatile lost 0) (volatile timeout 0) (now 0) (rtt 0)))
     (when true
@@ -94,23 +94,23 @@ impl<I: Ipc> Flow for DctcpFlow<I> {
     }
 }
 
-/// Windows are in packets, times in microseconds.
+/// The state of a flow. Windows are in packets, times in microseconds.
 #[derive(Debug)]
 struct State {
     packets: f64,
     threshold: f64,
     /// The average share of packets that are marked.
     share: f64,
-    /// The packets of this round trip, and the marked ones among them.
+    /// The packets of this round trip, and the marked packets among them.
     acked: f64,
     marked: f64,
-    /// Losses until then count as one.
+    /// The time until which losses count as one.
     recovery_until: u64,
 }
 
 impl State {
     fn new(packets: f64) -> Self {
-        // At first all counts as marked, so that the first mark halves the window (section 4.2).
+        // At first all packets count as marked, so that the first mark halves the window (section 4.2).
         Self { packets, threshold: f64::INFINITY, share: 1.0, acked: 0.0, marked: 0.0, recovery_until: 0 }
     }
 
@@ -158,7 +158,7 @@ impl State {
 mod tests {
     use super::*;
 
-    /// A round trip that acknowledges the window, of which a share is marked.
+    /// Acknowledges the window in a round trip, of which a share is marked.
     fn round(state: &mut State, share: f64) -> f64 {
         let packets = state.packets;
         state.count(packets as u64, (packets * share) as u64);
@@ -170,7 +170,8 @@ mod tests {
     fn the_window_shrinks_by_the_average_share_of_marks() {
         let mut state = State::new(10.0);
         assert_eq!([round(&mut state, 0.0), round(&mut state, 0.0)], [20.0, 40.0]);
-        // Two round trips have reduced the share from 1, and this one has half as many marks as packets.
+        // Two round trips have reduced the share from 1, and this round trip has half as many marks as
+        // packets.
         let share = 0.9375_f64.powi(2) + (0.5 - 0.9375_f64.powi(2)) / 16.0;
         assert_eq!(round(&mut state, 0.5), 40.0 * (1.0 - share / 2.0));
         // Slow start is over.

@@ -4,7 +4,8 @@ use portus::ipc::Ipc;
 use portus::lang::Scope;
 use portus::{Datapath, DatapathTrait, Report};
 
-/// The way to a flow. What can't be sent is logged: the datapath is gone then, and the flow with it.
+/// The connection to a flow. A message that can't be sent is logged: the datapath is gone then, and the flow
+/// with it.
 pub(super) struct Handle<I: Ipc> {
     datapath: Datapath<I>,
     scope: Option<Scope>,
@@ -30,14 +31,14 @@ impl<I: Ipc> Handle<I> {
         }
     }
 
-    /// A field of a report, unless that is of an earlier program.
+    /// Returns a field of a report, unless the report is from an earlier program.
     pub(super) fn field(&self, report: &Report, name: &str) -> Option<u64> {
         report.get_field(name, self.scope.as_ref()?).ok()
     }
 }
 
-/// A number for a register, which takes 32 bits from portus.
+/// Converts a number for a register, which takes 32 bits from portus.
 pub(super) fn register(value: f64) -> u32 {
-    // Saturates, also for infinity.
+    // The conversion saturates, also for infinity.
     value as u32
 }

@@ -1,4 +1,5 @@
-//! Algorithms, each written once, for every datapath that speaks CCP: this crate's, and those built on libccp.
+//! Algorithms, each written once, for every datapath that speaks CCP: the datapath of this crate, and
+//! datapaths built on libccp.
 //!
 //! | algorithm | follows | reacts to | written as |
 //! |---|---|---|---|
@@ -10,8 +11,8 @@
 //! | [`Bbr`] | thesis 4.4.3 | delivery rate and round-trip time | a pattern of rates in the datapath |
 //! | [`Nimbus`] | thesis 4.7.1; Goyal and others, 2018 | elastic cross traffic, found by a Fourier transform; delay or loss | a rate each hundredth of a second |
 //!
-//! Each is a [`portus::CongAlg`], for [`portus::RunBuilder`]. An [`AggregateAlg`], such as [`SharedWindow`], controls several flows
-//! together; [`Aggregated`] runs it.
+//! Each algorithm is a [`portus::CongAlg`], for [`portus::RunBuilder`]. An [`AggregateAlg`], such as
+//! [`SharedWindow`], controls several flows together; [`Aggregated`] runs it.
 
 mod aggregate;
 mod bbr;

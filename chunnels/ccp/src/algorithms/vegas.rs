@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Vegas;
 
-/// The bounds of the packets in the queue, and those that end slow start.
+/// The bounds of the packets in the queue, and the number of packets that ends slow start.
 const ALPHA: f64 = 2.0;
 const BETA: f64 = 4.0;
 const GAMMA: f64 = 1.0;

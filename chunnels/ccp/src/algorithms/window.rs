@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Counts what a round trip acknowledged, and reports it; losses at once. In flight is what was before each acknowledgement.
+/// The program, which counts the packets that a round trip acknowledged, and reports them; it reports losses
+/// at once. The number in flight is the number before each acknowledgement.
 const PROGRAM: &str = "
     (def (Report
         (volatile acked 0) (volatile lost 0) (volatile timeout 0) (volatile minrtt +infinity) (rtt 0) (now 0)
@@ -25,7 +26,7 @@ const PROGRAM: &str = "
 
 const NAME: &str = "a round trip";
 
-/// The programs of all these algorithms.
+/// Returns the programs of all these algorithms.
 pub(super) fn programs() -> HashMap<&'static str, String> {
     HashMap::from([(NAME, PROGRAM.to_owned())])
 }
@@ -39,26 +40,27 @@ pub(super) fn begin<I: Ipc>(handle: &mut Handle<I>, window: u32) {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     pub(super) round: Round,
-    /// Packets that were lost.
+    /// Number of packets that were lost.
     pub(super) lost: u64,
-    /// Whether all was lost for long: 1 or 0.
+    /// 1 if all packets were lost for long, else 0.
     pub(super) timeout: u64,
-    /// The most packets that were in flight.
+    /// Maximum number of packets that were in flight.
     pub(super) in_flight: f64,
     /// The last round-trip time.
     pub(super) last_rtt: Duration,
 }
 
 impl Measured {
-    /// The end of a recovery that begins with this report, which is at `now`: until then, packets that were sent before are still found
-    /// to be lost (RFC 9002, section 6.1.2: after 9/8 of a round trip), and these losses count as one.
+    /// Returns the end of a recovery that begins with this report, which is at `now`: until then, packets
+    /// that were sent before may still be found lost (RFC 9002, section 6.1.2: after 9/8 of a round trip),
+    /// and these losses count as one.
     pub(super) fn recovered_at(&self, now: Duration) -> Duration {
         now + self.last_rtt.max(self.round.rtt) * 9 / 8
     }
 }
 
-/// Whether so many packets in flight use a window. One that is not used says nothing of the path, and must not grow (RFC 9002, section
-/// 7.8). Paced packets fill it not quite.
+/// Returns true if this number of packets in flight uses the window. An unused window says nothing about the
+/// path, and must not grow (RFC 9002, section 7.8). Paced packets do not fill the window completely.
 pub(super) fn is_used(window: f64, in_flight: f64) -> bool {
     in_flight + 2.0 >= 0.9 * window
 }
@@ -78,21 +80,23 @@ pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64)
     Some(Measured { round, lost, timeout, in_flight, last_rtt })
 }
 
-/// The events of a round trip, or until a loss.
+/// The events of a round trip, or of the time until a loss.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
-    /// Packets that were acknowledged.
+    /// Number of packets that were acknowledged.
     pub(super) acked: f64,
     /// The smallest round-trip time.
     pub(super) rtt: Duration,
     /// The time since the flow began.
     pub(super) now: Duration,
-    /// The time for which growth in slow start was late, which it makes up for; more than a round trip counts as one.
+    /// The time for which growth in slow start was late, which the window makes up for; more than a round
+    /// trip counts as one.
     pub(super) lag: Duration,
 }
 
 impl Round {
-    /// The part of a round that began at `start` which lies after `end`, as if its acknowledgements came evenly.
+    /// Returns the part of a round that began at `start` which lies after `end`, as if its acknowledgements
+    /// came evenly.
     pub(super) fn after(&self, start: Duration, end: Duration) -> Self {
         let all = self.now.saturating_sub(start).as_secs_f64();
         let part = self.now.saturating_sub(end.max(start)).as_secs_f64();
@@ -101,15 +105,17 @@ impl Round {
     }
 }
 
-/// Slow start by reports: lets the window double each round trip, up to `threshold`. Returns the acknowledged packets that are left for
-/// congestion avoidance.
+/// Performs slow start by reports: lets the window double each round trip, up to `threshold`. Returns the
+/// acknowledged packets that are left for congestion avoidance.
 ///
-/// Acknowledged packets were sent with a window of a round trip ago, which did not yet contain the growth of the last report. Where a window
-/// grows by as many packets as once per round trip are reported, each is therefore the sum of the two before it, and larger by 1.6 instead
-/// of 2. So that it doubles, where reports are each n-th part of a round trip, it has to grow by the n-th root of 2 for each packet.
+/// Acknowledged packets were sent with the window of a round trip ago, which did not yet contain the growth
+/// of the last report. If a window grows by the number of packets that each report acknowledges, with one
+/// report per round trip, each window is therefore the sum of the two windows before it, and larger by 1.6
+/// instead of 2. To double, where reports come each n-th part of a round trip, the window has to grow by the
+/// n-th root of 2 for each packet.
 pub(super) fn slow_start(packets: &mut f64, threshold: f64, round: &Round) -> f64 {
     let part = round.lag.as_secs_f64() / round.rtt.as_secs_f64().max(1e-6);
-    // At most a doubling, as long as what was acknowledged is not more.
+    // The window at most doubles, unless more packets were acknowledged.
     let growth = (part.min(1.0).exp2() * round.acked).min(packets.max(round.acked));
     let room = threshold - *packets;
     if growth <= room {
@@ -122,16 +128,16 @@ pub(super) fn slow_start(packets: &mut f64, threshold: f64, round: &Round) -> f6
 
 /// A window in packets.
 pub(super) trait Window: Send + 'static {
-    /// So much was acknowledged outside of a recovery, and the window was used.
+    /// Handles packets that were acknowledged outside of a recovery, while the window was used.
     fn on_round(&mut self, round: &Round);
 
-    /// Something was acknowledged outside of a recovery, and the window was not used.
+    /// Handles packets that were acknowledged outside of a recovery, while the window was not used.
     fn on_unused(&mut self) {}
 
-    /// Something was lost: once per round trip.
+    /// Handles a loss, once per round trip.
     fn on_loss(&mut self, round: &Round);
 
-    /// All was lost for long.
+    /// Handles that all packets were lost for long.
     fn on_timeout(&mut self);
 
     fn packets(&self) -> f64;
@@ -174,8 +180,8 @@ impl<I: Ipc> WindowFlow<I> {
         Self { handle, window, packet, recovery_until, reported, shortest: Duration::MAX }
     }
 
-    /// The time for which growth was late. Once a queue has built up, acknowledgements come at the rate of the path and no longer double, so
-    /// there is nothing to make up for.
+    /// Returns the time for which growth was late. Once a queue has built up, acknowledgements come at the
+    /// rate of the path and no longer double, so there is nothing to make up for.
     fn lag(&self, round: &Round) -> Duration {
         let is_queued = round.rtt > self.shortest * 9 / 8;
         if is_queued { Duration::ZERO } else { round.now.saturating_sub(self.reported) }
@@ -190,7 +196,7 @@ impl<I: Ipc> Flow for WindowFlow<I> {
         if timeout > 0 {
             self.window.on_timeout();
         } else {
-            // The bytes that were acknowledged before a loss count, as they would at their acknowledgements.
+            // Bytes that were acknowledged before a loss count, as they would have at their acknowledgements.
             let counted = Round { lag: self.lag(&round), ..round.after(self.reported, self.recovery_until) };
             if counted.acked > 0.0 && is_used(self.window.packets(), in_flight) {
                 self.window.on_round(&counted);
@@ -214,7 +220,8 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// The windows at the ends of round trips of slow start, with so many reports in each. Packets are acknowledged after a round trip.
+    /// Returns the windows at the ends of round trips of slow start, with `reports` reports in each. Packets
+    /// are acknowledged after a round trip.
     fn windows(reports: usize, rounds: usize) -> Vec<f64> {
         let period = RTT / reports as u32;
         let (mut window, mut in_flight) = (10.0, 0.0);

@@ -7,32 +7,32 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The number of messages that wait for the agent at most.
+/// Maximum number of messages that wait for the agent.
 const MAX_WAITING: usize = 4_096;
 
-/// The time after which the agent looks whether it was told to stop.
+/// Time after which the agent checks if it was told to stop.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The time for which a datapath in [`Pace::Lockstep`] waits for an agent that may have stopped.
+/// Time for which a datapath in [`Pace::Lockstep`] waits for an agent that may have stopped.
 const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pace of a datapath and an agent in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Each goes on by itself: the datapath never waits.
+    /// Each side goes on by itself: the datapath never waits.
     Free,
-    /// The datapath waits until the agent has handled each message, so that a simulation gives the same result each time. Never for
-    /// real traffic.
+    /// The datapath waits until the agent has handled each message, so that a simulation gives the same
+    /// result each time. This pace is never for real traffic.
     Lockstep,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<Vec<u8>>,
-    /// Whether the agent has handled all it took, and waits for more.
+    /// True if the agent has handled all messages that it took, and waits for more.
     is_idle: bool,
     is_closed: bool,
-    /// Whether the datapath waits for the agent.
+    /// True if the datapath waits for the agent.
     is_lockstep: bool,
 }
 
@@ -75,11 +75,12 @@ pub struct AgentEnd {
     datapath: Weak<Datapath>,
 }
 
-/// A datapath, and the agent's end of its link.
+/// Makes a datapath, and the agent's end of its link.
 pub(crate) fn in_process(pace: Pace) -> (Arc<Datapath>, AgentEnd) {
     let shared = Arc::new(Shared::default());
     let datapath = Datapath::new(Local { shared: shared.clone() });
-    // Only now: the datapath has announced itself, and there is no agent yet that could hear it.
+    // The flag is set only now: the datapath has announced itself, and there is no agent yet that could
+    // answer.
     shared.queue.lock().is_lockstep = pace == Pace::Lockstep;
     let agent = AgentEnd { shared, datapath: Arc::downgrade(&datapath) };
     (datapath, agent)
@@ -99,7 +100,8 @@ impl portus::ipc::Ipc for AgentEnd {
         Ok(())
     }
 
-    /// Waits for a message, for at most a tenth of a second. One that does not fit, as none of a datapath does, is dropped.
+    /// Waits for a message, for at most a tenth of a second. A message that does not fit is dropped; no
+    /// datapath sends one.
     fn recv(&self, into: &mut [u8]) -> portus::Result<(usize, ())> {
         let mut queue = self.shared.queue.lock();
         queue.is_idle = true;

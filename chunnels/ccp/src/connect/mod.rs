@@ -1,4 +1,4 @@
-//! Ways to an agent.
+//! Connections to an agent.
 
 #[cfg(feature = "agent")]
 mod in_process;

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(200);
 struct Unix {
     socket: UnixDatagram,
     agent: SocketAddrUnix,
-    /// The socket's own path, which is removed with it.
+    /// The path of the socket, which is removed with the socket.
     own: PathBuf,
 }
 
@@ -35,7 +35,7 @@ impl Link for Unix {
 
 impl Drop for Unix {
     fn drop(&mut self) {
-        // Another process may have taken it since; then there is nothing left to remove that is ours.
+        // Another process may have taken the path since; then no file of this process is left to remove.
         let _ = std::fs::remove_file(&self.own);
     }
 }
@@ -43,7 +43,7 @@ impl Drop for Unix {
 /// Connects `own`, which is created, to the agent at `agent`, and receives on a thread of its own until the datapath is dropped.
 ///
 /// # Errors
-/// If the socket can't be made.
+/// Fails if the socket can't be made.
 pub(crate) fn connect(own: &Path, agent: &Path) -> Result<Arc<Datapath>, Error> {
     let failed = |what: &str, error: io::Error| {
         let what = format!("{what} {}: {error}", own.display());
@@ -69,7 +69,7 @@ pub(crate) fn connect(own: &Path, agent: &Path) -> Result<Arc<Datapath>, Error> 
     Ok(datapath)
 }
 
-/// Hands messages of the agent, and of nobody else, to the datapath.
+/// Hands messages of the agent, and of no other sender, to the datapath.
 fn receive(socket: &UnixDatagram, agent: &Path, datapath: &Weak<Datapath>) {
     let mut bytes = vec![0; MAX_MESSAGE];
     loop {

@@ -18,15 +18,15 @@ pub(super) struct FlowControl {
     create: Create,
     settings: Settings,
     packet: u64,
-    /// Bytes.
+    /// The window in bytes.
     window: u64,
-    /// Bytes per second.
+    /// The rate in bytes per second.
     rate: Option<u64>,
     rtt_us: u64,
     presence: Presence,
-    /// While there is no agent.
+    /// The control that is used while there is no agent.
     fallback: Option<Box<dyn CongestionControl>>,
-    /// For reports, so that none allocates.
+    /// The buffer for reports, so that no report allocates.
     message: Vec<u8>,
 }
 
@@ -145,7 +145,8 @@ impl fmt::Debug for FlowControl {
     }
 }
 
-/// An IPv4 address and its port as numbers. Messages have no space for others, which are zeros.
+/// Returns an IPv4 address and its port as numbers. Messages have no space for other addresses, which become
+/// zeros.
 fn ipv4(addr: &Addr) -> (u32, u32) {
     match addr {
         Addr::Ip(addr) => match addr.ip().to_canonical() {

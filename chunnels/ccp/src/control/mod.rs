@@ -19,14 +19,15 @@ use std::time::Duration;
 /// Congestion control by an agent, for [`Reliable::with`](bertha_chunnels::Reliable::with).
 ///
 /// Until the agent has chosen a program for a flow, and whenever it is gone or silent for the
-/// [time-out](Self::agent_timeout), [`NewReno`](bertha_chunnels::congestion::NewReno) controls the flow. The agent is then told of the flow
-/// again from time to time, and takes over when it answers.
+/// [time-out](Self::agent_timeout), [`NewReno`](bertha_chunnels::congestion::NewReno) controls the flow. The
+/// flow is then announced to the agent again from time to time, and the agent takes over when it answers.
 ///
-/// A program that reads signals which a flow's transport lacks is refused for this flow, with their names
-/// ([`Datapath::refusals`]), and NewReno controls the flow. The marks of routers are such signals: [`Reliable`](bertha_chunnels::Reliable) has
-/// them with [`ecn`](bertha_chunnels::Reliable::ecn).
+/// A program that reads signals which a flow's transport lacks is refused for this flow, with the names of
+/// the signals ([`Datapath::refusals`]), and NewReno controls the flow. The marks of routers are such
+/// signals: [`Reliable`](bertha_chunnels::Reliable) has them with [`ecn`](bertha_chunnels::Reliable::ecn).
 ///
-/// Clones share the agent. The agent is left when the last clone and the last flow are dropped.
+/// Clones share the agent. The connection to the agent ends when the last clone and the last flow are
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct Ccp {
     datapath: Arc<Datapath>,
@@ -40,13 +41,14 @@ struct Settings {
     algorithm: AlgorithmName,
 }
 
-/// The time-out that is used unless another is chosen.
+/// The default time-out.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Ccp {
-    /// The agent at the Unix datagram socket `agent`, for instance `/tmp/ccp/portus`, which is where portus listens under the name
-    /// `portus`. `own` is the path of this end, which is created, or replaced, and which the agent has to be able to write to. Whoever can
-    /// write to it still controls nothing: only messages from `agent` count.
+    /// Connects to the agent at the Unix datagram socket `agent`, for instance `/tmp/ccp/portus`, where
+    /// portus listens under the name `portus`. `own` is the path of this end, which is created, or replaced,
+    /// and which the agent has to be able to write to. Other processes that can write to it control nothing:
+    /// only messages from `agent` count.
     ///
     /// The agent need not be there yet. A thread receives from it.
     ///
@@ -56,20 +58,21 @@ impl Ccp {
         Ok(Self::over(connect::connect(own.as_ref(), agent.as_ref())?))
     }
 
-    /// An agent in this process, which gets the other end: `portus::RunBuilder` runs algorithms on it.
+    /// Makes a congestion control by an agent in this process, and returns the agent's end:
+    /// `portus::RunBuilder` runs algorithms on it.
     #[cfg(feature = "agent")]
     pub fn in_process(pace: connect::Pace) -> (Self, connect::AgentEnd) {
         let (datapath, agent) = connect::in_process(pace);
         (Self::over(datapath), agent)
     }
 
-    /// An agent behind any link.
+    /// Makes a congestion control by an agent behind any link.
     pub fn over(datapath: Arc<Datapath>) -> Self {
         let settings = Settings { limits: Limits::NONE, timeout: TIMEOUT, algorithm: AlgorithmName::DEFAULT };
         Self { datapath, settings }
     }
 
-    /// Asks the agent for the algorithm of this name. An agent that has none of this name uses its default.
+    /// Requests the algorithm of this name. An agent that has no such algorithm uses its default.
     ///
     /// # Errors
     /// [`Malformed::Name`] for a name of more than 63 bytes.
@@ -78,22 +81,22 @@ impl Ccp {
         Ok(self)
     }
 
-    /// Sets what no agent may exceed.
+    /// Sets the limits that no agent may exceed.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.settings.limits = limits;
         self
     }
 
-    /// Sets the time for which reports of a flow may stay without any message from the agent about that flow. Five seconds unless
-    /// chosen. Algorithms that rarely answer reports need more.
+    /// Sets the time for which reports of a flow may stay without any message from the agent about that flow.
+    /// The default is five seconds. Algorithms that rarely answer reports need more.
     #[must_use]
     pub fn agent_timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
     }
 
-    /// The programs and flows of all clones.
+    /// Returns the programs and flows of all clones.
     pub fn datapath(&self) -> &Datapath {
         &self.datapath
     }

@@ -1,19 +1,19 @@
-//! Whether the agent is there.
+//! The presence of the agent.
 
 use std::time::Duration;
 
-/// The time after which a flow is announced again; doubled each time, up to the longest.
+/// Time after which a flow is announced again; it doubles each time, up to the longest.
 const FIRST_REPEAT: Duration = Duration::from_millis(100);
 const LONGEST_REPEAT: Duration = Duration::from_secs(10);
 
-/// The knowledge of an agent with regard to one flow. Times are those of the flow.
+/// The knowledge about an agent with regard to one flow. Times are on the clock of the flow.
 #[derive(Debug)]
 pub(super) struct Presence {
-    /// The number of messages so far.
+    /// Number of messages so far.
     heard: u64,
     /// The time of the first report that was not followed by a message.
     unanswered: Option<Duration>,
-    /// Whether the last message to the agent could not be handed over.
+    /// True if the last message to the agent could not be handed over.
     is_gone: bool,
     repeat_at: Duration,
     repeat: Duration,
@@ -24,25 +24,25 @@ impl Presence {
         Self { heard: 0, unanswered: None, is_gone: false, repeat_at: FIRST_REPEAT, repeat: FIRST_REPEAT }
     }
 
-    /// Takes in the number of messages so far.
+    /// Records the number of messages so far.
     pub(super) fn on_heard(&mut self, messages: u64) {
         if messages != self.heard {
             *self = Self { heard: messages, ..Self::new() };
         }
     }
 
-    /// Takes in that something was sent, or not.
+    /// Records that a message was sent, or could not be sent.
     pub(super) fn on_sent(&mut self, is_sent: bool, now: Duration) {
         self.is_gone = !is_sent;
         self.unanswered.get_or_insert(now);
     }
 
-    /// Whether the agent is gone, or silent for longer than `timeout`.
+    /// Returns true if the agent is gone, or silent for longer than `timeout`.
     pub(super) fn is_silent(&self, timeout: Duration, now: Duration) -> bool {
         self.is_gone || self.unanswered.is_some_and(|since| now.saturating_sub(since) > timeout)
     }
 
-    /// Whether it is time to announce the flow again.
+    /// Returns true if it is time to announce the flow again.
     pub(super) fn is_repeat_due(&mut self, now: Duration) -> bool {
         let is_due = now >= self.repeat_at;
         if is_due {

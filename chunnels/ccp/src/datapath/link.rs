@@ -1,9 +1,10 @@
-//! The way to an agent.
+//! The link to an agent.
 
 use bertha_core::Error;
 use std::fmt;
 
-/// The way from a datapath to an agent. Messages of the agent come to [`Datapath::handle`](super::Datapath::handle).
+/// The link from a datapath to an agent. Messages of the agent come to
+/// [`Datapath::handle`](super::Datapath::handle).
 ///
 /// # For implementers
 ///
@@ -13,6 +14,6 @@ pub trait Link: fmt::Debug + Send + Sync + 'static {
     /// Hands over one message. It may get lost without an error.
     ///
     /// # Errors
-    /// If there is no agent, or it takes no more at the moment.
+    /// Fails if there is no agent, or if it takes no more messages at the moment.
     fn send(&self, message: &[u8]) -> Result<(), Error>;
 }

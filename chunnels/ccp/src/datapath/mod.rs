@@ -12,13 +12,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of programs that are held at most.
+/// Maximum number of programs that are held.
 const MAX_PROGRAMS: usize = 64;
 
-/// The program that a new agent installs first: those before it are of an agent that is gone.
+/// The program that a new agent installs first: programs before it are from an agent that is gone.
 const FIRST_PROGRAM: u32 = 1;
 
-/// The signals of a transport that knows how many packets routers marked. None tells how much waits to be sent.
+/// The signals of a transport that knows how many packets routers marked. No transport reports how many bytes
+/// wait to be sent.
 pub(crate) const WITH_MARKS: SignalSet = SignalSet::ALL.without(Signal::BytesPending);
 
 /// The signals of any other transport.
@@ -45,20 +46,21 @@ struct Table {
 pub(crate) struct Member {
     /// The signals of its transport.
     signals: SignalSet,
-    /// Locked for each acknowledgement, and for each message of the agent; never while anything is sent.
+    /// Locked for each acknowledgement, and for each message of the agent; never while a message is sent.
     pub(crate) flow: Mutex<Flow>,
-    /// The number of messages for this flow.
+    /// Number of messages for this flow.
     pub(crate) messages: AtomicU64,
 }
 
 impl Member {
-    /// A flow over a transport with these signals.
+    /// Makes a flow over a transport with these signals.
     pub(crate) fn new(signals: SignalSet) -> Self {
         Self { signals, flow: Mutex::default(), messages: AtomicU64::new(0) }
     }
 }
 
-/// A program that the agent installed and that is not run, at least not for a flow whose transport lacks signals that it reads.
+/// A program that the agent installed and that is not run, or not run for a flow whose transport lacks
+/// signals that the program reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
     /// The agent's number for the program.
@@ -68,20 +70,21 @@ pub struct Refusal {
 }
 
 impl Datapath {
-    /// A datapath whose agent is behind `link`.
+    /// Makes a datapath whose agent is behind `link`.
     pub fn new(link: impl Link) -> Arc<Self> {
         let datapath = Self { link: Box::new(link), table: Mutex::default() };
         let mut message = Vec::new();
         Ready { id: std::process::id() }.encode(&mut message);
-        // An agent that comes later learns of the datapath by its first flow.
+        // An agent that comes later learns of the datapath from its first flow.
         if let Err(error) = datapath.link.send(&message) {
             tracing::debug!(%error, "CCP: no agent yet");
         }
         Arc::new(datapath)
     }
 
-    /// Takes in one message of the agent, or several behind one another. Changes take effect at the next acknowledgement of a flow. What is
-    /// malformed, refused or for a flow that is over is logged and dropped with what follows it.
+    /// Handles one message of the agent, or several behind one another. Changes take effect at the next
+    /// acknowledgement of a flow. A message that is malformed, refused or for a flow that is over is logged
+    /// and dropped, together with the messages behind it.
     pub fn handle(&self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let handled = match Message::decode(bytes) {
@@ -100,7 +103,7 @@ impl Datapath {
         }
     }
 
-    /// The programs that the agent installed and that are not run, with the reasons.
+    /// Returns the programs that the agent installed and that are not run, with the reasons.
     pub fn refusals(&self) -> Vec<Refusal> {
         let table = self.table.lock();
         let unloaded = table.programs.iter().filter_map(|(program, loaded)| {
@@ -184,14 +187,14 @@ impl Datapath {
         }
     }
 
-    /// Tells the agent of a flow. Returns whether it could be told.
+    /// Announces a flow to the agent. Returns true if the message could be handed over.
     pub(crate) fn announce(&self, create: &Create) -> bool {
         let mut message = Vec::new();
         create.encode(&mut message);
         self.send(&message)
     }
 
-    /// Returns whether the message could be handed over.
+    /// Sends a message. Returns true if it could be handed over.
     pub(crate) fn send(&self, message: &[u8]) -> bool {
         match self.link.send(message) {
             Ok(()) => true,

@@ -1,9 +1,9 @@
-//! The ends of programs that can't go on.
+//! The faults that end the run of a program.
 
 use std::fmt;
 
-/// The reason for which a run of a program ended early. The datapath keeps window and rate, makes no report, and runs the program
-/// again at the next acknowledgement.
+/// The reason for which a run of a program ended early. The datapath keeps window and rate, makes no report,
+/// and runs the program again at the next acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

@@ -25,7 +25,7 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    /// Only window, rate and registers of control take a value of the agent.
+    /// Reads a field. Only window, rate and registers of control take a value of the agent.
     pub(crate) fn load(field: &Field) -> Option<Self> {
         let slot = match field.register {
             Register::Control { index, .. } => slot::control(index)?,
@@ -44,7 +44,7 @@ pub(crate) struct Outcome {
     pub(crate) window: Option<u64>,
     /// The rate in bytes per second, if there is one.
     pub(crate) rate: Option<u64>,
-    /// Whether to report.
+    /// True if a report is due.
     pub(crate) report: bool,
 }
 
@@ -55,7 +55,8 @@ impl Machine {
 
     /// Gives registers the values of their definitions, and restarts the timer.
     pub(crate) fn begin(&mut self, program: &Program, now: u64) {
-        // Volatile ones first: a register that is defined as both begins with the other value, as it does in libccp.
+        // The volatile registers come first: a register that is defined both ways begins with the other
+        // value, as in libccp.
         self.reset(program);
         for definition in program.definitions.iter().filter(|definition| !definition.is_volatile) {
             self.set(definition.slot, definition.value);
@@ -71,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// Sets the window and the rate that a program finds.
+    /// Sets the window and the rate that a program reads.
     pub(crate) fn set_current(&mut self, window: u64, rate: u64) {
         self.slots[slot::WINDOW] = window;
         self.slots[slot::RATE] = rate;
@@ -82,7 +83,7 @@ impl Machine {
         self.set(update.slot, update.value);
     }
 
-    /// The window and the rate as they stand; without a report.
+    /// Returns the present window and rate, without a report.
     pub(crate) fn current(&self) -> Outcome {
         let positive = |value: u64| (value > 0).then_some(value);
         Outcome {
@@ -92,7 +93,7 @@ impl Machine {
         }
     }
 
-    /// The registers that the program reports.
+    /// Returns the registers that the program reports.
     pub(crate) fn reports(&self, program: &Program) -> &[u64] {
         &self.slots[..program.reports.min(slot::COUNT)]
     }
@@ -100,7 +101,8 @@ impl Machine {
     /// Runs the program.
     ///
     /// # Errors
-    /// The [`Fault`] that ended it. Registers keep what was written before; the next run begins as usual.
+    /// The [`Fault`] that ended the run. Registers keep the values that were written before; the next run
+    /// begins as usual.
     pub(crate) fn run(&mut self, program: &Program, signals: &Signals) -> Result<Outcome, Fault> {
         self.slots[slot::CONDITION] = 0;
         self.slots[slot::FALL_THROUGH] = 0;
@@ -108,7 +110,8 @@ impl Machine {
         self.slots[slot::MICROS] = signals.now.wrapping_sub(self.timer_start);
         self.slots[slot::SIGNAL..][..crate::signals::COUNT].copy_from_slice(&signals.values());
         for clause in &program.clauses {
-            // Ranges were checked; a clause without steps of its own sees the condition of the one before, as in libccp.
+            // Ranges were checked; a clause without steps of its own uses the condition of the clause before,
+            // as in libccp.
             for step in program.steps.get(clause.condition.clone()).unwrap_or_default() {
                 self.step(step, signals.now)?;
             }

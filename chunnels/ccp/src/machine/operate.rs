@@ -1,4 +1,4 @@
-//! The operations whose results are not obvious: they are those of libccp, bit for bit.
+//! The operations whose results are not obvious: they match libccp, bit for bit.
 
 use super::Fault;
 
@@ -14,13 +14,15 @@ pub(super) fn divide(left: u64, right: u64) -> Result<u64, Fault> {
     left.checked_div(right).ok_or(Fault::DivisionByZero)
 }
 
-/// Some products that do not fit pass as their remainders, since libccp compares with the left operand alone.
+/// Multiplies. Some products that do not fit pass as their remainders, since libccp compares with the left
+/// operand alone.
 pub(super) fn multiply(left: u64, right: u64) -> Result<u64, Fault> {
     let product = left.wrapping_mul(right);
     if product < left && right > 0 { Err(Fault::Overflow) } else { Ok(product) }
 }
 
-/// The weights are `tenths` for the old value, and the rest of ten for the new one.
+/// Computes the weighted mean. The weight of the old value is `tenths`, and the weight of the new value the
+/// rest of ten.
 pub(super) fn ewma(tenths: u64, old: u64, new: u64) -> u64 {
     if old == 0 {
         return new;
@@ -29,7 +31,8 @@ pub(super) fn ewma(tenths: u64, old: u64, new: u64) -> u64 {
     tenths.wrapping_mul(old).wrapping_add(weighted) / 10
 }
 
-/// The later one of two numbers that wrap at 2^32: the one to which the way from the other is shorter. Zero is none.
+/// Returns the later of two numbers that wrap at 2^32: the number to which the distance from the other is
+/// shorter. Zero counts as no number.
 pub(super) fn max_wrapped(left: u64, right: u64) -> u64 {
     if left == 0 {
         return right;
@@ -41,7 +44,7 @@ pub(super) fn max_wrapped(left: u64, right: u64) -> u64 {
     u64::from(if way(right, left) < way(left, right) { left } else { right })
 }
 
-/// The way from `from` up to `to`; one step too short where it wraps, as in libccp.
+/// Returns the distance from `from` up to `to`; it is one too short where it wraps, as in libccp.
 fn way(from: u32, to: u32) -> u32 {
     if to > from { to - from } else { (u32::MAX - from).wrapping_add(to) }
 }

@@ -4,10 +4,10 @@ use super::header::{Header, Kind};
 use super::{Malformed, Reader};
 use std::fmt;
 
-/// The space for a name, of which the last byte is zero.
+/// The size of a name, of which the last byte is zero.
 const NAME: usize = 64;
 
-/// The name of the algorithm that a flow asks for; empty for the agent's default.
+/// The name of the algorithm that a flow requests; empty for the agent's default.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AlgorithmName([u8; NAME]);
 
@@ -15,10 +15,10 @@ impl AlgorithmName {
     /// No name: the agent chooses.
     pub const DEFAULT: Self = Self([0; NAME]);
 
-    /// A name.
+    /// Makes a name.
     ///
     /// # Errors
-    /// [`Malformed::Name`] if it has more than 63 bytes, or contains a zero.
+    /// [`Malformed::Name`] if the name has more than 63 bytes, or contains a zero.
     pub fn new(name: &str) -> Result<Self, Malformed> {
         if name.len() >= NAME || name.bytes().any(|byte| byte == 0) {
             return Err(Malformed::Name);
@@ -28,7 +28,7 @@ impl AlgorithmName {
         Ok(Self(bytes))
     }
 
-    /// The name, unless it is not UTF-8.
+    /// Returns the name, unless it is not UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(NAME);
         std::str::from_utf8(&self.0[..end]).ok()
@@ -44,7 +44,7 @@ impl fmt::Debug for AlgorithmName {
     }
 }
 
-/// The beginning of a flow. The agent answers with [`Change`](super::Change), if at all.
+/// The beginning of a flow. The agent may answer with [`Change`](super::Change).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Create {
     /// The number of the flow, unique within the datapath while the flow lasts, and not 0.
@@ -61,7 +61,7 @@ pub struct Create {
     pub destination_address: u32,
     /// The port of the peer, or 0.
     pub destination_port: u32,
-    /// The algorithm that the flow asks for.
+    /// The algorithm that the flow requests.
     pub algorithm: AlgorithmName,
 }
 

@@ -1,28 +1,28 @@
-//! A program as it travels.
+//! A program in the format of messages.
 
 use super::header::{Header, Kind};
 use super::{Malformed, Reader, Register};
 
-/// The number of clauses that a program has at most.
+/// Maximum number of clauses of a program.
 pub const MAX_CLAUSES: usize = 256;
 
-/// The number of instructions that a program has at most.
+/// Maximum number of instructions of a program.
 pub const MAX_INSTRUCTIONS: usize = 256;
 
-/// A compiled program, as it travels. [`Program::load`](crate::Program::load) checks it.
+/// A compiled program in the format of messages. [`Program::load`](crate::Program::load) checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Install {
-    /// The number of the flow, which means nothing: programs are for all flows.
+    /// The number of the flow, which has no meaning: programs are for all flows.
     pub flow: u32,
     /// The agent's number for the program.
     pub program: u32,
     /// The `when` clauses, in order.
     pub clauses: Vec<Clause>,
-    /// The instructions: definitions first, then those that the clauses refer to.
+    /// The instructions: definitions first, then the instructions that the clauses refer to.
     pub instructions: Vec<Instruction>,
 }
 
-/// A `when` clause: which instructions are its condition, and which its body.
+/// A `when` clause: the instructions of its condition, and the instructions of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clause {
     /// The first instruction of the condition.
@@ -56,30 +56,32 @@ pub enum Operation {
     Add = 0,
     /// The right operand.
     Bind = 1,
-    /// The definition of a register, which takes the right operand when the program begins. Does nothing elsewhere.
+    /// The definition of a register, which takes the right operand when the program begins. It does nothing
+    /// elsewhere.
     Define = 2,
     /// The quotient, rounded down; a fault for a divisor of 0.
     Divide = 3,
-    /// Whether both are equal.
+    /// True if both operands are equal.
     Equal = 4,
-    /// The mean of the old result and the right operand, weighted with left tenths and the rest; the right operand if the old
-    /// result is 0. Computed modulo 2^64.
+    /// The mean of the old result and the right operand, weighted with left tenths and the rest of ten; the
+    /// right operand if the old result is 0. It is computed modulo 2^64.
     Ewma = 5,
-    /// Whether the left is greater.
+    /// True if the left operand is greater.
     Greater = 6,
-    /// The right operand, if the left is true; else the result stays.
+    /// The right operand, if the left operand is true; else the result stays.
     If = 7,
-    /// Whether the left is less.
+    /// True if the left operand is less.
     Less = 8,
-    /// The greater one.
+    /// The greater operand.
     Max = 9,
-    /// The later one of two numbers that wrap at 2^32; 0 is before all.
+    /// The later of two numbers that wrap at 2^32; 0 is before all numbers.
     MaxWrapped = 10,
-    /// The lesser one.
+    /// The lesser operand.
     Min = 11,
-    /// The product, modulo 2^64; a fault where that is less than the left operand, which shows many overflows but not all.
+    /// The product, modulo 2^64; a fault where the result is less than the left operand, which detects many
+    /// overflows but not all.
     Multiply = 12,
-    /// The right operand, if the left is false; else the result stays.
+    /// The right operand, if the left operand is false; else the result stays.
     IfNot = 13,
     /// The difference; a fault where it is negative.
     Subtract = 14,

@@ -15,11 +15,11 @@ pub enum Malformed {
     UnknownType(u16),
     /// No message has this length.
     Length(u16),
-    /// More things than are allowed.
+    /// A message has more items than allowed.
     TooMany {
-        /// The things.
+        /// The kind of item.
         what: &'static str,
-        /// Their number.
+        /// Number of items.
         count: u32,
     },
     /// No operation has this code.

@@ -3,10 +3,10 @@
 use super::header::{Header, Kind};
 use super::{Malformed, Reader};
 
-/// The number of fields that a report has at most, since there are as many registers to report.
+/// Maximum number of fields of a report, equal to the number of registers to report.
 pub const MAX_FIELDS: usize = 110;
 
-/// A report of a flow. One without fields says that the flow has ended.
+/// A report of a flow. A report without fields says that the flow has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
     /// The number of the flow.

@@ -1,11 +1,11 @@
-//! The messages between a datapath and an agent, byte for byte those of libccp 1.2 and portus 0.9.
+//! The messages between a datapath and an agent, byte for byte as in libccp 1.2 and portus 0.9.
 //!
 //! | message | type | from | body |
 //! |---|---|---|---|
 //! | [`Create`] | 0 | datapath | six `u32`, then 64 bytes: the name of an algorithm, padded with zeros |
 //! | [`Measure`] | 1 | datapath | program and number of fields as `u32`, then each field as `u64` |
 //! | [`Install`] | 2 | agent | program, numbers of clauses and instructions as `u32`; 16 bytes for each clause, then for each instruction |
-//! | [`Update`] | 3 | agent | number of fields as `u32`, then 13 bytes for each: kind and index of a register, value as `u64` |
+//! | [`Update`] | 3 | agent | number of fields as `u32`, then 13 bytes for each field: kind and index of a register, value as `u64` |
 //! | [`Change`] | 4 | agent | program and number of fields as `u32`, then fields as in `Update` |
 //! | [`Ready`] | 5 | datapath | the id of the datapath as `u32` |
 //!
@@ -52,11 +52,11 @@ pub enum Message {
 }
 
 impl Message {
-    /// Decodes the message at the start of `bytes`, and its length. Never panics; allocates at most what the limits of this
-    /// module allow, and only for a message that is as long as it claims.
+    /// Decodes the message at the start of `bytes`. Returns it with its length. Never panics; allocates at
+    /// most the limits of this module, and only for a message that is as long as it claims.
     ///
     /// # Errors
-    /// [`Malformed`] for anything that no agent and no datapath sends.
+    /// [`Malformed`] for a message that no agent and no datapath sends.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let header = Header::decode(bytes)?;
         let length = usize::from(header.length);
@@ -76,7 +76,8 @@ impl Message {
     /// Appends the message to `into`.
     ///
     /// # Errors
-    /// [`Malformed`] if a count exceeds its limit, which [`decode`](Self::decode) would refuse. Nothing is appended then.
+    /// [`Malformed`] if a count exceeds its limit, which [`decode`](Self::decode) would refuse. Nothing is
+    /// then appended.
     pub fn encode(&self, into: &mut Vec<u8>) -> Result<(), Malformed> {
         match self {
             Self::Create(create) => create.encode(into),

@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// A count of things, of which at most `limit` are allowed.
+    /// Reads a number of items, of which at most `limit` are allowed.
     pub(super) fn count(&mut self, what: &'static str, limit: usize) -> Result<usize, Malformed> {
         let count = self.u32()?;
         match usize::try_from(count) {
@@ -37,7 +37,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Checks that at least `count` things of `size` bytes each are left, so that nothing is allocated for what did not arrive.
+    /// Checks that at least `count` items of `size` bytes each are left, so that nothing is allocated for
+    /// items that did not arrive.
     pub(super) fn holds(&self, count: usize, size: usize) -> Result<(), Malformed> {
         if self.0.len() >= count * size { Ok(()) } else { Err(Malformed::Truncated) }
     }

@@ -5,25 +5,25 @@
 pub enum Register {
     /// A variable of the program that is not reported.
     Control {
-        /// Its index.
+        /// The index of the register.
         index: u32,
-        /// Whether each report resets it.
+        /// True if each report resets the register.
         is_volatile: bool,
     },
     /// A constant.
     Immediate(u32),
-    /// 0: the condition; 1: whether clauses after a true one run; 2: whether to report; 3: the timer in microseconds; 4: the window
-    /// in bytes; 5: the rate in bytes per second.
+    /// 0: the condition; 1: true if clauses after a true clause run; 2: true if a report is due; 3: the timer
+    /// in microseconds; 4: the window in bytes; 5: the rate in bytes per second.
     Implicit(u32),
     /// A variable of one run of the program.
     Local(u32),
-    /// A signal, by its place in [`Signal::ALL`](crate::Signal::ALL).
+    /// A signal, by its index in [`Signal::ALL`](crate::Signal::ALL).
     Signal(u32),
     /// A variable of the program that is reported.
     Report {
-        /// Its index, and the place in the report.
+        /// The index of the register, and of its value in the report.
         index: u32,
-        /// Whether each report resets it.
+        /// True if each report resets the register.
         is_volatile: bool,
     },
     /// A part of an expression.

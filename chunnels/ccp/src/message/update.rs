@@ -3,20 +3,21 @@
 use super::header::{Header, Kind};
 use super::{Malformed, Reader, Register};
 
-/// The number of fields that a message sets at most.
+/// Maximum number of fields that a message sets.
 pub const MAX_UPDATES: usize = 222;
 
 /// A new value for a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// A register of control, or an implicit one; of those only window and rate take the value.
+    /// A register of control, or an implicit register; of the implicit registers only window and rate take
+    /// the value.
     pub register: Register,
     /// The value.
     pub value: u64,
 }
 
 impl Field {
-    /// Bytes of a field.
+    /// Size of a field in bytes.
     const SIZE: usize = 5 + 8;
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -81,9 +82,9 @@ impl Update {
 pub struct Change {
     /// The number of the flow.
     pub flow: u32,
-    /// The program, as installed before.
+    /// The program, which was installed before.
     pub program: u32,
-    /// The values, instead of those of the program's definitions.
+    /// The values, in place of the values in the program's definitions.
     pub fields: Vec<Field>,
 }
 

@@ -20,7 +20,7 @@ const INFINITY: u32 = 0x3fff_ffff;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Program {
     pub(crate) uid: u32,
-    /// The number of registers in a report.
+    /// Number of registers in a report.
     pub(crate) reports: usize,
     pub(crate) definitions: Vec<Definition>,
     pub(crate) clauses: Vec<Clause>,
@@ -40,8 +40,9 @@ impl Program {
     /// Checks a program.
     ///
     /// # Errors
-    /// [`Refused`] where libccp would read beyond its memory, run for ever or crash, and for a program that runs more instructions
-    /// than it may have. What portus compiles is never refused, but for expressions of more than eight parts.
+    /// [`Refused`] where libccp would read beyond its memory, run for ever or crash, and for a program that
+    /// runs more instructions than allowed. Programs that portus compiles are never refused, except
+    /// expressions of more than eight parts.
     pub fn load(install: &Install) -> Result<Self, Refused> {
         let count = install.instructions.len();
         let mut clauses = Vec::with_capacity(install.clauses.len());
@@ -69,7 +70,7 @@ impl Program {
         if reports > MAX_FIELDS {
             return Err(Refused::TooManyReports { reports });
         }
-        // libccp counts the registers to report when it meets the first instruction that defines none.
+        // libccp counts the registers to report when it meets the first instruction that is no definition.
         let reports = if defined.is_some() { reports } else { 0 };
         let operands = install.instructions.iter().flat_map(|one| [one.left, one.right]);
         let reads = operands.fold(SignalSet::default(), |reads, operand| match operand {
@@ -81,12 +82,12 @@ impl Program {
         Ok(Self { uid: install.program, reports, definitions, clauses, steps, reads })
     }
 
-    /// The agent's number for the program.
+    /// Returns the agent's number for the program.
     pub fn uid(&self) -> u32 {
         self.uid
     }
 
-    /// The signals that the program reads.
+    /// Returns the signals that the program reads.
     pub fn reads(&self) -> SignalSet {
         self.reads
     }

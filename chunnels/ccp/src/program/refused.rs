@@ -11,26 +11,26 @@ use std::fmt;
 pub enum Refused {
     /// A clause refers to instructions that the program lacks.
     NoSuchInstruction {
-        /// The place of the clause.
+        /// The index of the clause.
         clause: usize,
     },
-    /// The clauses together run more than 256 instructions, which is possible where they share some.
+    /// The clauses together run more than 256 instructions, which is possible where they share instructions.
     TooMuchWork {
-        /// The number of instructions.
+        /// Number of instructions.
         instructions: usize,
     },
     /// An instruction reads a register that no datapath has.
     NoSuchRegister(Register),
     /// The program reports more than 110 registers.
     TooManyReports {
-        /// Their number.
+        /// Number of reported registers.
         reports: usize,
     },
     /// The program reads signals that the datapath lacks.
     MissingSignals(SignalSet),
-    /// The datapath holds as many programs as it may.
+    /// The datapath holds the maximum number of programs.
     TableFull {
-        /// The number of programs.
+        /// Maximum number of programs.
         limit: usize,
     },
 }

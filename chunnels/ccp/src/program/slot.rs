@@ -18,13 +18,13 @@ const LOCAL: usize = TEMPORARY + TEMPORARIES;
 /// The first signal.
 pub(crate) const SIGNAL: usize = LOCAL + LOCALS;
 
-/// Always zero: the value of a signal that does not exist.
+/// A place that is always zero: the value of a signal that does not exist.
 const ZERO: usize = SIGNAL + signals::COUNT;
 
-/// Takes what is written to a register that does not exist. Never read.
+/// The place for values that are written to a register that does not exist. It is never read.
 pub(crate) const IGNORED: usize = ZERO + 1;
 
-/// The number of places.
+/// Number of places.
 pub(crate) const COUNT: usize = IGNORED + 1;
 
 /// The implicit registers.
@@ -35,11 +35,11 @@ pub(crate) const MICROS: usize = IMPLICIT + 3;
 pub(crate) const WINDOW: usize = IMPLICIT + 4;
 pub(crate) const RATE: usize = IMPLICIT + 5;
 
-/// The place of a register that is read, unless there is none.
+/// Returns the place of a register that is read; `None` if there is no such register.
 pub(super) fn of(register: Register) -> Option<usize> {
     let (start, count, index) = match register {
         Register::Immediate(_) => return None,
-        // Signals that a later version may add read as zero.
+        // Signals of a later version read as zero.
         Register::Signal(index) if index as usize >= signals::COUNT => return Some(ZERO),
         Register::Signal(index) => (SIGNAL, signals::COUNT, index),
         Register::Report { index, .. } => (0, REPORTS, index),
@@ -52,7 +52,7 @@ pub(super) fn of(register: Register) -> Option<usize> {
     (index < count).then_some(start + index)
 }
 
-/// The place of a register of control.
+/// Returns the place of a register of control.
 pub(crate) fn control(index: u32) -> Option<usize> {
     of(Register::Control { index, is_volatile: false })
 }

@@ -66,7 +66,7 @@ impl Target {
         match slot::of(register) {
             Some(slot::MICROS) => Self::Timer,
             Some(slot) => Self::Slot(slot as u16),
-            // As in libccp, a result without a register is lost.
+            // As in libccp, a result without a register is dropped.
             None => Self::Slot(slot::IGNORED as u16),
         }
     }

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Additive increase and multiplicative decrease, once per round trip, as an author who knows portus alone writes it.
+/// Additive increase and multiplicative decrease, once per round trip, as an author who knows only portus
+/// writes it.
 #[derive(Clone)]
 pub(crate) struct Aimd(Arc<AtomicU64>);
 
@@ -83,7 +84,7 @@ impl Aimd {
 }
 
 impl Running {
-    /// The number of reports that it had.
+    /// Stops the agent. Returns the number of its reports.
     pub(crate) fn stop(self) -> u64 {
         self.handle.kill();
         self.handle.wait().unwrap_or_default();
@@ -91,7 +92,7 @@ impl Running {
     }
 }
 
-/// An agent behind a socket, by hand.
+/// An agent behind a socket, without portus.
 pub(crate) struct UnixAgent(UnixDatagram);
 
 impl UnixAgent {
@@ -101,7 +102,7 @@ impl UnixAgent {
         Self(socket)
     }
 
-    /// The next flow that is announced, and the datapath's address.
+    /// Waits for the next flow that is announced. Returns it with the datapath's address.
     pub(crate) fn created(&self) -> (Create, PathBuf) {
         let mut bytes = [0; 1_000];
         loop {
@@ -119,7 +120,7 @@ impl UnixAgent {
     }
 }
 
-/// A link that keeps what is sent.
+/// A link that records the sent messages.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recording(Arc<Mutex<Vec<Message>>>);
 
@@ -131,7 +132,7 @@ impl Link for Recording {
 }
 
 impl Recording {
-    /// How often flows were announced.
+    /// Returns the number of announcements of flows.
     pub(crate) fn created(&self) -> usize {
         self.0.lock().unwrap().iter().filter(|message| matches!(message, Message::Create(_))).count()
     }
@@ -142,7 +143,7 @@ impl Recording {
     }
 }
 
-/// A datapath, and what it sends.
+/// Returns a datapath, and the link that records its messages.
 pub(crate) fn recording() -> (Recording, Arc<Datapath>) {
     let link = Recording::default();
     (link.clone(), Datapath::new(link))

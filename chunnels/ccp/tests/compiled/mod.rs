@@ -3,7 +3,7 @@
 use bertha_ccp::message::{Install, Message};
 use portus::{lang, serialize};
 
-/// The message with which portus installs a program.
+/// Returns the message with which portus installs a program.
 pub(crate) fn compile(source: &str) -> Install {
     let (compiled, scope) = lang::compile(source.as_bytes(), &[]).unwrap();
     let bytes = serialize::serialize(&serialize::install::Msg {

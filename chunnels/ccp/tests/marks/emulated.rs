@@ -17,9 +17,10 @@ const SECONDS: u64 = 6;
 struct Seen {
     /// The share of the link that messages use after the first second.
     share: f64,
-    /// The mean queue in packets, likewise.
+    /// The mean queue in packets after the first second.
     queue: f64,
-    /// The packets that the link marked, that the peer told about, and that the link dropped.
+    /// Number of packets that the link marked; `told` is the number that the peer reported, and `dropped` the
+    /// number that the link dropped.
     marked: u64,
     told: u64,
     dropped: u64,
@@ -29,7 +30,7 @@ fn flow(client: Reliable, server: Reliable) -> Seen {
     flows(1, client, server)
 }
 
-/// Some flows beside each other. The packets that peers told about are those of the first.
+/// Runs some flows beside each other. The packets that peers reported are those of the first flow.
 fn flows(count: usize, client: Reliable, server: Reliable) -> Seen {
     let (client_host, server_host) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let mut sim = Sim::new(3).schedule(Schedule::Fifo).step_limit(u64::MAX);
@@ -90,7 +91,7 @@ fn dctcp_keeps_the_queue_at_the_threshold() {
     assert_eq!(ccp.datapath().refusals(), []);
     stop(agent);
     assert!(seen.share > 0.93 && seen.queue < 15.0 && seen.dropped == 0, "{seen:?}");
-    // Those of the last round trip are not told yet.
+    // The marks of the last round trip are not reported yet.
     assert!(seen.told > 50 && seen.told <= seen.marked && seen.told + 40 > seen.marked, "{seen:?}");
 }
 
@@ -102,7 +103,8 @@ fn cubic_answers_marks_before_anything_is_dropped() {
     assert!(without.marked == 0 && without.dropped > 0 && without.queue > 2.0 * seen.queue, "{without:?}");
 }
 
-/// Two flows of BBR hold a queue of a bandwidth-delay product, 22 packets, since each takes the other's packets for its own rate.
+/// Two flows of BBR hold a queue of a bandwidth-delay product, 22 packets, since each flow counts the other's
+/// packets in its own rate.
 #[test]
 fn flows_of_bbr_answer_marks() {
     let seen = flows(2, Reliable::new().ecn().with(Bbr), Reliable::new().ecn());
@@ -115,7 +117,7 @@ fn flows_of_bbr_answer_marks() {
 #[test]
 fn with_one_end_alone_packets_go_unmarked() {
     let seen = flow(Reliable::new().ecn().with(Cubic), Reliable::new());
-    // Only packets before the first acknowledgement could be.
+    // Only packets before the first acknowledgement could be marked.
     assert!(seen.marked <= 10 && seen.told == 0 && seen.dropped > 0, "{seen:?}");
     let seen = flow(Reliable::new().with(Cubic), Reliable::new().ecn());
     assert!(seen.marked == 0 && seen.told == 0 && seen.dropped > 0, "{seen:?}");

@@ -8,7 +8,7 @@ use bertha_datapath_kernel::Udp;
 
 const MESSAGES: usize = 4_000;
 
-/// Sends messages through a router, and returns it with the marks that the peer told about.
+/// Sends messages through a router, and returns the router with the number of marks that the peer reported.
 async fn through_a_router(client: Reliable, server: Reliable) -> (Router, u64) {
     let listener = Udp::new().listen("127.0.0.1:0".parse::<Addr>().unwrap()).await.unwrap();
     let Addr::Ip(address) = listener.local_addr() else { panic!("no address of IP") };
@@ -43,7 +43,7 @@ async fn each_mark_of_a_router_is_told_to_the_sender_and_its_agent() {
     let (markable, all) = router.markable();
     assert!(markable == all && all >= MESSAGES as u64, "{markable} of {all} could be marked");
     assert!(router.marked() > 200, "{} marked", router.marked());
-    // An acknowledgement of this end's may be marked last, about which the peer has nothing to send.
+    // An acknowledgement of this end may be marked last, about which the peer has no message to send.
     let marked = router.marked();
     assert!(told <= marked && told + 4 >= marked, "{told} told of {marked}");
 }

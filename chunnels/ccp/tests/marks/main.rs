@@ -9,7 +9,7 @@ use bertha_ccp::{Ccp, Pace, algorithms};
 use portus::ipc::BackendBuilder;
 use portus::{CCPHandle, RunBuilder};
 
-/// DCTCP, by an agent that answers at once.
+/// Returns DCTCP, by an agent that answers at once.
 fn dctcp() -> (Ccp, CCPHandle) {
     let (ccp, end) = Ccp::in_process(Pace::Lockstep);
     let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithms::Dctcp);
@@ -18,6 +18,6 @@ fn dctcp() -> (Ccp, CCPHandle) {
 
 fn stop(agent: CCPHandle) {
     agent.kill();
-    // It ends with an error that says that it was told to.
+    // The agent ends with an error that says that it was told to stop.
     agent.wait().unwrap_or_default();
 }

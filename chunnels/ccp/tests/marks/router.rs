@@ -1,4 +1,5 @@
-//! A router between two kernel sockets, which marks datagrams for congestion as RFC 3168 says: only those whose ends understand it.
+//! A router between two kernel sockets, which marks datagrams for congestion as RFC 3168 requires: only
+//! datagrams whose ends understand marks.
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::net::sockopt::set_ip_recvtos;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The number of datagrams that pass before the first is marked.
+/// Number of datagrams that pass before the first is marked.
 const UNMARKED: u64 = 20;
 
 pub(super) struct Router {
@@ -21,7 +22,8 @@ pub(super) struct Router {
 
 #[derive(Default)]
 struct Shared {
-    /// The datagrams to the server: all, those that may be marked, and those that were.
+    /// Numbers of datagrams to the server: all, the datagrams that may be marked, and the datagrams that were
+    /// marked.
     forwarded: AtomicU64,
     markable: AtomicU64,
     marked: AtomicU64,
@@ -29,7 +31,7 @@ struct Shared {
 }
 
 impl Router {
-    /// A router to `server`, which marks every `nth` datagram that may be marked.
+    /// Makes a router to `server`, which marks every `nth` datagram that may be marked.
     pub(super) fn to(server: SocketAddr, nth: u64) -> Self {
         let front = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = front.local_addr().unwrap();
@@ -41,12 +43,12 @@ impl Router {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// The datagrams to the server that were marked.
+    /// Returns the number of datagrams to the server that were marked.
     pub(super) fn marked(&self) -> u64 {
         self.shared.marked.load(Relaxed)
     }
 
-    /// The datagrams to the server that may be marked, and all.
+    /// Returns the number of datagrams to the server that may be marked, and the number of all datagrams.
     pub(super) fn markable(&self) -> (u64, u64) {
         (self.shared.markable.load(Relaxed), self.shared.forwarded.load(Relaxed))
     }
@@ -70,7 +72,8 @@ struct Marking {
 
 impl Marking {
     fn new(socket: UdpSocket) -> io::Result<Self> {
-        // On another socket: what it asks of the kernel besides leaves no room to tell about marks of coalesced datagrams.
+        // The state is made on another socket: its other options leave no room for the marks of coalesced
+        // datagrams.
         let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         let state = UdpSocketState::new(UdpSockRef::from(&other))?;
         set_ip_recvtos(&socket, true)?;
@@ -78,7 +81,7 @@ impl Marking {
         Ok(Self { socket, state })
     }
 
-    /// The datagrams that wait, if there are any: all of one sender and length but for the last.
+    /// Receives the waiting datagrams, if any: all have one sender and one length, except the last.
     fn receive<'a>(&self, bytes: &'a mut [u8]) -> io::Result<Option<(&'a [u8], RecvMeta)>> {
         let mut meta = [RecvMeta::default()];
         let received =

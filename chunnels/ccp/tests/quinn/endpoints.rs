@@ -7,8 +7,8 @@ use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// Sends so many bytes from a client, whose connection is controlled by `congestion`, to a server. Returns the client's window at the
-/// end.
+/// Sends `bytes` bytes from a client, whose connection is controlled by `congestion`, to a server. Returns
+/// the client's window at the end.
 pub(super) async fn transfer(
     congestion: Arc<dyn ControllerFactory + Send + Sync + 'static>,
     bytes: usize,
@@ -40,7 +40,7 @@ pub(super) async fn transfer(
         let mut stream = connection.open_uni().await.unwrap();
         stream.write_all(&vec![7; bytes]).await.unwrap();
         stream.finish().unwrap();
-        // Until all is acknowledged.
+        // The wait ends when all bytes are acknowledged.
         stream.stopped().await.unwrap();
         connection
     };

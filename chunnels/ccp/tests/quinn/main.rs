@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use watched::{Most, Watched};
 
-/// Above the initial window and the smallest one of each size of a packet.
+/// A window above the initial window and above the smallest window of each packet size.
 const WINDOW: u32 = 24_000;
 
 /// Sets one window for ever, and counts reports.
@@ -50,7 +50,7 @@ impl Flow for Constant {
     }
 }
 
-/// A control whose agent runs `algorithm`, with the agent.
+/// Returns a control whose agent runs `algorithm`, with the agent.
 fn agent<A: CongAlg<AgentEnd> + Send + 'static>(algorithm: A) -> (Ccp, CCPHandle) {
     let (ccp, end) = Ccp::in_process(Pace::Lockstep);
     let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(algorithm);
@@ -59,7 +59,7 @@ fn agent<A: CongAlg<AgentEnd> + Send + 'static>(algorithm: A) -> (Ccp, CCPHandle
 
 fn stop(agent: CCPHandle) {
     agent.kill();
-    // It ends with an error that says that it was told to.
+    // The agent ends with an error that says that it was told to stop.
     agent.wait().unwrap_or_default();
 }
 
@@ -71,14 +71,14 @@ fn for_quinn(algorithm: impl Algorithm) -> Arc<dyn ControllerFactory + Send + Sy
 async fn the_window_of_an_agent_is_enforced() {
     let reports = Constant::default();
     let (ccp, agent) = agent(reports.clone());
-    // It answers no report, and stays in charge.
+    // The agent answers no report, and stays in control.
     let ccp = ccp.agent_timeout(Duration::from_secs(600));
     let most = Arc::<Most>::default();
     let window = transfer(Arc::new(Watched::new(for_quinn(ccp), most.clone())), 4 << 20).await;
     stop(agent);
     assert_eq!(window, u64::from(WINDOW));
     let most = most.in_flight(window);
-    // A packet without data, such as an acknowledgement, may be in flight besides.
+    // A packet without data, such as an acknowledgement, may be in flight in addition.
     assert!(most > window * 3 / 4 && most <= window + 1_452, "{most} bytes in flight");
     assert!(reports.0.load(Relaxed) > 10, "{reports:?} reports", reports = reports.0);
 }

@@ -1,4 +1,4 @@
-//! An observer of what `quinn` sends.
+//! An observer of the packets that `quinn` sends.
 
 use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::RttEstimator;
@@ -12,7 +12,7 @@ use std::time::Instant;
 pub(super) struct Most(Mutex<BTreeMap<u64, u64>>);
 
 impl Most {
-    /// The largest number of bytes in flight while this was the window.
+    /// Returns the largest number of bytes in flight while `window` was the window.
     pub(super) fn in_flight(&self, window: u64) -> u64 {
         self.0.lock().unwrap().get(&window).copied().unwrap_or_default()
     }

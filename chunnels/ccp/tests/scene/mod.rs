@@ -21,7 +21,7 @@ const MESSAGE: usize = 1_337;
 /// The time between two samples.
 pub(crate) const SAMPLE: Duration = Duration::from_millis(100);
 
-/// A sender, of its host's number.
+/// A sender, with the number of its host.
 #[derive(Clone)]
 pub(crate) struct Sender {
     pub(crate) host: u8,
@@ -30,12 +30,12 @@ pub(crate) struct Sender {
     pub(crate) traffic: Traffic,
 }
 
-/// Its traffic.
+/// The traffic of a sender.
 #[derive(Clone)]
 pub(crate) enum Traffic {
-    /// As much as this congestion control lets through.
+    /// As many bytes as this congestion control lets through.
     Bulk(Reliable),
-    /// One message, and then nothing on the open connection.
+    /// One message, and then none on the open connection.
     Idle(Reliable),
     /// Datagrams at this rate, in bytes per second.
     Constant(u64),
@@ -56,7 +56,7 @@ impl Sender {
 pub(crate) struct Seen {
     /// Megabits per second that arrived, for each sender.
     pub(crate) throughputs: Vec<Vec<f64>>,
-    /// Windows in packets, for each sender; zero for those without.
+    /// Windows in packets, for each sender; zero for senders without a window.
     pub(crate) windows: Vec<Vec<f64>>,
     /// The delay in the queue, in milliseconds.
     pub(crate) queue: Vec<f64>,
@@ -64,20 +64,21 @@ pub(crate) struct Seen {
     pub(crate) dropped: Vec<u64>,
 }
 
-/// The mean of the samples from one second to another.
+/// Returns the mean of the samples from one second to another.
 pub(crate) fn mean(samples: &[f64], from: usize, to: usize) -> f64 {
     let per_second = (1.0 / SAMPLE.as_secs_f64()) as usize;
     let part = &samples[from * per_second..to * per_second];
     part.iter().sum::<f64>() / part.len() as f64
 }
 
-/// A path of so many megabits per second, a round trip of so many milliseconds, and a buffer of so many products of both.
+/// Makes a path of this number of megabits per second, with a round trip of `round_trip_ms` milliseconds, and
+/// a buffer of `products` bandwidth-delay products.
 pub(crate) fn path(megabits: f64, round_trip_ms: u64, products: f64) -> Path {
     let rate = Rate::fixed((megabits * 1e6 / 8.0) as u64);
     Path::new(rate, Duration::from_millis(round_trip_ms) / 2).buffered(products)
 }
 
-/// Runs the senders for so many seconds.
+/// Runs the senders for `seconds` seconds.
 pub(crate) fn run(path: &Path, senders: &[Sender], seconds: u64, seed: u64) -> Seen {
     let limit = Duration::from_secs(seconds + 10);
     let mut sim = Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX).time_limit(limit);
@@ -100,7 +101,7 @@ fn host(number: u8) -> [u8; 4] {
 #[derive(Default)]
 struct Counts {
     delivered: AtomicU64,
-    /// In bytes.
+    /// The window in bytes.
     window: AtomicU64,
 }
 
@@ -171,7 +172,7 @@ async fn observe(network: Network, senders: Vec<Sender>, seconds: u64) -> Seen {
     seen
 }
 
-/// Connects, and says which sender this is.
+/// Connects, and tells the server the number of this sender.
 async fn connect(
     network: &Network,
     stack: &Reliable,
@@ -197,7 +198,7 @@ async fn bulk(network: &Network, stack: &Reliable, from: u8, number: usize, addr
 
 async fn constant(network: &Network, from: u8, rate: u64) {
     let pause = Duration::from_secs_f64(PACKET as f64 / rate as f64);
-    // Nobody listens there; the datagrams use the link all the same.
+    // No socket listens there; the datagrams use the link nevertheless.
     let base = network.host(host(from)).connect(Addr::Ip((SERVER, 9).into())).await.unwrap();
     loop {
         network.runtime().sleep(pause).await;
@@ -221,25 +222,25 @@ impl Agent {
         Self::made_by(move || Aggregated::new(window))
     }
 
-    /// One whose algorithm is made on its own thread.
+    /// Makes an agent whose algorithm is made on its own thread.
     fn made_by<A: CongAlg<AgentEnd> + 'static>(make: impl FnOnce() -> A + Send + 'static) -> Self {
         let (ccp, end) = Ccp::in_process(Pace::Lockstep);
         let goes_on = Arc::new(AtomicBool::new(true));
         let seen = goes_on.clone();
         let thread = std::thread::spawn(move || {
             let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(make());
-            // It ends with an error that says that it was told to.
+            // The agent ends with an error that says that it was told to stop.
             agent.with_stop_handle(seen).run().unwrap_or_default();
         });
         Self { ccp, goes_on, thread: Some(thread) }
     }
 
-    /// The traffic of a flow that it controls.
+    /// Returns the traffic of a flow that the agent controls.
     pub(crate) fn bulk(&self) -> Traffic {
         Traffic::Bulk(Reliable::new().with(self.ccp.clone()))
     }
 
-    /// A flow that it controls and that says nothing.
+    /// Returns an idle flow that the agent controls.
     pub(crate) fn idle(&self) -> Traffic {
         Traffic::Idle(Reliable::new().with(self.ccp.clone()))
     }

@@ -5,11 +5,11 @@ use portus::DatapathInfo;
 /// The flows that belong to one aggregate. A flow without an IPv4 address is alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// All from one address of this host: they share the host's link.
+    /// All flows from one address of this host: they share the host's link.
     Host,
-    /// All between the same two addresses: they most likely share their path.
+    /// All flows between the same two addresses: they most likely share their path.
     Pair,
-    /// Those of the same addresses and ports, which is one at a time.
+    /// The flows of the same addresses and ports: one flow at a time.
     Tuple,
 }
 
@@ -26,7 +26,7 @@ enum Group {
 }
 
 impl Grouping {
-    /// The group of a flow.
+    /// Returns the group of a flow.
     pub fn key(self, flow: &DatapathInfo) -> GroupingKey {
         let (source, destination) = (flow.src_ip, flow.dst_ip);
         GroupingKey(match self {

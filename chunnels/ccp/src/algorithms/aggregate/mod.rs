@@ -16,22 +16,22 @@ use std::rc::{Rc, Weak};
 
 /// An algorithm that controls flows together, which [`Aggregated`] runs.
 ///
-/// A new flow whose key is that of an aggregate with flows is added to it by [`Aggregate::create_subflow`]; for any other,
-/// [`create`](Self::create) begins an aggregate.
+/// A new flow whose key equals the key of an aggregate with flows is added to that aggregate by
+/// [`Aggregate::create_subflow`]; for any other flow, [`create`](Self::create) begins an aggregate.
 pub trait AggregateAlg<I: Ipc>: 'static {
-    /// Equal for flows of one aggregate.
+    /// The key, which is equal for the flows of an aggregate.
     type Key: Clone + Eq + Hash + 'static;
 
     /// The state of an aggregate.
     type Aggregate: Aggregate<I> + 'static;
 
-    /// The name by which datapaths ask for the algorithm.
+    /// Returns the name by which datapaths request the algorithm.
     fn name() -> &'static str;
 
-    /// The programs, by their names, as in [`CongAlg::datapath_programs`].
+    /// Returns the programs, by their names, as in [`CongAlg::datapath_programs`].
     fn datapath_programs(&self) -> HashMap<&'static str, String>;
 
-    /// The aggregate of a new flow, by its addresses and ports.
+    /// Returns the key of a new flow, from its addresses and ports.
     fn aggregate_by(&self, flow: &DatapathInfo) -> Self::Key;
 
     /// Begins an aggregate with its first flow.
@@ -43,20 +43,20 @@ pub trait Aggregate<I: Ipc> {
     /// Adds a flow.
     fn create_subflow(&mut self, flow: Subflow<I>);
 
-    /// Takes in a report of the flow of this number.
+    /// Handles a report of the flow of this number.
     fn on_report(&mut self, number: u64, report: Report);
 
-    /// Removes the flow of this number. Without any flow left, the aggregate is dropped.
+    /// Removes the flow of this number. When no flow is left, the aggregate is dropped.
     fn close_subflow(&mut self, number: u64);
 }
 
 /// A new flow of an aggregate.
 pub struct Subflow<I: Ipc> {
-    /// Its number, which no other flow has, also not one of another datapath.
+    /// The number of the flow, which is unique among all flows of all datapaths.
     pub number: u64,
-    /// The way to it.
+    /// The connection to the flow.
     pub datapath: Datapath<I>,
-    /// Its addresses, ports and initial values.
+    /// The flow's addresses, ports and initial values.
     pub info: DatapathInfo,
 }
 
@@ -69,7 +69,8 @@ impl<I: Ipc> fmt::Debug for Subflow<I> {
 
 /// An [`AggregateAlg`] as an algorithm of portus.
 ///
-/// Its aggregates belong to the thread that runs it, since each reaches all of its flows at once. So it is made there:
+/// Its aggregates belong to the thread that runs it, since each aggregate reaches all of its flows at once.
+/// So the value is made on that thread:
 ///
 /// ```no_run
 /// use bertha_ccp::algorithms::{Aggregated, Grouping, SharedWindow};
@@ -93,7 +94,7 @@ type Table<A, I> = Rc<RefCell<HashMap<<A as AggregateAlg<I>>::Key, Weak<State<A,
 type State<A, I> = RefCell<<A as AggregateAlg<I>>::Aggregate>;
 
 impl<A: AggregateAlg<I>, I: Ipc> Aggregated<A, I> {
-    /// Without any flow.
+    /// Makes an algorithm without flows.
     pub fn new(algorithm: A) -> Self {
         Self { algorithm, aggregates: Rc::default(), last: Cell::new(0) }
     }

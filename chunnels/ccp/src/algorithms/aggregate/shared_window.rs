@@ -10,11 +10,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// One window for the flows of each group, which behaves as that of one flow, and of which each flow that is active has an equal part.
+/// One window for the flows of each group, which behaves as the window of one flow, and of which each active
+/// flow has an equal part.
 ///
-/// A flow that joins has its part from its first acknowledgement on, without a slow start, and those of the others shrink at once. A flow
-/// that reports nothing for a second, and for four round trips, needs no part; its window is as large as the others', for when it sends
-/// again. A part is at least two packets. The flows of a group are supposed to share a bottleneck: a loss of one counts for all.
+/// A flow that joins has its part from its first acknowledgement on, without a slow start, and the other
+/// parts shrink at once. A flow that reports nothing for a second, and for four round trips, needs no part;
+/// its window is as large as the other windows, for when it sends again. A part is at least two packets. The
+/// flows of a group are assumed to share a bottleneck: a loss of one flow counts for all.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedWindow {
     grouping: Grouping,
@@ -22,12 +24,12 @@ pub struct SharedWindow {
 }
 
 impl SharedWindow {
-    /// A window that grows and shrinks as that of [`NewReno`](crate::algorithms::NewReno).
+    /// Makes a window that grows and shrinks as the window of [`NewReno`](crate::algorithms::NewReno).
     pub fn newreno(grouping: Grouping) -> Self {
         Self { grouping, start: |packets| Box::new(newreno::Reno::new(packets)) }
     }
 
-    /// A window that grows and shrinks as that of [`Cubic`](crate::algorithms::Cubic).
+    /// Makes a window that grows and shrinks as the window of [`Cubic`](crate::algorithms::Cubic).
     pub fn cubic(grouping: Grouping) -> Self {
         Self { grouping, start: |packets| Box::new(cubic::State::new(packets)) }
     }
@@ -64,7 +66,7 @@ impl<I: Ipc> AggregateAlg<I> for SharedWindow {
     }
 }
 
-/// The time without a report after which a flow is idle, and the same in round trips.
+/// The time without a report after which a flow is idle, and the same limit in round trips.
 const IDLE: Duration = Duration::from_secs(1);
 const IDLE_ROUNDS: u32 = 4;
 
@@ -74,7 +76,7 @@ pub struct SharedWindowAggregate<I: Ipc> {
     /// The size of a packet in bytes.
     packet: f64,
     flows: Vec<Member<I>>,
-    /// The time on the clock of the aggregate, which is that of its first flow, carried on by the others.
+    /// The time on the clock of the aggregate: the clock of its first flow, continued by the other flows.
     now: Duration,
     round: Sum,
     /// The end of the time in which losses count as one.
@@ -84,7 +86,8 @@ pub struct SharedWindowAggregate<I: Ipc> {
 struct Member<I: Ipc> {
     number: u64,
     handle: Handle<I>,
-    /// The time on its clock, which begins with the flow, at its last report; and that of the aggregate then.
+    /// The time of the last report on the flow's clock, which begins with the flow; and the time on the
+    /// aggregate's clock then.
     clock: Option<Duration>,
     heard: Duration,
     rtt: Duration,
@@ -110,10 +113,10 @@ impl Sum {
 }
 
 impl<I: Ipc> SharedWindowAggregate<I> {
-    /// Takes in the time on a flow's clock, and carries on that of the aggregate.
+    /// Reads the time on a flow's clock, and continues the clock of the aggregate.
     fn tick(&mut self, number: u64, round: &Round) {
         let Some(member) = self.flows.iter_mut().find(|member| member.number == number) else { return };
-        // The clocks have no common beginning: that of a new flow is set by the last report of any.
+        // The clocks have no common beginning: the clock of a new flow is set by the last report of any flow.
         let at = member.clock.map_or(self.now, |clock| member.heard + round.now.saturating_sub(clock));
         self.now = self.now.max(at);
         (member.clock, member.heard, member.rtt) = (Some(round.now), at, round.rtt);
@@ -136,7 +139,7 @@ impl<I: Ipc> SharedWindowAggregate<I> {
         self.flows.iter().filter(is_active).count().max(1)
     }
 
-    /// The bytes of one flow.
+    /// Returns the number of bytes of one flow's part.
     fn part(&self) -> u32 {
         let packets = (self.window.packets() / self.active() as f64).max(MIN);
         register(packets * self.packet)
@@ -153,7 +156,7 @@ impl<I: Ipc> Aggregate<I> for SharedWindowAggregate<I> {
     fn create_subflow(&mut self, flow: Subflow<I>) {
         let (number, handle) = (flow.number, Handle::new(flow.datapath));
         self.flows.push(Member { number, handle, clock: None, heard: self.now, rtt: Duration::ZERO });
-        // It counts from now on: the others leave it its part.
+        // The flow counts from now on: the other flows leave it its part.
         let part = self.part();
         self.flows
             .iter_mut()
@@ -170,7 +173,7 @@ impl<I: Ipc> Aggregate<I> for SharedWindowAggregate<I> {
         self.tick(number, &measured.round);
         let round = Round { now: self.now, ..measured.round };
         let is_recovering = self.now < self.recovery_until;
-        // A peer of one flow that is gone says nothing of the path of the others.
+        // A lost peer of one flow says nothing about the path of the other flows.
         let is_timeout = measured.timeout > 0 && self.active() == 1;
         let is_lost = measured.lost > 0 || measured.timeout > 0;
         let is_used = window::is_used(f64::from(before) / self.packet, measured.in_flight);
@@ -178,7 +181,7 @@ impl<I: Ipc> Aggregate<I> for SharedWindowAggregate<I> {
         if is_timeout {
             self.window.on_timeout();
         } else if is_lost && !is_recovering {
-            // The bytes that were acknowledged before a loss count, as they would at their acknowledgements.
+            // Bytes that were acknowledged before a loss count, as they would have at their acknowledgements.
             self.end_round();
             self.window.on_loss(&round);
             self.recovery_until = measured.recovered_at(self.now);

@@ -15,20 +15,21 @@ use std::time::Duration;
 /// The time between two samples.
 pub(super) const INTERVAL: Duration = Duration::from_millis(10);
 
-/// The samples of a spectrum: five seconds, so that its lines are a fifth of a hertz apart and one lies on the pulses' frequency.
+/// Number of samples of a spectrum: five seconds, so that its lines are a fifth of a hertz apart and one line
+/// lies on the pulses' frequency.
 const SAMPLES: usize = 500;
 
-/// The samples of one period of the pulses.
+/// Number of samples in one period of the pulses.
 const PERIOD: usize = 20;
 
 /// The line of the pulses.
 const PULSE: usize = (FREQUENCY * SAMPLES as f64 / 100.0) as usize;
 
-/// The lines over which a window spreads a pure tone, to each side.
+/// Number of lines over which a window spreads a pure tone, to each side.
 const SPREAD: usize = 1;
 
-/// The lines between the pulses' frequency and twice of it that are compared with it. Those at the ends belong to the pulses and to
-/// their first harmonic.
+/// The lines between the pulses' frequency and twice that frequency, with which the line of the pulses is
+/// compared. The lines at the ends belong to the pulses and to their first harmonic.
 const BAND: std::ops::Range<usize> = PULSE + 4..2 * PULSE - 2;
 
 /// The ratio from which on cross traffic is elastic.
@@ -37,11 +38,13 @@ const ELASTIC: f64 = 2.0;
 /// The share of the capacity below which there is no cross traffic that matters.
 const LEAST_SHARE: f64 = 0.1;
 
-/// The least response of elastic traffic to a pulse, relative to its share of the capacity. The response of one that is clocked by its
-/// acknowledgements is its share, less some delay; a response that is smaller comes from an error in the capacity.
+/// The least response of elastic traffic to a pulse, relative to its share of the capacity. Traffic that is
+/// clocked by its acknowledgements responds with its share, minus some delay; a smaller response comes from
+/// an error in the capacity.
 const LEAST_RESPONSE: f64 = 0.3;
 
-/// The share of the capacity that a flow needs for pulses that show anything: at less, its rate can't fall as far as a pulse rises.
+/// The share of the capacity that a flow needs for pulses that show a response: with less, its rate can't
+/// fall as far as a pulse rises.
 const LEAST_OWN: f64 = 1.5 * DEPTH;
 
 /// The rates of the packets that were acknowledged last, over one round trip, in bytes per second.
@@ -52,7 +55,8 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// The rate of cross traffic through a queue that is not empty: both flows leave it in the proportion in which they came.
+    /// Returns the rate of cross traffic through a queue that is not empty: both flows leave the queue in the
+    /// proportion in which they came.
     pub(super) fn cross(&self, capacity: f64) -> f64 {
         (capacity * self.sending / self.receiving.max(1.0) - self.sending).clamp(0.0, 2.0 * capacity)
     }
@@ -61,9 +65,10 @@ impl Rates {
 /// The evidence for and against elastic cross traffic in the last samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Elasticity {
-    /// The amplitude of cross traffic at the frequency of the pulses, over the highest one between that and twice of it.
+    /// The amplitude of cross traffic at the frequency of the pulses, divided by the highest amplitude
+    /// between that frequency and twice that frequency.
     pub(super) ratio: f64,
-    /// The amplitude of cross traffic over that of the pulses, both at the pulses' frequency.
+    /// The amplitude of cross traffic divided by the amplitude of the pulses, both at the pulses' frequency.
     pub(super) response: f64,
     /// The mean rate of cross traffic, as a share of the capacity.
     pub(super) share: f64,
@@ -72,8 +77,8 @@ pub(super) struct Elasticity {
 }
 
 impl Elasticity {
-    /// Whether cross traffic reacts to the pulses. It is supposed to where the flow is too slow to pulse: traffic that fills the queue has
-    /// made it so, or competition with the rest costs nothing.
+    /// Returns true if cross traffic reacts to the pulses. The answer is also true where the flow is too slow
+    /// to pulse: either traffic that fills the queue has made it slow, or competition costs nothing.
     pub(super) fn is_elastic(&self) -> bool {
         if self.own < LEAST_OWN {
             return true;
@@ -112,8 +117,8 @@ impl Detector {
         }
     }
 
-    /// Takes in rates that hold until `now`, on a path of `capacity` bytes per second. They may come at any times; a silence of more than
-    /// five seconds begins anew.
+    /// Adds rates that hold until `now`, on a path of `capacity` bytes per second. They may come at any
+    /// times; after a silence of more than five seconds the samples begin anew.
     pub(super) fn sample(&mut self, now: Duration, rates: Rates, capacity: f64) {
         let mut next = self.next.unwrap_or(now);
         if now.saturating_sub(next) > INTERVAL * SAMPLES as u32 {
@@ -136,7 +141,8 @@ impl Detector {
         self.next = None;
     }
 
-    /// The evidence, once there are five seconds of samples, on a path of `capacity` bytes per second.
+    /// Returns the evidence, once there are five seconds of samples, on a path of `capacity` bytes per
+    /// second.
     pub(super) fn elasticity(&mut self, capacity: f64) -> Option<Elasticity> {
         if self.samples.len() < SAMPLES {
             return None;
@@ -148,25 +154,25 @@ impl Detector {
         self.transform(|sample| sample.cross);
         let reaction = self.highest(PULSE - SPREAD..PULSE + SPREAD + 1);
         let other = self.highest(BAND);
-        // Without any noise nor reaction there is no ratio.
+        // Without noise and without reaction there is no ratio.
         let ratio = if reaction > 0.0 { reaction / other.max(f64::MIN_POSITIVE) } else { 0.0 };
         let response = if pulses > 0.0 { reaction / pulses } else { 0.0 };
         Some(Elasticity { ratio, response, share, own })
     }
 
-    /// The receiving rate five seconds ago, over one period of the pulses.
+    /// Returns the receiving rate five seconds ago, over one period of the pulses.
     pub(super) fn earlier_rate(&self) -> Option<f64> {
         (!self.samples.is_empty()).then(|| self.mean(PERIOD, |sample| sample.rates.receiving))
     }
 
-    /// The mean of the oldest `count` samples.
+    /// Returns the mean of the oldest `count` samples.
     fn mean(&self, count: usize, of: impl Fn(&Sample) -> f64) -> f64 {
         let count = count.min(self.samples.len());
         self.samples.iter().take(count).map(of).sum::<f64>() / count.max(1) as f64
     }
 
-    /// Computes the spectrum of the deviations from the mean. Hann's window keeps slow changes, as those of a window that grows, out of
-    /// the lines that are compared.
+    /// Computes the spectrum of the deviations from the mean. Hann's window keeps slow changes, such as a
+    /// growing window, out of the lines that are compared.
     fn transform(&mut self, of: impl Fn(&Sample) -> f64) {
         let mean = self.mean(SAMPLES, &of);
         self.spectrum.clear();
@@ -178,7 +184,7 @@ impl Detector {
         self.fft.process_with_scratch(&mut self.spectrum, &mut self.scratch);
     }
 
-    /// The highest amplitude in these lines of the last spectrum.
+    /// Returns the highest amplitude in these lines of the last spectrum.
     fn highest(&self, lines: std::ops::Range<usize>) -> f64 {
         self.spectrum[lines].iter().map(|line| line.norm()).fold(0.0, f64::max)
     }
@@ -202,8 +208,8 @@ mod tests {
     /// The time after which elastic traffic reacts.
     const DELAY: Duration = Duration::from_millis(50);
 
-    /// The verdict on cross traffic with this rate at each time, beside a flow that pulses around a half of the capacity. It believes in
-    /// another capacity by this factor.
+    /// Returns the verdict on cross traffic with this rate at each time, beside a flow that pulses around
+    /// half of the capacity. `error` is the factor by which the flow's estimate of the capacity is wrong.
     fn judge(mut cross: impl FnMut(Duration) -> f64, error: f64) -> Elasticity {
         let mut detector = Detector::new();
         for tick in 0..SAMPLES as u32 {
@@ -216,7 +222,7 @@ mod tests {
         detector.elasticity(error * CAPACITY).unwrap()
     }
 
-    /// Packets at random times, at this share of the capacity: bytes per second in each interval.
+    /// Returns packets at random times, at this share of the capacity: bytes per second in each interval.
     fn poisson(share: f64, seed: u64) -> impl FnMut(Duration) -> f64 {
         let (mut rng, mut arrival) = (StdRng::seed_from_u64(seed), 0.0);
         let packet = 1_352.0;
@@ -265,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_sawtooth_that_ignores_the_pulses_is_not_elastic() {
-        // As of a flow that grows for 1.7 seconds and then halves.
+        // The rate is that of a flow that grows for 1.7 seconds and then halves.
         let sawtooth = |now: Duration| CAPACITY * (0.3 + 0.3 * (now.as_secs_f64() / 1.7).fract());
         let verdict = judge(sawtooth, 1.0);
         assert!(!verdict.is_elastic(), "{verdict:?}");

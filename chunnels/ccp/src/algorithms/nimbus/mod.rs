@@ -13,20 +13,23 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Nimbus (thesis 4.7.1; Goyal and others, 2018): keeps the queue short, unless cross traffic fills it, and then competes as CUBIC does.
+/// Nimbus (thesis 4.7.1; Goyal and others, 2018): keeps the queue short, unless cross traffic fills it, and
+/// then competes as CUBIC does.
 ///
-/// Its rate pulses five times a second. The rates at which its packets were sent and received give the rate of cross traffic; if that
-/// contains the frequency of the pulses, some of it reacts to the queue (is elastic), and would take all from a flow that keeps the queue
-/// short. The verdict needs five seconds, and a mode lasts as long at least.
+/// Its rate pulses five times a second. The rates at which its packets were sent and received give the rate
+/// of cross traffic. If the rate of cross traffic contains the frequency of the pulses, some of the traffic
+/// reacts to the queue (is elastic), and would take all capacity from a flow that keeps the queue short. The
+/// verdict needs five seconds, and a mode lasts at least as long.
 ///
-/// The highest rate at which packets were received counts as the capacity of the path for as long as the flow lasts, so a path that
-/// becomes slower for good is taken for one with cross traffic. Several flows of Nimbus on one path pulse without regard to each other.
-/// Round trips, queue included, have to be shorter than a fifth of a second, over which pulses average out, and the buffer has to hold more
-/// than the 12.5 ms that delay control aims at, which does not react to losses.
+/// The highest rate at which packets were received counts as the capacity of the path for as long as the flow
+/// lasts, so a path that becomes slower for good is taken for a path with cross traffic. Several flows of
+/// Nimbus on one path pulse without coordination. Round trips, queue included, have to be shorter than a
+/// fifth of a second, over which pulses average out, and the buffer has to hold more than the 12.5 ms that
+/// delay control aims at, which does not react to losses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nimbus;
 
-/// Reports each hundredth of a second, and losses at once.
+/// The program, which reports each hundredth of a second, and losses at once.
 const PROGRAM: &str = "
     (def (Report
         (volatile acked 0) (volatile lost 0) (volatile timeout 0) (rtt +infinity) (sending 0) (receiving 0) (now 0)
@@ -45,22 +48,24 @@ const PROGRAM: &str = "
 
 const NAME: &str = "a hundredth of a second";
 
-/// The delay in the queue that delay control aims at. A pulse that drains the queue would hide cross traffic, so it is longer than the
-/// time that a pulse's bytes take.
+/// The delay in the queue that delay control aims at. A pulse that drains the queue would hide cross traffic,
+/// so this delay is longer than the time that a pulse's bytes take.
 const TARGET: Duration = Duration::from_micros(12_500);
 
 /// The weights of spare capacity and of the distance from [`TARGET`] in delay control.
 const SPARE: f64 = 0.8;
 const DISTANCE: f64 = 0.5;
 
-/// The highest rate of delay control, as a share of the capacity: where round trips are short, a report comes late for them, and the
-/// distance is large.
+/// The highest rate of delay control, as a share of the capacity: where round trips are short, a report comes
+/// late for them, and the distance is large.
 const HIGHEST: f64 = 1.2;
 
-/// The packets by which a window is larger than what the rate fills, so that rounding holds nothing up.
+/// Number of packets by which a window is larger than the window that the rate fills, so that rounding delays
+/// nothing.
 const SLACK: f64 = 4.0;
 
-/// The time between two looks at the spectrum, and the weight of each against those before: about a second counts.
+/// The time between two looks at the spectrum, and the weight of each look against the looks before: about a
+/// second counts.
 const LOOK: Duration = Duration::from_millis(100);
 const WEIGHT: f64 = 0.1;
 
@@ -69,7 +74,7 @@ const WEIGHT: f64 = 0.1;
 const COMPETE: f64 = 0.7;
 const YIELD: f64 = 0.3;
 
-/// The shortest time in a mode, after which all samples are of that mode.
+/// The shortest time in a mode, after which all samples belong to that mode.
 const DWELL: Duration = Duration::from_secs(5);
 
 impl<I: Ipc> CongAlg<I> for Nimbus {
@@ -110,12 +115,12 @@ pub struct NimbusFlow<I: Ipc> {
     mode: Mode,
     /// The time since which the mode holds.
     since: Duration,
-    /// The window of a flow that competes, and of one that starts.
+    /// The window of a flow that competes or starts.
     cubic: cubic::State,
     /// The end of the round trip in which losses count as one.
     recovery_until: Duration,
     detector: Detector,
-    /// The recent verdicts: one if all were for elastic cross traffic, zero if none was.
+    /// The recent verdicts: 1 if all were for elastic cross traffic, 0 if none was.
     verdict: f64,
     looked: Duration,
     /// The highest rate at which packets were received, in bytes per second.
@@ -132,14 +137,14 @@ enum Mode {
     DelayControl,
 }
 
-/// One report.
+/// A report.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     round: Round,
     rates: Rates,
     lost: u64,
     timeout: u64,
-    /// The most packets that were in flight.
+    /// Maximum number of packets that were in flight.
     in_flight: f64,
 }
 
@@ -172,7 +177,7 @@ impl<I: Ipc> NimbusFlow<I> {
     fn compete(&mut self, measured: &Measured) {
         let round = &measured.round;
         let is_recovering = round.now < self.recovery_until;
-        // Pulses, and a report that is shorter than a round trip, leave some of a window empty that is used.
+        // Pulses, and a report that is shorter than a round trip, leave a part of a used window empty.
         let is_used = 2.0 * measured.in_flight >= self.cubic.packets();
         if measured.timeout > 0 {
             self.cubic.on_timeout();
@@ -186,7 +191,8 @@ impl<I: Ipc> NimbusFlow<I> {
         }
     }
 
-    /// The rate that takes what cross traffic leaves, and steers the queue towards [`TARGET`].
+    /// Returns the rate that takes the capacity that cross traffic leaves, and steers the queue towards
+    /// [`TARGET`].
     fn delay_controlled(&self, measured: &Measured) -> f64 {
         let Measured { rates, round, .. } = measured;
         let spare = self.capacity - rates.cross(self.capacity) - rates.sending;
@@ -201,7 +207,7 @@ impl<I: Ipc> NimbusFlow<I> {
         (self.mode, self.since) = (mode, now);
     }
 
-    /// Looks at the spectrum from time to time, and changes the mode.
+    /// Checks the spectrum from time to time, and changes the mode.
     fn judge(&mut self, round: &Round) {
         if round.now < self.looked + LOOK {
             return;
@@ -217,7 +223,7 @@ impl<I: Ipc> NimbusFlow<I> {
         if self.mode == Mode::Competition && self.verdict < YIELD {
             self.enter(Mode::DelayControl, round.now);
         } else if self.mode == Mode::DelayControl && self.verdict > COMPETE {
-            // The rate before cross traffic came, and took it.
+            // The rate is the rate before cross traffic came, and took capacity.
             let rate = self.detector.earlier_rate().unwrap_or(self.capacity);
             self.cubic = cubic::State::resumed(rate * round.rtt.as_secs_f64() / self.packet);
             self.enter(Mode::Competition, round.now);
@@ -250,12 +256,13 @@ impl<I: Ipc> NimbusFlow<I> {
             Mode::Competition => window / seconds,
             Mode::DelayControl => self.delay_controlled(measured),
         };
-        // At least a pulse's depth, so that it never stops.
+        // The mean is at least a pulse's depth, so that the flow never stops.
         let mean = mean.max(pulse::DEPTH * self.capacity);
         let rate = mean + pulse::pulse(round.now) * self.capacity;
         let rate = rate.max(self.packet / seconds);
-        // Delay control is held by its rate alone. Competition is held by its window too, which cuts the pulses' tops: with them, it would
-        // lose more than the flows beside it, and they show without.
+        // Delay control is bounded by its rate alone. Competition is bounded by its window too, which cuts
+        // off the peaks of the pulses: with the peaks, it would lose more than the flows beside it, and the
+        // pulses are visible without them.
         let in_flight = match self.mode {
             Mode::DelayControl => 2.0 * (mean * seconds + pulse::swing(self.capacity)),
             _ => mean * seconds,

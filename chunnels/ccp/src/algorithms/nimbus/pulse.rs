@@ -3,20 +3,22 @@
 use std::f64::consts::PI;
 use std::time::Duration;
 
-/// The pulses in a second. Their period is longer than most round trips, so that cross traffic has the time to react within it.
+/// Number of pulses per second. Their period is longer than most round trips, so that cross traffic has time
+/// to react within it.
 pub(super) const FREQUENCY: f64 = 5.0;
 
 /// The height of a pulse, as a share of the capacity.
 const HEIGHT: f64 = 0.25;
 
-/// The part of a period in which the rate is above its mean: short and high, so that a flow with a small rate can pulse too, since it
-/// falls by a third of the height alone.
+/// The part of a period in which the rate is above its mean: short and high, so that a flow with a small rate
+/// can pulse too, since its rate falls by only a third of the height.
 const UP: f64 = 0.25;
 
-/// The depth between two pulses, as a share of the capacity: what a pulse adds is taken away again.
+/// The depth between two pulses, as a share of the capacity: it takes away the bytes that a pulse adds.
 pub(super) const DEPTH: f64 = HEIGHT * UP / (1.0 - UP);
 
-/// The deviation from the mean rate at `now`, as a share of the capacity: half a sine up, then a longer and flatter one down.
+/// Returns the deviation from the mean rate at `now`, as a share of the capacity: half a sine up, then a
+/// longer and flatter half sine down.
 pub(super) fn pulse(now: Duration) -> f64 {
     let phase = (now.as_secs_f64() * FREQUENCY).fract();
     if phase < UP {
@@ -26,7 +28,8 @@ pub(super) fn pulse(now: Duration) -> f64 {
     }
 }
 
-/// The bytes that a pulse adds before it takes them away, for a capacity in bytes per second.
+/// Returns the number of bytes that a pulse adds before it takes them away, for a capacity in bytes per
+/// second.
 pub(super) fn swing(capacity: f64) -> f64 {
     capacity * HEIGHT * UP / FREQUENCY * 2.0 / PI
 }
