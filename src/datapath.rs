@@ -22,11 +22,13 @@ pub type DefaultDatapath = bertha_datapath_dpdk::Dpdk;
 ))]
 pub type DefaultDatapath = bertha_datapath_kernel::Udp;
 
-/// The datapath of this build: Caladan if it is switched on, in place of tokio or else beside it, else DPDK, else kernel UDP.
+/// Returns the datapath of this build: Caladan if its feature is on (in place of tokio or else beside it),
+/// else DPDK, else kernel UDP.
 ///
-/// Which one it is, is decided in one line of the application's `Cargo.toml`, by the features of `bertha`; a faster
-/// datapath takes precedence over `datapath-kernel` where both are on. DPDK takes its settings from the
-/// environment when it is first used, as Caladan does beside tokio; in its place when [`run`](crate::run()) starts it.
+/// The features of `bertha`, one line of the application's `Cargo.toml`, decide which datapath it is; a
+/// faster datapath takes precedence over `datapath-kernel` where both features are on. DPDK reads its
+/// settings from the environment when it is first used, and so does Caladan beside tokio; Caladan in place of
+/// tokio reads them when [`run`](crate::run()) starts it.
 pub fn datapath() -> DefaultDatapath {
     DefaultDatapath::new()
 }

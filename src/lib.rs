@@ -45,33 +45,34 @@
 //!
 //! # Where to read on
 //!
-//! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and what to do about them, [names](guide::names), [choosing a
-//!   datapath](guide::datapaths), `guide::security` (with the features `tls` and `noise`); writing a [Chunnel](guide::chunnel), a
-//!   [datapath](guide::datapath), a [pass](guide::pass).
-//! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises of a connection
-//!   under loss, cancellation and backpressure: [`Connection`].
-//! * The Chunnels at hand: [`chunnels`]. The settings and their defaults: [`Settings`].
+//! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and the reactions to them,
+//!   [names](guide::names), [choosing a datapath](guide::datapaths), `guide::security` (with the features
+//!   `tls` and `noise`); writing a [Chunnel](guide::chunnel), a [datapath](guide::datapath), a
+//!   [pass](guide::pass).
+//! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises
+//!   of a connection under loss, cancellation and backpressure: [`Connection`].
+//! * The standard Chunnels: [`chunnels`]. The settings and their defaults: [`Settings`].
 //!
 //! # Features
 //!
-//! | feature | default | what it adds |
+//! | feature | default | function |
 //! |---|---|---|
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
-//! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
-//! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
-//! | `datapath-caladan-bridged` | no | the same beside tokio, which stays the runtime: [`datapath()`] alone is Caladan's |
-//! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
+//! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is DPDK |
+//! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) use Caladan |
+//! | `datapath-caladan-bridged` | no | Caladan beside tokio, which stays the runtime: only [`datapath()`] uses Caladan |
+//! | `datapath-dpdk-tcp` | no | TCP over DPDK ports, for peers that speak TCP: `dpdk::Tcp` |
 //! | `shm` | no | memory that two processes of one machine share, in `shm` |
 //! | `local` | no | services of one machine find each other, and share memory: `MaybeLocal` in `local` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`#[bertha::service]`](macro@service) |
 //! | `opentelemetry` | no | spans of calls of `rpc`, in one trace across processes |
-//! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
+//! | `metrics`, `pace` | yes | counting messages, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |
 //! | `codec` | no | messages in the formats of `tokio_util::codec` |
-//! | `io` | no | connections of bytes as `AsyncRead` and `AsyncWrite`, and back, in `io`; `futures-io`, `stream` and `tower` add more traits |
+//! | `io` | no | connections of bytes as `AsyncRead` and `AsyncWrite`, and the reverse, in `io`; `futures-io`, `stream` and `tower` add more traits |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |
@@ -80,14 +81,14 @@
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`], and etcd for [`names`]; `etcd` needs `protoc` to build |
-//! | `dns` | no | DNS beyond what the system resolves, in [`names`]: services (SRV), and servers of the application's choice |
+//! | `dns` | no | DNS beyond the names that the system resolves, in [`names`]: services (SRV), and servers of the application's choice |
 //! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
 //! | `kafka-ssl` | no | TLS and SCRAM for `kafka`, by the OpenSSL of the system |
 //! | `nats`, `kafka`, `redis-streams`, `sqs`, `azure-queue`, `pubsub` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
 #![forbid(unsafe_code)]
 
-// The derives name this crate from outside; its own code has to as well.
+// The derives name this crate from outside; its own code has to name it in the same way.
 extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
@@ -142,8 +143,8 @@ pub use datapath::{DefaultDatapath, datapath};
 #[cfg(feature = "_datapath")]
 pub use run::{block_on, not_started, run, sleep, spawn};
 
-/// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
-/// imported by name.
+/// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, including
+/// Chunnels, are imported by name.
 ///
 /// Beside `use tokio::select` the name `select!` is tokio's; write `bertha::select!` then.
 pub mod prelude {

@@ -1,6 +1,6 @@
 //! Topics of messaging services as the bottom of a stack.
 //!
-//! A service is one line, and the rest of a program does not know which it is:
+//! A service is one line, and the rest of a program does not depend on the choice:
 //!
 //! ```
 //! use bertha::chunnels::Serialize;
@@ -13,7 +13,7 @@
 //! // let orders = Topic::new(Nats::connect("nats://127.0.0.1:4222").await?, "orders");
 //! orders.create().await?;
 //! let stack = || make_stack!(Serialize::<String>::new());
-//! // Receivers of one subscription share its messages; each subscription gets all of them.
+//! // Receivers of one subscription share its messages; each subscription gets all messages.
 //! let billing = stack().wrap(orders.receiver("billing").await?).await?;
 //! let shop = stack().wrap(orders.publisher().await?).await?;
 //! shop.send("a book".into()).await?;

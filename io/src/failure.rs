@@ -1,9 +1,9 @@
-//! Errors as those of I/O.
+//! Bertha's errors as I/O errors.
 
 use bertha_core::{Error, ErrorKind};
 use std::io;
 
-/// The error with the kind of I/O that is nearest; the original is its source.
+/// Converts an error to an I/O error of the nearest kind; the original is its source.
 pub(crate) fn io_error(error: Error) -> io::Error {
     let kind = match error.kind() {
         ErrorKind::Closed => io::ErrorKind::BrokenPipe,

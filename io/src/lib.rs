@@ -1,10 +1,10 @@
-//! Bertha's connections as the traits that Rust's network programs use, and back.
+//! Bertha's connections as the I/O traits of Rust's network programs, and these traits as connections.
 //!
-//! | type | makes of | this | feature |
+//! | type | converts | into | feature |
 //! |---|---|---|---|
-//! | [`ByteStream`] | a connection of bytes | `AsyncRead` and `AsyncWrite` of tokio, so that hyper, say, runs over any datapath | |
-//! | [`ByteStream`] | | the same of `futures-io` | `futures-io` |
-//! | [`IoConnection`] | whatever is `AsyncRead` and `AsyncWrite` | a connection of bytes: the base of a stack | |
+//! | [`ByteStream`] | a connection of bytes | `AsyncRead` and `AsyncWrite` of tokio, so that hyper, for example, runs over any datapath | |
+//! | [`ByteStream`] | a connection of bytes | the traits of these names in `futures-io` | `futures-io` |
+//! | [`IoConnection`] | any `AsyncRead` and `AsyncWrite` | a connection of bytes: the base of a stack | |
 //! | `Messages` | any connection | `Stream` and `Sink` | `stream` |
 //! | `Requests`, `answer` | a connection whose replies come in the order of the requests | `tower::Service`, at both ends | `tower` |
 //! | `rpc` | calls of `bertha_chunnels::rpc` | `tower::Service`, at both ends, with any number under way; balancing and ejection | `rpc` |

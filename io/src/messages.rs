@@ -11,8 +11,9 @@ use tokio_util::sync::ReusableBoxFuture;
 
 /// Any connection as [`Stream`] and [`Sink`] of its messages.
 ///
-/// The stream ends once the peer has closed, or behind the error that has ended the connection; errors of one message are items of their
-/// own. The sink holds one message at most, which goes out with a flush; closing it closes the connection.
+/// The stream ends once the peer has closed, or after the error that has ended the connection; an error that
+/// concerns one message is an item of its own. The sink holds at most one message, which a flush sends;
+/// closing it closes the connection.
 ///
 /// ```
 /// use bertha_io::Messages;
@@ -35,14 +36,14 @@ pub struct Messages<C: Connection> {
     is_closed: bool,
 }
 
-/// A call of the connection, kept between polls since it holds the waker.
+/// A pending call of the connection, kept between polls since it holds the waker.
 struct Call<T> {
     future: ReusableBoxFuture<'static, Result<T, Error>>,
     is_under_way: bool,
 }
 
 impl<T: 'static> Call<T> {
-    /// A place for calls.
+    /// Makes a place for calls.
     fn new(example: impl Future<Output = Result<T, Error>> + Send + 'static) -> Self {
         Self { future: ReusableBoxFuture::new(example), is_under_way: false }
     }
@@ -52,7 +53,7 @@ impl<T: 'static> Call<T> {
         self.is_under_way = true;
     }
 
-    /// Ready with `None` if none is under way.
+    /// Polls the call. Ready with `None` if no call is under way.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Error>>> {
         if !self.is_under_way {
             return Poll::Ready(None);
@@ -64,7 +65,7 @@ impl<T: 'static> Call<T> {
 }
 
 impl<C: Connection> Messages<C> {
-    /// The messages of this connection.
+    /// Makes a stream and sink of the messages of this connection.
     pub fn new(connection: C) -> Self {
         let connection = Arc::new(connection);
         Self {
@@ -77,7 +78,7 @@ impl<C: Connection> Messages<C> {
         }
     }
 
-    /// The connection. What it receives is missing in the stream.
+    /// Returns the connection. Messages that are received from it directly are missing in the stream.
     pub fn connection(&self) -> &Arc<C> {
         &self.connection
     }

@@ -1,4 +1,4 @@
-//! Connections of requests and replies as services of tower's, and back.
+//! Connections of requests and replies as services of tower, and services of tower as answers.
 
 mod answer;
 mod requests;

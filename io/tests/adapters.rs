@@ -59,7 +59,7 @@ async fn streams_of_futures_read_write_and_end() {
     assert_eq!(&room, b"bye");
 }
 
-/// Doubles numbers.
+/// A service that doubles numbers.
 struct Double;
 
 impl Service<u32> for Double {
@@ -94,7 +94,7 @@ async fn requests_are_answered_in_turn_until_the_client_closes() {
 async fn the_reply_of_a_call_that_was_given_up_is_nobody_elses() {
     let (here, there) = pair::<u32>();
     let mut client = Requests::new(here);
-    // Sent, and dropped while it waits.
+    // The request is sent, and the call is dropped while it waits.
     assert!(poll!(pin!(client.call(1))).is_pending());
     let other = tokio::spawn(client.call(2));
     let server = tokio::spawn(async move { answer(&there, Double).await });
@@ -107,12 +107,12 @@ async fn the_reply_of_a_call_that_was_given_up_is_nobody_elses() {
 async fn a_request_given_up_while_it_is_sent_fails_those_behind_it() {
     let (here, there) = pair::<u32>();
     let mut client = Requests::new(here);
-    // The pair holds so many messages, and lets the next one wait.
+    // The pair holds this number of messages, and lets the next message wait.
     let mut given_up = 0;
     while there_is_room(&mut client, given_up) {
         given_up += 1;
         assert!(given_up < 10_000);
-        // A task of tokio's may poll so many locks in a row and no more.
+        // A task of tokio may poll only a limited number of locks in a row.
         tokio::task::yield_now().await;
     }
     let error = client.call(0).await.unwrap_err();
@@ -120,7 +120,7 @@ async fn a_request_given_up_while_it_is_sent_fails_those_behind_it() {
     drop(there);
 }
 
-/// Whether the connection takes a request whose call is then dropped.
+/// Returns true if the connection takes a request whose call is then dropped.
 fn there_is_room(client: &mut Requests<PairConnection<TokioRuntime, u32>>, number: u32) -> bool {
     let mut call = pin!(client.call(number));
     match call.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())) {

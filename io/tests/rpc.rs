@@ -28,7 +28,7 @@ const DOUBLE: Method = Method::new("double").idempotent();
 const SEND: Method = Method::new("send");
 const CODEC: Bincode = Bincode;
 
-/// Answers by a service of tower's, and counts calls. `broken` ones fail.
+/// Returns an address that answers with a service of tower, and counts calls. Calls fail if it is `broken`.
 async fn address(
     calls: Arc<AtomicUsize>,
     broken: bool,
@@ -53,7 +53,7 @@ fn answer(request: &EncodedRequest, broken: bool) -> Result<Buf, Failure> {
     Buf::copy_of(&bytes, 0).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Repeats what may be repeated, three times.
+/// A policy that repeats calls that may be repeated, three times.
 #[derive(Clone)]
 struct Repeat(usize);
 
@@ -94,7 +94,7 @@ async fn an_address_that_fails_is_passed_over() {
     for number in 0..200_u64 {
         assert_eq!(client.call::<u64, u64>(DOUBLE, &number).await.ok().unwrap_or(2 * number), 2 * number);
     }
-    // At least five failures, and none while it is out: it is for half a second.
+    // There are at least five failures, and none while the address is out, for half a second.
     assert!(before >= 5 || counts[0].load(SeqCst) >= 5, "{counts:?}");
     let before = counts[0].load(SeqCst);
     for number in 0..100_u64 {
@@ -104,7 +104,7 @@ async fn an_address_that_fails_is_passed_over() {
     assert!(counts[1].load(SeqCst) > 50 && counts[2].load(SeqCst) > 50, "{counts:?}");
 }
 
-/// Fails some calls as a lost connection does, after they have run.
+/// A service that fails some calls as a lost connection does, after they have run.
 #[derive(Clone)]
 struct Losing<S> {
     service: S,
@@ -149,7 +149,7 @@ async fn only_an_idempotent_call_is_repeated_if_it_may_have_run() {
     }
 }
 
-/// Never answers the first call that it gets, and says when that is dropped.
+/// A service that never answers its first call, and records when that call is dropped.
 #[derive(Clone)]
 struct Stalling<S> {
     service: S,
@@ -193,7 +193,7 @@ impl Drop for CountedDrop {
     }
 }
 
-/// Hedges what may run twice.
+/// A policy that hedges calls that may run twice.
 #[derive(Clone)]
 struct Idempotent;
 

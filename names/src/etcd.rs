@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 /// The time limit of each answer of the cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Services whose instances write their addresses into etcd, version 3.4 or later. Runs on tokio alone.
+/// Services whose instances write their addresses into etcd, version 3.4 or later. It runs on tokio alone.
 ///
 /// The addresses of `store` are the values of all keys that begin with the prefix and `store/`, in the order of the keys:
 ///
@@ -18,12 +18,14 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// etcdctl put --lease=$LEASE /services/store/b 10.0.0.2:4242
 /// ```
 ///
-/// An instance keeps its lease alive, so that a crashed one disappears with it. A value that is no address is skipped, and logged. Nothing is
-/// cached: each connection asks the cluster once, which has two seconds to answer.
+/// An instance keeps its lease alive, so that a crashed instance disappears with its lease. A value that is
+/// no address is skipped, and logged. Nothing is cached: each connection asks the cluster once, which has two
+/// seconds to answer.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid) for a name with a port, since instances bring their own; [`Unreachable`](ErrorKind::Unreachable) if the
-/// cluster does not answer, refuses, or has no address of the service.
+/// [`Invalid`](ErrorKind::Invalid) for a name with a port, since instances have ports of their own;
+/// [`Unreachable`](ErrorKind::Unreachable) if the cluster does not answer, refuses, or has no address of the
+/// service.
 pub struct Etcd {
     endpoints: Vec<String>,
     prefix: String,
@@ -31,10 +33,11 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// The cluster at `url`, `etcd://host:port[,host:port...]`, and the keys below `prefix`, such as `/services/`. Connects when it is used.
+    /// Makes a resolver with the cluster at `url`, `etcd://host:port[,host:port...]`, and the keys below
+    /// `prefix`, such as `/services/`. It connects when it is used.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no such address.
+    /// [`Invalid`](ErrorKind::Invalid) if `url` is no such address.
     pub fn new(url: &str, prefix: impl Into<String>) -> Result<Self, Error> {
         let hosts = url.strip_prefix("etcd://").map(|hosts| hosts.trim_end_matches('/')).unwrap_or_default();
         let is_host = |host: &str| host.contains(':') && !host.contains(['/', '@', '?']);
@@ -46,7 +49,8 @@ impl Etcd {
         Ok(Self { endpoints, prefix: prefix.into(), client: OnceCell::new() })
     }
 
-    /// The cluster of `client`, which may use TLS and a login, and the keys below `prefix`, for which reading is enough.
+    /// Makes a resolver with the cluster of `client`, which may use TLS and a login, and the keys below
+    /// `prefix`. The right to read them is enough.
     pub fn over(client: Client, prefix: impl Into<String>) -> Self {
         Self { endpoints: Vec::new(), prefix: prefix.into(), client: OnceCell::new_with(Some(client)) }
     }
@@ -69,7 +73,7 @@ impl Etcd {
             let options = GetOptions::new().with_prefix().with_limit(MAX_ADDRESSES as i64);
             self.client().await?.get(prefix.as_str(), Some(options)).await
         };
-        // Boxed, since the client library's futures are large.
+        // The future is boxed, since the client library's futures are large.
         let Ok(got) = tokio::time::timeout(ANSWER_TIMEOUT, Box::pin(get)).await else {
             return Err(unreachable(format!("the cluster did not answer for `{name}`; is it running?")));
         };

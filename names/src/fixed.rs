@@ -19,13 +19,13 @@ pub struct Static {
 }
 
 impl Static {
-    /// Without a name.
+    /// Makes an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With the addresses of `name` in order of preference, in place of those that it had. A name with a port and the same without
-    /// one are two.
+    /// Sets the addresses of `name` in order of preference, in place of its earlier addresses. A name with a
+    /// port and the same name without a port are two names.
     #[must_use]
     pub fn with(mut self, name: Name, addresses: impl IntoIterator<Item = Addr>) -> Self {
         self.names.insert(name, addresses.into_iter().collect());

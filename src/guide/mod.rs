@@ -1,7 +1,8 @@
 //! Guides: composing stacks, handling errors, connecting to names, choosing a datapath, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
-//! The code of the guides is compiled and run with the tests. The guide [`pass`] shows three crates of the repository's
-//! `tests/outside`, which know Bertha by its published names alone; a test compares the guide with them word for word.
+//! The code of the guides is compiled and run with the tests. The guide [`pass`] shows three crates of the
+//! repository's `tests/outside`, which know Bertha only by its published names; a test compares the guide
+//! with them word for word.
 
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("composing.md")]

@@ -14,15 +14,15 @@ use writing::Writing;
 
 /// A connection of bytes as `AsyncRead + AsyncWrite`.
 ///
-/// * A read gives what is left of the chunk that arrived last, or waits for the next one. It returns nothing once the peer has ended
-///   its half.
-/// * A write takes as many bytes as one chunk of the connection holds, at most 64 KiB, and leaves one chunk under way at most. An error
-///   of that chunk is returned by the next write, flush or shutdown. A flush waits until the connection has taken it, as after the last
-///   write it should; reading helps it on too.
-/// * A shutdown ends this half of the stream behind everything that was written, and waits until no layer below holds bytes of it
-///   back. Reading goes on.
-/// * The futures of reads and writes may be dropped: no byte is lost or repeated. Dropping the stream itself drops the connection, with
-///   whatever has not left it; shut it down first.
+/// * A read gives the rest of the chunk that arrived last, or waits for the next chunk. It returns nothing
+///   once the peer has ended its half.
+/// * A write takes as many bytes as one chunk of the connection holds, at most 64 KiB, and leaves at most one
+///   chunk under way. An error of that chunk is returned by the next write, flush or shutdown. A flush waits
+///   until the connection has taken the chunk; flush after the last write. Reading helps the chunk on too.
+/// * A shutdown ends this half of the stream behind all written bytes, and waits until no layer below holds
+///   any of them back. Reading goes on.
+/// * The futures of reads and writes may be dropped: no byte is lost or repeated. Dropping the stream itself
+///   drops the connection, with all bytes that have not left it; shut it down first.
 ///
 /// ```
 /// use bertha_io::ByteStream;
@@ -44,13 +44,14 @@ pub struct ByteStream<C> {
 }
 
 impl<C: Connection<Data = Chunk>> ByteStream<C> {
-    /// A stream over this connection.
+    /// Makes a stream over this connection.
     pub fn new(connection: C) -> Self {
         let connection = Arc::new(connection);
         Self { reading: Reading::new(&connection), writing: Writing::new(&connection), connection }
     }
 
-    /// The connection, for its addresses and the like. What it receives is missing in the stream.
+    /// Returns the connection, for its addresses. Chunks that are received from it directly are missing in
+    /// the stream.
     pub fn connection(&self) -> &Arc<C> {
         &self.connection
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::ReusableBoxFuture;
 pub(super) struct Reading {
     /// The rest of the chunk that arrived last.
     rest: Option<Buf>,
-    /// The call of the connection. Kept between polls, since it holds the waker.
+    /// The pending call of the connection. It is kept between polls, since it holds the waker.
     receiving: ReusableBoxFuture<'static, Result<Chunk, Error>>,
     is_receiving: bool,
     has_ended: bool,
@@ -22,7 +22,8 @@ impl Reading {
         Self { rest: None, receiving, is_receiving: true, has_ended: false }
     }
 
-    /// The bytes that are there, of which [`consume`](Self::consume) takes some. None at the end of the stream.
+    /// Waits for bytes, of which [`consume`](Self::consume) takes some. Returns no bytes at the end of the
+    /// stream.
     pub(super) fn poll_fill<C: Connection<Data = Chunk>>(
         &mut self,
         connection: &Arc<C>,
@@ -42,7 +43,7 @@ impl Reading {
         Poll::Ready(Ok(self.rest.as_deref().unwrap_or_default()))
     }
 
-    /// Takes the first bytes, of those that are there.
+    /// Takes the first `count` of these bytes.
     pub(super) fn consume(&mut self, count: usize) {
         if let Some(rest) = &mut self.rest
             && (rest.advance(count).is_err() || rest.is_empty())

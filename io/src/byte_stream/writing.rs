@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio_util::sync::ReusableBoxFuture;
 
-/// The bytes of a chunk, at most.
+/// Maximum number of bytes of a chunk.
 const LARGEST: usize = 64 << 10;
 
 pub(super) struct Writing {
-    /// The call of the connection.
+    /// The pending call of the connection.
     sending: ReusableBoxFuture<'static, Result<(), Error>>,
     stage: Stage,
-    /// A task waits for the call, so its waker must stay registered.
+    /// True if a task waits for the call, so that its waker must stay registered.
     is_awaited: bool,
-    /// The error of a chunk that reading has helped on.
+    /// The error of a chunk that a read has helped on.
     failed: Option<io::Error>,
     /// The largest chunk.
     largest: usize,
@@ -24,11 +24,11 @@ pub(super) struct Writing {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is under way.
+    /// No call is under way.
     Idle,
-    /// A chunk is.
+    /// A chunk is under way.
     Sending,
-    /// The end of the stream is.
+    /// The end of the stream is under way.
     Ending,
     /// The stream has ended.
     Ended,
@@ -72,7 +72,7 @@ impl Writing {
         }
         self.sending.set(send(connection.clone(), buffer.into()));
         self.stage = Stage::Sending;
-        // Written either way: a call that waits holds the bytes.
+        // The chunk counts as written in both cases: a pending call holds the bytes.
         match self.sending.poll(cx) {
             Poll::Pending => {}
             Poll::Ready(sent) => {
@@ -100,7 +100,7 @@ impl Writing {
         Poll::Ready(done.map_err(io_error))
     }
 
-    /// Helps a chunk on that no task waits for: its writer may only read from now on.
+    /// Polls a chunk that no task waits for, since its writer may only read from now on.
     pub(super) fn help(&mut self, cx: &mut Context<'_>) {
         if self.stage == Stage::Sending
             && !self.is_awaited
@@ -131,8 +131,8 @@ async fn send<C: Connection<Data = Chunk>>(connection: Arc<C>, chunk: Chunk) -> 
     connection.send(chunk).await
 }
 
-/// Ends the stream, and sees everything out of the layers below. A peer that is gone needs no end: as over TCP, where its reset comes
-/// too late for a shutdown.
+/// Ends the stream, and waits until all bytes have left the layers below. A peer that is gone needs no end:
+/// over TCP, its reset also comes too late for a shutdown.
 async fn end<C: Connection<Data = Chunk>>(connection: Arc<C>) -> Result<(), Error> {
     let ended = async {
         connection.send(Chunk::end()).await?;

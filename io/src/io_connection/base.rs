@@ -4,7 +4,7 @@ use bertha_core::{Addr, Base, Buf, Error, Properties};
 use bertha_runtime_tokio::TokioRuntime;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The largest chunk.
+/// Maximum size of a chunk.
 pub(super) const LARGEST: usize = 16 << 20;
 
 /// The [`Base`] of an [`IoConnection`](super::IoConnection). Its addresses are unnamed.
@@ -31,7 +31,7 @@ impl Base for IoBase {
         Buf::new(len, self.reserved())
     }
 
-    // Relaxed: a number by itself; layers reserve before the connection is shared.
+    // Relaxed: no other data depends on the number; layers reserve before the connection is shared.
     fn reserve(&self, bytes: usize) {
         self.reserved.fetch_add(bytes, Relaxed);
     }

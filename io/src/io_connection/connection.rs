@@ -12,14 +12,15 @@ use tokio_util::sync::CancellationToken;
 /// The name in errors.
 const NAME: &str = "IoConnection";
 
-/// The bytes that are read in one call, at most.
+/// Maximum number of bytes that are read in one call.
 const CHUNK: usize = 64 << 10;
 
-/// A connection of bytes over whatever reads and writes; [`from_stream`](crate::from_stream) makes it.
+/// A connection of bytes over any reader and writer; [`from_stream`](crate::from_stream) makes it.
 ///
-/// `send` is ready once the stream has taken the chunk, and flushes it. If its future is dropped in the middle of the chunk, the rest
-/// goes out with the next `send`, `drain` or `close`. Dropping the future of `recv` loses nothing, since a stream is read only when it
-/// is polled. Dropping the connection drops the stream.
+/// `send` is ready once the stream has taken the chunk, and flushes it. If its future is dropped in the
+/// middle of the chunk, the rest is written by the next `send`, `drain` or `close`. Dropping the future of
+/// `recv` loses nothing, since a stream is read only when it is polled. Dropping the connection drops the
+/// stream.
 pub struct IoConnection<T> {
     base: IoBase,
     /// Locked across the wait, so that each chunk goes to one `recv`.
@@ -51,7 +52,7 @@ impl<T: AsyncRead + AsyncWrite + Send + 'static> IoConnection<T> {
         if self.closed.is_cancelled() {
             return Err(closed());
         }
-        // Relaxed: the flag stands for itself.
+        // Relaxed: no other data depends on the flag.
         if self.has_ended.load(Relaxed) {
             return Err(Error::new(ErrorKind::Closed, "this end has ended the stream").at(NAME));
         }

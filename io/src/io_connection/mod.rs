@@ -1,4 +1,4 @@
-//! Whatever reads and writes, as the base of a stack.
+//! A reader and writer as the base of a stack.
 
 mod base;
 mod connection;
@@ -8,8 +8,8 @@ pub use base::IoBase;
 pub use connection::IoConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A connection of bytes over `stream`: the base of a stack, for a pipe, a serial line, an SSH channel or the stream of another
-/// library.
+/// Makes a connection of bytes over `stream`: the base of a stack, for a pipe, a serial line, an SSH channel
+/// or the stream of another library.
 ///
 /// ```
 /// use bertha_core::{Connection, Error};

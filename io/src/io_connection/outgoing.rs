@@ -1,4 +1,4 @@
-//! The half that is written to.
+//! The half for writing.
 
 use bertha_core::{Buf, Error, ErrorKind};
 use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
@@ -7,7 +7,8 @@ use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
 #[derive(Debug)]
 pub(super) struct Outgoing<T> {
     half: WriteHalf<T>,
-    /// The rest of the chunk that is being written. It outlives the call that began it, so that no half chunk is left.
+    /// The rest of the chunk that is being written. It outlives the call that began it, so that no partial
+    /// chunk is left.
     rest: Option<Buf>,
 }
 
@@ -16,7 +17,7 @@ impl<T: AsyncWrite> Outgoing<T> {
         Self { half, rest: None }
     }
 
-    /// Writes a chunk behind the one before it. If the future is dropped, the next call writes the rest.
+    /// Writes a chunk behind the chunk before it. If the future is dropped, the next call writes the rest.
     pub(super) async fn write(&mut self, chunk: Buf) -> Result<(), Error> {
         self.finish().await?;
         self.rest = Some(chunk);
@@ -37,7 +38,7 @@ impl<T: AsyncWrite> Outgoing<T> {
         Ok(())
     }
 
-    /// Writes the rest, and sees everything out of the stream's buffers.
+    /// Writes the rest, and flushes the stream's buffers.
     pub(super) async fn flush(&mut self) -> Result<(), Error> {
         self.finish().await?;
         Ok(self.half.flush().await?)

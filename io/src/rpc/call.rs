@@ -1,16 +1,16 @@
-//! A call that can be made again.
+//! A call that can be repeated.
 
 use bertha_chunnels::rpc::{Encode, Failure, FailureKind, Method};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The size of the first buffer that a request is encoded into, in bytes.
+/// Size of the first buffer that a request is encoded into, in bytes.
 const FIRST: usize = 256;
 
-/// The largest request in bytes, whatever the connection carries.
+/// Maximum size of a request in bytes, whatever the connection carries.
 const LARGEST: usize = 64 << 20;
 
-/// A call whose request is encoded, as layers of tower's see it. Clones share the bytes.
+/// A call with its encoded request, for layers of tower. Clones share the bytes.
 #[derive(Debug, Clone)]
 pub struct EncodedCall {
     method: Method,
@@ -39,23 +39,23 @@ impl EncodedCall {
         }
     }
 
-    /// The method.
+    /// Returns the method.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// The time that the caller waits.
+    /// Returns the time that the caller waits.
     pub fn deadline(&self) -> Option<Duration> {
         self.deadline
     }
 
-    /// The encoded request.
+    /// Returns the encoded request.
     pub fn request(&self) -> &[u8] {
         &self.request
     }
 
-    /// Whether the call may be made again after this failure: it did not run, or its method is idempotent. For policies of
-    /// `tower::retry` and `tower::hedge`.
+    /// Returns true if the call may be repeated after this failure: it did not run, or its method is
+    /// idempotent. It is for policies of `tower::retry` and `tower::hedge`.
     pub fn may_be_repeated(&self, failure: &Failure) -> bool {
         self.method.is_idempotent() || !failure.may_have_run()
     }

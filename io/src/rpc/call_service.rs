@@ -6,15 +6,15 @@ use bertha_core::{BoxFuture, Buf};
 use std::task::{Context, Poll};
 use tower_service::Service;
 
-/// Calls with one response, over one connection or one that is made again, as a service of tower's. Always ready: calls beyond the limit
-/// of the connection fail at once.
+/// Calls with one response, over a connection or a reconnecting connection, as a service of tower. It is
+/// always ready: calls beyond the limit of the connection fail at once.
 #[derive(Debug, Clone)]
 pub struct CallService<T> {
     caller: T,
 }
 
 impl<T: Caller> CallService<T> {
-    /// By the calls of a `Multiplexer` or `Reconnecting`.
+    /// Makes a service from the calls of a `Multiplexer` or `Reconnecting`.
     pub fn new(caller: T) -> Self {
         Self { caller }
     }

@@ -9,20 +9,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use tower_service::Service;
 
-/// A service that is not ready for a while after five failures in a row: calls that were disconnected, that timed out, or for which the
-/// server had no room. `Balance` passes it over meanwhile.
+/// A service that is not ready for a while after five failures in a row: calls that were disconnected, that
+/// timed out, or for which the server had no room. `Balance` passes it over during that time.
 ///
-/// The first time it is out for half a second to one and a half, later for up to half a minute; a call that succeeds begins anew.
+/// The first time it is out for half a second to one and a half, later for up to half a minute; a successful
+/// call resets the time.
 pub struct Ejecting<S, R> {
     service: S,
     runtime: R,
     ejection: Arc<Mutex<Ejection>>,
-    /// Until it is back.
+    /// The wait until the service is back.
     waiting: Option<BoxFuture<'static, ()>>,
 }
 
 impl<S, R: Runtime> Ejecting<S, R> {
-    /// Around this service; `runtime` is that of its connection.
+    /// Makes an ejecting service around `service`; `runtime` is the runtime of its connection.
     pub fn new(service: S, runtime: R) -> Self {
         Self { service, runtime, ejection: Arc::new(Mutex::new(Ejection::new())), waiting: None }
     }
@@ -59,7 +60,7 @@ where
                 Err(FailureKind::Disconnected | FailureKind::TimedOut | FailureKind::Overloaded) => {
                     locked(&ejection).on_failure(runtime.now(), runtime.random());
                 }
-                // Whatever the service says, it has answered.
+                // Any other result shows that the service has answered.
                 _ => locked(&ejection).on_success(),
             }
             outcome
@@ -67,7 +68,7 @@ where
     }
 }
 
-/// A panic elsewhere leaves a number that is as good as any.
+/// Locks the ejection. A panic elsewhere leaves a usable number.
 fn locked(ejection: &Mutex<Ejection>) -> std::sync::MutexGuard<'_, Ejection> {
     ejection.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,12 @@
-//! When an address is taken out, without I/O.
+//! The decision to take out an address, without I/O.
 
 use bertha_core::backoff::Backoff;
 use std::time::{Duration, Instant};
 
-/// The failures in a row after which an address is taken out.
+/// Number of failures in a row after which an address is taken out.
 const FAILURES: u32 = 5;
 
-/// The bounds of the time for which it is out.
+/// The bounds of the time for which an address is out.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -23,7 +23,7 @@ impl Ejection {
         Self { failures: 0, out_until: None, backoff: Backoff::new(FIRST, LONGEST) }
     }
 
-    /// The time until which the address is out, if it is.
+    /// Returns the time until which the address is out, if it is.
     pub(super) fn out_until(&mut self, now: Instant) -> Option<Instant> {
         self.out_until = self.out_until.filter(|until| *until > now);
         self.out_until
@@ -34,11 +34,12 @@ impl Ejection {
         self.backoff.reset();
     }
 
-    /// A call has failed for the sake of the address. Once it is back, one more is enough.
+    /// Records a call that failed because of the address. After the address is back, one further failure is
+    /// enough.
     pub(super) fn on_failure(&mut self, now: Instant, random: u64) {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= FAILURES && self.out_until.is_none() {
-            // Not at once, however the dice fall.
+            // The address is never back at once, whatever the random number is.
             self.out_until = now.checked_add(FIRST / 2 + self.backoff.pause(random));
         }
     }
@@ -62,7 +63,7 @@ mod tests {
         assert_eq!(ejection.out_until(now), None);
         ejection.on_failure(now, u64::MAX);
         assert_eq!(ejection.out_until(now), Some(now + FIRST * 3 / 2));
-        // Those that were under way.
+        // The calls were under way.
         ejection.on_failure(now, u64::MAX);
         now += FIRST * 3 / 2;
         assert_eq!(ejection.out_until(now), None);

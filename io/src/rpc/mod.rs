@@ -1,19 +1,21 @@
-//! Calls of `bertha_chunnels::rpc` as services of tower's, and back.
+//! Calls of `bertha_chunnels::rpc` as services of tower, and services of tower as calls.
 //!
-//! tower's layers stand between a typed client and the connections: balancing, time-outs, limits, hedging, retries.
+//! Layers of tower stand between a typed client and the connections: balancing, time-outs, limits, hedging,
+//! retries.
 //!
 //! ```text
 //! Client::over(ServiceCaller::new(Buffer::new(Balance::new(discover), 1024)))
 //!     discover: for each address PendingRequests(Ejecting(CallService(Reconnecting)))
 //! ```
 //!
-//! tower's `Balance` picks the less loaded one of two at random by the requests in flight, which `PendingRequests` counts. An address
-//! that fails at once has few of them, and would draw all calls: [`Ejecting`] takes it out for a while.
+//! `Balance` of tower picks the less loaded of two random services by the requests in flight, which
+//! `PendingRequests` counts. An address that fails at once has few of them, and would draw all calls:
+//! [`Ejecting`] takes it out for a while.
 //!
 //! # Hedging
 //!
-//! A call that takes longer than most is made once more, and the first answer counts; the other call is cancelled at its server. tower's
-//! `Hedge` asks a policy which calls may run twice:
+//! A call that takes longer than most calls is made once more, and the first answer counts; the other call is
+//! cancelled at its server. `Hedge` of tower asks a policy which calls may run twice:
 //!
 //! ```no_run
 //! use bertha_chunnels::Rpc;
@@ -60,7 +62,7 @@
 //! tokio::spawn(serve(make_stack!(Rpc::new()).wrap(server).await?, length).into_future());
 //!
 //! let calls = CallService::new(Multiplexer::new(make_stack!(Rpc::new()).wrap(client).await?));
-//! // A call that takes longer than 95 % of those in the ten seconds before is made again, if there were ten of them.
+//! // A call is made again if it takes longer than 95 % of the calls in the ten seconds before, at least ten.
 //! let hedge = Hedge::new(calls, Idempotent, 10, 0.95, Duration::from_secs(10));
 //! let client = Client::over(ServiceCaller::new(Buffer::new(hedge, 1024)));
 //! for _ in 0..100 {

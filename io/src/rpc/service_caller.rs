@@ -1,4 +1,4 @@
-//! A service as whatever carries calls.
+//! A service as a carrier of calls.
 
 use super::EncodedCall;
 use bertha_chunnels::rpc::{Caller, Encode, Failure, FailureKind, Method, ResponseParts};
@@ -9,17 +9,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tower_service::Service;
 
-/// Typed calls by a service of tower's: `Client::over(ServiceCaller::new(service))`. Each call takes a clone of the service, as
-/// `tower::buffer` gives them of services that have none.
+/// Typed calls by a service of tower: `Client::over(ServiceCaller::new(service))`. Each call takes a clone of
+/// the service; `tower::buffer` makes a service cloneable.
 ///
-/// Calls with a stream of responses fail: layers of tower's handle one response.
+/// Calls with a stream of responses fail: layers of tower handle one response.
 #[derive(Debug, Clone)]
 pub struct ServiceCaller<S> {
     service: S,
 }
 
 impl<S> ServiceCaller<S> {
-    /// By this service.
+    /// Makes a caller from this service.
     pub fn new(service: S) -> Self {
         Self { service }
     }
@@ -56,7 +56,7 @@ where
     }
 }
 
-/// The failure of the service itself, or that of a layer above it, which may have begun the call.
+/// Converts the failure of the service itself, or of a layer above it, which may have begun the call.
 #[cold]
 fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Failure {
     let error = error.into();

@@ -1,4 +1,4 @@
-//! A service of tower's that answers calls.
+//! A service of tower that answers calls.
 
 use bertha_chunnels::rpc::{Encode, Failure, Reply, Request, Service as Answers};
 use bertha_core::Buf;
@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::time::Instant;
 use tower_service::Service;
 
-/// A call that has arrived, as layers of tower's see it.
+/// A call that has arrived, for layers of tower.
 #[derive(Debug)]
 pub struct EncodedRequest {
     /// The number of the method, `Method::id`.
@@ -17,15 +17,16 @@ pub struct EncodedRequest {
     pub body: Buf,
 }
 
-/// Answers calls by a service of tower's, for `rpc::serve`. Each call takes a clone of it. The call waits until that is ready, and is
-/// then under way: layers such as `tower::limit` and `tower::load_shed` bound that further.
+/// Answers calls with a service of tower, for `rpc::serve`. Each call takes a clone of the service. The call
+/// waits until the clone is ready, and is then under way: layers such as `tower::limit` and
+/// `tower::load_shed` bound the number of calls further.
 #[derive(Debug, Clone)]
 pub struct ServiceServer<S> {
     service: S,
 }
 
 impl<S> ServiceServer<S> {
-    /// By this service.
+    /// Makes a server from this service.
     pub fn new(service: S) -> Self {
         Self { service }
     }

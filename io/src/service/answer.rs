@@ -4,14 +4,15 @@ use bertha_core::{Connection, Error, ErrorKind};
 use std::future::poll_fn;
 use tower_service::Service;
 
-/// Answers each request of `connection` with the reply of `service`, one after the other, until the peer closes. The connection has to be
-/// ordered, for the peer tells replies by their order.
+/// Answers each request of `connection` with the reply of `service`, one after the other, until the peer
+/// closes. The connection has to be ordered, since the peer matches replies to requests by their order.
 ///
-/// Messages that arrive malformed are passed over. If the future is dropped, the request that is being answered gets no reply.
+/// Messages that arrive malformed are skipped. If the future is dropped, the request under way gets no reply.
 ///
 /// # Errors
-/// Those of the connection, but [`Closed`](ErrorKind::Closed), and an error of the service: a request that it can't answer has a reply that
-/// says so, else the peer would take the reply of the next one for it.
+/// The errors of the connection, except [`Closed`](ErrorKind::Closed), and an error of the service: for a
+/// request that the service can't answer it has to return a reply that says so, else the peer would take the
+/// reply to the next request for it.
 pub async fn answer<C, S>(connection: &C, mut service: S) -> Result<(), Error>
 where
     C: Connection,

@@ -1,4 +1,4 @@
-//! The end that asks.
+//! The end that sends requests.
 
 use bertha_core::{BoxFuture, Connection, Error, ErrorKind};
 use std::fmt;
@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 use tokio::sync::Mutex;
 use tower_service::Service;
 
-/// A connection whose replies come in the order of the requests, as a service of tower's. One request is under way at a time; calls
-/// beyond that wait their turn. Clones share the connection.
+/// A connection whose replies come in the order of the requests, as a service of tower. One request is under
+/// way at a time; further calls wait their turn. Clones share the connection.
 ///
-/// A call whose future is dropped while it waits for its reply leaves the reply to be passed over by the next call. One that is dropped
-/// while its request is being sent leaves nobody who knows whether it was: later calls fail with [`Reset`](ErrorKind::Reset). The
-/// connection has to be reliable and ordered: for a lost reply, a call waits until its future is dropped, for instance by
-/// `tower::timeout`.
+/// If the future of a call is dropped while it waits for its reply, the next call skips that reply. If it is
+/// dropped while its request is being sent, it is unknown if the request was sent: later calls fail with
+/// [`Reset`](ErrorKind::Reset). The connection has to be reliable and ordered: if a reply is lost, a call
+/// waits until its future is dropped, for instance by `tower::timeout`.
 pub struct Requests<C> {
     shared: Arc<Shared<C>>,
 }
@@ -25,14 +25,14 @@ struct Shared<C> {
 
 #[derive(Debug, Default)]
 struct Turn {
-    /// The requests that were sent and whose replies have not come.
+    /// Number of requests that were sent and whose replies have not come.
     unanswered: u64,
-    /// A request is being sent.
+    /// True while a request is being sent.
     is_sending: bool,
 }
 
 impl<C: Connection> Requests<C> {
-    /// Requests over this connection.
+    /// Makes a service over this connection.
     pub fn new(connection: C) -> Self {
         Self { shared: Arc::new(Shared { connection, turn: Mutex::default() }) }
     }

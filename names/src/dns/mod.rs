@@ -12,22 +12,25 @@ use selection::{Target, selected};
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Names in the domain name system, asked for by this process itself. Runs on tokio alone, within the runtime that used it first.
+/// Names in the domain name system, resolved by this process itself. It runs on tokio alone, within the
+/// runtime that used it first.
 ///
-/// A name with a port is a host, `example.org:80`: its AAAA and A records, with that port. A name without one is a service,
-/// `_store._udp.example.org`: its SRV records in the order of RFC 2782, by priority and at random by weight, each of whose targets is resolved as a
-/// host. Answers are cached as long as they say. Records are not validated by DNSSEC; whoever can forge answers leads connections
-/// elsewhere, where the connection's credentials or TLS stop them.
+/// A name with a port is a host, `example.org:80`: its AAAA and A records, with that port. A name without a
+/// port is a service, `_store._udp.example.org`: its SRV records in the order of RFC 2782, by priority and at
+/// random by weight; each of their targets is resolved as a host. Answers are cached for their time to live.
+/// Records are not validated by DNSSEC; an attacker that can forge answers leads connections elsewhere, where
+/// the connection's credentials or TLS stop them.
 ///
 /// # Errors
-/// [`Unreachable`](ErrorKind::Unreachable) if the name has no such record, or no server answers: after five seconds and one
-/// repetition for each server.
+/// [`Unreachable`](ErrorKind::Unreachable) if the name has no such record, or no server answers: after five
+/// seconds and one repetition for each server.
 pub struct Dns {
     resolver: TokioResolver,
 }
 
 impl Dns {
-    /// By the servers and search domains of the machine (`/etc/resolv.conf`, `/etc/hosts`).
+    /// Makes a resolver with the servers and search domains of the machine (`/etc/resolv.conf`,
+    /// `/etc/hosts`).
     ///
     /// # Errors
     /// [`Io`](ErrorKind::Io) if the machine's configuration can't be read.
@@ -36,10 +39,11 @@ impl Dns {
         Ok(Self { resolver: built.map_err(unusable)? })
     }
 
-    /// By the servers at these addresses, over UDP, and over TCP where an answer does not fit.
+    /// Makes a resolver with the servers at these addresses, over UDP, and over TCP where an answer does not
+    /// fit.
     ///
     /// # Errors
-    /// [`Io`](ErrorKind::Io) if the system does not give what the client needs.
+    /// [`Io`](ErrorKind::Io) if the system lacks a resource that the client needs.
     pub fn by_servers(servers: impl IntoIterator<Item = SocketAddr>) -> Result<Self, Error> {
         let server = |addr: SocketAddr| {
             let mut connections = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
@@ -76,7 +80,7 @@ impl Dns {
         });
         let (mut addresses, mut last) = (Vec::new(), None);
         for target in selected(targets.take(MAX_ADDRESSES).collect(), rand::random) {
-            // A target without an address leaves the others.
+            // A target without an address is skipped.
             match self.host(&target.host, target.port).await {
                 Ok(found) => addresses.extend(found),
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! The order of the targets of a service, as RFC 2782 has it.
+//! The order of the targets of a service, as in RFC 2782.
 
 /// A target of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,13 +9,14 @@ pub(super) struct Target {
     pub(super) weight: u16,
 }
 
-/// The targets by rising priority; among equals, one after another is drawn at random in proportion to its weight. A service whose
-/// one target is the root is not offered, and has none.
+/// Returns the targets by rising priority; among targets of equal priority, one after another is drawn at
+/// random in proportion to its weight. A service whose only target is the root is not offered, and has no
+/// targets.
 pub(super) fn selected(mut targets: Vec<Target>, mut random: impl FnMut() -> u32) -> Vec<Target> {
     if matches!(&targets[..], [only] if only.host == ".") {
         return Vec::new();
     }
-    // Those without weight come first among equals, so that they too have a chance.
+    // Targets without weight come first among equals, so that they have a chance, too.
     targets.sort_by_key(|target| (target.priority, target.weight));
     let mut order = Vec::with_capacity(targets.len());
     while let Some(first) = targets.first() {
@@ -48,9 +49,9 @@ mod tests {
     #[test]
     fn priorities_come_before_weights_and_weights_decide_among_equals() {
         let targets = [target("b", 2, 9), target("heavy", 1, 3), target("none", 1, 0), target("light", 1, 1)];
-        // Drawn: 0, then 0 of 4, 0 of 3, 0 of 9.
+        // The drawn numbers are 0, then 0 of 4, 0 of 3, 0 of 9.
         assert_eq!(order(&targets, 0), ["none", "light", "heavy", "b"]);
-        // Drawn: 4 of 4, then 1 of 1 + 0, 0 of 0.
+        // The drawn numbers are 4 of 4, then 1 of 1 + 0, 0 of 0.
         assert_eq!(order(&targets, 4), ["heavy", "none", "light", "b"]);
     }
 
