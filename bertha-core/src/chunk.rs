@@ -76,7 +76,7 @@ impl From<Chunk> for Buf {
     note = "stacks are written top first: put a Chunnel that turns values into bytes, such as `Serialize`, above this one"
 )]
 pub trait Octets: From<Buf> + Into<Buf> + Send + Sync + 'static {
-    /// True if the bounds of what was sent arrive with the data.
+    /// True if the bounds of messages arrive with the data.
     const HAS_BOUNDS: bool;
 }
 

@@ -263,7 +263,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         Self { layers: (start, end), ..self }
     }
 
-    /// Opens one more connection like the one below the Chunnel, to the peer at `to`: over the same datapath and through
+    /// Opens one more connection like the connection below the Chunnel, to the peer at `to`: over the same datapath and through
     /// the same Chunnels, with the same alternatives. The peer at `to` has to agree to them.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// | kind | the connection | what to do |
 /// |---|---|---|
-/// | [`TooLarge`](Self::TooLarge), [`Malformed`](Self::Malformed) | goes on | give up this message; the same one fails again |
+/// | [`TooLarge`](Self::TooLarge), [`Malformed`](Self::Malformed) | goes on | give up this message, which fails again |
 /// | [`Exhausted`](Self::Exhausted) | goes on | retry after a pause |
 /// | [`Unreachable`](Self::Unreachable) | may go on | retry after a pause, or try another address |
 /// | [`Reset`](Self::Reset), [`TimedOut`](Self::TimedOut), [`Closed`](Self::Closed) by the peer | has ended | connect again |

@@ -152,7 +152,7 @@ mod tests {
                     now = now.max(later);
                     prop_assert_eq!(bucket.ready_at(now, rate), None);
                 }
-                // The items before this one leave at least one token.
+                // The items before this item leave at least one token.
                 prop_assert!(spent < burst + rate.earned_in(now));
                 bucket.spend(tokens);
                 spent += tokens;

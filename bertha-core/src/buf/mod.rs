@@ -32,7 +32,7 @@ use window::{MAX_HEADROOM, MAX_STORAGE};
 ///            ^ the bytes it dereferences to
 /// ```
 ///
-/// A Chunnel that adds a header calls [`prepend`](Self::prepend) and copies nothing; one that removes a header calls
+/// A Chunnel that adds a header calls [`prepend`](Self::prepend) and copies nothing; a Chunnel that removes a header calls
 /// [`advance`](Self::advance). The storage belongs to a pool in this process or is a datapath's own memory, and goes back
 /// there on drop. Get one for sending from [`Base::buffer`](crate::Base::buffer), so that
 /// the datapath can send it as it is.

@@ -88,7 +88,7 @@ impl Iterator for Pieces {
             self.next = unsafe { self.next.counted(window.shifted(self.len)) };
             window
         };
-        // SAFETY: one of the counted windows, which was taken from those of `self` above. It overlaps with no other.
+        // SAFETY: the window is counted, and was taken from the windows of `self` above. It overlaps with no other window.
         Some(Buf { view: unsafe { self.next.counted(window) } })
     }
 

@@ -72,14 +72,14 @@ pub(super) unsafe fn release_many(storage: NonNull<Storage>, windows: u32) {
 }
 
 /// # Safety
-/// As for [`share_many`].
+/// The conditions of [`share_many`].
 unsafe fn share(storage: NonNull<Storage>) {
     // SAFETY: the caller's promise.
     unsafe { share_many(storage, 1) };
 }
 
 /// # Safety
-/// As for [`release_many`].
+/// The conditions of [`release_many`].
 unsafe fn release(storage: NonNull<Storage>) {
     // SAFETY: the caller's promise.
     unsafe { release_many(storage, 1) };

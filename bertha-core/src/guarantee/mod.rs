@@ -9,11 +9,11 @@
 //! | [`Reliable`] | every message that was sent arrives, or the connection fails |
 //! | [`Ordered`] | messages arrive in the order in which they were sent |
 //! | [`AtMostOnce`] | no message arrives twice |
-//! | [`IntegrityChecked`] | the message is the one that was sent, unless somebody forged it on purpose |
+//! | [`IntegrityChecked`] | the message arrives as it was sent, unless an attacker forged it |
 //! | [`ForwardSecret`] | an attacker that learns all long-term keys later still cannot read the message |
 //! | [`PeerIdentified`] | the other end has proved an identity of its own, not just a secret that several share |
 //!
-//! A Chunnel states its guarantees in its derive; one that states none promises none:
+//! A Chunnel states its guarantees in its derive; without a statement it promises none:
 //!
 //! ```
 //! # use bertha_core::Identity;
@@ -134,6 +134,6 @@ guarantees! {
     IntegrityChecked = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: True, ForwardSecret: False, PeerIdentified: False];
     /// An attacker that learns all long-term keys later still cannot read messages.
     ForwardSecret = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: True, PeerIdentified: False];
-    /// The other end has proved an identity of its own: a certificate, or a key that no one else has.
+    /// The other end has proved an identity of its own: a certificate, or a key that only this end has.
     PeerIdentified = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: True];
 }

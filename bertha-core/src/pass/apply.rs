@@ -30,7 +30,7 @@ use crate::{Describe, Identity, Node};
 ///
 /// impl<S> Apply<S> for TraceTop {
 ///     type Output = Stack<Trace, S>;
-///     // One round is enough: a second one would trace twice.
+///     // One round is enough: a second round would trace twice.
 ///     type Changed = False;
 ///
 ///     fn apply(&self, stack: S, report: &mut Report) -> Self::Output {

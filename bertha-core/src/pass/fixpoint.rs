@@ -17,7 +17,7 @@ pub(super) type Rounds = ((), ((), ((), ((), ((), ((), ((), ((), ()))))))));
 #[doc(hidden)]
 pub trait Fixpoint<Passes, Rounds, Log> {
     type Fixed;
-    /// The passes that changed something, as nested pairs, the last one first.
+    /// The passes that changed something, as nested pairs, the last pass first.
     type Changes;
 
     fn to_fixpoint(self, passes: &Passes, reports: &mut [Report]) -> Self::Fixed;
@@ -58,7 +58,7 @@ where
 )]
 pub trait HasFixpoint<Changing> {}
 
-/// Another round, if the last one changed something.
+/// Another round, if the last round changed something.
 #[doc(hidden)]
 pub trait Again<Passes, Rounds, Log, Changed> {
     type Fixed;

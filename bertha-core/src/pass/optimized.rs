@@ -50,7 +50,7 @@ pub fn optimize<Passes, S: Optimize<Passes>>(passes: Passes, stack: S) -> S::Out
 
 /// A stack that passes were applied to. It makes the same connections as the stack inside.
 ///
-/// `ChangedBy` names the passes that changed something, the last one first, for messages of the compiler.
+/// `ChangedBy` names the passes that changed something, the last pass first, for messages of the compiler.
 pub struct Optimized<S, ChangedBy = ()> {
     stack: S,
     reports: Arc<[Report]>,

@@ -34,7 +34,7 @@ impl Fault {
         self
     }
 
-    /// Delays messages at this rate by up to `detour`, so that later ones overtake them.
+    /// Delays messages at this rate by up to `detour`, so that later messages overtake them.
     #[must_use]
     pub fn reordering(mut self, rate: f64, detour: Duration) -> Self {
         (self.rates.reordering, self.rates.detour) = (rate, detour);

@@ -205,7 +205,7 @@ impl<C: Connection> MultiEndpoint<C> {
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time, or would lose a
     ///   guarantee; the text names the participant and the reason.
-    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone meanwhile.
+    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone in the meantime.
     /// * The errors of the store, and [`Closed`](bertha_core::ErrorKind::Closed) once the connection has
     ///   ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {

@@ -161,7 +161,7 @@ impl Record {
         Some(Self { round, stack, leader, proposal: None, ..self.clone() })
     }
 
-    /// Returns the record once the upgrade under way has come to nothing.
+    /// Returns the record once the upgrade under way has failed.
     pub(super) fn refused(&self, by: Option<u64>, mut reason: String) -> Self {
         reason.truncate((0..=TEXT_LIMIT).rev().find(|&at| reason.is_char_boundary(at)).unwrap_or(0));
         let refusal = self.proposal.as_ref().map(|proposal| Refusal { round: proposal.round, by, reason });

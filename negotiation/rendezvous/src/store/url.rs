@@ -14,7 +14,7 @@ pub(super) struct Url<'a> {
 }
 
 impl<'a> Url<'a> {
-    /// Parses `url`, and reads the files that it names. Its login and files replace those of `options`.
+    /// Parses `url`, and reads the files that it names. Its login and files replace the login and files of `options`.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) with a text that repeats no secret; [`Io`](ErrorKind::Io) for a file that can't be read.
