@@ -84,10 +84,10 @@ pub trait Base: Send + Sync + 'static {
     /// Returns the delivery properties of the transport.
     fn properties(&self) -> Properties;
 
-    /// Turns explicit congestion notification (RFC 3168) on or off. While it is on, routers may mark later
-    /// datagrams instead of dropping them when a queue builds up, and the connection counts the
-    /// [`marks`](Self::marks) of arriving datagrams. It is off at first, and then costs nothing. Returns true
-    /// if the datapath carries marks; the default does nothing and returns false.
+    /// Turns explicit congestion notification (RFC 3168) on or off for later datagrams: routers may mark them
+    /// instead of dropping them when a queue builds up. The first call with `true` begins to count the
+    /// [`marks`](Self::marks) of arriving datagrams. Notification is off at first, and then costs nothing.
+    /// Returns true if the datapath carries marks; the default does nothing and returns false.
     ///
     /// The layer that controls congestion calls this method. That layer has to tell the peer about marks, and
     /// to send less when the peer reports marks. It turns the notification off if the peer reports nothing.

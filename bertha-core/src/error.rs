@@ -128,7 +128,7 @@ impl Error {
         self
     }
 
-    /// Returns the kind, for deciding what to do.
+    /// Returns the kind, which decides what a caller can do.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

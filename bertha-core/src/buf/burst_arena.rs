@@ -87,7 +87,7 @@ fn release(forgotten: ManuallyDrop<Buf>) {
     drop(ManuallyDrop::into_inner(forgotten));
 }
 
-/// Allocates from the pool. Out of line, so that [`buffer`](Self::buffer) stays short.
+/// Allocates from the pool. Out of line, so that [`BurstArena::buffer`] stays short.
 #[inline(never)]
 fn fresh(len: usize, headroom: usize) -> Result<Buf, Error> {
     Buf::new(len, headroom)

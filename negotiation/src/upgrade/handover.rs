@@ -124,8 +124,8 @@ impl<E: Copy + PartialEq> Handover<E> {
         matches!(self.phase, Phase::Leaving { .. })
     }
 
-    /// Stages the epoch `next`, in the place of an epoch that was staged before. Has no effect while a change
-    /// is decided.
+    /// Stages the epoch `next`, in the place of an epoch that was staged before. The caller must not stage
+    /// while a change is decided.
     pub fn stage(&mut self, next: E) {
         self.discard();
         if let Phase::Steady = self.phase {

@@ -159,8 +159,8 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         self.liveness.wake();
     }
 
-    /// Keeps a message that can't be decoded here, so that it is not acknowledged. Ends the link if there are
-    /// too many.
+    /// Keeps a message that can't be decoded here, so that it is not acknowledged. [`may_take`](Self::may_take)
+    /// bounds the number of such messages.
     #[cold]
     fn hold(&self, message: Buf, since: Instant) {
         let mut rounds = self.rounds();
