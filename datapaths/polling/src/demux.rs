@@ -119,8 +119,8 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Creates a demultiplexer with a single connection, and returns its number. No connection may be added,
-    /// and no key is hashed.
+    /// Creates a demultiplexer with a single connection, and returns its number. No further connection may be
+    /// added, and no key is hashed.
     pub fn of_one(limits: Limits, key: K, state: T) -> (Self, usize) {
         let mut demux = Self { connections: Slab::with_capacity(1), ..Self::new(limits) };
         let connection = demux.connections.insert(Connection::new(key, state, None));
