@@ -30,7 +30,7 @@ pub(crate) fn init(arguments: &[String]) -> Result<Eal, Error> {
     let outcome = OUTCOME.get_or_init(|| {
         let arguments = arguments.to_vec();
         // The initialisation has a thread of its own: DPDK sets the calling thread's processor affinity and
-        // makes it its main thread.
+        // makes it the main thread of DPDK.
         let attempt = std::thread::Builder::new().name("dpdk-init".into()).spawn(move || attempt(arguments));
         match attempt.map(std::thread::JoinHandle::join) {
             Ok(Ok(outcome)) => {
