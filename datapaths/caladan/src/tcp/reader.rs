@@ -35,7 +35,7 @@ impl Reader {
                 return Ok(Some(message));
             }
             if self.frames.is_malformed() {
-                // The error is reported before the next read.
+                // `read` returns the error before it reads.
                 return not_read(
                     self.frames
                         .read(|_| Ok(0), drop)
