@@ -40,8 +40,8 @@ impl fmt::Display for Summary {
 /// that no two participants disagree about the order of messages. Unless loss is allowed, also checks that a
 /// participant received every message of a publisher from the first that it received on, until either left.
 ///
+/// # Errors
 /// Fails if a condition does not hold; the text says which.
-/// If one of these does not hold; the text says which.
 pub(crate) fn check(lines: &[Line], is_lossy: bool) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     let mut rounds = BTreeMap::new();
