@@ -1,4 +1,5 @@
-//! Two ends with different wishes: what they agree on, why, and what a refusal says.
+//! Two ends with different preferences: the stack that they agree on, the reason for it, and the text of a
+//! refusal.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::Error;
@@ -7,7 +8,7 @@ use bertha::prelude::*;
 
 #[bertha::main]
 async fn main() -> Result<(), Error> {
-    // The server can do both codecs, and likes postcard better.
+    // The server supports both codecs, and prefers postcard.
     let server = make_stack!(select!(Serialize::<u32, Postcard>::new(), Serialize::<u32, Bincode>::new(),));
     println!("the server offers {}", server.explain());
     let mut incoming = server.listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
@@ -29,7 +30,7 @@ async fn main() -> Result<(), Error> {
     let connection = old.connect(bertha::datapath(), addr.clone()).await?;
     println!("old client: {}", connection.explain());
 
-    // Both ends would happily exchange four bytes; they are refused because one says metres and the other feet.
+    // Both ends could exchange four bytes; they are refused because one end means metres and the other feet.
     let wrong = make_stack!(Serialize::<u32>::new().schema("feet"));
     match wrong.connect(bertha::datapath(), addr).await {
         Ok(_) => println!("agreed on nonsense"),

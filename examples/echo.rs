@@ -1,6 +1,6 @@
-//! The smallest pair: a server that sends every string back, and a client that checks it.
+//! The smallest pair: a server that returns every string, and a client that checks it.
 //!
-//! `echo` is both; `echo serve ADDR` and `echo ask ADDR` are one each, for two processes.
+//! The command `echo` runs both; `echo serve ADDR` and `echo ask ADDR` run one end each, for two processes.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::chunnels::Serialize;

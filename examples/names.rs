@@ -1,4 +1,4 @@
-//! A service that is found by its name, and found again where it has moved to.
+//! A service that is found by its name, and found again after it has moved.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::chunnels::Serialize;
@@ -9,7 +9,7 @@ use bertha::prelude::*;
 use bertha::{Addr, Error, Name, Received, Resolver};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A registry of services, in place of DNS or etcd: it says where the service is now.
+/// A registry of services, in place of DNS or etcd: it holds the service's present address.
 #[derive(Clone)]
 struct Registry(Arc<Mutex<Static>>);
 
@@ -64,7 +64,7 @@ async fn serve_once(host: &'static str) -> Result<Addr, Error> {
         if let Ok(question) = client.recv().await {
             drop(client.send(format!("{question} On {host}.")).await);
         }
-        // The client learns it; the listener ends with this task.
+        // The client learns of the end; the listener ends with this task.
         drop(client.close().await);
     });
     Ok(addr)

@@ -1,4 +1,5 @@
-//! Counts messages above `Reliable` and packets below it, and prints what Prometheus would scrape.
+//! A program that counts messages above `Reliable` and packets below it, and prints what Prometheus would
+//! scrape.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::chunnels::metrics::prometheus;
@@ -13,13 +14,13 @@ async fn main() -> Result<(), Error> {
     let to = incoming.local_addr();
     bertha::spawn(async move {
         while let Some(client) = incoming.next().await {
-            // A client that was refused is none of the others' business.
+            // A client that was refused does not concern the other clients.
             let Ok(connection) = client else { continue };
             bertha::spawn(echo(connection));
         }
     });
 
-    // The server needs no counterpart: counting changes nothing that it could see.
+    // The server needs no counterpart: counting changes nothing that the server could see.
     let (messages, packets) = (Metrics::new("messages"), Metrics::new("packets"));
     let client = make_stack!(messages.clone(), Serialize::<String>::new(), Reliable::new(), packets.clone());
     let connection = client.connect(bertha::datapath(), to).await?;

@@ -1,4 +1,5 @@
-//! A typed service: a trait, its implementation, a server, and a client with a deadline that connects again when it has to.
+//! A typed service: a trait, its implementation, a server, and a client with a deadline that reconnects when
+//! necessary.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::chunnels::Rpc;
@@ -12,7 +13,7 @@ use tokio::time::{sleep, timeout};
 /// The calls that clients can make.
 #[bertha::service]
 trait Greeter {
-    /// A greeting for a name. It may be asked for again if a connection is lost.
+    /// Returns a greeting for a name. A client may repeat the call if a connection is lost.
     #[idempotent]
     async fn greet(&self, name: String) -> String;
 }
@@ -36,14 +37,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let greeter = GreeterClient::new(client);
     for name in ["Ada", "Grace"] {
         println!("{}", greeter.greet(name.into()).await?);
-        // Longer than the server keeps a connection.
+        // The pause is longer than the server keeps a connection.
         sleep(Duration::from_millis(100)).await;
     }
     println!("connected {} times", greeter.client().caller().connections());
     Ok(())
 }
 
-/// Starts a server, which leaves each client after 50 ms, as one that is restarted does.
+/// Starts a server, which drops each client after 50 ms, as a restarted server does.
 async fn start() -> Result<Addr, Error> {
     let any: Addr = "127.0.0.1:0".parse()?;
     let mut clients = make_stack!(Rpc::new()).listen(Tcp::new(), any).await?;

@@ -1,13 +1,13 @@
-//! A Chunnel of one's own: numbers each message, and counts on the other side how many did not arrive.
+//! A Chunnel of your own: it numbers each message, and counts at the peer how many messages did not arrive.
 //!
-//! Two traits are all there is to it: `Chunnel` wraps the connection below, `Connection` sends and receives.
+//! A Chunnel needs two traits: `Chunnel` wraps the connection below, `Connection` sends and receives.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
 use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Numbers messages. Needs the same Chunnel on the other side: that is what `Identity` tells it.
+/// A Chunnel that numbers messages. Its peer needs it too, as its `Identity` says.
 #[derive(Debug, Identity)]
 struct Numbered;
 
@@ -66,7 +66,7 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
         }
     }
 
-    // Passed on: this Chunnel holds nothing back, but one below it may.
+    // The call is passed on: this Chunnel holds nothing back, but a Chunnel below it may.
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.drain()
     }

@@ -1,6 +1,6 @@
-//! A datapath of one's own: the processes of a computer that are threads of this program, reached through channels.
+//! A datapath of your own: its hosts are threads of this program, reached through channels.
 //!
-//! The same stacks run over it as over sockets; the last lines of `main` show it.
+//! Stacks run over it as over sockets; the last lines of `main` show it.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::chunnels::Serialize;
@@ -14,7 +14,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 const QUEUE: usize = 64;
 
-/// Listeners by address. Clones are the same datapath.
+/// Listeners by address. Clones share their listeners.
 #[derive(Clone, Default)]
 struct Threads {
     listeners: Arc<Mutex<HashMap<Addr, mpsc::Sender<End>>>>,
@@ -57,7 +57,7 @@ impl Listener for Door {
     }
 }
 
-/// One end of a pair of bounded channels.
+/// An end of a pair of bounded channels.
 struct End {
     sender: mpsc::Sender<Buf>,
     receiver: AsyncMutex<mpsc::Receiver<Buf>>,
@@ -102,7 +102,7 @@ impl Connection for End {
         self.receiver.lock().await.recv().await.ok_or_else(closed)
     }
 
-    // Nothing is held back here.
+    // This datapath holds nothing back.
     async fn drain(&self) -> Result<(), Error> {
         Ok(())
     }

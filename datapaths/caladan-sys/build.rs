@@ -1,13 +1,15 @@
-//! Compiles the shim and links Caladan, if `CALADAN_DIR` names one; else the crate answers that there is none.
+//! The build script compiles the shim and links Caladan, if `CALADAN_DIR` names it; otherwise the crate
+//! reports its absence.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The libraries, in the order in which the linker needs them. Caladan's `shim`, which replaces `malloc` and `pthread_*`, is none of them.
+/// The libraries, in the order in which the linker needs them. The list leaves out Caladan's `shim`, which
+/// replaces `malloc` and `pthread_*`.
 const LIBRARIES: [&str; 3] = ["runtime", "net", "base"];
 
-/// The instructions that Caladan's inline functions use.
+/// The compiler flags for instructions that Caladan's inline functions use.
 const FLAGS: [&str; 7] =
     ["-std=gnu11", "-D_GNU_SOURCE", "-DNDEBUG", "-mfsgsbase", "-mxsavec", "-mssse3", "-msse4.2"];
 
@@ -42,7 +44,7 @@ fn link() -> Result<(), Box<dyn Error>> {
     for flag in FLAGS {
         shim.flag(flag);
     }
-    // Its headers are no model of warnings.
+    // Caladan's headers are not free of warnings.
     shim.include(caladan.join("inc")).file("shim/shim.c").opt_level(3).warnings(false);
     shim.try_compile("bertha_caladan_shim")?;
     println!("cargo:rustc-link-search=native={}", out.display());
@@ -54,8 +56,9 @@ fn link() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Copies an archive so that the linker finds where the variables of kernel threads begin and end, for which Caladan has a linker script
-/// that every program would have to repeat: around a section whose name is an identifier, linkers define such symbols by themselves.
+/// Copies an archive so that the linker defines symbols for the beginning and the end of the variables of
+/// kernel threads. Caladan has a linker script for this, which every program would have to repeat. Around a
+/// section whose name is an identifier, linkers define such symbols by themselves.
 fn collect_variables(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     let status = Command::new("objcopy")
         .args(["--rename-section", ".perthread=perthread"])

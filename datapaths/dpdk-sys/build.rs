@@ -1,16 +1,17 @@
-//! Compiles the shim and links DPDK, if one is installed; else the crate answers that there is none.
+//! The build script compiles the shim and links DPDK, if it is installed; otherwise the crate reports its
+//! absence.
 
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-/// The oldest release that is tested.
+/// Oldest release that is tested.
 const OLDEST: &str = "22.11";
 
-/// The libraries that the shim calls; the linker finds those that they need.
+/// The libraries that the shim calls; the linker finds the libraries that these need.
 const LIBRARIES: [&str; 5] = ["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring"];
 
-/// The drivers of a static build, with the libraries that they need, since nothing is loaded there.
+/// The drivers of a static build, with the libraries that they need, since nothing is loaded at run time.
 const STATIC: [&str; 18] = [
     "rte_net_memif",
     "rte_net_af_packet",
@@ -42,7 +43,7 @@ fn main() {
             "cargo:warning=built without DPDK ({error}); install DPDK {OLDEST} or newer: \
              `scripts/dpdk install`, or `apt-get install libdpdk-dev dpdk-dev pkg-config`"
         );
-        // A file that does not exist has cargo ask again in the next build.
+        // A file that does not exist makes cargo ask again in the next build.
         println!("cargo:rerun-if-changed=shim/dpdk-is-missing");
     }
 }
@@ -50,7 +51,8 @@ fn main() {
 fn link() -> Result<(), Box<dyn Error>> {
     pkg_config(&["--atleast-version", OLDEST])?;
     let mut shim = cc::Build::new();
-    // All flags as they are: `-include rte_config.h` and the instruction set belong to DPDK's headers.
+    // All flags are passed on as they are: `-include rte_config.h` and the instruction set belong to DPDK's
+    // headers.
     for flag in pkg_config(&["--cflags"])?.split_whitespace() {
         shim.flag(flag);
     }
@@ -62,7 +64,8 @@ fn link() -> Result<(), Box<dyn Error>> {
         let folder = pkg_config(&["--variable", "libdir"])?;
         for library in STATIC.into_iter().chain(["rte_telemetry", "rte_log", "rte_argparse"]) {
             if Path::new(folder.trim()).join(format!("lib{library}.a")).exists() {
-                // Whole, since drivers register themselves in constructors that no symbol refers to.
+                // Libraries are linked whole, since drivers register themselves in constructors to which no
+                // symbol refers.
                 println!("cargo:rustc-link-lib=static:+whole-archive={library}");
             }
         }

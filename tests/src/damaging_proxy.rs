@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::net::UdpSocket;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// One datagram in so many is damaged.
+/// Interval of damaged datagrams: one in this number is damaged.
 const DAMAGED: u64 = 16;
 
-/// The bytes of the longest datagram.
+/// Number of bytes in the longest datagram.
 const LONGEST: usize = 65_536;
 
-/// Forwards datagrams between clients and one server, and flips one bit of one in sixteen. Ends when it is dropped.
+/// A proxy that forwards datagrams between clients and a server, and flips a bit of one datagram in sixteen.
+/// It ends when it is dropped.
 #[derive(Debug)]
 pub struct DamagingProxy {
     addr: SocketAddr,
@@ -22,7 +23,7 @@ pub struct DamagingProxy {
     task: JoinHandle<()>,
 }
 
-/// Which bits are flipped, and how many were.
+/// The choice of flipped bits, and their number.
 #[derive(Debug)]
 struct Damage {
     state: AtomicU64,
@@ -30,10 +31,10 @@ struct Damage {
 }
 
 impl DamagingProxy {
-    /// A proxy in front of `server`, at a port of its own. The same seed damages the same datagrams, in the order in which they arrive.
-    ///
+    /// Starts a proxy in front of `server`, at a port of its own. With equal seeds, equal datagrams are
+    /// damaged, in the order in which they arrive.
     /// # Panics
-    /// Without a free port.
+    /// Panics without a free port.
     pub async fn start(server: SocketAddr, seed: u64) -> Self {
         let front = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap());
         let damage = Arc::new(Damage { state: AtomicU64::new(seed), done: AtomicU64::new(0) });
@@ -42,12 +43,12 @@ impl DamagingProxy {
         Self { addr, damage, task }
     }
 
-    /// Where it listens.
+    /// Returns the address of the proxy.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The number of datagrams that it has damaged.
+    /// Returns the number of damaged datagrams.
     pub fn damaged(&self) -> u64 {
         self.damage.done.load(Relaxed)
     }
@@ -60,7 +61,7 @@ impl Drop for DamagingProxy {
 }
 
 impl Damage {
-    /// SplitMix64.
+    /// Draws a number by SplitMix64.
     fn draw(&self) -> u64 {
         let mut z = self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -110,7 +111,7 @@ async fn reply(back: Arc<UdpSocket>, front: Arc<UdpSocket>, client: SocketAddr, 
 mod tests {
     use super::*;
 
-    /// How many datagrams are sent, one at a time.
+    /// Number of datagrams that are sent, one at a time.
     const SENT: u64 = 400;
 
     #[tokio::test]

@@ -1,7 +1,8 @@
-//! The code that a hostile peer reaches, as functions of arbitrary bytes that must hold for all of them.
+//! The code that a hostile peer reaches, as functions of arbitrary bytes that must hold for all bytes.
 //!
-//! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
-//! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
+//! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers
+//! found worth keeping. The bytes are the body of a message: check and tag are corrected, since no fuzzer
+//! guesses them.
 
 mod archive;
 pub mod ccp;
@@ -46,7 +47,7 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 /// A target, by the name of its corpus.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     ("ccp", ccp::agent),
     ("compressed", compressed),
@@ -70,7 +71,7 @@ pub const TARGETS: &[Target] = &[
     ("wire", wire_format),
 ];
 
-/// The server's decision about an offer with this body, and about these bytes as they are.
+/// Checks the server's decision about an offer with this body, and about these bytes as they are.
 pub fn decision(body: &[u8]) {
     for nodes in servers() {
         check_decision(body, &nodes);
@@ -94,8 +95,9 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
     }
 }
 
-/// A server's handling of a first flight with these bytes behind the offer, right but for them; of one with this body; and
-/// of these bytes as they are. And a client's of an answer that begins as it should and goes on with these bytes.
+/// Checks a server's handling of a first flight that is valid except for these bytes behind the offer; of a
+/// first flight with this body; and of these bytes as they are. Checks a client's handling of an answer with
+/// a valid beginning and these bytes behind it.
 pub fn first_flight(bytes: &[u8]) {
     let nodes = choice();
     let picks = vec![0; nodes.iter().map(Node::selects).sum()];
@@ -106,7 +108,7 @@ pub fn first_flight(bytes: &[u8]) {
     let now = Instant::now();
     let tickets = Tickets::new([7; 32], now);
     let presented = PresentedTicket { ticket: tickets.issue(now), age_ms: 0 };
-    // With an even first byte claim and ticket are the right ones.
+    // With an even first byte, claim and ticket are valid.
     match bytes.split_first() {
         Some((first, rest)) if first % 2 == 0 => {
             body.extend([&claim[..], &presented.to_bytes(), rest].concat());
@@ -124,7 +126,8 @@ pub fn first_flight(bytes: &[u8]) {
     check_answered(&nodes, &picks, bytes);
 }
 
-/// All messages are taken or none, they are in the message, and the answer says how many.
+/// Checks that all messages are taken or none, that they come from the message, and that the answer says how
+/// many.
 fn check_early(message: &[u8], nodes: &[Node], (tickets, now): (&Tickets, Instant)) {
     let credentials = Credentials::default();
     let terms = Terms { tickets: Some(tickets), now, ..terms(&credentials, EarlyData::AtOnce) };
@@ -153,7 +156,8 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
     }
 }
 
-/// A client that has sent three messages is left with those that were not taken, or with none over another stack.
+/// Checks that a client that has sent three messages is left with the messages that were not taken, or with
+/// none over another stack.
 fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
     let start = Instant::now();
     let handshake =
@@ -201,8 +205,8 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
     }
 }
 
-/// A waiting client's handling of a message of the kind in the first byte with the rest as its body, and of these
-/// bytes as they are.
+/// Checks a waiting client's handling of a message of the kind in the first byte with the rest as its body,
+/// and of these bytes as they are.
 pub fn handshake(bytes: &[u8]) {
     let (start, nodes) = (Instant::now(), choice());
     let mut handshake =
@@ -220,8 +224,8 @@ pub fn handshake(bytes: &[u8]) {
     }
 }
 
-/// The reply of a server that checks addresses to these bytes, to an offer with this body, and to that offer with the
-/// first of these bytes as a cookie.
+/// Checks the reply of a server that validates addresses to these bytes, to an offer with this body, and to
+/// this offer with the first of these bytes as a cookie.
 pub fn gate(bytes: &[u8]) {
     let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 5000)));
     let mut settings = Settings::default();
@@ -250,8 +254,8 @@ pub fn gate(bytes: &[u8]) {
     }
 }
 
-/// Ends with keys, and messages of the kind in the first byte with the rest as body and proof: nobody is taken for
-/// somebody else.
+/// Checks ends with keys against messages of the kind in the first byte with the rest as body and proof: no
+/// message proves a false identity.
 pub fn proofs(bytes: &[u8]) {
     let Some((&kind, body)) = bytes.split_first() else { return };
     let (shared, identity) = (SharedKey::new([1; 32]), IdentityKey::from_seed([2; 32]));
@@ -272,7 +276,7 @@ pub fn proofs(bytes: &[u8]) {
                     .unwrap();
             match handshake.handle(&message) {
                 Ok(Progress::Ignored) => {}
-                // Data, of whatever round.
+                // The message is data, of any round.
                 Ok(Progress::Early) => assert!(kind == Kind::Data as u8 || kind & 0x80 != 0),
                 other => panic!("a client believed it: {other:?}"),
             }
@@ -280,7 +284,8 @@ pub fn proofs(bytes: &[u8]) {
     }
 }
 
-/// Only a server that doesn't authenticate clients accepts one without a key, and no message confirms by chance.
+/// Checks that only a server that doesn't authenticate clients accepts a client without a key, and that no
+/// message confirms by chance.
 fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool) {
     let fresh = Fresh::draw(|| 7);
     let terms = Terms { fresh: Some(&fresh), ..terms(credentials, EarlyData::AtOnce) };
@@ -296,7 +301,7 @@ fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool
     }
 }
 
-/// The search for a common stack of an offer with this body and of several servers.
+/// Searches for a common stack of an offer with this body and of several servers.
 pub fn matching(body: &[u8]) {
     let Some(offered) = wire::decode::<Offer>(&offer(body)).ok().and_then(|offer| offer.nodes()) else {
         return;
@@ -323,7 +328,7 @@ pub fn matching(body: &[u8]) {
     }
 }
 
-/// The layers of an offer that are left once its alternatives are picked.
+/// Collects the layers of an offer that are left once its alternatives are picked.
 fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bool, left: &mut Vec<String>) {
     for node in nodes {
         match node {
@@ -338,7 +343,8 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
     }
 }
 
-/// A compressed message with these bytes unpacks to a bounded size, and the result survives another round of compression.
+/// Checks that a compressed message with these bytes unpacks to a bounded size, and that the result survives
+/// another round of compression.
 pub fn compressed(bytes: &[u8]) {
     let bounds = frame::Bounds { min: 0, limit: 1 << 20 };
     let Ok(packed) = Buf::copy_of(bytes, 0) else { return };
@@ -350,7 +356,8 @@ pub fn compressed(bytes: &[u8]) {
     assert_eq!(*frame::unpack(packed, bounds).unwrap(), *before);
 }
 
-/// A packet of the reliability Chunnel with these bytes, behind a check or without one: what it says holds together.
+/// Checks a packet of the reliability Chunnel with these bytes, behind a check or without: its statements are
+/// consistent.
 pub fn packet(body: &[u8]) {
     check_packet(body, reliable::Check::Below);
     check_packet(&[&crc32fast::hash(body).to_le_bytes(), body].concat(), reliable::Check::Crc);
@@ -376,7 +383,8 @@ fn check_packet(packet: &[u8], check: reliable::Check) {
     assert_eq!(end, packet.len());
 }
 
-/// The encrypting Chunnel's reading of these bytes before it has a key for them: writing the result gives the same bytes.
+/// Checks how the encrypting Chunnel reads these bytes before it has a key for them: writing the result gives
+/// equal bytes.
 pub fn noise(bytes: &[u8]) {
     match noise_wire::decode(bytes) {
         Some(noise_wire::Arrived::Initiation(message)) => assert_eq!(noise_wire::initiation(message), bytes),
@@ -390,7 +398,7 @@ pub fn noise(bytes: &[u8]) {
     }
 }
 
-/// Every message with this body: what is read, is read again from what it is written as.
+/// Checks every message with this body: a message that was read is read again from its written form.
 pub fn wire_format(body: &[u8]) {
     read_twice::<Offer>(Kind::Offer, body);
     read_twice::<Answer>(Kind::Answer, body);
@@ -411,7 +419,7 @@ pub fn wire_format(body: &[u8]) {
     if let Some(origin) = wire::proven_origin(body) {
         assert_eq!(origin.to_bytes(), body[..wire::PROVEN_GROUP_HEADER - HEADER]);
     }
-    // A right MAC is not found by trying.
+    // Trying does not find a valid MAC.
     let proven = seal_as(wire::VERSION | 0x80, Kind::PeerProgress as u8, Tag::of(ID), body);
     assert_eq!(GroupKey::new(&SharedKey::new([9; 32])).decode_progress(&proven), None);
     if let Ok(offer) = wire::decode::<Offer>(&offer(body)) {
@@ -427,7 +435,7 @@ fn read_twice<M: Encode + DeserializeOwned + PartialEq + Debug>(kind: Kind, body
     assert_eq!(wire::decode::<M>(&written).unwrap(), message);
 }
 
-/// An offer with this body, and with the tag of the id in it.
+/// Returns an offer with this body, and with the tag of the id in it.
 fn offer(body: &[u8]) -> Vec<u8> {
     let message = seal(Kind::Offer as u8, Tag::of(ID), body);
     match wire::decode::<Offer>(&message) {
@@ -450,12 +458,12 @@ fn seal_as(version: u8, kind: u8, tag: Tag, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The body of a whole handshake message, as a corpus holds it.
+/// Returns the body of a whole handshake message, as a corpus holds it.
 pub fn body_of(message: &[u8]) -> &[u8] {
     &message[HEADER + 1..message.len() - 4]
 }
 
-/// Choices next to each other and in each other, with capabilities.
+/// Returns choices beside each other and within each other, with capabilities.
 fn choice() -> Vec<Node> {
     let map = ShardMap::new([([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 1).into()]).unwrap();
     let shard = select!(ClientShard::new(map.clone()), ServerShard::new(map), Nothing);
@@ -463,7 +471,8 @@ fn choice() -> Vec<Node> {
         .nodes()
 }
 
-/// A client's stack that goes together with [`servers`] in very many ways, and in each of them up to its last layer.
+/// Returns a client's stack that matches [`servers`] in very many ways, and in each of them up to its last
+/// layer.
 pub fn hopeless() -> Vec<Node> {
     let one = || make_stack!(select!(Serialize::<u8>::new(), make_stack!())).nodes();
     let mut nodes: Vec<Node> = (0..8).flat_map(|_| one()).collect();
@@ -471,7 +480,7 @@ pub fn hopeless() -> Vec<Node> {
     nodes
 }
 
-/// The stacks of servers that are attacked.
+/// Returns the stacks of servers that are attacked.
 pub fn servers() -> Vec<Vec<Node>> {
     let repeated = make_stack!(
         select!(Serialize::<u8>::new(), make_stack!()),

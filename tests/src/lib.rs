@@ -1,6 +1,7 @@
-//! The conformance suites of connections, Chunnels, datapaths and rendezvous stores, and the targets of the fuzzers.
+//! The conformance suites of connections, Chunnels, datapaths and rendezvous stores, and the targets of the
+//! fuzzers.
 //!
-//! The tests of whole stacks are in `tests/`.
+//! The directory `tests/` holds the tests of whole stacks.
 
 // Checks panic to fail, as the tests that call them do.
 #![allow(clippy::unwrap_used)]

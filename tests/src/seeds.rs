@@ -1,9 +1,10 @@
-//! The seeds with which a simulated test is played.
+//! The seeds of a simulated test.
 
 use std::ops::Range;
 
-/// The seeds of a test that plays `usual` of them in CI: `BERTHA_SEEDS` many from `BERTHA_FIRST_SEED` on, where those are set, and at
-/// most `BERTHA_SEEDS_TIMES` as many as usual, which are few where a seed is expensive. `scripts/night` sets them.
+/// Returns the seeds of a test that usually plays `usual` of them. `BERTHA_SEEDS` sets their number and
+/// `BERTHA_FIRST_SEED` the first; at most `BERTHA_SEEDS_TIMES` times as many as usual are played, since a
+/// seed of a test with few of them is expensive. `scripts/night` sets these variables.
 pub fn seeds(usual: u64) -> Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let first: u64 = number("BERTHA_FIRST_SEED").unwrap_or(0);
@@ -11,7 +12,7 @@ pub fn seeds(usual: u64) -> Range<u64> {
     first..first.saturating_add(number("BERTHA_SEEDS").unwrap_or(usual).min(most))
 }
 
-/// Plays a test with each of its [`seeds`], and names the seed of a run that panics.
+/// Plays a test with each of its [`seeds`], and prints the seed of a run that panics.
 pub fn with_seeds(usual: u64, mut play: impl FnMut(u64)) {
     for seed in seeds(usual) {
         let _named = Named(seed);
@@ -19,7 +20,7 @@ pub fn with_seeds(usual: u64, mut play: impl FnMut(u64)) {
     }
 }
 
-/// Names a seed if it is dropped by a panic.
+/// A seed that is printed if it is dropped by a panic.
 struct Named(u64);
 
 impl Drop for Named {

@@ -1,9 +1,9 @@
-//! Clients of the servers that `scripts/services` starts, as tests and the processes that they start make them.
+//! Clients of the servers that `scripts/services` starts, for tests and for the processes that they start.
 
 #[cfg(any(feature = "azure-queue", feature = "pubsub"))]
 use bertha_core::Error;
 
-/// SQS and SNS at `endpoint`, with credentials that any fake takes.
+/// Returns SQS and SNS at `endpoint`, with credentials that any fake accepts.
 #[cfg(feature = "sqs")]
 pub fn sqs(endpoint: &str) -> bertha_queue_sqs::Sqs {
     use aws_credential_types::Credentials;
@@ -17,28 +17,28 @@ pub fn sqs(endpoint: &str) -> bertha_queue_sqs::Sqs {
     bertha_queue_sqs::Sqs::with_config(&config.build())
 }
 
-/// The queues of the account at `address`, which contains its signature.
+/// Returns the queues of the account at `address`, which contains its signature.
 ///
 /// # Errors
-/// Those of [`AzureQueue::new`](bertha_queue_azure::AzureQueue::new).
+/// Errors of [`AzureQueue::new`](bertha_queue_azure::AzureQueue::new).
 #[cfg(feature = "azure-queue")]
 pub fn azure_queue(address: &str) -> Result<bertha_queue_azure::AzureQueue, Error> {
     bertha_queue_azure::AzureQueue::new(address)
 }
 
-/// The topics of a project in the emulator at `host`.
+/// Returns the topics of a project in the emulator at `host`.
 ///
 /// # Errors
-/// Those of [`PubSub::emulator`](bertha_queue_pubsub::PubSub::emulator).
+/// Errors of [`PubSub::emulator`](bertha_queue_pubsub::PubSub::emulator).
 #[cfg(feature = "pubsub")]
 pub fn pubsub(host: &str) -> Result<bertha_queue_pubsub::PubSub, Error> {
     bertha_queue_pubsub::PubSub::emulator(host, "bertha-tests")
 }
 
-/// The same with an API key, of which the fake knows some.
+/// Returns the topics of a project, with an API key; the fake knows some keys.
 ///
 /// # Errors
-/// Those of [`PubSub::with_credentials`](bertha_queue_pubsub::PubSub::with_credentials).
+/// Errors of [`PubSub::with_credentials`](bertha_queue_pubsub::PubSub::with_credentials).
 #[cfg(feature = "pubsub")]
 pub fn pubsub_with_key(host: &str, key: &str) -> Result<bertha_queue_pubsub::PubSub, Error> {
     let credentials = google_cloud_auth::credentials::api_key_credentials::Builder::new(key).build();

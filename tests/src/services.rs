@@ -1,9 +1,10 @@
-//! Real servers to test with: `scripts/services` starts them and says where they are.
+//! Real servers for tests: `scripts/services` starts them and sets variables with their addresses.
 
-/// The address in the environment variable `variable`; nothing if there is none, after having said so loudly.
+/// Returns the address in the environment variable `variable`. If it is not set, prints a loud message and
+/// returns `None`.
 ///
 /// # Panics
-/// If there is none and `CI` is `true`: there, a claim about a real server has to be tested.
+/// Panics if the variable is not set and `CI` is `true`: there, a claim about a real server has to be tested.
 pub fn service(variable: &str) -> Option<String> {
     let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
     if url.is_none() {
@@ -14,16 +15,16 @@ pub fn service(variable: &str) -> Option<String> {
     url
 }
 
-/// Says that a test did not take place.
+/// Prints that a test did not take place.
 ///
 /// # Panics
-/// If `CI` is `true`.
+/// Panics if `CI` is `true`.
 pub fn skip(what: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {what}");
     skip_anywhere(what);
 }
 
-/// Says that a test did not take place, since it needs something that not even CI can install.
+/// Prints that a test did not take place, since it needs something that not even CI can install.
 #[allow(clippy::print_stderr, reason = "for whoever runs the tests by hand")]
 pub fn skip_anywhere(what: &str) {
     eprintln!("SKIPPED: {what}");

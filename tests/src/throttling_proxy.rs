@@ -1,4 +1,4 @@
-//! A proxy that throttles: HTTP/1.1 to one server, one request per connection.
+//! A proxy that throttles: HTTP/1.1 to a server, with a single request per connection.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -8,11 +8,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// The longest request.
+/// Number of bytes in the longest request.
 const MAX_REQUEST: usize = 16 << 20;
 
-/// Forwards requests to a server, and answers those that it shall [`refuse`](Self::refuse) itself, with 429 and 503 in turn. Ends when
-/// it is dropped.
+/// A proxy that forwards requests to a server, and answers some by itself, with 429 and 503 in turn, as
+/// [`refuse`](Self::refuse) sets. It ends when it is dropped.
 #[derive(Debug)]
 pub struct ThrottlingProxy {
     addr: SocketAddr,
@@ -28,10 +28,10 @@ struct Plan {
 }
 
 impl ThrottlingProxy {
-    /// A proxy in front of `server`, at a port of its own.
+    /// Starts a proxy in front of `server`, at a port of its own.
     ///
     /// # Panics
-    /// Without a free port.
+    /// Panics without a free port.
     pub async fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (addr, plan) = (listener.local_addr().unwrap(), Arc::new(Plan::default()));
@@ -39,29 +39,29 @@ impl ThrottlingProxy {
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let plan = shared.clone();
-                // A client or a server that goes away ends its request alone.
+                // A client or a server that goes away ends only its own request.
                 tokio::spawn(async move { serve(client, server, &plan).await });
             }
         });
         Self { addr, plan, task }
     }
 
-    /// Where it listens.
+    /// Returns the address of the proxy.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Refuses the next `requests` requests, instead of those that it was to refuse before.
+    /// Refuses the next `requests` requests. The number replaces any earlier number.
     pub fn refuse(&self, requests: usize) {
         self.plan.to_refuse.store(requests, Relaxed);
     }
 
-    /// The number of requests that it refused.
+    /// Returns the number of refused requests.
     pub fn refused(&self) -> usize {
         self.plan.refused.load(Relaxed)
     }
 
-    /// The number of requests that it forwarded.
+    /// Returns the number of forwarded requests.
     pub fn forwarded(&self) -> usize {
         self.plan.forwarded.load(Relaxed)
     }
@@ -74,7 +74,7 @@ impl Drop for ThrottlingProxy {
 }
 
 impl Plan {
-    /// The status with which a request is refused, if it is.
+    /// Returns the status with which a request is refused, if it is refused.
     fn refusal(&self) -> Option<&'static str> {
         let one_less = |left: usize| if left == usize::MAX { Some(left) } else { left.checked_sub(1) };
         self.to_refuse.fetch_update(Relaxed, Relaxed, one_less).ok()?;
@@ -97,7 +97,8 @@ async fn serve(mut client: TcpStream, server: SocketAddr, plan: &Plan) -> Result
     client.shutdown().await
 }
 
-/// A request, with the wish that the connection ends behind its answer: so its end need not be looked for.
+/// Reads a request, and adds the header that ends the connection behind the answer: so the proxy need not
+/// look for the answer's end.
 async fn read_request(client: &mut TcpStream) -> Result<Vec<u8>> {
     let mut client = BufReader::new(client);
     let (mut request, mut len, mut is_chunked) = (Vec::new(), 0, false);
@@ -122,7 +123,7 @@ async fn read_request(client: &mut TcpStream) -> Result<Vec<u8>> {
             request.extend_from_slice(size.as_bytes());
             let digits = size.trim().split(';').next().unwrap_or_default();
             let chunk = usize::from_str_radix(digits, 16).map_err(|_| malformed())?;
-            // With the end of its line.
+            // The chunk is read with the end of its line.
             append(&mut client, &mut request, chunk + 2).await?;
             if chunk == 0 {
                 return Ok(request);
@@ -157,7 +158,7 @@ fn malformed() -> Error {
 mod tests {
     use super::*;
 
-    /// A server that answers with the body of the request.
+    /// Starts a server that answers with the body of the request.
     async fn echo() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();

@@ -9,7 +9,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::io;
 
-/// Measures connections over any datapath and stack, explains agreements, and shows what is in a rendezvous store.
+/// Measures connections over any datapath and stack, explains agreements, and shows the content of a
+/// rendezvous store.
 #[derive(Debug, Parser)]
 #[command(name = "bertha", version)]
 pub(crate) struct Arguments {
@@ -23,14 +24,14 @@ enum Command {
     Ping(Ping),
     Explain(Explain),
     Inspect(Inspect),
-    /// Prints the completions for a shell, to be put where that looks for them.
+    /// Prints the completions for a shell, for the folder in which the shell looks for them.
     Completion {
-        /// Which one.
+        /// Name of the shell.
         shell: Shell,
     },
-    /// Prints the manual page, for `man -l`; with a subcommand, that one's.
+    /// Prints the manual page, for `man -l`; with a subcommand, the page of the subcommand.
     Man {
-        /// Which subcommand.
+        /// Name of the subcommand.
         subcommand: Option<String>,
     },
 }
@@ -43,7 +44,7 @@ impl Arguments {
             Command::Explain(explain) => explain.execute().await,
             Command::Inspect(inspect) => inspect.execute().await,
             Command::Completion { shell } => {
-                // In memory first: the generator panics where its output is closed.
+                // The script is generated in memory first: the generator panics if its output is closed.
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "bertha", &mut script);
                 Ok(io::Write::write_all(&mut io::stdout(), &script)?)

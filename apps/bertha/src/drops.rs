@@ -1,9 +1,9 @@
-//! The report of dropped messages, as it is printed.
+//! The report of dropped messages, in its printed form.
 
 use bertha::core::Drops;
 use serde::Serialize;
 
-/// Messages that a layer has dropped for one reason.
+/// Messages that a layer has dropped for a single reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Row {
     layer: &'static str,
@@ -11,7 +11,7 @@ pub(crate) struct Row {
     messages: u64,
 }
 
-/// The reasons that occurred.
+/// Returns the reasons that occurred.
 pub(crate) fn rows(drops: &Drops) -> Vec<Row> {
     let occurred = drops.iter().filter(|dropped| dropped.messages > 0);
     occurred

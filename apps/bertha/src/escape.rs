@@ -1,7 +1,7 @@
-//! Text that others wrote, as it may go to a terminal.
+//! Foreign text in a form that may go to a terminal.
 
-/// `text` with every character that a terminal could obey, or that does not show, as an escape. Every writer of the store
-/// chooses names of Chunnels and reasons of refusals.
+/// Returns `text` with every character that a terminal could obey, or that does not show, as an escape. Every
+/// writer of the store chooses names of Chunnels and reasons of refusals.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -20,7 +20,7 @@ mod tests {
     #[test]
     fn what_a_terminal_obeys_is_escaped_and_the_rest_stays() {
         assert_eq!(escaped("Tls / \"Größe\" won't"), "Tls / \"Größe\" won't");
-        // Escape, the C1 form of the same, a line's end, and a change of the writing direction.
+        // The text has an escape, its C1 form, the end of a line, and a change of the writing direction.
         assert_eq!(escaped("\u{1b}[2J\u{9b}2J\n\u{202e}"), r"\u{1b}[2J\u{9b}2J\n\u{202e}");
         assert_eq!(escaped(r"\n"), r"\\n");
     }

@@ -10,13 +10,15 @@ use bertha::{Base, Datapath, Error};
 use clap::Args;
 use serde::Serialize;
 
-/// Connects to a server with a stack, and shows what the two agree on, and why. The connection is closed at once.
+/// Connects to a server with a stack, and shows the agreement of the two ends, and its reasons. The
+/// connection is closed at once.
 ///
 /// The server may be any program whose stack carries bytes at the top.
 #[derive(Debug, Args)]
 #[command(after_help = format!("Chunnels: {}", known()))]
 pub(crate) struct Explain {
-    /// The Chunnels, top first, with alternatives: `ordered,reliable,tls|checksum`. An empty text is a stack without any.
+    /// The Chunnels, top first, with alternatives: `ordered,reliable,tls|checksum`. An empty text is a stack
+    /// without Chunnels.
     stack: StackText,
     /// IP:PORT, HOST[:PORT] or unix:PATH.
     address: String,
@@ -69,7 +71,7 @@ impl OverDatapath for Explaining<'_> {
             true => output::json(&printed),
             false => output::line(printed.lines()),
         };
-        // The agreement is known; a peer that has gone meanwhile changes nothing about it.
+        // The agreement is known; it does not change if the peer has gone meanwhile.
         let _ = connection.close().await;
         shown
     }

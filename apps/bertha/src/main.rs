@@ -1,5 +1,5 @@
-//! `bertha`: measures connections over any datapath and stack, explains what two ends agree on, and shows what is in a rendezvous
-//! store.
+//! The command `bertha`: it measures connections over any datapath and stack, explains agreements, and shows
+//! the content of a rendezvous store.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
         // The reader of the output has gone.
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // The program's one line to a person; it has no log.
+            // This is the program's only line to its user; it has no log.
             #[allow(clippy::print_stderr)]
             {
                 eprintln!("bertha: {}", escape::escaped(&error.to_string()));

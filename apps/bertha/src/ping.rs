@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
-/// In nanoseconds.
+/// An hour in nanoseconds.
 const HOUR: u64 = 3_600_000_000_000;
 
 /// Measures round-trip times to a server, which `bertha perf --server` is.
@@ -24,22 +24,23 @@ const HOUR: u64 = 3_600_000_000_000;
 pub(crate) struct Ping {
     /// IP:PORT, HOST[:PORT] or unix:PATH.
     address: String,
-    /// How many messages to send.
+    /// Number of messages to send.
     #[arg(long, short, value_name = "MESSAGES", default_value = "10")]
     count: u64,
-    /// The time between two messages, in seconds. One that is answered later than the next is sent is late, not lost.
+    /// Time between two messages, in seconds. An answer that comes after the next message was sent is late,
+    /// not lost.
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
-    /// The length of a message, in bytes.
+    /// Length of a message, in bytes.
     #[arg(long, short, value_name = "BYTES", default_value = "64", value_parser = length)]
     length: usize,
-    /// How long to wait for answers behind the last message, in seconds.
+    /// Time to wait for answers behind the last message, in seconds.
     #[arg(long, short = 'W', value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     wait: Duration,
     /// The Chunnels, top first.
     #[arg(long, value_name = "STACK", default_value_t)]
     stack: StackText,
-    /// Prints one JSON object at the end.
+    /// Prints a JSON object at the end.
     #[arg(long, short = 'J')]
     json: bool,
     #[command(flatten)]
@@ -67,7 +68,7 @@ struct Printed {
     received: u64,
     lost: u64,
     lost_percent: f64,
-    /// None if no answer came.
+    /// Round-trip times; `None` if no answer came.
     microseconds: Option<Times>,
 }
 
@@ -92,7 +93,7 @@ impl OverDatapath for Pinging<'_> {
         }
         let mut answers = Answers::new(ping.count);
         let asked = ask(&connection, ping, &mut answers).await;
-        // The answers are there; a peer that has gone meanwhile changes nothing about them.
+        // The answers are there; they do not change if the peer has gone meanwhile.
         let _ = connection.close().await;
         let sent = asked?;
         let printed = answers.printed(place.addr.to_string(), agreement, sent);
@@ -107,7 +108,7 @@ impl OverDatapath for Pinging<'_> {
     }
 }
 
-/// Sends all messages, and takes their answers meanwhile. How many were sent.
+/// Sends all messages, and takes their answers meanwhile. Returns the number of sent messages.
 async fn ask(
     connection: &impl Connection<Data = Buf>,
     ping: &Ping,
@@ -144,16 +145,16 @@ async fn ask(
 
 /// The answers that have come.
 struct Answers {
-    /// By number; none once the answer has come, so that a repeated one counts once.
+    /// Times of sending, by number; `None` once the answer has come, so that a repeated answer counts once.
     sent_at: Vec<Option<Instant>>,
-    /// In nanoseconds.
+    /// Round-trip times in nanoseconds.
     times: Histogram<u64>,
 }
 
 impl Answers {
     fn new(count: u64) -> Self {
         let capacity = usize::try_from(count).unwrap_or(usize::MAX).min(1 << 16);
-        // Three digits, and times of up to an hour; longer ones count as that.
+        // The histogram keeps three digits, and times of up to an hour; longer times count as an hour.
         let times = Histogram::new_with_bounds(1, HOUR, 3)
             .unwrap_or_else(|_| unreachable!("the bounds are in order, and three digits are possible"));
         Self { sent_at: Vec::with_capacity(capacity), times }

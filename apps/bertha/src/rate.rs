@@ -1,16 +1,16 @@
-//! Amounts and rates as iperf prints them: amounts in powers of 1,024, rates in powers of 1,000.
+//! Amounts and rates in iperf's form: amounts in powers of 1,024, rates in powers of 1,000.
 
-/// The rate, or zero where no time has passed.
+/// Returns the rate, or zero if no time has passed.
 pub(crate) fn bits_per_second(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }
 
-/// An amount for a person.
+/// Formats an amount for human readers.
 pub(crate) fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, 1024.0, "Bytes")
 }
 
-/// A rate for a person.
+/// Formats a rate for human readers.
 pub(crate) fn bits(per_second: f64) -> String {
     scaled(per_second, 1000.0, "bits/sec")
 }
@@ -26,7 +26,7 @@ fn scaled(amount: f64, step: f64, unit: &str) -> String {
     format!("{} T{unit}", digits(scaled))
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 fn digits(number: f64) -> String {
     match number {
         number if number < 9.995 => format!("{number:.2}"),

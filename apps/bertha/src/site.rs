@@ -6,19 +6,19 @@ use bertha::{Addr, BoxedStack, Buf, Datapath, Error, ErrorKind, Settings};
 use clap::{ArgAction, Args};
 use std::time::Duration;
 
-/// The port of an address that names none; iperf3 has it as well.
+/// Port of an address that names none; iperf3 has this port as well.
 const PORT: u16 = 5201;
 
-/// Where and how to connect or listen.
+/// The settings for connecting and listening.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Site {
     /// The datapath.
     #[arg(long, short = 'd', value_enum, default_value_t = Transport::Tcp, conflicts_with = "udp")]
     datapath: Transport,
-    /// The same as `--datapath udp`.
+    /// Short for `--datapath udp`.
     #[arg(long, short = 'u', action = ArgAction::SetTrue)]
     udp: bool,
-    /// The time within which a connection has to be made, in seconds.
+    /// Time within which a connection has to be made, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
     #[command(flatten)]
@@ -36,10 +36,10 @@ impl Site {
         settings
     }
 
-    /// The stack over `datapath`, for a client of the server at `host` or for a server.
+    /// Returns the stack over `datapath`, for a client of the server at `host` or for a server.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if a Chunnel lacks a key or has one that can't be used.
+    /// [`Invalid`](ErrorKind::Invalid) if a Chunnel lacks a key or has a key that can't be used.
     pub(crate) fn stack<D: Datapath>(
         &self,
         text: &StackText,
@@ -58,10 +58,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place that `text` names: `IP:PORT`, `unix:PATH`, or `HOST[:PORT]`, of which the system knows the address.
+    /// Returns the place that `text` names: `IP:PORT`, `unix:PATH`, or `HOST[:PORT]`, whose address the
+    /// system knows.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if the system knows no address of that name.
+    /// [`Invalid`](ErrorKind::Invalid) if the system knows no address of this name.
     pub(crate) async fn find(text: &str) -> Result<Self, Error> {
         if text.starts_with("unix:") {
             return Ok(Self { host: "localhost".into(), addr: text.parse()? });
@@ -78,7 +79,7 @@ impl Place {
     }
 }
 
-/// Splits `text`, with the usual port where it names none. An IPv6 address has a port only behind brackets.
+/// Splits `text`, with the usual port if it names none. An IPv6 address has a port only behind brackets.
 fn host_and_port(text: &str) -> (&str, u16) {
     let whole = text.trim_start_matches('[').trim_end_matches(']');
     if whole.parse::<std::net::Ipv6Addr>().is_ok() {
@@ -93,7 +94,7 @@ fn host_and_port(text: &str) -> (&str, u16) {
     }
 }
 
-/// A positive number of seconds, with or without a fraction.
+/// Parses a positive number of seconds, with or without a fraction.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a positive number of seconds");
     let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

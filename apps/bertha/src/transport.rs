@@ -16,7 +16,7 @@ pub(crate) enum Transport {
     Unix,
     /// Unix stream sockets.
     UnixStream,
-    /// Memory that two processes of one machine share.
+    /// Memory that two processes of a machine share.
     Shm,
     /// Datagrams through a DPDK port, which the environment describes.
     #[cfg(feature = "dpdk")]
@@ -29,12 +29,12 @@ pub(crate) enum Transport {
     Caladan,
 }
 
-/// Work that runs over whichever datapath was named.
+/// Work that runs over any datapath.
 pub(crate) trait OverDatapath {
-    /// Does it over this one.
+    /// Does the work over this datapath.
     ///
     /// # Errors
-    /// Those of the work.
+    /// Errors of the work.
     async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error>;
 }
 
@@ -42,7 +42,7 @@ impl Transport {
     /// Runs `work` over this datapath.
     ///
     /// # Errors
-    /// Those of the work.
+    /// Errors of the work.
     pub(crate) async fn run(self, work: impl OverDatapath) -> Result<(), Error> {
         match self {
             Self::Udp => work.over(Udp::new()).await,
@@ -59,7 +59,7 @@ impl Transport {
         }
     }
 
-    /// Its name on the command line.
+    /// Returns the datapath's name on the command line.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }

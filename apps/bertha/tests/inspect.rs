@@ -13,7 +13,7 @@ struct Ordered;
 #[derive(Identity)]
 struct Unordered;
 
-/// Where Redis is; `scripts/services` says so.
+/// Returns the address of Redis, which `scripts/services` sets.
 fn redis(variable: &str) -> Option<String> {
     let url = std::env::var(variable).ok();
     if url.is_none() {
@@ -76,10 +76,10 @@ async fn is_listed_and_followed(url: String) {
     following.wait().unwrap();
 }
 
-/// Those that are gone don't count, however many there were.
+/// Connections that are gone don't count, however many there were.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_come_after_others_have_gone_are_followed() {
-    // An unused database.
+    // The database is unused.
     let Some(url) = redis("BERTHA_REDIS").map(|url| format!("{url}/9")) else { return };
     let mut following = Command::new(env!("CARGO_BIN_EXE_bertha"))
         .args(["inspect", &url, "--follow", "--json", "--limit", "2"])

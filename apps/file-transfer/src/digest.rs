@@ -5,11 +5,11 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
-/// SHA-256 (FIPS 180-4). As text, 64 hexadecimal digits.
+/// A digest by SHA-256 (FIPS 180-4). As text, it has 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest([u8; 32]);
 
-/// The digest of bytes that come piece by piece.
+/// The computation of a digest of bytes that come piece by piece.
 #[derive(Clone, Default)]
 pub(crate) struct Digesting(Sha256);
 
@@ -18,14 +18,15 @@ impl Digesting {
         self.0.update(bytes);
     }
 
-    /// That of all bytes so far.
+    /// Returns the digest of all bytes so far.
     pub(crate) fn digest(&self) -> Digest {
         Digest(self.0.clone().finalize().into())
     }
 }
 
 impl Digest {
-    /// A proof of knowing the digest to an end that knows it too: SHA-256 of `nonce` and the digest. It tells the digest to nobody else.
+    /// Returns a proof of knowing the digest, for an end that knows it too: SHA-256 of `nonce` and the
+    /// digest. The proof reveals the digest to no other end.
     pub fn proof(&self, nonce: &[u8; 16]) -> Self {
         let mut digesting = Digesting::default();
         digesting.update(nonce);
@@ -34,7 +35,7 @@ impl Digest {
     }
 }
 
-/// Why a text is no digest.
+/// The reason why a text is no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoDigest;
 
@@ -89,7 +90,7 @@ mod tests {
         let mut digesting = Digesting::default();
         digesting.update(b"a");
         digesting.update(b"bc");
-        // FIPS 180-4's example.
+        // The digest is FIPS 180-4's example.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digesting.digest().to_string(), abc);
         assert_eq!(abc.parse(), Ok(digesting.digest()));

@@ -5,40 +5,40 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file was not transferred.
+/// The reason why a file was not transferred.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or a directory on this machine.
+    /// An operation on a file or a directory of this machine failed.
     File {
         /// The operation that failed.
         doing: &'static str,
-        /// Its path.
+        /// Path of the file or directory.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// The path names no file, or one that a receiver would not take.
+    /// The path names no file, or a file that a receiver would not accept.
     Name(PathBuf),
     /// The file became shorter while it was sent.
     Changed(PathBuf),
-    /// The connection, or making it.
+    /// The connection failed, or could not be made.
     Connection(bertha::Error),
-    /// The receiver does not take the file.
+    /// The receiver does not accept the file.
     Refused(Refusal),
-    /// The other end broke the protocol: it said this, out of turn.
+    /// The peer broke the protocol: it sent this message out of turn.
     OutOfTurn(&'static str),
-    /// This end, as the receiver, did not take the file.
+    /// This end, as the receiver, did not accept the file.
     Declined(Refusal),
 }
 
 impl Error {
-    /// For `map_err`: this end was doing this with the file at `path`.
+    /// Returns a function for `map_err`: it adds the failed operation and the file at `path`.
     pub(crate) fn file<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + use<'a> {
         move |source| Self::File { doing, path: path.to_owned(), source }
     }
 
-    /// Whether a new connection may do better.
+    /// Returns true if a new connection may succeed.
     pub(crate) fn passes(&self) -> bool {
         use bertha::ErrorKind;
         match self {

@@ -1,13 +1,14 @@
-//! Sends files from one machine to another, whole or not at all.
+//! Transfer of files from a machine to another, whole or not at all.
 //!
-//! A [`Receiver`] keeps files in a directory. [`send`](send()) offers it a file. Both hash the bytes that pass, and the file gets its
-//! name only when the two hashes agree. The part that has arrived when a connection breaks stays in a file of its own; the next
-//! connection goes on behind it, once both ends know that it is the beginning of the same file ([`message`]).
+//! A [`Receiver`] keeps files in a directory. [`send`](send()) offers it a file. Both hash the bytes that
+//! pass, and the file gets its name only when the two hashes agree. The part that has arrived when a
+//! connection breaks stays in a file of its own; the next connection continues behind it, once both ends know
+//! that it is the beginning of this file ([`message`]).
 //!
 //! Neither end holds more of a file in memory than the connection's buffers, whatever its size.
 //!
-//! Which stack carries the messages is said in [`stack`]: over datagrams Chunnels order, split and repeat them, or, with the feature
-//! `quic`, QUIC does; over TCP the datapath does.
+//! The module [`stack`] defines the stack that carries the messages: over datagrams Chunnels order, split and
+//! repeat them, or, with the feature `quic`, QUIC does; over TCP the datapath does.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

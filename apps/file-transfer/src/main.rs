@@ -1,4 +1,5 @@
-//! `file-transfer`: sends files, checks them, and goes on where a broken connection left off.
+//! The program `file-transfer`: it sends files, checks them, and continues where a broken connection left
+//! off.
 
 mod command;
 

@@ -10,61 +10,62 @@
 //!                             <-      Kept { digest }
 //! ```
 //!
-//! At any time the receiver may say `Refused` instead, and closes. Both ends hash the bytes while they pass; to go on with a
-//! transfer each of them reads the part that is there once, so the offset is one that both have verified.
+//! At any time the receiver may send `Refused` instead, and closes. Both ends hash the bytes while they pass;
+//! to continue a transfer each end reads the existing part once, so the offset is a position that both have
+//! verified.
 //!
-//! A receiver neither reads nor describes files that it has not received itself, and tells no digest of bytes that the sender may not
-//! know: the proof shows whether the sender has the same.
+//! A receiver neither reads nor describes files that it has not received itself, and reveals no digest of
+//! bytes that the sender may not know: the proof shows if the sender has the same bytes.
 
 use crate::{Digest, Name};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The most bytes of a chunk.
+/// Largest number of bytes in a chunk.
 pub const CHUNK: usize = 128 * 1024;
 
-/// One message of the protocol.
+/// A message of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// The sender has this file.
+    /// The sender offers this file.
     Offer {
-        /// Its name at the receiver.
+        /// Name of the file at the receiver.
         name: Name,
-        /// Its length in bytes.
+        /// Length of the file in bytes.
         length: u64,
-        /// For the receiver's proof; new for each connection.
+        /// Nonce of the receiver's proof; new for each connection.
         nonce: [u8; 16],
     },
     /// The receiver has some part of it.
     Continue {
-        /// How many bytes from the beginning.
+        /// Number of bytes from the beginning.
         offset: u64,
-        /// That the receiver knows their digest: [`Digest::proof`].
+        /// Proof that the receiver knows their digest: [`Digest::proof`].
         proof: Digest,
     },
-    /// The chunks that follow begin here.
+    /// The following chunks begin here.
     Begin {
-        /// That of `Continue`, or 0.
+        /// The offset of `Continue`, or 0.
         offset: u64,
     },
     /// The next bytes of the file, from one to [`CHUNK`].
     Chunk(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// That was all.
+    /// The file is complete.
     End {
         /// The digest of the whole file.
         digest: Digest,
     },
     /// The file has its name, and is on the disk.
     Kept {
-        /// Its digest.
+        /// Digest of the file.
         digest: Digest,
     },
-    /// The receiver does not take the file.
+    /// The receiver does not accept the file.
     Refused(Refusal),
 }
 
 impl Message {
-    /// Its name, for errors.
+    /// Returns the message's name, for errors.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Offer { .. } => "Offer",
@@ -78,33 +79,33 @@ impl Message {
     }
 }
 
-/// Why a receiver does not take a file.
+/// The reason why a receiver does not accept a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
-    /// Its name is none for a file in a directory.
+    /// The name is not permitted for a file in a directory.
     Name,
-    /// It is longer than the receiver takes.
+    /// The file is longer than the receiver accepts.
     TooLong {
-        /// How long files may be, in bytes.
+        /// Largest length of files, in bytes.
         max: u64,
     },
-    /// There is a file of that name with other content.
+    /// A file with this name and other content exists.
     Exists,
-    /// A newer connection sends the same file.
+    /// A newer connection sends this file.
     Superseded,
-    /// The bytes that arrived have another digest, and were thrown away.
+    /// The bytes that arrived have another digest, and were discarded.
     WrongDigest {
-        /// The digest of the bytes, if all of them came over this connection.
+        /// Digest of the bytes, if all of them came over this connection.
         found: Option<Digest>,
     },
-    /// The messages make no sense in that order, or a chunk exceeds its bounds.
+    /// The messages make no sense in this order, or a chunk exceeds its bounds.
     OutOfTurn,
-    /// The receiver could not write it.
+    /// The receiver could not write the file.
     Storage,
 }
 
 impl Refusal {
-    /// Whether it makes sense to offer the same file again.
+    /// Returns true if it makes sense to offer the file again.
     pub(crate) fn passes(self) -> bool {
         matches!(self, Self::Storage)
     }

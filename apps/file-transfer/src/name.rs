@@ -4,23 +4,24 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The longest name in bytes: that of Linux, less the addition of the unfinished file.
+/// Length of the longest name in bytes: Linux's longest name, less the addition of the unfinished file.
 const MOST: usize = 255 - 6;
 
-/// The name of a file in the receiver's directory, and of nothing outside it.
+/// The name of a file in the receiver's directory, which can't lead outside it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Name(String);
 
 impl Name {
-    /// Of the file at `path`; `None` if it has no name that a receiver would take.
+    /// Returns the name of the file at `path`; `None` if a receiver would not accept the name.
     pub fn of(path: &Path) -> Option<Self> {
         Some(Self(path.file_name()?.to_str()?.to_owned())).filter(Self::is_acceptable)
     }
 
-    /// Whether it is no way out of a directory, hides nothing, and is not too long. A name from a peer has to be asked.
+    /// Returns true if the name leads out of no directory, hides nothing, and is not too long. A name from a
+    /// peer has to be checked.
     pub fn is_acceptable(&self) -> bool {
         let is_plain = |byte: u8| byte != b'/' && byte != b'\\' && !byte.is_ascii_control();
-        // A leading dot would hide the file, lead upwards, or be that of an unfinished one.
+        // A leading dot would hide the file, lead upwards, or belong to an unfinished file.
         (1..=MOST).contains(&self.0.len()) && !self.0.starts_with('.') && self.0.bytes().all(is_plain)
     }
 
@@ -28,7 +29,7 @@ impl Name {
         directory.join(&self.0)
     }
 
-    /// Where it is recorded that the file was received.
+    /// Returns the path of the record that the file was received.
     pub(crate) fn record(&self, directory: &Path) -> PathBuf {
         directory.join(format!(".{}.kept", self.0))
     }

@@ -1,47 +1,47 @@
-//! For how long to go on connecting.
+//! The time for which a sender goes on connecting.
 
 use std::time::{Duration, Instant};
 
-/// The first pause before connecting again.
+/// First pause before connecting again.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause before connecting again.
+/// Longest pause before connecting again.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// Decides after each failed connection whether to make another one, and how long to pause before it.
+/// The decision after each failed connection about another connection, and about the pause before it.
 ///
-/// The time runs while nothing more of the file gets through: it begins again when the receiver has more of the file than
-/// ever before, or when a connection broke that had taken more. A refusing receiver has thrown away the part that the last connection
-/// took, so after a refusal its own word alone counts.
+/// The time runs while nothing more of the file gets through: it begins again when the receiver has more of
+/// the file than ever before, or when a connection broke that had taken more. A refusing receiver has
+/// discarded the part that the last connection took, so after a refusal only its own report counts.
 #[derive(Debug)]
 pub(crate) struct Persistence {
     limit: Duration,
     deadline: Instant,
     pause: Duration,
-    /// The most bytes that the receiver said it had.
+    /// Largest number of bytes that the receiver reported to have.
     confirmed: Option<u64>,
-    /// The most bytes that any connection had taken when it broke.
+    /// Largest number of bytes that any connection had taken when it broke.
     taken: u64,
 }
 
 /// A connection that failed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failure {
-    /// The bytes that the receiver said it had, if it said so.
+    /// Number of bytes that the receiver reported to have, if it reported.
     pub(crate) confirmed: Option<u64>,
-    /// The place in the file, in bytes, up to which the connection had taken it.
+    /// Position in the file, in bytes, up to which the connection had taken it.
     pub(crate) taken: u64,
-    /// Whether the receiver refused the file.
+    /// True if the receiver refused the file.
     pub(crate) is_refusal: bool,
 }
 
 impl Persistence {
-    /// Gives up once nothing gets through for `limit`.
+    /// Creates the decision that gives up once nothing gets through for `limit`.
     pub(crate) fn new(limit: Duration, now: Instant) -> Self {
         Self { limit, deadline: now + limit, pause: MIN_PAUSE, confirmed: None, taken: 0 }
     }
 
-    /// The pause before the next connection; `None` if it is time to give up.
+    /// Returns the pause before the next connection; `None` if the sender has to give up.
     pub(crate) fn failed(&mut self, failure: Failure, now: Instant) -> Option<Duration> {
         let has_broken_later = !failure.is_refusal && failure.taken > self.taken;
         if failure.confirmed > self.confirmed || has_broken_later {
@@ -61,7 +61,8 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(5);
 
-    /// How long connections are made that each take `each` and fail as `failure` says of the one of that number.
+    /// Returns the time for which connections are made that each take `each` and fail as `failure` says for
+    /// the connection's number.
     fn lasts(each: Duration, failure: impl Fn(u64) -> Failure) -> Duration {
         let start = Instant::now();
         let (mut persistence, mut now) = (Persistence::new(LIMIT, start), start);
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_receiver_without_space_is_given_up_in_time() {
-        // Each connection takes some more bytes into its buffers than the one before.
+        // Each connection takes some more bytes into its buffers than the previous connection.
         let full = |number: u64| Failure { confirmed: Some(4_000), taken: 8_000 + number, is_refusal: true };
         let each = Duration::from_millis(300);
         assert!(lasts(each, full) <= LIMIT + 2 * each);

@@ -14,38 +14,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A file that is to be sent.
+/// A file to send.
 #[derive(Clone, Debug)]
 pub struct Sending {
     /// The receiver.
     pub to: Addr,
     /// The file.
     pub path: PathBuf,
-    /// The digest that the receiver checks it against, if that is known from elsewhere; else that of the bytes read here.
+    /// The digest that the receiver checks the file against, if it is known from elsewhere; otherwise the
+    /// digest of the bytes read here.
     pub expected: Option<Digest>,
-    /// How long to go on connecting while nothing gets through; zero for one connection only.
+    /// Time for which the sender goes on connecting while nothing gets through; zero for a single connection.
     pub persistence: Duration,
     /// The times and bounds of connecting.
     pub settings: Settings,
 }
 
-/// A file that was sent.
+/// A sent file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The file's length.
+    /// Length of the file.
     pub bytes: u64,
-    /// Where the last connection began: more than zero if it went on where an earlier one had ended.
+    /// Offset at which the last connection began: more than zero if it continued an earlier connection.
     pub offset: u64,
     /// The digest that both ends found.
     pub digest: Digest,
 }
 
-/// The place in a file that has been reached. Clones share it, for showing it meanwhile.
+/// The position in a file that has been reached. Clones share the position, so that it can be shown
+/// meanwhile.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// The place in the file, in bytes, up to which the connection has taken it.
+    /// Returns the position in the file, in bytes, up to which the connection has taken it.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -55,12 +57,13 @@ impl Progress {
     }
 }
 
-/// Sends a file, over as many connections as it takes. Dropping the future ends the connection; a later call goes
-/// on behind the part that arrived.
+/// Sends a file, over as many connections as necessary. Dropping the future ends the connection; a later call
+/// continues behind the part that arrived.
 ///
 /// # Errors
-/// [`Error::Name`], [`Error::File`] and [`Error::Changed`] for the file; [`Error::Refused`] with the receiver's reason, above
-/// all a wrong digest; [`Error::Connection`] if nothing got through for as long as it was to go on trying.
+/// [`Error::Name`], [`Error::File`] and [`Error::Changed`] for the file; [`Error::Refused`] with the
+/// receiver's reason, above all a wrong digest; [`Error::Connection`] if nothing got through during the
+/// persistence.
 pub async fn send<S, D>(
     stack: &S,
     datapath: &D,
@@ -168,15 +171,15 @@ fn declined(said: Message) -> Error {
 /// The file, hashed as it is read.
 #[derive(Debug)]
 struct Source {
-    /// Shared with reading calls under way.
+    /// The file, shared with reading calls under way.
     file: Arc<File>,
     path: PathBuf,
     name: Name,
     length: u64,
-    /// Up to here it was read.
+    /// Position up to which the file was read.
     at: u64,
     digesting: Digesting,
-    /// How much of it the receiver of the connection in use has, as both ends have verified.
+    /// Number of bytes that the receiver of the present connection has, as both ends have verified.
     confirmed: Option<u64>,
 }
 
@@ -215,7 +218,7 @@ impl Source {
         }
     }
 
-    /// Reads up to `max` bytes, a chunk at most.
+    /// Reads up to `max` bytes, at most a chunk.
     async fn read(&mut self, max: u64) -> Result<Vec<u8>, Error> {
         let len = max.min(CHUNK as u64) as usize;
         let file = self.file.clone();

@@ -1,7 +1,8 @@
 //! The stacks that carry the messages.
 //!
-//! Over datagrams a file needs three Chunnels; over a stream the datapath promises as much already. Which it is
-//! follows from the datapath, so both ends have to choose the same; if they don't, negotiation says so.
+//! Over datagrams a file needs three Chunnels; over a stream the datapath itself makes these promises. The
+//! stack follows from the datapath, so both ends have to choose equal datapaths; otherwise negotiation
+//! reports it.
 
 use crate::Message;
 use crate::message::CHUNK;
@@ -10,45 +11,49 @@ use bertha::core::{Bottom, Stack};
 use bertha::prelude::*;
 use std::time::Duration;
 
-/// Over a datapath that loses nothing and keeps the order.
+/// The stack over a datapath that loses nothing and keeps the order.
 pub type OverStreams = Stack<Serialize<Message, Postcard>, Bottom>;
 
-/// Over a datapath that promises nothing, with a transport that repeats lost packets.
+/// The stack over a datapath that promises nothing, with a transport that repeats lost packets.
 pub type OverDatagrams<Transport> =
     Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Transport>>>;
 
-/// Names the messages for negotiation. To be changed with them.
+/// Name of the message format for negotiation. It has to be changed with the messages.
 const SCHEMA: &str = "file-transfer-2";
 
-/// The largest message, a chunk and the fields around it.
+/// Size of the largest message: a chunk and the fields around it.
 const LARGEST: u32 = CHUNK as u32 + 64;
 
-/// Bytes and messages in each buffer of Reliable. It may hand on as many packets before one that was sent earlier.
+/// Bytes and messages in each buffer of Reliable. It may deliver as many packets before a packet that was
+/// sent earlier.
 const BUFFER: (usize, usize) = (4 << 20, 4_096);
 
-/// Longer than the longest time-out of a transport, which repeats what is lost until then.
+/// Time after which old packets are dropped: longer than the longest time-out of a transport, which repeats
+/// lost packets until then.
 const EXPIRY: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 
-/// Without further Chunnels.
+/// Returns the stack without further Chunnels.
 pub fn over_streams() -> OverStreams {
     make_stack!(messages())
 }
 
-/// With packets of up to `packet` bytes, which `transport` carries: [`reliable`], or QUIC, which splits messages itself.
+/// Returns the stack with packets of up to `packet` bytes, which `transport` carries: [`reliable`], or QUIC,
+/// which splits messages itself.
 pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDatagrams<Transport> {
-    // 52 bytes for the headers of Reliable and of the pieces.
+    // The headers of Reliable and of the pieces take 52 bytes.
     let piece = packet.saturating_sub(52);
     let memory = BUFFER.1 * (packet + 512);
     let fragment = Fragment::new().limit(LARGEST).piece(piece).assembly(memory).expiry(EXPIRY);
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))
 }
 
-/// With TLS, which splits messages itself, above a datapath that loses nothing and keeps the order.
+/// Returns the stack with TLS, which splits messages itself, above a datapath that loses nothing and keeps
+/// the order.
 pub fn encrypted_over_streams(tls: Tls) -> Stack<Serialize<Message, Postcard>, Stack<Tls, Bottom>> {
     make_stack!(messages(), tls)
 }
 
-/// With TLS above a transport that repeats lost packets.
+/// Returns the stack with TLS above a transport that repeats lost packets.
 pub fn encrypted_over_datagrams<Transport>(
     tls: Tls,
     transport: Transport,
@@ -56,7 +61,7 @@ pub fn encrypted_over_datagrams<Transport>(
     Stack::new(messages(), Stack::new(tls, Stack::new(Ordered::new(), transport)))
 }
 
-/// The transport of our own, where a peer that is silent for as long as `timeout` is given up.
+/// Returns Bertha's own transport, which gives up a peer that is silent for `timeout`.
 pub fn reliable(packet: usize, timeout: Duration) -> Reliable {
     Reliable::new().packet(packet).buffer(BUFFER.0, BUFFER.1).idle_timeout(timeout)
 }

@@ -27,23 +27,23 @@ enum Command {
 /// Runs a router and its shards.
 #[derive(Debug, Args)]
 struct Serve {
-    /// Where the router listens; local shards listen on the ports that follow.
+    /// Address at which the router listens; local shards listen on the ports that follow.
     #[arg(long, default_value = "127.0.0.1:4242")]
     addr: SocketAddr,
-    /// The address by which clients reach local shards, if --addr is one like 0.0.0.0.
+    /// Address by which clients reach local shards, if --addr is an address such as 0.0.0.0.
     #[arg(long, value_name = "IP")]
     advertise: Option<IpAddr>,
-    /// The number of local shards, each with a thread of its own.
+    /// Number of local shards, each with a thread of its own.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: u16,
-    /// A shard elsewhere (`kvstore shard`), instead of local ones; repeat it in the order of the shards.
+    /// A shard elsewhere (`kvstore shard`), in place of local shards; repeat it in the order of the shards.
     #[arg(long, value_name = "ADDR", conflicts_with = "shards")]
     remote_shard: Vec<SocketAddr>,
     /// The side that may route requests to shards.
     #[arg(long, value_enum, default_value_t)]
     sharding: Sharding,
-    /// Also serve clients of Redis at this address, without encryption: 127.0.0.1:6379, unix:/run/store.sock or dpdk:10.0.0.1:6379;
-    /// may be repeated.
+    /// Also serve clients of Redis at this address, without encryption: 127.0.0.1:6379, unix:/run/store.sock
+    /// or dpdk:10.0.0.1:6379; may be repeated.
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["remote_shard", "require_encryption"])]
     resp: Vec<RespAddr>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ struct Serve {
 
 #[derive(Debug, Args)]
 struct Shard {
-    /// Where the shard listens.
+    /// Address at which the shard listens.
     #[arg(long)]
     addr: SocketAddr,
     #[command(flatten)]
@@ -65,10 +65,10 @@ struct Shard {
 
 #[derive(Debug, Args)]
 struct CapacityPerShard {
-    /// The most records in a shard.
+    /// Largest number of records in a shard.
     #[arg(long, default_value_t = Capacity::default().records)]
     max_records: usize,
-    /// The most bytes of keys and values in a shard.
+    /// Largest number of bytes of keys and values in a shard.
     #[arg(long, default_value_t = Capacity::default().bytes)]
     max_bytes: usize,
 }
@@ -88,7 +88,7 @@ impl Arguments {
     }
 }
 
-/// Says where clients connect; with port 0, they could not know otherwise.
+/// Prints the address for clients, which they could not know otherwise with port 0.
 #[expect(clippy::print_stdout, reason = "whoever starts the store waits for this line")]
 fn announce(server: &Server) {
     let shards = server.map().shards().len();

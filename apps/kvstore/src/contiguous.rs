@@ -1,7 +1,7 @@
-//! Serialises containers of bytes as one run of bytes.
+//! Serialisation of containers of bytes as a single byte string.
 //!
-//! The derived form of a list of bytes is a sequence that visits them one by one. A codec copies a byte string
-//! in one go, and on the wire both look the same in bincode and in postcard, and as a string of the same bytes.
+//! The derived form of a list of bytes is a sequence that visits each byte. A codec copies a byte string at
+//! once, and on the wire bincode and postcard write both forms alike, and alike to a string of these bytes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ where
     deserializer.deserialize_bytes(Bytes(PhantomData))
 }
 
-/// The most that is reserved on the word of a length prefix, before its bytes have been seen.
+/// Largest number of bytes that are reserved because of a length prefix, before its bytes have been seen.
 const TRUSTED_LENGTH: usize = 4096;
 
 struct Bytes<T>(PhantomData<fn() -> T>);
@@ -37,7 +37,7 @@ impl<'de, T: for<'a> From<&'a [u8]>> Visitor<'de> for Bytes<T> {
         Ok(bytes.into())
     }
 
-    // Formats for people, such as JSON, have no byte strings and write a list of numbers.
+    // Human-readable formats, such as JSON, have no byte strings and write a list of numbers.
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<T, A::Error> {
         let mut bytes = Vec::with_capacity(list.size_hint().unwrap_or(0).min(TRUSTED_LENGTH));
         while let Some(byte) = list.next_element()? {

@@ -6,20 +6,20 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-/// The longest key that lies in the [`Key`] itself. YCSB's have up to 23 bytes.
+/// Length of the longest key that lies in the [`Key`] itself. YCSB's keys have up to 23 bytes.
 const SHORT: usize = 30;
 
 /// The key of a record: any bytes.
 ///
-/// A key of up to 30 bytes lies in the value itself. Making, cloning, decoding or dropping one allocates nothing, so
-/// requests can be made by the million out of templates. Longer keys are allocated. How long a key may be is up to
-/// [`Message::check`](crate::Message::check).
+/// A key of up to 30 bytes lies in the value itself. Making, cloning, decoding or dropping such a key
+/// allocates nothing, so requests can be made by the million out of templates. Longer keys are allocated.
+/// [`Message::check`](crate::Message::check) decides how long a key may be.
 #[derive(Clone)]
 pub struct Key(Form);
 
 #[derive(Clone)]
 enum Form {
-    /// The first `len` bytes.
+    /// A key in the first `len` bytes.
     Short {
         len: u8,
         bytes: [u8; SHORT],
@@ -28,11 +28,11 @@ enum Form {
 }
 
 impl Key {
-    /// Its bytes.
+    /// Returns the bytes of the key.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            // Never shorter than `len`; to say so this way compiles to no panic.
+            // The array is never shorter than `len`; this form compiles to no panic.
             Form::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or(bytes),
             Form::Long(bytes) => bytes,
         }
@@ -81,7 +81,7 @@ impl AsRef<[u8]> for Key {
     }
 }
 
-/// A map of keys can be asked for the bytes alone.
+/// With this implementation, a map of keys can be searched by bytes alone.
 impl Borrow<[u8]> for Key {
     #[inline]
     fn borrow(&self) -> &[u8] {

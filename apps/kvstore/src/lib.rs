@@ -1,17 +1,17 @@
-//! A key-value store, split into shards that each belong to one thread.
+//! A key-value store, split into shards that each belong to a single thread.
 //!
-//! [`Message`] travels in both directions, and [`Store`] holds the records of one shard and turns each
-//! request into its reply. Neither knows how messages reach it. [`Server`] runs a router and its shards, each on a
-//! thread of its own, over the datapath of this build. On tokio each of them has a thread and a runtime of
-//! its own; over Caladan they are tasks of the one runtime that a process has.
+//! [`Message`] travels in both directions, and [`Store`] holds the records of a shard and turns each request
+//! into its reply. Neither knows how messages reach it. [`Server`] runs a router and its shards over the
+//! datapath of this build. On tokio each of them has a thread and a runtime of its own; over Caladan they are
+//! tasks of the only runtime that a process has.
 //!
 //! Clients that are not Bertha reach the same records by the protocol of Redis, in [`resp`].
 //!
 //! # Stacks
 //!
-//! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over [`shard_map`]; a
-//! shard is a store of its own to a client that connects to it without these. Below are `Serialize`, and `Checksum` or `Tls`: a
-//! damaged message is lost, and never a wrong value.
+//! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over
+//! [`shard_map`]; a shard is a separate store to a client that connects to it without these Chunnels. Below
+//! are `Serialize`, and `Checksum` or `Tls`: a damaged message is lost, and never becomes a wrong value.
 //!
 //! ```
 //! use bertha::Error;

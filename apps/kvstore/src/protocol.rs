@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::Key;
 
-/// The longest key in bytes.
+/// Length of the longest key in bytes.
 ///
 /// Below 128 the length of the key takes exactly one byte in bincode's and in postcard's variable-length
 /// integers, so the key itself always begins at the same offset of a serialised message.
 pub const MAX_KEY: usize = 127;
 
-/// The longest value in bytes: the room in a UDP datagram next to the longest key and the headers.
+/// Length of the longest value in bytes: the room in a UDP datagram next to the longest key and the headers.
 pub const MAX_VALUE: usize = 60 * 1024;
 
 /// A request or a reply.
 ///
 /// Delivery is the network's: a message may be lost, doubled or overtaken. All requests are idempotent, so a
-/// client repeats one that it has no reply to, with the same `id`, and ignores a second reply.
+/// client repeats a request without a reply, with its `id`, and ignores a second reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// The record that this is about, at most [`MAX_KEY`] bytes. It stands first in the serialised form, where
-    /// a router finds it without decoding the rest.
+    /// Key of the record, at most [`MAX_KEY`] bytes. The key comes first in the serialised form, where a
+    /// router finds it without decoding the rest.
     #[serde(with = "crate::contiguous")]
     pub key: Key,
-    /// Chosen by the client, and repeated in the reply.
+    /// Number of the request, chosen by the client and repeated in the reply.
     pub id: u64,
     /// The request or the reply.
     pub body: Body,
@@ -34,26 +34,27 @@ pub struct Message {
 
 /// The two halves of the protocol: the first four are requests, the others replies.
 ///
-/// Bytes are shared: a clone copies none, and the reply to a get holds those that are in the store.
+/// Bytes are shared: a clone copies none, and the reply to a get refers to the bytes in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
     /// Asks for the value: [`Body::Found`] or [`Body::Missing`].
     Get,
     /// Creates the record or replaces its value: [`Body::Stored`].
     Put(#[serde(with = "crate::contiguous")] Arc<[u8]>),
-    /// Overwrites a part of an existing value: [`Body::Stored`] or [`Body::Missing`]. It never lengthens it.
+    /// Overwrites a part of an existing value: [`Body::Stored`] or [`Body::Missing`]. The value never becomes
+    /// longer.
     Update {
-        /// Where the part begins, in bytes from the start of the value.
+        /// Offset of the part, in bytes from the start of the value.
         offset: u32,
-        /// The new content of the part.
+        /// New content of the part.
         #[serde(with = "crate::contiguous")]
         bytes: Arc<[u8]>,
     },
     /// Removes the record: [`Body::Stored`] or [`Body::Missing`].
     Delete,
-    /// The value asked for.
+    /// The requested value.
     Found(#[serde(with = "crate::contiguous")] Arc<[u8]>),
-    /// There is no record of this key.
+    /// There is no record with this key.
     Missing,
     /// The change has been made.
     Stored,
@@ -61,7 +62,7 @@ pub enum Body {
     Failed(Reason),
 }
 
-/// Why a request was refused.
+/// The reason why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// The key is longer than [`MAX_KEY`].
@@ -70,11 +71,11 @@ pub enum Reason {
     ValueTooLong,
     /// The part to update does not lie within the value.
     OutOfRange,
-    /// The shard holds as many records as it may.
+    /// The shard holds the largest permitted number of records.
     TooManyRecords,
-    /// The shard holds as many bytes as it may.
+    /// The shard holds the largest permitted number of bytes.
     TooManyBytes,
-    /// The body is one that only a store sends.
+    /// Only a store sends such a body.
     NotARequest,
 }
 
@@ -104,16 +105,16 @@ impl Message {
         Self { body, ..self }
     }
 
-    /// Whether this is one of the four requests.
+    /// Returns true if the message is a request.
     pub fn is_request(&self) -> bool {
         matches!(self.body, Body::Get | Body::Put(_) | Body::Update { .. } | Body::Delete)
     }
 
-    /// Holds the message against [`MAX_KEY`] and [`MAX_VALUE`].
+    /// Checks the message against [`MAX_KEY`] and [`MAX_VALUE`].
     ///
     /// # Errors
-    /// [`Reason::KeyTooLong`] or [`Reason::ValueTooLong`]. A store refuses such a request, so a client does well
-    /// to check before it sends.
+    /// [`Reason::KeyTooLong`] or [`Reason::ValueTooLong`]. A store refuses such a request, so a client should
+    /// check before it sends.
     pub fn check(&self) -> Result<(), Reason> {
         if self.key.len() > MAX_KEY {
             return Err(Reason::KeyTooLong);

@@ -11,14 +11,14 @@ use crate::Message;
 pub enum Sharding {
     /// The client, which sends each request straight to its shard.
     Client,
-    /// The server, which passes on the client's requests to one address.
+    /// The server, which passes on the client's requests to a single address.
     Server,
-    /// Either: the two ends agree on one of them when they connect, preferably the client.
+    /// Either side: the two ends agree on a side when they connect, preferably the client.
     #[default]
     Either,
 }
 
-/// How many bytes at the start of a key say nothing about its shard: YCSB's keys all begin with `user`.
+/// Number of bytes at the start of a key that are equal for all shards: YCSB's keys all begin with `user`.
 pub const KEY_PREFIX: usize = 4;
 
 impl Keyed for Message {
@@ -27,18 +27,19 @@ impl Keyed for Message {
     }
 }
 
-/// The map on which both ends have to agree: these shards, in this order.
+/// Returns the map on which both ends have to agree: these shards, in this order.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid) if there is no shard, there are too many, or one stands there twice.
+/// [`Invalid`](ErrorKind::Invalid) if there is no shard, if there are too many, or if a shard is listed
+/// twice.
 pub fn shard_map(shards: impl IntoIterator<Item = Addr>) -> Result<ShardMap, Error> {
     Ok(ShardMap::new(shards)?.skip(KEY_PREFIX))
 }
 
-/// Where the shards of a store at `server` listen unless they are given otherwise: on the ports that follow its own.
+/// Returns the default addresses of the shards of a store at `server`: the ports that follow its own.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid) if there are not so many ports.
+/// [`Invalid`](ErrorKind::Invalid) if there are not enough ports.
 pub fn shard_addrs(server: SocketAddr, shards: u16) -> Result<Vec<SocketAddr>, Error> {
     let port = |shard: u16| server.port().checked_add(shard)?.checked_add(1);
     let addrs = (0..shards).map(|shard| Some(SocketAddr::new(server.ip(), port(shard)?))).collect();

@@ -1,27 +1,28 @@
-//! Telling everything that belongs to a server to end.
+//! The signal that makes all parts of a server end.
 
 use tokio::sync::watch;
 
-/// Ends the tasks that have [subscribed](Self::subscribe), when told to or when dropped.
+/// A switch that ends the tasks that have [subscribed](Self::subscribe), when [`stop`](Self::stop) is called
+/// or the value is dropped.
 #[derive(Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
-/// Waits for a [`Stopper`]. Cheap to clone.
+/// A signal of a [`Stopper`]. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
 impl Stopper {
-    /// One that has not been told yet.
+    /// Creates a stopper that has not stopped yet.
     pub fn new() -> Self {
         Self(watch::Sender::new(false))
     }
 
-    /// The signal for one of the tasks and threads that are to end.
+    /// Returns the signal for a task or thread that has to end.
     pub fn subscribe(&self) -> Stop {
         Stop(self.0.subscribe())
     }
 
-    /// Tells them.
+    /// Signals all subscribers.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -34,9 +35,9 @@ impl Default for Stopper {
 }
 
 impl Stop {
-    /// Ready once it is time to end.
+    /// Waits until the task has to end.
     pub async fn wait(&mut self) {
-        // An error says that the stopper is gone, which is as good a reason.
+        // An error means that the stopper is gone, which is a reason to end as well.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }

@@ -1,4 +1,5 @@
-//! A network that damages datagrams and computes UDP's checksum anew, as some middleboxes do: between clients, router and shards.
+//! A network that damages datagrams and computes UDP's checksum anew, as some middleboxes do: between
+//! clients, router and shards.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 const KEYS: u64 = 300;
 
-/// A value that says by itself whether it is right.
+/// Returns a value that shows by itself if it is right.
 fn value(key: u64) -> Vec<u8> {
     (0..64).map(|at| (key.wrapping_mul(31) >> (at % 8)) as u8 ^ at as u8).collect()
 }
@@ -33,7 +34,7 @@ async fn ask(store: &impl Connection<Data = Message>, request: Message) -> Body 
     }
 }
 
-/// Puts and gets each key, and returns the number of answers that are not right.
+/// Puts and gets each key, and returns the number of wrong answers.
 async fn wrong_answers(store: &impl Connection<Data = Message>) -> usize {
     let mut wrong = 0;
     for key in 0..KEYS {

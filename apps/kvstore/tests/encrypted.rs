@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A running `kvstore`, which ends with the value.
+/// A running `kvstore`, which is killed when the value is dropped.
 struct Program {
     child: Child,
     addr: SocketAddr,
@@ -35,13 +35,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The program may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A router and its one shard, with the same options.
+/// A router and its only shard, with equal options.
 struct Store {
     router: Program,
     shard: Program,
@@ -54,7 +54,8 @@ impl Store {
         Self { router, shard }
     }
 
-    /// Puts a record and reads it back, over the router and straight from the shard. The outcomes, in this order.
+    /// Puts a record and reads it back, through the router and directly from the shard. Returns the outcomes
+    /// in this order.
     async fn try_both(&self, encryption: Option<&Encryption>) -> [Result<String, Error>; 2] {
         let map = shard_map([Addr::from(self.shard.addr)]).unwrap();
         let messages = Serialize::<Message>::new();
@@ -103,7 +104,7 @@ where
     Ok(store.explain().chunnels().collect::<Vec<_>>().join(" / "))
 }
 
-/// Asks again where a reply is lost, as over UDP some are.
+/// Asks again if a reply is lost, as some replies over UDP are.
 async fn ask(store: &impl Connection<Data = Message>, request: Message) -> Result<Body, Error> {
     loop {
         store.send(request.clone()).await?;

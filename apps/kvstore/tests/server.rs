@@ -14,7 +14,8 @@ fn start(shards: Shards, sharding: Sharding) -> Server {
     Server::start(Options { shards, sharding, ..Options::default() }).unwrap()
 }
 
-/// Puts every key and reads it back. Requests whose replies are lost are made again, as a client has to over UDP.
+/// Puts every key and reads it back. Requests whose replies are lost are repeated, as a client has to over
+/// UDP.
 async fn put_and_get(store: &impl Connection<Data = Message>) {
     let put = |key: usize| Message::put(key as u64, name(key), vec![key as u8; 10]);
     let get = |key: usize| Message::get((KEYS + key) as u64, name(key));

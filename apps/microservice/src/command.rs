@@ -13,7 +13,7 @@ pub(crate) struct Arguments {
     /// The folder with the directory's socket (`bertha-directory --socket FOLDER/directory.sock serve`) and the certificate.
     #[arg(long, default_value = "/run/bertha")]
     folder: PathBuf,
-    /// How services reach each other.
+    /// The way in which services reach each other.
     #[arg(long, value_enum, default_value_t = Transport::TlsUnlessLocal)]
     transport: Transport,
     #[command(subcommand)]
@@ -24,26 +24,27 @@ pub(crate) struct Arguments {
 enum Command {
     /// Runs a service until it is interrupted.
     Serve {
-        /// Which one.
+        /// Name of the service.
         service: Service,
-        /// Where it listens: 127.0.0.1:4000, or a path as unix:/run/bertha/echo.sock for `unix` and `shm`.
+        /// Address to listen at: 127.0.0.1:4000, or a path as unix:/run/bertha/echo.sock for `unix` and
+        /// `shm`.
         #[arg(long)]
         on: Addr,
-        /// Where cart listens, for front.
+        /// Address of cart, for front.
         #[arg(long, required_if_eq("service", "front"))]
         cart: Option<Addr>,
-        /// Where price listens, for front.
+        /// Address of price, for front.
         #[arg(long, required_if_eq("service", "front"))]
         price: Option<Addr>,
     },
-    /// Asks a service, and shows how long its answers take.
+    /// Asks a service, and shows the times of its answers.
     Load {
-        /// Where it listens.
+        /// Address of the service.
         to: Addr,
-        /// How many connections, one after the other.
+        /// Number of connections, made one after another.
         #[arg(long, default_value_t = 200)]
         connections: u64,
-        /// How many requests on each.
+        /// Number of requests on each connection.
         #[arg(long, default_value_t = 100)]
         requests: u64,
     },

@@ -1,7 +1,7 @@
 //! An echo, and a chain of three services, over every transport: front asks cart for a customer's items, then price for their prices.
 //!
-//! [`Transport`] is the one line in which they differ. [`Site`] is everything that they share on a machine: the directory, and a
-//! certificate. [`services`] are the services, [`load`] asks them.
+//! The services differ only in a line of [`Transport`]. [`Site`] is what they share on a machine: the
+//! directory, and a certificate. [`services`] are the services, [`load`] asks them.
 
 #![forbid(unsafe_code)]
 

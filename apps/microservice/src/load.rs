@@ -7,15 +7,15 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// How long an answer is waited for.
+/// Time for which an answer is awaited.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How much is asked.
+/// The amount of requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Connections, one after the other.
+    /// Number of connections, made one after another.
     pub connections: u64,
-    /// Requests on each, one at a time.
+    /// Number of requests on each connection, one at a time.
     pub requests: u64,
 }
 
@@ -24,18 +24,18 @@ pub struct Load {
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// The latency that this part of the requests does not exceed.
+    /// Returns the latency that this part of the requests does not exceed.
     pub fn quantile(&self, part: f64) -> Duration {
         Duration::from_nanos(self.0.value_at_quantile(part))
     }
 
-    /// How many requests were answered.
+    /// Returns the number of answered requests.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 }
 
-/// A box plot in words: the 5th, 25th, 50th, 75th and 95th percentiles.
+/// Writes a box plot in words: the 5th, 25th, 50th, 75th and 95th percentiles.
 impl fmt::Display for Latencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let us = |part| self.quantile(part).as_nanos() as f64 / 1e3;
@@ -47,9 +47,9 @@ impl fmt::Display for Latencies {
 /// Asks the service at `to`.
 ///
 /// # Errors
-/// Those of connecting and asking; [`TimedOut`](ErrorKind::TimedOut) if an answer is lost.
+/// Errors of connecting and asking; [`TimedOut`](ErrorKind::TimedOut) if an answer is lost.
 pub async fn ask(transport: Transport, site: &Site, to: &Addr, load: Load) -> Result<Latencies, Error> {
-    // Up to a minute.
+    // The histogram keeps times of up to a minute.
     let latencies = Histogram::new_with_bounds(1, 60_000_000_000, 3);
     let mut latencies = latencies.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
     for connection in 0..load.connections {

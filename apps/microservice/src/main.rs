@@ -1,4 +1,4 @@
-//! `bertha-microservice`: services, and load for them.
+//! The program `bertha-microservice`: services, and load for them.
 
 mod command;
 
@@ -11,7 +11,7 @@ async fn main() -> ExitCode {
     match Arguments::parse().execute().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The program's one line to a person who starts it.
+            // This is the program's only line to its user.
             #[allow(clippy::print_stderr)]
             {
                 eprintln!("bertha-microservice: {error}");

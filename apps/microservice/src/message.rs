@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A customer's items. A service adds what it knows.
+/// A customer's items. Each service adds its knowledge.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Message {
-    /// Of which customer.
+    /// Number of the customer.
     pub customer: u64,
     /// The content of the cart.
     pub items: Vec<Item>,
@@ -16,8 +16,8 @@ pub struct Message {
 pub struct Item {
     /// The product.
     pub product: u32,
-    /// How many of it.
+    /// Number of pieces of the product.
     pub count: u32,
-    /// Cents for one, once that is known.
+    /// Price of a piece in cents, once it is known.
     pub price: Option<u64>,
 }

@@ -12,16 +12,16 @@ use tokio::task::JoinSet;
 /// The work of a service.
 pub type Handler = Arc<dyn Fn(Message) -> BoxFuture<'static, Result<Message, Error>> + Send + Sync>;
 
-/// A connection to a service, for one request at a time; further calls wait.
+/// A connection to a service, for a single request at a time; further calls wait.
 #[derive(Clone)]
 pub struct Call(Arc<dyn Fn(Message) -> BoxFuture<'static, Result<Message, Error>> + Send + Sync>);
 
 impl Call {
-    /// Asks, and waits for the answer. A request or answer that is lost is waited for without end: over datagrams a caller sets a
-    /// time.
+    /// Asks, and waits for the answer. If a request or answer is lost, the wait has no end: over datagrams a
+    /// caller sets a time limit.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// Errors of the connection.
     pub async fn ask(&self, request: Message) -> Result<Message, Error> {
         (self.0)(request).await
     }
@@ -33,16 +33,16 @@ impl fmt::Debug for Call {
     }
 }
 
-/// A service that runs until this is dropped.
+/// A service that runs until the value is dropped.
 #[derive(Debug)]
 pub struct Serving {
-    /// Where it listens.
+    /// Address at which the service listens.
     pub addr: Addr,
     pub(crate) registration: Option<Registration>,
     _accepting: JoinSet<()>,
 }
 
-/// Connects by this stack.
+/// Connects with this stack.
 pub(crate) async fn connect<S, D>(stack: S, datapath: D, to: Addr) -> Result<Call, Error>
 where
     S: Negotiate + Sync,
@@ -60,14 +60,14 @@ where
     })))
 }
 
-/// Serves by this stack.
+/// Serves with this stack.
 pub(crate) async fn serve<S, D>(stack: S, datapath: D, on: Addr, handler: Handler) -> Result<Serving, Error>
 where
     S: Negotiate + Sync + 'static,
     D: Runs<S, Out: Connection<Data = Message>>,
 {
     let mut settings = Settings::default();
-    // A load generator connects from one address as fast as it can.
+    // A load generator connects from a single address as fast as it can.
     settings.offers_per_second = u32::MAX;
     let mut incoming = stack.listen(datapath, on).settings(settings).await?;
     let addr = incoming.local_addr();
@@ -76,7 +76,7 @@ where
         let mut clients = JoinSet::new();
         while let Some(accepted) = incoming.next().await {
             while clients.try_join_next().is_some() {}
-            // A client that can't be served is its own problem.
+            // A client that can't be served concerns no other client.
             let Ok(connection) = accepted else { continue };
             let handler = handler.clone();
             clients.spawn(async move {

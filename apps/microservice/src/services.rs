@@ -3,12 +3,12 @@
 use crate::{Call, Handler, Item, Message};
 use std::sync::Arc;
 
-/// Answers with the request.
+/// Returns the service that answers with the request.
 pub fn echo() -> Handler {
     Arc::new(|request| Box::pin(async { Ok(request) }))
 }
 
-/// Knows the items of each customer, though not their prices.
+/// Returns the service that knows the items of each customer, though not their prices.
 pub fn cart() -> Handler {
     Arc::new(|Message { customer, .. }| {
         let items = (0..3).map(move |number| Item {
@@ -20,7 +20,7 @@ pub fn cart() -> Handler {
     })
 }
 
-/// Knows the price of each product.
+/// Returns the service that knows the price of each product.
 pub fn price() -> Handler {
     Arc::new(|mut request| {
         for item in &mut request.items {
@@ -30,7 +30,7 @@ pub fn price() -> Handler {
     })
 }
 
-/// Asks cart, and then price.
+/// Returns the service that asks cart, and then price.
 pub fn front(cart: Call, price: Call) -> Handler {
     Arc::new(move |request| {
         let (cart, price) = (cart.clone(), price.clone());

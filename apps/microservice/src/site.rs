@@ -1,4 +1,4 @@
-//! Everything that services share on a machine.
+//! The resources that services share on a machine.
 
 use bertha_chunnels::Tls;
 use bertha_chunnels::{TlsIdentity, Trust};
@@ -7,10 +7,11 @@ use bertha_local::Directory;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The name in the certificate.
+/// Name in the certificate.
 const NAME: &str = "microservice";
 
-/// A folder with the directory's socket, a certificate and its key. For a demonstration: real services have certificates of their own.
+/// A folder with the directory's socket, a certificate and its key. It serves for demonstration: real
+/// services have certificates of their own.
 #[derive(Debug, Clone)]
 pub struct Site {
     folder: PathBuf,
@@ -18,35 +19,35 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site in this folder, which has to exist.
+    /// Creates the site of this folder, which has to exist.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         let directory = Directory::at(folder.join("directory.sock"));
         Self { folder, directory }
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The directory of the machine.
+    /// Returns the directory of the machine.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// TLS for a server. Makes the certificate if there is none yet.
+    /// Returns TLS for a server. Creates the certificate if there is none yet.
     ///
     /// # Errors
-    /// [`Io`](ErrorKind::Io) if the folder can't be written to, [`Invalid`](ErrorKind::Invalid) if the files are no certificate and
-    /// key.
+    /// [`Io`](ErrorKind::Io) if the folder can't be written to, [`Invalid`](ErrorKind::Invalid) if the files
+    /// are no certificate and key.
     pub fn server(&self) -> Result<Tls, Error> {
         let (certificate, key) = (self.certificate(), self.folder.join("key.pem"));
         if !certificate.exists() {
             let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
                 .map_err(|error| Error::new(ErrorKind::Io, format!("no certificate: {error}")))?;
             fs::write(&key, made.signing_key.serialize_pem())?;
-            // Last, as its presence says that both are there.
+            // The certificate is written last, as its presence says that both files are there.
             let unfinished = self.folder.join("certificate.new");
             fs::write(&unfinished, made.cert.pem())?;
             fs::rename(unfinished, &certificate)?;
@@ -54,10 +55,10 @@ impl Site {
         Tls::server(TlsIdentity::from_pem_files(certificate, key)?)
     }
 
-    /// TLS for a client, that trusts the site's certificate.
+    /// Returns TLS for a client that trusts the site's certificate.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if there is none yet.
+    /// [`Invalid`](ErrorKind::Invalid) if there is no certificate yet.
     pub fn client(&self) -> Result<Tls, Error> {
         Tls::client(NAME, Trust::ca_file(self.certificate())?)
     }

@@ -10,7 +10,7 @@ use bertha_local::MaybeLocal;
 use bertha_pass_skip_tls::SkipTlsWhenLocal;
 use std::slice::from_ref;
 
-/// How services reach each other.
+/// The way in which services reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Transport {
     /// Datagrams, as they are.
@@ -23,15 +23,15 @@ pub enum Transport {
     Unix,
     /// Shared memory.
     Shm,
-    /// Shared memory, spinning.
+    /// Shared memory, whose receivers spin.
     ShmSpinning,
-    /// TLS, through shared memory between services of one machine and over TCP to others: without the pass.
+    /// TLS, through shared memory between services of a machine and over TCP to others: without the pass.
     TlsMaybeLocal,
-    /// The same with the pass: no TLS between services of one machine.
+    /// TLS as above with the pass: no TLS between services of a machine.
     TlsUnlessLocal,
 }
 
-/// Both functions have the same lines, but for the certificates.
+/// Runs one of the two functions over each transport. Their lines differ only in the certificates.
 macro_rules! over {
     ($transport:expr, $site:expr, $tls:expr, $run:expr $(, $more:expr)*) => {{
         let serialize = || Serialize::<Message>::new();
@@ -58,7 +58,7 @@ macro_rules! over {
 }
 
 impl Transport {
-    /// Whether addresses are paths of sockets.
+    /// Returns true if addresses are paths of sockets.
     pub fn has_paths(self) -> bool {
         matches!(self, Self::Unix | Self::Shm | Self::ShmSpinning)
     }
@@ -66,15 +66,15 @@ impl Transport {
     /// Connects to the service at `to`.
     ///
     /// # Errors
-    /// Those of connecting.
+    /// Errors of connecting.
     pub async fn connect(self, site: &Site, to: Addr) -> Result<Call, Error> {
         over!(self, site, site.client(), connect, to)
     }
 
-    /// Serves at `on` under a name, which is entered in the directory if the transport needs that.
+    /// Serves at `on` under a name, which is entered in the directory if the transport needs it.
     ///
     /// # Errors
-    /// Those of listening, and of the directory.
+    /// Errors of listening, and of the directory.
     pub async fn serve(self, site: &Site, name: &str, on: Addr, handler: Handler) -> Result<Serving, Error> {
         let mut serving = over!(self, site, site.server(), serve, on, handler)?;
         if matches!(self, Self::TlsMaybeLocal | Self::TlsUnlessLocal) {

@@ -1,5 +1,5 @@
-//! The chain of services across two network namespaces, as in two containers: they share the folder with the directory's socket and
-//! the certificate, or have one each, as on two machines.
+//! The chain of services across two network namespaces, as in two containers: they share the folder with the
+//! directory's socket and the certificate, or have a folder each, as on two machines.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_local::directory::Rules;
@@ -11,11 +11,11 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// The script's name for the namespaces, and their network.
+/// The script's name for the namespaces, and the namespaces' network.
 const NAME: &str = "bertha-ms";
 const NET: &str = "10.79.0";
 
-/// Two namespaces, which are taken down with it.
+/// Two namespaces, which are taken down when the value is dropped.
 struct Namespaces;
 
 fn script(action: &str, arguments: &[&str]) -> Output {
@@ -24,7 +24,7 @@ fn script(action: &str, arguments: &[&str]) -> Output {
 }
 
 impl Namespaces {
-    /// None, and a loud word, where this machine has no such thing.
+    /// Creates the namespaces. If this machine has none, prints a loud message and returns `None`.
     fn up() -> Option<Self> {
         let made = script("up", &[NET, "2"]);
         let log = String::from_utf8_lossy(&made.stderr);
@@ -35,7 +35,7 @@ impl Namespaces {
         made.status.success().then_some(Self)
     }
 
-    /// The program in namespace 1 or 2, at a site.
+    /// Returns the program in namespace 1 or 2, at a site.
     fn program(&self, host: usize, site: &Path, transport: Transport) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &format!("{NAME}-{host}"), env!("CARGO_BIN_EXE_bertha-microservice")]);
@@ -51,7 +51,7 @@ impl Drop for Namespaces {
     }
 }
 
-/// A service in a process, which ends with it.
+/// A service in a process, which is killed when the value is dropped.
 struct Service {
     process: Child,
     addr: String,
@@ -68,7 +68,7 @@ impl Service {
         Self { addr: said.unwrap_or_else(|| panic!("{name} says `{line}`")).to_owned(), process }
     }
 
-    /// How many shared memories it has mapped: one for each connection.
+    /// Returns the number of shared memories that the service has mapped: one for each connection.
     fn memories(&self) -> usize {
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.process.id())).unwrap();
         maps.lines().filter(|line| line.contains("/memfd:bertha-shm")).count()
@@ -77,7 +77,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It runs until then.
+        // The process runs until it is killed here.
         let _ = (self.process.kill(), self.process.wait());
     }
 }
@@ -88,7 +88,8 @@ struct Sites<'a> {
     far: &'a Path,
 }
 
-/// Front and its client in one namespace, cart and price in the other. Returns the memories that front shares with these.
+/// Runs front and its client in a namespace, cart and price in the other. Returns the number of memories that
+/// front shares with them.
 fn chain(namespaces: &Namespaces, sites: &Sites<'_>, transport: Transport) -> usize {
     let Sites { near, far } = *sites;
     let on = |host: usize, name: &str| match transport.has_paths() {
@@ -111,7 +112,7 @@ fn chain(namespaces: &Namespaces, sites: &Sites<'_>, transport: Transport) -> us
     cart.memories() + price.memories()
 }
 
-/// A folder whose directory serves until the runtime ends.
+/// Creates a folder whose directory serves until the runtime ends.
 fn site() -> TempDir {
     let folder = TempDir::new().unwrap();
     let directory = DirectoryServer::listen(folder.path().join("directory.sock"), Rules::new()).unwrap();
@@ -119,8 +120,8 @@ fn site() -> TempDir {
     folder
 }
 
-/// The memories that are shared where both namespaces have the directory's socket, and where each has a directory of its own, as two
-/// machines do.
+/// Returns the numbers of shared memories in two cases: both namespaces have the directory's socket, or each
+/// has a directory of its own, as two machines do.
 fn shared(transport: Transport) -> [usize; 2] {
     match transport {
         Transport::Udp | Transport::Tcp | Transport::Tls | Transport::Unix => [0, 0],

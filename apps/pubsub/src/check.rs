@@ -1,4 +1,4 @@
-//! Checks of histories where each message reaches all participants.
+//! Checks of histories in which each message reaches all participants.
 
 use crate::history::{Line, What};
 use bertha_core::{Error, ErrorKind};
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Publisher and number.
+/// Publisher and number of a message.
 pub(crate) type Id = (u32, u32);
 
 /// The summary of a history.
@@ -15,11 +15,11 @@ pub(crate) struct Summary {
     pub(crate) participants: usize,
     pub(crate) sent: usize,
     pub(crate) received: usize,
-    /// Stacks in force, from the first round to the last.
+    /// Active stacks, from the first round to the last.
     pub(crate) rounds: Vec<(u64, String)>,
-    /// Messages between others that a participant did not receive; 0 unless that is allowed.
+    /// Number of messages between others that a participant did not receive; 0 unless loss is allowed.
     pub(crate) missing: usize,
-    /// Messages that arrived again; 0 but over a messaging service.
+    /// Number of messages that arrived again; 0 except over a messaging service.
     pub(crate) repeated: usize,
 }
 
@@ -36,12 +36,12 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Checks that nothing was received twice, out of its publisher's order or without having been sent, and that no two participants
-/// disagree on the order of messages; unless loss is allowed also that from the first message on that a participant received of a
-/// publisher it received all, until either left.
+/// Checks that no message was received twice, out of its publisher's order or without having been sent, and
+/// that no two participants disagree about the order of messages. Unless loss is allowed, also checks that a
+/// participant received every message of a publisher from the first that it received on, until either left.
 ///
 /// # Errors
-/// If one of these does not hold; the text says which.
+/// Fails if a condition does not hold; the text says which.
 pub(crate) fn check(lines: &[Line], is_lossy: bool) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     let mut rounds = BTreeMap::new();
@@ -74,7 +74,8 @@ pub(crate) fn wrong(what: String) -> Error {
     Error::new(ErrorKind::Malformed, what).at("history")
 }
 
-/// Checks the messages of one participant, and returns how many are missing between the first and the last of each publisher.
+/// Checks the messages of a participant, and returns the number of missing messages between the first and the
+/// last of each publisher.
 fn of_one(receiver: u32, messages: &[Id], sent: &BTreeSet<Id>, is_lossy: bool) -> Result<usize, Error> {
     let mut last: BTreeMap<u32, u32> = BTreeMap::new();
     let mut missing = 0;
@@ -99,7 +100,7 @@ fn of_one(receiver: u32, messages: &[Id], sent: &BTreeSet<Id>, is_lossy: bool) -
     Ok(missing)
 }
 
-/// Whether all agree on one order.
+/// Checks that all participants agree on a single order.
 fn of_all(received: &BTreeMap<u32, Vec<Id>>) -> Result<(), Error> {
     let places: Vec<(u32, BTreeMap<Id, usize>)> = received
         .iter()

@@ -12,8 +12,8 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Processes that publish to each other, over UDP multicast on one host or over a messaging service, and change how they keep messages in
-/// order while they run.
+/// Processes that publish to each other, over UDP multicast on a host or over a messaging service, and change
+/// how they keep messages in order while they run.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
@@ -23,11 +23,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Takes part in a topic. Prints each event as one JSON object a line, and obeys the lines of its standard input:
-    /// `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE`, `leave`; it leaves at the end of the input as well.
+    /// Takes part in a topic. Prints each event as a JSON object on a line, and obeys the lines of its
+    /// standard input: `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE`, `leave`; it leaves at the end of
+    /// the input as well.
     Join {
-        /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
-        /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
+        /// Address of the store: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds://
+        /// for TLS, with a login as user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
         #[arg(long)]
         store: String,
         #[command(flatten)]
@@ -35,7 +36,8 @@ enum Command {
         #[command(flatten)]
         demands: Demands,
     },
-    /// Starts two participants, publishes, has a third join while messages flow, publishes on, and checks the history.
+    /// Starts two participants, publishes, adds a third while messages flow, publishes on, and checks the
+    /// history.
     Run {
         #[command(flatten)]
         scenario: Scenario,
@@ -44,24 +46,24 @@ enum Command {
         /// Draws the latency over time into this file (.svg).
         #[arg(long)]
         figure: Option<PathBuf>,
-        /// Writes the history into this file, one JSON object a line.
+        /// Writes the history into this file, a JSON object per line.
         #[arg(long)]
         history: Option<PathBuf>,
         /// Prints the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Checks histories of all participants of one topic.
+    /// Checks histories of all participants of a topic.
     Check {
         /// Files with the lines that participants printed.
         histories: Vec<PathBuf>,
-        /// Messages may be missing: some of the participants were killed.
+        /// Allows missing messages: some of the participants were killed.
         #[arg(long)]
         lossy: bool,
-        /// Each message reaches one of the receivers, as over a messaging service.
+        /// Expects each message at a single receiver, as over a messaging service.
         #[arg(long, conflicts_with = "lossy")]
         shared: bool,
-        /// Nothing kept the shared messages in order.
+        /// Expects no order among shared messages.
         #[arg(long, requires = "shared")]
         unordered: bool,
     },
@@ -76,8 +78,8 @@ struct Demands {
 }
 
 impl Demands {
-    /// TLS, QUIC and Noise protect two ends. An own cipher under one key for all would hide messages until that key becomes known, and
-    /// not tell which participant has sent them.
+    /// TLS, QUIC and Noise protect two ends. A cipher of our own under a common key would hide messages only
+    /// until this key becomes known, and would not tell which participant has sent them.
     fn check(self) -> Result<(), Error> {
         if !self.require_encryption {
             return Ok(());

@@ -1,11 +1,11 @@
-//! The latency of each message over time, with the stack in force: the shape of the thesis's Figure 3.7.
+//! The latency of each message over time, with the active stack: the shape of the thesis's Figure 3.7.
 
 use crate::history::{Line, What};
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 430.0;
-/// Left, top, right, bottom of the plot.
+/// Left, top, right and bottom of the plot.
 const PLOT: (f64, f64, f64, f64) = (74.0, 56.0, 836.0, 372.0);
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
@@ -13,10 +13,10 @@ const STYLE: &str = "text { font-family: 'Helvetica Neue', Arial, 'DejaVu Sans',
 .title { font-size: 17px; font-weight: 600 }\n.tick { fill: #555 }\n.grid { stroke: #e4e4e4 }\n.axis { stroke: #555 }\n\
 .event { stroke: #222; stroke-dasharray: 4 3 }";
 
-/// A message that arrived: when it was sent, how long it took, in seconds and microseconds, and its receiver.
+/// A message that arrived: the time of sending in seconds, the latency in microseconds, and its receiver.
 type Point = (f64, f64, u32);
 
-/// The figure, as SVG. Empty axes if nothing was received.
+/// Draws the figure, as SVG. The axes are empty if nothing was received.
 // Writing to a `String` cannot fail, so the results of `write!` are dropped.
 pub(crate) fn draw(lines: &[Line]) -> String {
     let start = lines.iter().filter(|line| matches!(line.what, What::Sent { .. })).map(|line| line.at).min();
@@ -81,7 +81,8 @@ pub(crate) fn draw(lines: &[Line]) -> String {
     svg + "</svg>\n"
 }
 
-/// When all participants had changed to a stack, and when one came.
+/// Returns the times at which all participants had changed to a stack, and at which a participant came, with
+/// labels.
 fn changes(lines: &[Line]) -> Vec<(u64, String)> {
     let mut changes: Vec<(u64, u64, String)> = Vec::new();
     let mut others = Vec::new();
@@ -103,7 +104,7 @@ fn changes(lines: &[Line]) -> Vec<(u64, String)> {
         }
     }
     others.extend(changes.into_iter().map(|(at, _, ordering)| (at, ordering)));
-    // Labels that would lie on each other become one.
+    // Labels that would overlap are merged.
     others.sort();
     others.dedup_by(|later, before| {
         let is_close = later.0 - before.0 < 700_000_000;

@@ -1,4 +1,4 @@
-//! The history of a participant, one JSON object a line.
+//! The history of a participant, a JSON object per line.
 
 use bertha_core::{Error, ErrorKind};
 use rustix::time::{ClockId, clock_gettime};
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use tokio::sync::mpsc;
 
-/// One line.
+/// A line of the history.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Line {
-    /// When, in nanoseconds of the host's monotonic clock.
+    /// Time in nanoseconds of the host's monotonic clock.
     pub(crate) at: u64,
-    /// The participant that it happened to.
+    /// The participant of the event.
     pub(crate) participant: u32,
     /// The event.
     #[serde(flatten)]
@@ -22,44 +22,44 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum What {
-    /// It is in, uses this stack, and may be the one that leads the round.
+    /// The participant has joined, uses this stack, and may be the leader of the round.
     Joined { round: u64, stack: String, leads: bool },
-    /// It sends through this stack from now on.
+    /// The participant sends through this stack from now on.
     Changed { round: u64, stack: String, leads: bool },
-    /// There are so many participants.
+    /// The number of participants is `count`.
     Participants { count: usize },
-    /// It is about to send this message.
+    /// The participant is about to send this message.
     Sending { number: u32 },
-    /// It has sent this message, or failed to.
+    /// The participant has sent this message, or failed to.
     Sent { number: u32, error: Option<String> },
-    /// It has received a message, which was sent at this time.
+    /// The participant has received a message, which was sent at this time.
     Received {
         publisher: u32,
         number: u32,
-        /// Messages of one publisher and group stay in order.
+        /// Group of the message. The messages of a publisher and group stay in order.
         #[serde(default)]
         group: u8,
         sent: u64,
     },
-    /// Its upgrade was refused.
+    /// The participant's upgrade was refused.
     Refused { reason: String },
-    /// It has left.
+    /// The participant has left.
     Left,
 }
 
-/// The host's monotonic clock, in nanoseconds: the same for all processes.
+/// Returns the host's monotonic clock, in nanoseconds, which is common to all processes.
 pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 impl Line {
-    /// Something that happens now.
+    /// Creates the line of an event that happens now.
     fn new(participant: u32, what: What) -> Self {
         Self { at: now(), participant, what }
     }
 
-    /// Writes it to the standard output at once, so that a kill cuts no more than a line.
+    /// Writes the line to the standard output at once, so that a kill cuts at most this line.
     fn print(&self) -> Result<(), Error> {
         let mut text =
             serde_json::to_string(self).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
@@ -70,20 +70,20 @@ impl Line {
     }
 }
 
-/// Where a participant's history goes.
+/// The destination of a participant's history.
 #[derive(Debug, Clone)]
 pub(crate) enum Journal {
-    /// To the standard output, one JSON object a line.
+    /// The standard output, a JSON object per line.
     Printed,
-    /// To the scenario that runs in the same process.
+    /// The scenario that runs in this process.
     Kept(mpsc::Sender<Line>),
 }
 
 impl Journal {
-    /// Takes note of something that happens now.
+    /// Records an event that happens now.
     ///
     /// # Errors
-    /// If standard output is closed, or the scenario is far behind.
+    /// Fails if standard output is closed, or the scenario is far behind.
     pub(crate) fn note(&self, participant: u32, what: What) -> Result<(), Error> {
         let line = Line::new(participant, what);
         match self {
@@ -95,7 +95,7 @@ impl Journal {
     }
 }
 
-/// The lines of a history; a last line that was cut short by a kill is left out.
+/// Parses the lines of a history; a last line that was cut short by a kill is left out.
 ///
 /// # Errors
 /// [`Malformed`](ErrorKind::Malformed), with the number of the line.

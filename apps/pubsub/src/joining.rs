@@ -1,4 +1,4 @@
-//! Joining a topic, of a messaging service or over multicast.
+//! The joining of a topic, of a messaging service or over multicast.
 
 use crate::history::Journal;
 use crate::participant::{Message, Part, over};

@@ -3,12 +3,14 @@
 use bertha_core::{Error, ErrorKind};
 use bertha_queue_kafka::Kafka;
 
-/// Connects to the brokers of `//host:port[,host:port...][?config=FILE]`. The file has librdkafka's settings, such as those for TLS and a login, in lines
-/// of `name=value`, as `kcat -F` reads them. Brokers in the address count before those in the file.
+/// Connects to the brokers of `//host:port[,host:port...][?config=FILE]`. The file has librdkafka's settings,
+/// such as settings for TLS and a login, in lines of `name=value`, as `kcat -F` reads them. Brokers in the
+/// address have precedence over brokers in the file.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid) for another parameter, a line that is no setting, and settings that the client does not accept;
-/// [`Io`](ErrorKind::Io) for a file that can't be read; those of [`Kafka::with_config`].
+/// [`Invalid`](ErrorKind::Invalid) for another parameter, a line that is no setting, and settings that the
+/// client does not accept; [`Io`](ErrorKind::Io) for a file that can't be read; and errors of
+/// [`Kafka::with_config`].
 pub(crate) async fn connect(address: &str) -> Result<Kafka, Error> {
     let address = address.trim_start_matches('/');
     let (brokers, query) = address.split_once('?').unwrap_or((address, ""));
@@ -29,7 +31,7 @@ pub(crate) async fn connect(address: &str) -> Result<Kafka, Error> {
     Kafka::with_config(brokers, settings).await
 }
 
-/// The settings in lines of `name=value`, without empty lines and those that begin with `#`.
+/// Parses the settings in lines of `name=value`, without empty lines and lines that begin with `#`.
 fn settings(text: &str) -> Result<Vec<(&str, &str)>, Error> {
     let mut settings = Vec::new();
     for (at, line) in text.lines().map(str::trim).enumerate() {
@@ -37,7 +39,7 @@ fn settings(text: &str) -> Result<Vec<(&str, &str)>, Error> {
             continue;
         }
         let Some((name, value)) = line.split_once('=') else {
-            // Without the line, which may have a password in it.
+            // The line itself is left out, since it may contain a password.
             let what = format!("line {} of Kafka's settings is not `name=value`", at + 1);
             return Err(Error::new(ErrorKind::Invalid, what));
         };

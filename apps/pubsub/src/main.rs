@@ -1,8 +1,9 @@
-//! `pubsub`: processes on one host that publish to each other over UDP multicast, and all receive in one order; or over a topic of a
-//! messaging service, where receivers share the messages.
+//! The program `pubsub`: processes on a host that publish to each other over UDP multicast, and all receive
+//! in a common order; or over a topic of a messaging service, where receivers share the messages.
 //!
-//! While there are two of them at most, receivers put each publisher's messages in order; as the third joins, all change to an order
-//! that one of them or the service makes (thesis, section 3.6.1 and Listing 3.5), and messages flow on.
+//! While there are at most two of them, receivers put each publisher's messages in order; as the third joins,
+//! all change to an order that a participant or the service makes (thesis, section 3.6.1 and Listing 3.5),
+//! and messages flow on.
 
 mod check;
 mod command;
@@ -28,7 +29,7 @@ async fn main() -> ExitCode {
     match Arguments::parse().execute().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The program's one line to a person; it has no log.
+            // This is the program's only line to its user; it has no log.
             #[allow(clippy::print_stderr)]
             {
                 eprintln!("pubsub: {error}");

@@ -1,12 +1,12 @@
-//! The commands that a participant takes from its standard input, one a line.
+//! The commands that a participant takes from its standard input, one command per line.
 
 use std::fmt;
 use std::time::Duration;
 
-/// One command.
+/// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Publish so many messages with a pause before each; without pauses, as fast as it goes.
+    /// Publish `count` messages with a pause before each; without pauses, as fast as possible.
     Publish { count: u64, pause: Duration },
     /// Change to this alternative.
     Upgrade { alternative: usize },
@@ -19,7 +19,7 @@ pub(crate) enum Order {
 pub(crate) struct Mistyped(String);
 
 impl Order {
-    /// The command of a line; none if it is empty.
+    /// Parses the command of a line; `None` if the line is empty.
     pub(crate) fn parse(line: &str) -> Result<Option<Self>, Mistyped> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let mistyped = || Mistyped(line.to_owned());

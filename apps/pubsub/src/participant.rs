@@ -1,4 +1,4 @@
-//! One participant: publishes on command, and reports its history.
+//! A participant, which publishes on command, and reports its history.
 
 use crate::history::{Journal, What, now};
 use crate::order::Order;
@@ -16,17 +16,19 @@ use tokio::time::{MissedTickBehavior, interval};
 /// A published message.
 #[derive(Debug, Clone, serde::Serialize, Deserialize)]
 pub(crate) struct Message {
-    /// Messages of one publisher and group stay in order. The first byte of the encoding.
+    /// Group of the message. The messages of a publisher and group stay in order. The first byte of the
+    /// encoding.
     group: u8,
-    /// The publisher. The next byte of the encoding, or several.
+    /// The publisher. It follows the group in the encoding, as a byte or several.
     publisher: u32,
     number: u32,
-    /// When it was sent, on the host's monotonic clock.
+    /// Time of sending, on the host's monotonic clock.
     sent: u64,
 }
 
 impl Message {
-    /// The part of an encoded message by which it is kept in order: the group, and the publisher, of which numbers above 127 share their keys.
+    /// Returns the part of an encoded message by which it is kept in order: the group, and the publisher.
+    /// Publishers with numbers above 127 share their keys.
     pub(crate) fn key(encoded: &[u8]) -> &[u8] {
         &encoded[..encoded.len().min(2)]
     }
@@ -39,31 +41,33 @@ pub(crate) enum Use {
     Publish,
     /// It receives, and shares the messages with the other receivers.
     Receive,
-    /// Both.
+    /// It publishes and receives.
     Both,
 }
 
 /// A participant and its topic.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Part {
-    /// The number of this participant; each needs its own.
+    /// Number of this participant; each participant needs its own.
     #[arg(long)]
     pub(crate) id: u32,
     /// The topic.
     #[arg(long, default_value = "topic")]
     pub(crate) topic: Name,
-    /// The messaging service whose topic it is, instead of UDP multicast: nats://host:port, kafka://host:port[,host:port...],
-    /// redis://host:port, sqs://, pubsub://, azure://, or memory: in `run`. Those without an address, and credentials, are found as by
-    /// every program with the service's SDK, by the environment; for Kafka in a file with librdkafka's settings, ?config=FILE.
+    /// The messaging service of the topic, instead of UDP multicast: nats://host:port,
+    /// kafka://host:port[,host:port...], redis://host:port, sqs://, pubsub://, azure://, or memory: in `run`.
+    /// Services without an address, and credentials, are found as by every program with the service's SDK, by
+    /// the environment; for Kafka in a file with librdkafka's settings, ?config=FILE.
     #[arg(long)]
     pub(crate) service: Option<String>,
     /// The use of the service's topic.
     #[arg(long = "use", value_enum, default_value = "both")]
     pub(crate) purpose: Use,
-    /// The messages of each publisher belong to so many groups in turn, each of which stays in order.
+    /// Number of groups to which each publisher's messages belong in turn, each of which stays in order.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) groups: u8,
-    /// Over a service: without any order, which redis:// and azure:// ask for where several receive.
+    /// Over a service: without any order, which redis:// and azure:// ask for if several participants
+    /// receive.
     #[arg(long)]
     pub(crate) unordered: bool,
     /// The multicast group and port.
@@ -72,10 +76,11 @@ pub(crate) struct Part {
     /// The address of the network interface.
     #[arg(long, default_value_t = Ipv4Addr::LOCALHOST)]
     pub(crate) interface: Ipv4Addr,
-    /// Up to how many participants receivers put messages in order; beyond, one participant or the service does it for all.
+    /// Number of participants up to which receivers put messages in order; beyond, a single participant or
+    /// the service does it for all.
     #[arg(long, default_value_t = 2)]
     pub(crate) at_most: usize,
-    /// How long a participant counts as there after the store last heard of it, in milliseconds.
+    /// Time for which a participant counts as present after the store last heard of it, in milliseconds.
     #[arg(long, default_value_t = 2000)]
     pub(crate) lease: u64,
 }
@@ -98,7 +103,7 @@ impl Part {
     }
 }
 
-/// Takes part over a group, by a stack, until the commands end, and carries them out.
+/// Takes part over a group, with a stack, until the commands end, and carries them out.
 pub(crate) async fn over<S, G>(
     stack: S,
     group: G,
@@ -127,18 +132,18 @@ where
     journal.note(part.id, What::Left)
 }
 
-/// The Chunnels in use.
+/// Returns the Chunnels in use.
 fn names(agreement: &Agreement) -> String {
     let names = agreement.chunnels().map(|name| name.rsplit("::").next().unwrap_or(name));
     names.collect::<Vec<_>>().join(" / ")
 }
 
-/// Whether this participant leads the round.
+/// Returns true if this participant leads the round.
 fn leads(agreement: &Agreement) -> bool {
     agreement.role() == Role::Participant { leads: true }
 }
 
-/// Carries out the commands, until there are no more. A mistyped one is refused.
+/// Carries out the commands, until there are no more. A mistyped command is refused.
 async fn obey<C>(
     part: &Part,
     connection: &MultiEndpoint<C>,

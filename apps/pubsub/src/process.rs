@@ -1,4 +1,5 @@
-//! A participant that a scenario has started: a process of its own, or a task of this one where the service is its memory.
+//! A participant that a scenario has started: a process of its own, or a task of this process if the service
+//! is in its memory.
 
 use crate::history::{Journal, Line, What, parse};
 use crate::joining::take_part;
@@ -16,10 +17,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// The bound of lines that wait to be read.
+/// Largest number of lines that wait to be read.
 const LINES: usize = 1 << 16;
 
-/// A participant, which ends when this is dropped.
+/// A participant, which ends when the value is dropped.
 pub(crate) struct Process {
     id: u32,
     runs: Runs,
@@ -41,7 +42,7 @@ impl Process {
     /// Starts a process.
     ///
     /// # Errors
-    /// If it can't be started.
+    /// Fails if the process can't be started.
     pub(crate) fn start(part: &Part, store: &str) -> Result<Self, Error> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args([
@@ -70,13 +71,14 @@ impl Process {
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, printed) = pipes.ok_or_else(|| failed("a process without pipes".into()))?;
         let (lines, output) = mpsc::channel(LINES);
-        // Reads all the time, so that the process never waits for a reader. Ends with the process.
+        // The task reads all the time, so that the process never waits for a reader. It ends with the
+        // process.
         tokio::spawn(read(printed, lines));
         let (runs, input) = (Runs::Apart(Box::new(child)), Box::new(input));
         Ok(Self { id: part.id, runs, input, output, lines: Vec::new() })
     }
 
-    /// Starts a task, which agrees with the others through the memory of this process.
+    /// Starts a task, which agrees with the other participants through the memory of this process.
     pub(crate) fn within(part: Part) -> Self {
         static STORE: OnceLock<MemoryStore<TokioRuntime>> = OnceLock::new();
         let store = STORE.get_or_init(|| MemoryStore::new(TokioRuntime)).clone();
@@ -89,7 +91,7 @@ impl Process {
         Self { id, runs, input: Box::new(input), output, lines: Vec::new() }
     }
 
-    /// Its history so far.
+    /// Returns the history so far.
     pub(crate) fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -98,7 +100,7 @@ impl Process {
         Ok(self.input.write_all(format!("{command}\n").as_bytes()).await?)
     }
 
-    /// Reads on until something happened.
+    /// Reads on until an event happened.
     pub(crate) async fn until(
         &mut self,
         name: &str,
@@ -120,18 +122,18 @@ impl Process {
         }
     }
 
-    /// Reads what comes in this time.
+    /// Reads what comes during this time.
     pub(crate) async fn read_for(&mut self, time: Duration) {
         let all = async {
             while let Some(line) = self.output.recv().await {
                 self.lines.push(line);
             }
         };
-        // It is still there.
+        // The participant is still there.
         let _ = timeout(time, all).await;
     }
 
-    /// The reason for which it has ended.
+    /// Returns the reason why the participant has ended.
     async fn ended(&mut self, name: &str) -> Error {
         let what = format!("participant {} ended and has not {name}", self.id);
         match &mut self.runs {
@@ -139,12 +141,12 @@ impl Process {
                 Ok(Err(error)) => Error::new(error.kind(), what).because(error),
                 _ => failed(what),
             },
-            // It has told its reason on the standard error that it shares with this process.
+            // The process has told its reason on the standard error that it shares with this process.
             Runs::Apart(_) => failed(what),
         }
     }
 
-    /// Has it leave, and returns its whole history.
+    /// Makes the participant leave, and returns its whole history.
     pub(crate) async fn leave(mut self, limit: Duration) -> Result<Vec<Line>, Error> {
         self.tell("leave").await?;
         self.until("left", limit, |what| matches!(what, What::Left)).await?;
@@ -174,7 +176,7 @@ impl Drop for Process {
     }
 }
 
-/// Passes on the lines of a process until it ends, or prints one that is no line of a history.
+/// Passes on the lines of a process until it ends; prints a line that does not belong to a history.
 async fn read(printed: ChildStdout, lines: mpsc::Sender<Line>) {
     let mut printed = BufReader::new(printed).lines();
     while let Ok(Some(line)) = printed.next_line().await {

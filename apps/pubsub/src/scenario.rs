@@ -11,21 +11,23 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// How long to wait for something to happen.
+/// Time to wait for an event.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The options of a scenario.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Scenario {
-    /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
-    /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE. Not with --service memory:.
+    /// Address of the store: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for
+    /// TLS, with a login as user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE. Not with
+    /// --service memory:.
     #[arg(long, required_unless_present = "service")]
     store: Option<String>,
-    /// The topic, an unused one. Over a service the run creates it, and deletes it at the end, also when it fails or is interrupted.
+    /// The topic, an unused name. Over a service the run creates it, and deletes it at the end, also when it
+    /// fails or is interrupted.
     #[arg(long, default_value_t = format!("pubsub-{}", std::process::id()))]
     topic: String,
-    /// The messaging service whose topic it is, instead of UDP multicast; see `join`. One participant publishes, and the others share
-    /// the messages. With memory: all are in this process.
+    /// The messaging service of the topic, instead of UDP multicast; see `join`. A single participant
+    /// publishes, and the others share the messages. With memory: all are in this process.
     #[arg(long)]
     service: Option<String>,
     /// Over a service: without any order, which redis:// and azure:// ask for.
@@ -37,10 +39,10 @@ pub(crate) struct Scenario {
     /// The multicast group and port.
     #[arg(long, default_value = "239.255.77.1:7701")]
     group: SocketAddrV4,
-    /// How many participants there are in the end.
+    /// Number of participants in the end.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
     participants: u32,
-    /// How many messages each publishes before the last one joins, and as many after that.
+    /// Number of messages that each publishes before the last participant joins, and as many after that.
     #[arg(long, default_value_t = 100)]
     messages: u32,
     /// The pause between messages, in milliseconds.
@@ -49,12 +51,12 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// Whether each message reaches one of the receivers.
+    /// Returns true if each message reaches a single receiver.
     pub(crate) fn is_shared(&self) -> bool {
         self.service.is_some()
     }
 
-    /// Whether the messages of a publisher and group stay in order.
+    /// Returns true if the messages of a publisher and group stay in order.
     pub(crate) fn is_ordered(&self) -> bool {
         !self.unordered
     }
@@ -95,16 +97,18 @@ impl Scenario {
         Ok(process)
     }
 
-    /// Those that publish.
+    /// Returns the participants that publish.
     fn publishers<'a>(&self, processes: &'a mut [Process]) -> &'a mut [Process] {
         if self.is_shared() { &mut processes[..1] } else { processes }
     }
 }
 
-/// Plays it, unless the program is to end before; all that happened, in the order of time. Leaves no topic behind.
+/// Plays the scenario, unless the program has to end before. Returns all events, in the order of time. Leaves
+/// no topic behind.
 ///
 /// # Errors
-/// If a process does not start or does not do its part in time, if the service has the topic already, and on `termination`.
+/// Fails if a process does not start or does not do its part in time, if the service has the topic already,
+/// and on `termination`.
 pub(crate) async fn play(
     scenario: &Scenario,
     termination: impl Future<Output = ()>,
@@ -113,12 +117,12 @@ pub(crate) async fn play(
     let (topic, is_ordered) = (&scenario.topic, scenario.is_ordered());
     let creating = timeout(TIMEOUT, topic::create(topic, service, is_ordered));
     creating.await.map_err(|_| failed(format!("{service} has not created the topic in time")))??;
-    // Its participants have ended when it is dropped.
+    // The participants have ended when the future is dropped.
     let played = unless_ended(termination, perform(scenario)).await;
     let deleting = timeout(TIMEOUT, topic::delete(topic, service, is_ordered));
     let deleted =
         deleting.await.unwrap_or_else(|_| Err(failed(format!("{service} has not deleted {topic} in time"))));
-    // The cause, if both fail.
+    // The first error is returned, if both fail.
     played.and_then(|lines| deleted.map(|()| lines))
 }
 
@@ -150,7 +154,7 @@ async fn perform(scenario: &Scenario) -> Result<Vec<Line>, Error> {
     }
     for process in scenario.publishers(&mut processes) {
         process.until("published", publishing, |what| is_sent(what, first)).await?;
-        // Before the last one is there, so that messages flow while it joins.
+        // The messages begin before the last participant is there, so that they flow while it joins.
         process.tell(&publish).await?;
     }
     let last = scenario.start(all).await?;
@@ -175,7 +179,7 @@ fn is_sent(what: &What, messages: u32) -> bool {
     matches!(what, What::Sent { number, .. } if *number + 1 == messages)
 }
 
-/// Waits until all that was sent has reached some participant.
+/// Waits until every sent message has reached some participant.
 async fn wait_for_all(processes: &mut [Process]) -> Result<(), Error> {
     let deadline = Instant::now() + TIMEOUT;
     loop {

@@ -1,19 +1,20 @@
-//! Checks of histories where each message reaches one of the receivers.
+//! Checks of histories in which each message reaches a single receiver.
 
 use crate::check::{Id, Summary, wrong};
 use crate::history::{Line, What};
 use bertha_core::Error;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Checks that the receivers together got every message that was sent, none that was not, and, unless they are unordered, those of one
-/// publisher and group in order.
+/// Checks that the receivers together got every message that was sent, no message that was not sent, and,
+/// unless they are unordered, the messages of each publisher and group in order.
 ///
-/// A message is noted before it is acknowledged, and a service that keeps an order delivers the next of its group after that. So the
-/// order holds across receivers as well, by the host's clock. Services deliver some messages more than once; the summary
-/// counts these, and their order is that of their first arrival.
+/// A message is recorded before it is acknowledged, and a service that keeps an order delivers the next
+/// message of its group after that. So the order holds across receivers as well, by the host's clock.
+/// Services deliver some messages more than once; the summary counts repetitions, and the order is that of
+/// the first arrivals.
 ///
 /// # Errors
-/// If one of these does not hold; the text says which.
+/// Fails if a condition does not hold; the text says which.
 pub(crate) fn check(lines: &[Line], is_ordered: bool) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     let mut lines: Vec<&Line> = lines.iter().collect();
@@ -66,7 +67,7 @@ pub(crate) fn check(lines: &[Line], is_ordered: bool) -> Result<Summary, Error> 
 mod tests {
     use super::*;
 
-    /// Publisher 1 has sent 0 to 3 in two groups.
+    /// Checks a history in which publisher 1 has sent 0 to 3 in two groups.
     fn says(received: &[(u32, u32)], is_ordered: bool) -> String {
         let sent = (0..4).flat_map(|number| {
             [What::Sending { number }, What::Sent { number, error: None }].map(|what| (1, what))

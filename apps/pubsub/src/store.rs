@@ -1,4 +1,5 @@
-//! The stores through which participants agree, as one type: a stack is compiled once for each service, not once more for each store.
+//! The stores through which participants agree, as a single type: a stack is compiled once for each service,
+//! and not again for each store.
 
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_kernel::TokioRuntime;
@@ -18,7 +19,7 @@ pub(crate) enum Store {
 }
 
 impl Store {
-    /// The store at an address.
+    /// Returns the store at an address.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) for any other address; [`Unavailable`](ErrorKind::Unavailable) without the feature.
@@ -42,7 +43,7 @@ impl Store {
     }
 }
 
-/// The error for an address that needs a feature.
+/// Returns the error for an address that needs a feature.
 pub(crate) fn built_without(feature: &str) -> Error {
     let what = format!("built without support for {feature}; build it with --features {feature}");
     Error::new(ErrorKind::Unavailable, what)
@@ -102,7 +103,7 @@ impl RendezvousStore for Store {
     }
 }
 
-/// Waits for changes in one of these stores.
+/// A watch for changes in one of these stores.
 pub(crate) enum StoreWatch {
     Memory(<MemoryStore<TokioRuntime> as RendezvousStore>::Watch),
     #[cfg(feature = "redis")]

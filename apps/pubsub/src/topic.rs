@@ -1,4 +1,4 @@
-//! Topics of messaging services: a service is one line, and all else is the same.
+//! Topics of messaging services: each service has a line of its own, and all other code is common.
 
 use crate::history::Journal;
 use crate::participant::{Message, Part, Use, over};
@@ -9,14 +9,15 @@ use bertha_queue::{MemoryQueue, Ordering, Service, Topic};
 use std::sync::OnceLock;
 use tokio::io::AsyncBufRead;
 
-/// The name of the subscription that all receivers share.
+/// Name of the subscription that all receivers share.
 const SUBSCRIPTION: &str = "pubsub";
 
-/// The partitions of a topic in NATS: so many messages with keys are worked on at once.
+/// Number of partitions of a topic in NATS, which is the number of messages with keys that are worked on at
+/// once.
 #[cfg(feature = "nats")]
 const PARTITIONS: usize = 8;
 
-/// Work on a messaging service, whichever it is.
+/// Work on any messaging service.
 trait OnService {
     async fn on(self, service: impl Service) -> Result<(), Error>;
 }
@@ -24,7 +25,7 @@ trait OnService {
 /// Does the work on the service at an address, whose topics are ordered by key or not at all.
 async fn at(address: &str, is_ordered: bool, work: impl OnService) -> Result<(), Error> {
     let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
-    // The rest of the address is used by some services alone.
+    // Only some services use the rest of the address.
     let _ = rest;
     match scheme {
         "memory" => {
@@ -67,15 +68,15 @@ pub(crate) async fn take_part(
     at(address, is_ordered, Joining { part, store, commands, journal }).await
 }
 
-/// Creates a topic, which must not be there.
+/// Creates a topic, which must not exist.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid) if it is: somebody else may need it.
+/// [`Invalid`](ErrorKind::Invalid) if the topic exists: another program may need it.
 pub(crate) async fn create(name: &str, address: &str, is_ordered: bool) -> Result<(), Error> {
     at(address, is_ordered, Creating { name }).await
 }
 
-/// Deletes a topic with its messages, if it is there.
+/// Deletes a topic with its messages, if it exists.
 pub(crate) async fn delete(name: &str, address: &str, is_ordered: bool) -> Result<(), Error> {
     at(address, is_ordered, Deleting { name }).await
 }
@@ -110,7 +111,7 @@ impl OnService for Deleting<'_> {
     }
 }
 
-/// The error for an address whose scheme is of no service that was built in.
+/// Returns the error for an address whose scheme belongs to no service of this build.
 fn unknown(scheme: &str) -> Error {
     let feature = match scheme {
         "nats" | "tls" => "nats",
@@ -127,13 +128,14 @@ fn unknown(scheme: &str) -> Error {
     built_without(feature)
 }
 
-/// The service in the memory of this process: one for all participants that run in it.
+/// Returns the service in the memory of this process: a single service for all participants that run in it.
 fn memory() -> MemoryQueue {
     static SERVICE: OnceLock<MemoryQueue> = OnceLock::new();
     SERVICE.get_or_init(MemoryQueue::new).clone()
 }
 
-/// Takes part: the order is the single receiver's, or the service's once there are more participants (thesis, Listing 3.5).
+/// Work that takes part in a topic: the order is the single receiver's, or the service's once there are more
+/// participants (thesis, Listing 3.5).
 struct Joining<C> {
     part: Part,
     store: Store,

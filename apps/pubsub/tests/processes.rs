@@ -1,4 +1,4 @@
-//! Real processes over real stores: they change their ordering, and lose, repeat and swap nothing.
+//! Real processes over real stores: they change their ordering, and lose, repeat and swap no message.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pubsub");
 
-/// Where a store is, if the program was built with it and `scripts/services` has said where.
+/// Returns the address of a store, if the program was built with it and `scripts/services` has set the
+/// address.
 fn store(is_built: bool, name: &str, variable: &str) -> Option<String> {
     let url = std::env::var(variable).ok().filter(|url| is_built && !url.is_empty());
     if url.is_none() {
@@ -28,18 +29,18 @@ fn etcd() -> Option<String> {
     store(cfg!(feature = "etcd"), "etcd", "BERTHA_ETCD")
 }
 
-/// An unused group.
+/// Returns an unused group.
 fn group() -> String {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     format!("239.255.77.2:{port}")
 }
 
-/// A file of this test's own.
+/// Returns a file of this test's own.
 fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("bertha-pubsub-{}-{name}", std::process::id()))
 }
 
-/// Before it asks the store for anything: there is none.
+/// The refusal comes before the program asks the store for anything: there is no store.
 #[test]
 fn a_demand_for_encryption_is_refused() {
     let store = ["--store", "redis://127.0.0.1:1"];
@@ -89,7 +90,7 @@ fn third_participant(url: &str) {
     assert!(svg.contains("SequencerOrdered") && svg.matches("<circle").count() > 400);
 }
 
-/// A participant, killed when it is dropped.
+/// A participant, killed when the value is dropped.
 struct Process {
     id: u32,
     child: Child,
@@ -111,7 +112,7 @@ impl Process {
         writeln!(self.child.stdin.as_mut().unwrap(), "{command}").unwrap();
     }
 
-    /// Whether it leads the round in force, as far as was read.
+    /// Returns true if the participant leads the active round, as far as was read.
     fn leads(&self) -> bool {
         let is_round = |line: &&str| line.contains("\"leads\":");
         self.history.lines().rfind(is_round).is_some_and(|line| line.contains("\"leads\":true"))
@@ -170,7 +171,7 @@ fn without_sequencer(url: &str) {
         process.until(&["joined"]);
         all.push(process);
     }
-    // The last ones may have come to that.
+    // The last participants may have come to this stack already.
     for process in all.iter_mut().filter(|process| !process.history.contains("SequencerOrdered")) {
         process.until(&["SequencerOrdered"]);
     }
@@ -181,7 +182,8 @@ fn without_sequencer(url: &str) {
     for left in (2..4).rev() {
         let leads = all.iter().position(|process| process.leads()).unwrap();
         all.remove(leads).child.kill().unwrap();
-        // Messages that are sent before another participant leads may be lost; these come after it.
+        // Messages that are sent before another participant leads may be lost; these messages come after the
+        // change.
         let count = format!("\"participants\",\"count\":{left}");
         all.iter_mut().for_each(|process| process.until(&[&count, "\"changed\""]));
         all[0].tell("publish 20 2");
@@ -190,7 +192,7 @@ fn without_sequencer(url: &str) {
         all.rotate_left(1);
     }
     for process in &mut all {
-        // A word that is no command is answered, and ends nothing.
+        // A text that is no command is answered, and ends nothing.
         process.tell("pubish 1 2");
         process.until(&["\"event\":\"refused\""]);
         process.tell("leave");

@@ -1,4 +1,5 @@
-//! One program over every messaging service: as the second receiver joins, the service keeps the order; nothing is lost or swapped.
+//! A single program over every messaging service: as the second receiver joins, the service keeps the order;
+//! no message is lost or swapped.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use serde_json::Value;
@@ -8,7 +9,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Addresses of `scripts/services`; nothing, said loudly, if one is missing or the program was built without them.
+/// Returns the addresses of `scripts/services`. If an address is missing or the program was built without the
+/// service, prints a loud message and returns `None`.
 fn addresses<const N: usize>(is_built: bool, service: &str, variables: [&str; N]) -> Option<[String; N]> {
     let found = variables.map(|variable| std::env::var(variable).unwrap_or_default());
     if is_built && found.iter().all(|address| !address.is_empty()) {
@@ -26,7 +28,7 @@ fn addresses<const N: usize>(is_built: bool, service: &str, variables: [&str; N]
 fn play(arguments: &[&str], environment: &[(&str, &str)]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pubsub"));
     command.args(["run", "--json", "--messages", "60", "--interval", "10"]).args(arguments);
-    // Tests run at the same time, some in one process.
+    // Tests run at the same time, some in a common process.
     command.args(["--topic", &format!("pubsub-{:016x}", rand())]);
     let run = command.envs(environment.iter().copied()).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -35,13 +37,13 @@ fn play(arguments: &[&str], environment: &[(&str, &str)]) -> Value {
     summary
 }
 
-/// A number that no other test has.
+/// Returns a number that no other test has.
 fn rand() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }
 
-/// The order moved from the receiver to the service, and back as the participants left.
+/// Checks that the order moved from the receiver to the service, and back as the participants left.
 fn moves_its_order(arguments: &[&str], environment: &[(&str, &str)]) {
     let summary = play(arguments, environment);
     let stacks: Vec<&str> =
@@ -136,7 +138,7 @@ fn over_pubsub_of_google() {
     moves_its_order(&["--service", "pubsub://", "--store", &store], &environment);
 }
 
-/// Neither keeps an order for several receivers, and a program that asks for one is told so.
+/// Neither service keeps an order for several receivers, and a program that asks for an order is told so.
 #[test]
 fn over_services_without_order() {
     let variables = ["BERTHA_REDIS", "BERTHA_AZURE_QUEUE"];
@@ -156,7 +158,7 @@ fn over_services_without_order() {
     assert!(!ordered.status.success() && log.contains("2 receivers share the messages"), "{log}");
 }
 
-/// The answer of Redis, in its first line.
+/// Returns the first line of Redis's answer.
 fn asked(redis: &str, command: &str) -> String {
     let mut server = TcpStream::connect(redis.trim_start_matches("redis://")).unwrap();
     write!(server, "{command}\r\n").unwrap();
@@ -169,7 +171,7 @@ fn asked(redis: &str, command: &str) -> String {
     String::from_utf8(answer).unwrap().trim().to_owned()
 }
 
-/// After an end in good order and after an interruption; and a topic of somebody else stays.
+/// A run leaves no topic after a proper end and after an interruption; and a topic of another program stays.
 #[test]
 fn a_run_leaves_no_topic_behind() {
     let Some([redis]) = addresses(cfg!(feature = "redis-streams"), "redis-streams", ["BERTHA_REDIS"]) else {
@@ -192,7 +194,7 @@ fn a_run_leaves_no_topic_behind() {
         assert!(begin.elapsed() < Duration::from_secs(30) && interrupted.try_wait().unwrap().is_none());
         sleep(Duration::from_millis(20));
     }
-    // Somewhere between the first participant and the first messages.
+    // The interruption comes between the first participant and the first messages.
     sleep(Duration::from_millis(200));
     assert!(Command::new("kill").args(["-INT", &interrupted.id().to_string()]).status().unwrap().success());
     let told = interrupted.wait_with_output().unwrap();

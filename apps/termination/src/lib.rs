@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM, for programs that end in order on whichever runtime.
+//! SIGINT and SIGTERM, for programs that end properly on any runtime.
 
 #![forbid(unsafe_code)]
 
@@ -7,16 +7,17 @@ use std::io;
 use std::thread;
 use tokio::sync::oneshot;
 
-/// The wish of a user or of the system that the program ends, by SIGINT or SIGTERM.
+/// The request of a user or of the system that the program ends, by SIGINT or SIGTERM.
 #[derive(Debug)]
 pub struct Termination(SigSet);
 
 impl Termination {
-    /// From now on the signals wait to be asked for, instead of ending the process. To be called before the program has other threads: those
-    /// that begin later inherit it, and one that began before would still be ended, with the process.
+    /// Makes the signals wait for this value, instead of ending the process. The caller must do so before the
+    /// program has other threads: threads that begin later inherit the setting, and an earlier thread would
+    /// still be ended by a signal, with the process.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn expect() -> io::Result<Self> {
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGINT);
@@ -28,22 +29,23 @@ impl Termination {
     /// Blocks the thread until one of the signals has come.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn wait(&self) -> io::Result<()> {
         self.0.wait()?;
         Ok(())
     }
 
-    /// Waits likewise in a task, of any runtime: a thread of its own waits from now on.
+    /// Returns a future that waits for a signal in a task, on any runtime: a thread of its own waits from now
+    /// on.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// Fails if the system provides no thread.
     pub fn into_future(self) -> io::Result<impl Future<Output = ()> + Send + 'static> {
         let (tell, told) = oneshot::channel();
         thread::Builder::new().name("termination".into()).spawn(move || {
-            // Where the system refuses to wait, nobody would hear of the signal: it is taken for one.
+            // If the system refuses to wait, the signal would go unnoticed: the error counts as a signal.
             let _ = self.wait();
-            // The task may have ended by itself.
+            // The task may have ended already.
             let _ = tell.send(());
         })?;
         Ok(async move {

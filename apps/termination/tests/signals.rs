@@ -1,4 +1,4 @@
-//! Signals to this process, which has no test harness: that has threads from before.
+//! Signals to this process. The test has no harness, whose threads would exist before the call.
 
 use bertha_termination::Termination;
 use nix::sys::signal::{Signal, kill};
@@ -19,7 +19,7 @@ impl Wake for Unpark {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let termination = Termination::expect()?;
-    // One that is not waited for yet is not lost.
+    // A signal that comes before the wait is not lost.
     kill(Pid::this(), Signal::SIGTERM)?;
     termination.wait()?;
     let mut asked = pin!(termination.into_future()?);

@@ -7,7 +7,8 @@
 //! | `--tls-name` | | the name in the server's certificate |
 //! | `--require-encryption` | plaintext is refused | plaintext is refused |
 //!
-//! Without `--require-encryption` the two ends may still agree on plaintext, and an attacker between them can bring that about.
+//! Without `--require-encryption` the two ends may still agree on plaintext, and an attacker between them can
+//! bring this about.
 
 #![forbid(unsafe_code)]
 
@@ -53,27 +54,28 @@ struct Identity {
     /// The certificates that this end shows, its own first, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The private key of its certificate, in PEM
+    /// The private key of this end's certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }
 
-/// The use of TLS that the options ask for.
+/// The use of TLS that the options require.
 #[derive(Clone, Debug)]
 pub struct Encryption {
     tls: Tls,
     is_required: bool,
 }
 
-/// TLS over the datapath of this build, with the type of its Chunnels forgotten: options choose it at run time, at the price of one
+/// TLS over the datapath of this build, type-erased: options choose it at run time, at the price of an
 /// allocation for each burst.
 pub type Wire = BoxedStack<DefaultDatapath, Buf>;
 
 impl ServerOptions {
-    /// TLS as a server. Nothing without `--tls-cert`.
+    /// Returns TLS as a server; `None` without `--tls-cert`.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid), which names the file, if one can't be used; those of reading it.
+    /// [`Invalid`](ErrorKind::Invalid), which names the file, if a file can't be used; and errors of reading
+    /// it.
     pub fn encryption(&self) -> Result<Option<Encryption>, Error> {
         let Some(identity) = self.identity.read()? else { return Ok(None) };
         let mut tls = Tls::server(identity)?;
@@ -85,11 +87,11 @@ impl ServerOptions {
 }
 
 impl ClientOptions {
-    /// TLS as a client of the server at `host`. Nothing without `--tls-ca`.
+    /// Returns TLS as a client of the server at `host`; `None` without `--tls-ca`.
     ///
     /// # Errors
-    /// As for [`ServerOptions::encryption`]; [`Invalid`](ErrorKind::Invalid) if encryption is required and there are no
-    /// authorities by which to recognise the server.
+    /// Errors of [`ServerOptions::encryption`]; [`Invalid`](ErrorKind::Invalid) if encryption is required and
+    /// there are no authorities by which to recognise the server.
     pub fn encryption(&self, host: impl ToString) -> Result<Option<Encryption>, Error> {
         let Some(authorities) = &self.tls_ca else {
             if self.require_encryption {
@@ -117,18 +119,18 @@ impl Identity {
 }
 
 impl Encryption {
-    /// The Chunnel, for a stack of the caller's own.
+    /// Returns the Chunnel, for a stack of the caller's own.
     pub fn tls(&self) -> Tls {
         self.tls.clone()
     }
 
-    /// Whether plaintext is refused.
+    /// Returns true if plaintext is refused.
     pub fn is_required(&self) -> bool {
         self.is_required
     }
 
-    /// The lower part of a stack over datagrams: TLS, or, unless encryption is required, either TLS or a [`Checksum`]. So damaged
-    /// messages are lost in either case.
+    /// Returns the lower part of a stack over datagrams: TLS, or, unless encryption is required, either TLS
+    /// or a [`Checksum`]. So damaged messages are lost in either case.
     pub fn wire(&self) -> Wire {
         let datapath = bertha::datapath();
         let tls = make_stack!(self.tls(), Ordered::new(), Reliable::new());
@@ -138,7 +140,7 @@ impl Encryption {
         }
     }
 
-    /// The settings with a floor, if encryption is required.
+    /// Returns the settings with a floor, if encryption is required.
     pub fn settings(&self, mut settings: Settings) -> Settings {
         if self.is_required {
             settings.floor = settings.floor | Set::of::<Encrypted>();

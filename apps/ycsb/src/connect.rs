@@ -1,4 +1,4 @@
-//! Reaching the store.
+//! The connection to the store.
 
 use bertha::prelude::*;
 use bertha::{Addr, Base, DefaultDatapath, Error, ErrorKind, Negotiated, Settings};
@@ -9,14 +9,14 @@ use crate::report;
 
 pub use bertha_kvstore::Sharding;
 
-/// A connection to the store, with whichever stack was negotiated.
+/// A connection to the store, with any negotiated stack.
 #[derive(Debug)]
 pub struct ToStore<C>(Negotiated<C>);
 
-/// Opens one connection and negotiates its stack.
+/// Opens a connection and negotiates its stack.
 ///
 /// # Errors
-/// Those of [`Negotiate::connect`].
+/// Errors of [`Negotiate::connect`].
 pub async fn connect<S>(
     stack: &S,
     server: Addr,
@@ -30,7 +30,7 @@ where
 }
 
 impl<C: Connection> ToStore<C> {
-    /// The outcome of the negotiation.
+    /// Returns the outcome of the negotiation.
     pub fn negotiated(&self) -> report::Negotiated {
         let agreement = self.0.explain();
         let chunnels: Vec<_> = agreement.chunnels().collect();

@@ -1,4 +1,4 @@
-//! `ycsb`: loads the key-value store with the YCSB core workloads, and plots the results.
+//! The program `ycsb`: it loads the key-value store with the YCSB core workloads, and plots the results.
 
 mod command;
 

@@ -8,23 +8,23 @@ use hdrhistogram::Histogram;
 use crate::outstanding::{Finished, Outcome};
 use crate::workload::Kind;
 
-/// Latencies are recorded in nanoseconds up to this one; longer ones count as this one.
+/// Longest latency that is recorded, in nanoseconds; longer latencies count as this.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Three significant digits: a latency is off by at most 0.1 %.
+/// Number of significant digits: a latency is off by at most 0.1 %.
 const DIGITS: u8 = 3;
 
 /// The outcomes of a set of operations.
 #[derive(Clone, Debug)]
 pub struct Tally {
     latency: Histogram<u64>,
-    /// Completed as asked.
+    /// Number of operations that were completed.
     pub completed: u64,
-    /// Answered with "no such record".
+    /// Number of operations that were answered with "no such record".
     pub missing: u64,
-    /// Answered with a refusal.
+    /// Number of operations that were refused.
     pub refused: u64,
-    /// Not answered in time.
+    /// Number of operations that were not answered in time.
     pub given_up: u64,
 }
 
@@ -38,8 +38,8 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts one operation. The latency of one that was given up says how patient the client is, not how fast
-    /// the store, so it is left out of the latencies.
+    /// Counts an operation. The latency of an operation that was given up reflects the patience of the
+    /// client, not the speed of the store, so it is left out of the latencies.
     pub fn record(&mut self, finished: &Finished) {
         match finished.outcome {
             Outcome::Completed => self.completed += 1,
@@ -55,7 +55,7 @@ impl Tally {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        // Both have the same bounds, so this cannot fail.
+        // Both histograms have equal bounds, so the call can't fail.
         let _ = self.latency.add(&other.latency);
         self.completed += other.completed;
         self.missing += other.missing;
@@ -63,33 +63,34 @@ impl Tally {
         self.given_up += other.given_up;
     }
 
-    /// All operations that ended, in whichever way.
+    /// Returns the number of all operations that ended in any way.
     pub fn total(&self) -> u64 {
         self.answered() + self.given_up
     }
 
-    /// The operations that were answered: those behind the latencies.
+    /// Returns the number of answered operations, which have latencies.
     pub fn answered(&self) -> u64 {
         self.completed + self.missing + self.refused
     }
 
-    /// The latency that this many per cent of the answered operations do not exceed; zero if there are none.
+    /// Returns the latency that this many per cent of the answered operations do not exceed; zero if there
+    /// are none.
     pub fn percentile(&self, per_cent: f64) -> Duration {
         Duration::from_nanos(self.latency.value_at_percentile(per_cent))
     }
 
-    /// The longest latency; zero if there is none.
+    /// Returns the longest latency; zero if there is none.
     pub fn longest(&self) -> Duration {
         Duration::from_nanos(self.latency.max())
     }
 }
 
-/// One [`Tally`] per kind of operation.
+/// A [`Tally`] for each kind of operation.
 #[derive(Clone, Debug, Default)]
 pub struct Measurements(BTreeMap<Kind, Tally>);
 
 impl Measurements {
-    /// Counts one operation.
+    /// Counts an operation.
     pub fn record(&mut self, finished: &Finished) {
         self.0.entry(finished.kind).or_default().record(finished);
     }
@@ -101,12 +102,12 @@ impl Measurements {
         }
     }
 
-    /// The kinds that occurred.
+    /// Returns the kinds that occurred.
     pub fn kinds(&self) -> impl Iterator<Item = (Kind, &Tally)> {
         self.0.iter().map(|(kind, tally)| (*kind, tally))
     }
 
-    /// All kinds together.
+    /// Returns the sum of all kinds.
     pub fn total(&self) -> Tally {
         self.0.values().fold(Tally::default(), |mut total, tally| {
             total.merge(tally);

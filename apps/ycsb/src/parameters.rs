@@ -6,27 +6,27 @@ use bertha_kvstore::MAX_VALUE;
 
 use crate::properties::{Properties, PropertyError};
 
-/// How the key of a read, update or read-modify-write is chosen.
+/// The choice of the key of a read, update or read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestDistribution {
     /// Every record is as likely as any other.
     Uniform,
-    /// A few records, spread over the key space, draw most requests.
+    /// A few records, spread over the key space, are drawn in most requests.
     Zipfian,
-    /// The records inserted last draw most requests.
+    /// The records inserted last are drawn in most requests.
     Latest,
 }
 
-/// How the number of a record becomes its key.
+/// The conversion of a record's number to its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertOrder {
-    /// By hash, so that neighbours in time are not neighbours in the key space.
+    /// The number is hashed, so that neighbours in time are not neighbours in the key space.
     Hashed,
-    /// As it is.
+    /// The number is used as it is.
     Ordered,
 }
 
-/// How often each kind of operation is drawn, in any unit.
+/// The frequency of each kind of operation, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
     /// `readproportion`
@@ -42,13 +42,14 @@ pub struct Mix {
 /// A checked core workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Records in the store when the run begins (`recordcount`).
+    /// Number of records in the store when the run begins (`recordcount`).
     pub records: u64,
-    /// Operations of the run (`operationcount`); 0 is no limit, and then `max_time` is one.
+    /// Number of operations of the run (`operationcount`); 0 means no limit, and then `max_time` is the
+    /// limit.
     pub operations: u64,
-    /// The number of the first record (`insertstart`).
+    /// Number of the first record (`insertstart`).
     pub insert_start: u64,
-    /// Records that the load phase writes (`insertcount`).
+    /// Number of records that the load phase writes (`insertcount`).
     pub insert_count: u64,
     /// The proportions.
     pub mix: Mix,
@@ -56,17 +57,17 @@ pub struct Parameters {
     pub distribution: RequestDistribution,
     /// `insertorder`
     pub order: InsertOrder,
-    /// The least number of digits in a key (`zeropadding`).
+    /// Smallest number of digits in a key (`zeropadding`).
     pub zero_padding: usize,
-    /// Fields per record (`fieldcount`).
+    /// Number of fields per record (`fieldcount`).
     pub fields: usize,
-    /// Bytes per field (`fieldlength`).
+    /// Number of bytes per field (`fieldlength`).
     pub field_length: usize,
-    /// Whether an update writes the whole record (`writeallfields`).
+    /// True if an update writes the whole record (`writeallfields`).
     pub write_all_fields: bool,
-    /// When to stop issuing operations (`maxexecutiontime`, in seconds).
+    /// Time after which no operation is issued (`maxexecutiontime`, in seconds).
     pub max_time: Option<Duration>,
-    /// The offered load in operations per second (`target`); none is a closed loop.
+    /// Offered load in operations per second (`target`); `None` is a closed loop.
     pub target: Option<f64>,
 }
 
@@ -114,14 +115,14 @@ const KNOWN: &[&str] = &[
     "zeropadding",
 ];
 
-/// Digits of the largest `u64`; more would only lengthen keys.
+/// Largest zero padding. It exceeds the digits of the largest `u64` by far; more would only lengthen keys.
 const MAX_ZERO_PADDING: usize = 100;
 
 impl Parameters {
-    /// Checks `properties`. Also returns a warning for each one that is unknown or that changes nothing.
+    /// Checks `properties`. Also returns a warning for each property that is unknown or has no effect.
     ///
     /// # Errors
-    /// [`PropertyError::BadValue`] or [`PropertyError::Unsupported`], naming the property at fault.
+    /// [`PropertyError::BadValue`] or [`PropertyError::Unsupported`], which name the property at fault.
     pub fn new(properties: &Properties) -> Result<(Self, Vec<String>), PropertyError> {
         refuse_unsupported(properties)?;
         let count = |name, default| properties.parsed::<u64>(name, default, "a whole number");
@@ -165,7 +166,7 @@ impl Parameters {
         Ok((parameters, warnings(properties)))
     }
 
-    /// Bytes per record.
+    /// Returns the number of bytes per record.
     pub fn record_length(&self) -> usize {
         self.fields * self.field_length
     }

@@ -1,4 +1,4 @@
-//! Shows how far a phase has come.
+//! The display of a phase's progress.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -12,8 +12,8 @@ use crate::driver::Counter;
 
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Awaits `phase` and shows `counter` on its way to `total` meanwhile, on standard error, if that is a terminal.
-/// Without a total, shows a count.
+/// Awaits `phase` and meanwhile shows `counter` on its way to `total`, on standard error, if it is a
+/// terminal. Without a total, shows a count.
 pub async fn watch<T>(
     name: &'static str,
     total: Option<u64>,
@@ -34,7 +34,7 @@ pub async fn watch<T>(
     }
     let (working, is_done) = mpsc::channel::<Infallible>();
     let (counter, before) = (counter.clone(), counter.get());
-    // A thread of its own, since terminals block.
+    // The display has a thread of its own, since terminals block.
     let showing = thread::spawn(move || {
         while is_done.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
             bar.set_position(counter.get() - before);
@@ -43,7 +43,7 @@ pub async fn watch<T>(
     });
     let output = phase.await;
     drop(working);
-    // It ends at once; the caller then has the terminal for itself.
+    // The thread ends at once; the caller then has the terminal for itself.
     let _ = showing.join();
     output
 }

@@ -5,16 +5,16 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Names and values as they were written; a later one replaces an earlier one.
+/// Names and values as they were written; a later value replaces an earlier value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties(BTreeMap<String, String>);
 
 impl Properties {
-    /// Reads a file, and lets its properties replace those already here.
+    /// Reads a file, and lets its properties replace existing properties.
     ///
     /// # Errors
     /// [`PropertyError::Unreadable`] if the file cannot be read, [`PropertyError::BadEscape`] if its text is
-    /// malformed; the properties from before stay as they are.
+    /// malformed; the existing properties then stay as they are.
     pub fn read_file(&mut self, path: &Path) -> Result<(), PropertyError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PropertyError::Unreadable { path: path.display().to_string(), source })?;
@@ -22,7 +22,7 @@ impl Properties {
         Ok(())
     }
 
-    /// Takes one `name=value`, as given to `-p`.
+    /// Adds a single `name=value`, as given to `-p`.
     ///
     /// # Errors
     /// [`PropertyError::NotAnAssignment`] if there is no `=` or no name.
@@ -36,15 +36,15 @@ impl Properties {
         }
     }
 
-    /// The value as it was written.
+    /// Returns the value as it was written.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The value as a `T`, or `default` if there is none.
+    /// Returns the value as a `T`, or `default` if there is no value.
     ///
     /// # Errors
-    /// [`PropertyError::BadValue`] if it does not parse; `expected` describes the values that do.
+    /// [`PropertyError::BadValue`] if the value does not parse; `expected` describes the values that do.
     pub fn parsed<T: FromStr>(
         &self,
         name: &'static str,
@@ -61,7 +61,7 @@ impl Properties {
         }
     }
 
-    /// All names in alphabetical order.
+    /// Returns all names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -90,13 +90,14 @@ fn parse(text: &str) -> Result<impl Iterator<Item = (String, String)>, PropertyE
         }
         let (name, value) = split(&line);
         let read = |text| unescape(text).ok_or(PropertyError::BadEscape { line: number + 1 });
-        // Java keeps blanks at the end of a value. No YCSB property has a use for them, and numbers break on them.
+        // Java keeps blanks at the end of a value. No YCSB property has a use for them, and numbers with them
+        // do not parse.
         pairs.push((read(name)?, read(value.trim_end())?));
     }
     Ok(pairs.into_iter())
 }
 
-/// Splits at the first `=`, `:` or blank that is not escaped.
+/// Splits a line at the first `=`, `:` or blank that is not escaped.
 fn split(line: &str) -> (&str, &str) {
     let mut escaped = false;
     for (at, c) in line.char_indices() {
@@ -133,7 +134,7 @@ fn unescape(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// Why properties are of no use.
+/// The reason why properties can't be used.
 #[derive(Debug)]
 pub enum PropertyError {
     /// The file could not be read.
@@ -145,21 +146,21 @@ pub enum PropertyError {
     },
     /// A backslash begins no known escape.
     BadEscape {
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         line: usize,
     },
     /// An override is not of the form `name=value`.
     NotAnAssignment(String),
-    /// The value of a known property is not one that it can have.
+    /// The value of a known property is not permitted.
     BadValue {
         /// The property.
         name: &'static str,
         /// The value in the file.
         value: String,
-        /// The values that are possible.
+        /// The permitted values.
         expected: String,
     },
-    /// The property asks for something that this client does not do.
+    /// The property asks for something that this client does not support.
     Unsupported {
         /// The property.
         name: &'static str,

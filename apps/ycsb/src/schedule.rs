@@ -1,4 +1,4 @@
-//! When operations are meant to be sent.
+//! The intended send times of operations.
 
 use std::time::Duration;
 
@@ -8,44 +8,45 @@ use rand::rngs::StdRng;
 /// The rule for the start of the next operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// As soon as fewer than this many operations are in flight on the connection.
+    /// Operations begin as soon as fewer than this number are in flight on the connection.
     Closed {
-        /// Operations in flight per connection.
+        /// Number of operations in flight per connection.
         in_flight: usize,
     },
-    /// At times that are fixed in advance, whether or not earlier operations have been answered.
+    /// Operations begin at times that are fixed in advance, whether earlier operations have been answered or
+    /// not.
     Open {
         /// Operations per second over all connections together.
         rate: f64,
-        /// How the times are spaced.
+        /// Spacing of the times.
         arrivals: Arrivals,
     },
 }
 
-/// How the intended send times of an open loop are spaced.
+/// The spacing of the intended send times of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Evenly.
+    /// The times are evenly spaced.
     Constant,
-    /// As those of many independent users: with exponentially distributed gaps.
+    /// The gaps are exponentially distributed, as the gaps of many independent users.
     Poisson,
 }
 
-/// The intended send times of one connection in an open loop.
+/// The intended send times of a connection in an open loop.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     arrivals: Arrivals,
-    /// Seconds between two operations, on average.
+    /// Average seconds between two operations.
     gap: f64,
-    /// Seconds until the first operation; for Poisson arrivals, until the latest one drawn.
+    /// Seconds until the first operation; for Poisson arrivals, until the latest drawn operation.
     origin: f64,
-    /// Operations since `origin`.
+    /// Number of operations since `origin`.
     since: u64,
 }
 
 impl Schedule {
-    /// The share of connection `part` of `parts` in `rate` operations per second. Connections take turns, so that
-    /// evenly spaced operations are evenly spaced over all connections together.
+    /// Returns the share of connection `part` of `parts` in `rate` operations per second. Connections take
+    /// turns, so that evenly spaced operations are evenly spaced over all connections together.
     pub fn part(rate: f64, arrivals: Arrivals, part: usize, parts: usize, rng: &mut StdRng) -> Self {
         let mut schedule =
             Self { arrivals, gap: parts.max(1) as f64 / rate, origin: part as f64 / rate, since: 0 };
@@ -56,15 +57,15 @@ impl Schedule {
         schedule
     }
 
-    /// The intended time of the next operation, from the start of the phase.
+    /// Returns the intended time of the next operation, from the start of the phase.
     pub fn next(&self) -> Duration {
-        // The product rather than a running sum: no rounding error builds up over millions of operations.
+        // A product avoids the rounding errors that a running sum builds up over millions of operations.
         let seconds = self.origin + self.since as f64 * self.gap;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
-    /// How many operations from the next one on are intended at `end` or before; with Poisson arrivals, how many
-    /// that will be on average.
+    /// Returns the number of operations from the next on that are intended at `end` or before; with Poisson
+    /// arrivals, their average number.
     pub fn due_by(&self, end: Duration) -> u64 {
         match end.checked_sub(self.next()) {
             Some(ahead) => (ahead.as_secs_f64() / self.gap) as u64 + 1,
@@ -72,7 +73,7 @@ impl Schedule {
         }
     }
 
-    /// Goes on to the operation after.
+    /// Advances to the following operation.
     pub fn advance(&mut self, rng: &mut StdRng) {
         match self.arrivals {
             Arrivals::Constant => self.since += 1,

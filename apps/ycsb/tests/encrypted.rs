@@ -13,7 +13,7 @@ struct Store {
     encryption: ServerOptions,
 }
 
-/// A store with two shards and these options.
+/// Starts a store with two shards and these options.
 fn store(options: &[&str]) -> Server {
     let options = Store::parse_from([&["store"], options].concat());
     let encryption = options.encryption.encryption().unwrap();

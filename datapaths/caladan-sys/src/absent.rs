@@ -1,4 +1,4 @@
-//! Stand-ins for the functions of Caladan where it is missing: each one fails.
+//! Stand-ins for the functions of Caladan where it is missing: each function fails.
 
 #![allow(clippy::missing_safety_doc, reason = "these do nothing")]
 
@@ -9,7 +9,7 @@ trait Nothing {
     const NOTHING: Self;
 }
 
-/// `-ENODEV`, as Caladan would say it.
+/// `-ENODEV`, as Caladan would return it.
 impl Nothing for c_int {
     const NOTHING: Self = -19;
 }

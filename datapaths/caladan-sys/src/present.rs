@@ -1,4 +1,4 @@
-//! The shim's functions. Those that return an int or a length return 0 or more, or a negative errno.
+//! The shim's functions. Functions that return an int or a length return 0 or more, or a negative errno.
 
 use super::*;
 

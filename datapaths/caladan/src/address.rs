@@ -4,7 +4,7 @@ use crate::failure::{NAME, failure};
 use bertha_core::{Addr, Error, ErrorKind};
 use std::net::{SocketAddr, SocketAddrV4};
 
-/// The address to listen at.
+/// Returns the address to listen at.
 pub(crate) fn own(on: &Addr) -> Result<SocketAddrV4, Error> {
     match on.ip(NAME)? {
         SocketAddr::V4(address) => Ok(address),
@@ -15,7 +15,7 @@ pub(crate) fn own(on: &Addr) -> Result<SocketAddrV4, Error> {
     }
 }
 
-/// The address of a peer.
+/// Returns the address of a peer.
 pub(crate) fn peer(to: &Addr) -> Result<SocketAddrV4, Error> {
     let address = own(to)?;
     if address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0 {

@@ -6,8 +6,8 @@ use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties, Runtime};
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The [`Base`] of connections over Caladan, by UDP and TCP alike, so that they can be alternatives of one erased type. Its runtime is that of
-/// the tasks that have the connection.
+/// The [`Base`] of connections over Caladan, by UDP and TCP alike, so that such connections can be
+/// alternatives of an erased type. Its runtime is the runtime of the tasks that own the connection.
 #[derive(Debug)]
 pub struct CaladanBase<R = CaladanRuntime> {
     runtime: R,
@@ -23,7 +23,7 @@ impl CaladanBase {
         Self { runtime: CaladanRuntime, reserved: AtomicUsize::new(0), mtu, local, peer, properties }
     }
 
-    /// The same for tasks of another runtime.
+    /// Returns this base for tasks of another runtime.
     #[cfg(feature = "tokio")]
     pub(crate) fn on<R>(&self, runtime: R) -> CaladanBase<R> {
         let Self { mtu, local, peer, properties, .. } = *self;
@@ -32,14 +32,14 @@ impl CaladanBase {
 }
 
 impl<R> CaladanBase<R> {
-    /// The error for a message that does not fit.
+    /// Returns the error for a message that does not fit.
     #[cold]
     pub(crate) fn too_large(&self, len: usize) -> Error {
         let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu);
         failure(ErrorKind::TooLarge, what)
     }
 
-    /// The error for a call after [`close`](bertha_core::Connection::close).
+    /// Returns the error for a call after [`close`](bertha_core::Connection::close).
     #[cold]
     pub(crate) fn closed(&self) -> Error {
         failure(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
@@ -59,7 +59,8 @@ impl<R: Runtime> Base for CaladanBase<R> {
     }
 
     fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
+        // connection is shared.
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 

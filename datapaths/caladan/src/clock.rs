@@ -1,4 +1,4 @@
-//! Time: one green thread and one timer for all that sleep.
+//! Time: a single green thread and a single timer serve all sleeping futures.
 
 use crate::bindings::{self, Alarm, Parker, Work, inbox, isolated};
 use parking_lot::Mutex;
@@ -9,27 +9,28 @@ use std::sync::mpsc::SyncSender;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// Where the clock's green thread waits.
+/// The parker in which the clock's green thread waits.
 static CLOCK: Parker = Parker::new();
 
-/// Any thread may come here, to drop what sleeps. Nothing is woken or dropped while it is held.
+/// The timers. Any thread may lock them, to drop a sleeping future. No event is woken or dropped while the
+/// lock is held.
 static TIMERS: Mutex<Timers> = Mutex::new(Timers { events: BTreeMap::new(), numbers: 0, looks_at: None });
 
 struct Timers {
     events: BTreeMap<Key, Event>,
     numbers: u64,
-    /// When the clock looks next; `None` while it is looking.
+    /// Time of the clock's next look; `None` while it is looking.
     looks_at: Option<Instant>,
 }
 
-/// The place of an event among the timers.
+/// The key of an event among the timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     deadline: Instant,
     number: u64,
 }
 
-/// The action at its deadline.
+/// The action at an event's deadline.
 pub(crate) enum Event {
     Wake(Waker),
     Call(Box<dyn FnOnce() + Send>),
@@ -43,14 +44,15 @@ pub(crate) fn add(deadline: Instant, event: Event) -> Key {
     timers.events.insert(key, event);
     let looks_too_late = timers.looks_at.is_some_and(|at| deadline < at);
     drop(timers);
-    // Nobody else would serve the wish of another thread to have the clock's resumed; it looks soon enough by itself.
+    // Outside of the runtime, only the clock itself would serve a request to resume the clock; and it looks
+    // soon enough by itself.
     if looks_too_late && bindings::on_caladan() {
         let _ = CLOCK.wake();
     }
     key
 }
 
-/// Exchanges the waker of an event that has not happened. `false` if it has.
+/// Exchanges the waker of an event. Returns false if the event has happened.
 pub(crate) fn replace_waker(key: Key, waker: &Waker) -> bool {
     let mut timers = TIMERS.lock();
     let Some(event) = timers.events.get_mut(&key) else { return false };
@@ -60,31 +62,31 @@ pub(crate) fn replace_waker(key: Key, waker: &Waker) -> bool {
     true
 }
 
-/// Takes an event off.
+/// Removes an event.
 pub(crate) fn remove(key: Key) {
     let removed = TIMERS.lock().events.remove(&key);
     drop(removed);
 }
 
-/// The green thread that watches the clock, and other threads' wishes.
+/// The green thread that watches the time, and the requests of other threads.
 pub(crate) struct Clock {
     started: SyncSender<io::Result<()>>,
     alarm: Option<Alarm>,
 }
 
 impl Clock {
-    /// Says that it has `started` once it runs.
+    /// Creates the clock, which reports through `started` once it runs.
     pub(crate) fn new(started: SyncSender<io::Result<()>>) -> Self {
         Self { started, alarm: None }
     }
 
     fn begin(&mut self) {
         let alarm = Alarm::new(&CLOCK).map(|alarm| self.alarm = Some(alarm));
-        // The thread that starts the runtime waits for it.
+        // The thread that starts the runtime waits for the report.
         let _ = self.started.send(alarm);
     }
 
-    /// Lets happen what is due, and sets the alarm for the next.
+    /// Runs the actions that are due, and sets the alarm for the next deadline.
     fn look(&mut self) {
         if let Some(alarm) = &mut self.alarm {
             alarm.cancel();

@@ -8,10 +8,10 @@ use std::fmt::{Display, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// The beginning of the names of variables.
+/// Prefix of the names of environment variables.
 const PREFIX: &str = "BERTHA_CALADAN";
 
-/// The fewest tasks that are of any use.
+/// Smallest useful number of tasks.
 const MIN_TASKS: usize = 16;
 
 /// The importance of a program to Caladan's scheduler.
@@ -19,16 +19,17 @@ const MIN_TASKS: usize = 16;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Priority {
-    /// It gets cores as soon as its tasks or packets wait.
+    /// The program gets cores as soon as its tasks or packets wait.
     #[default]
     LatencyCritical,
-    /// It gets the cores that others leave.
+    /// The program gets the cores that other programs leave.
     BestEffort,
 }
 
-/// How to set up Caladan's runtime. One of its processes has one IPv4 address of its own.
+/// The settings of Caladan's runtime. A process over Caladan has a single IPv4 address, which no other
+/// process has.
 ///
-/// As TOML, with every key optional but `address`:
+/// In TOML, with every key optional but `address`:
 ///
 /// ```toml
 /// address = "10.77.0.2/24"
@@ -44,32 +45,34 @@ pub enum Priority {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The address with the prefix of its subnet.
+    /// The address, with the length of its subnet's prefix.
     pub address: String,
-    /// The router to other subnets; without one they are out of reach.
+    /// The router to other subnets, which are unreachable without it.
     pub gateway: Option<Ipv4Addr>,
-    /// The kernel threads, and so the cores that the scheduler grants at most: at least 1, and one less than the machine has. Tasks that
-    /// wait take none.
+    /// Number of kernel threads, and so of the cores that the scheduler grants at most: at least 1, and fewer
+    /// than the machine has. Waiting tasks take no core.
     pub threads: u16,
-    /// The cores that the scheduler keeps for this process.
+    /// Number of cores that the scheduler reserves for this process.
     pub guaranteed: u16,
-    /// How many of the threads spin rather than park when they have nothing to do: the shortest latency, for as many busy cores.
+    /// Number of threads that spin rather than park when they have nothing to do: the shortest latency, for
+    /// as many busy cores.
     pub spinning: u16,
     /// The preference of the scheduler.
     pub priority: Priority,
-    /// The largest IP packet in bytes, which the scheduler's port has to carry as well.
+    /// Size of the largest IP packet in bytes, which the scheduler's port has to carry as well.
     pub mtu: u16,
-    /// The most tasks. Each has a stack of 512 KiB of addresses, of which 8 KiB and what it uses are memory, and takes two mappings: the
-    /// kernel's `vm.max_map_count` has to be more than twice as much, else Caladan crashes. A new connection is refused, as
-    /// [`Exhausted`](ErrorKind::Exhausted), when seven eighths are taken.
+    /// Largest number of tasks. Each task has a stack of 512 KiB of addresses, of which 8 KiB and the used
+    /// part occupy memory, and takes two mappings: the kernel's `vm.max_map_count` has to be more than twice
+    /// this number, otherwise Caladan crashes. A new connection is refused, as
+    /// [`Exhausted`](ErrorKind::Exhausted), when seven eighths of the tasks exist.
     pub tasks: usize,
-    /// Up to which level Caladan writes messages of its own to the standard output: 0 (emergencies), 1 (the default), 2 (errors) to
-    /// 5 (information).
+    /// Level up to which Caladan writes its own messages to the standard output: 0 (emergencies), 1 (the
+    /// default), 2 (errors) to 5 (information).
     pub log_level: u8,
 }
 
 impl Default for Config {
-    /// Two threads that park, without an address.
+    /// Returns settings with two threads that park, without an address.
     fn default() -> Self {
         Self {
             address: String::new(),
@@ -86,29 +89,30 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The default settings with an address: `Config::new("10.77.0.2/24")`.
+    /// Creates the default settings with an address: `Config::new("10.77.0.2/24")`.
     pub fn new(address: impl Into<String>) -> Self {
         Self { address: address.into(), ..Self::default() }
     }
 
-    /// The settings in `text`, in TOML.
+    /// Reads the settings in `text`, in TOML.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it is no TOML, or has other keys or values than there are.
+    /// [`Invalid`](ErrorKind::Invalid) if the text is no TOML, or has unknown keys or values.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         bertha_settings::from_toml(NAME, text)
     }
 
-    /// The settings in the file at `path`, in TOML.
+    /// Reads the settings in the file at `path`, in TOML.
     ///
     /// # Errors
-    /// As for [`from_toml`](Self::from_toml), and if the file can't be read.
+    /// Errors of [`from_toml`](Self::from_toml), and an error if the file can't be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         bertha_settings::from_file(NAME, path.as_ref())
     }
 
-    /// The settings in the environment: those of the file that `BERTHA_CALADAN_CONFIG` names, if it is set, and instead of those
-    /// `BERTHA_CALADAN_ADDRESS`, `_GATEWAY`, `_THREADS`, `_GUARANTEED`, `_SPINNING`, `_PRIORITY`, `_MTU`, `_TASKS` and `_LOG_LEVEL`.
+    /// Reads the settings from the environment: from the file that `BERTHA_CALADAN_CONFIG` names, if it is
+    /// set, overridden by the variables `BERTHA_CALADAN_ADDRESS`, `_GATEWAY`, `_THREADS`, `_GUARANTEED`,
+    /// `_SPINNING`, `_PRIORITY`, `_MTU`, `_TASKS` and `_LOG_LEVEL`.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
@@ -130,7 +134,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The settings as Caladan reads them.
+    /// Returns the settings in the format that Caladan reads.
     pub(crate) fn for_caladan(&self) -> Result<String, Error> {
         let invalid = |what: String| failure(ErrorKind::Invalid, what);
         let Some((address, netmask)) = subnet(&self.address) else {
@@ -178,14 +182,14 @@ impl Config {
             ("runtime_priority", &priority),
             ("log_level", &self.log_level),
         ] {
-            // Into a string.
+            // Writing to a string can't fail.
             let _ = writeln!(text, "{key} {value}");
         }
         Ok(text)
     }
 }
 
-/// The address and the mask of `10.77.0.2/24`.
+/// Returns the address and the mask of a text such as `10.77.0.2/24`.
 fn subnet(text: &str) -> Option<(Ipv4Addr, Ipv4Addr)> {
     let (address, prefix) = text.split_once('/')?;
     let prefix = prefix.parse::<u32>().ok().filter(|prefix| (1..=31).contains(prefix))?;

@@ -4,19 +4,19 @@ use bertha_core::{Error, ErrorKind};
 use std::borrow::Cow;
 use std::io;
 
-/// The datapath's name, for errors.
+/// Name of the datapath in errors.
 pub(crate) const NAME: &str = "Caladan";
 
 /// `ENOBUFS`.
 const NO_BUFFERS: i32 = 105;
 
-/// An error of this datapath.
+/// Returns an error of this datapath.
 #[cold]
 pub(crate) fn failure(kind: ErrorKind, what: impl Into<Cow<'static, str>>) -> Error {
     Error::new(kind, what).at(NAME)
 }
 
-/// Caladan's error while doing something.
+/// Returns Caladan's error with the step that failed.
 #[cold]
 pub(crate) fn failed(error: io::Error, doing: &str) -> Error {
     let kind = match error.raw_os_error() {

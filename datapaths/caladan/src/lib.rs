@@ -1,16 +1,17 @@
 //! [Caladan](https://github.com/shenango/caladan), the successor of Shenango, as a Bertha runtime and datapath: green threads for tasks,
 //! and its network stack for [UDP](Caladan) and [TCP](Tcp), beside a scheduler that gives cores to programs within microseconds.
 //!
-//! Caladan's runtime takes the place of tokio's: a program starts it with [`run`], and everything that it awaits has to be Bertha's, or work
-//! on any executor. What needs tokio's I/O or timers panics or waits for ever there, as it says itself.
+//! Caladan's runtime takes the place of tokio's: a program starts it with [`run`], and every future that it
+//! awaits has to be Bertha's, or work on any executor. Code that needs tokio's I/O or timers panics or waits
+//! forever there, as its documentation says.
 //!
-//! With the feature `tokio` there is `Bridged` beside it, for programs that stay on tokio: Caladan's runtime runs on threads of its own then, and
-//! messages go over rings between the two.
+//! With the feature `tokio`, there is `Bridged` too, for programs that stay on tokio: Caladan's runtime then
+//! runs on threads of its own, and messages go over rings between the two runtimes.
 //!
 //! # Where Caladan is missing
 //!
-//! The crate builds everywhere. Where the build found no Caladan, [`run`] answers [`Unavailable`](bertha_core::ErrorKind::Unavailable) and says
-//! what to do.
+//! The crate builds everywhere. Where the build found no Caladan, [`run`] fails with
+//! [`Unavailable`](bertha_core::ErrorKind::Unavailable), and the error says what to do.
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -33,7 +34,7 @@ mod udp;
 mod usage;
 
 pub use base::CaladanBase;
-/// Whether the build found a Caladan to link.
+/// True if the build found a Caladan to link.
 pub use bertha_caladan_sys::AVAILABLE;
 #[cfg(feature = "tokio")]
 pub use bridge::{Bridged, BridgedConnection, BridgedListener};

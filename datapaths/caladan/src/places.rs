@@ -1,19 +1,19 @@
-//! The number of tasks is bounded, since each has a stack.
+//! Places for tasks, whose number is bounded, since each task has a stack.
 
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The tasks that there are, and those that there may be.
+/// Number of live tasks, and upper bound on live tasks.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// The place of one task, which it gives back when it ends.
+/// The place of a task, which is given back when the task ends.
 #[derive(Debug)]
 pub(crate) struct Place(());
 
 impl Place {
-    /// `None`, said loudly, if there is none left.
+    /// Takes a place. Returns `None`, with an error in the log, if no place is left.
     pub(crate) fn take() -> Option<Self> {
         let limit = LIMIT.load(Ordering::Relaxed);
         if TAKEN.fetch_add(1, Ordering::Relaxed) < limit {
@@ -34,23 +34,24 @@ impl Drop for Place {
     }
 }
 
-/// Sets how many there are.
+/// Sets the upper bound on live tasks.
 pub(crate) fn set_limit(tasks: usize) {
     LIMIT.store(tasks, Ordering::Relaxed);
 }
 
-/// How many tasks there are.
+/// Returns the number of live tasks.
 pub(crate) fn taken() -> usize {
     TAKEN.load(Ordering::Relaxed)
 }
 
-/// Whether there is room for another connection: some places are left for the tasks of those that there are.
+/// Returns true if there is room for another connection: some places are left for the tasks of existing
+/// connections.
 pub(crate) fn has_room() -> bool {
     let limit = LIMIT.load(Ordering::Relaxed);
     taken() < limit - limit / 8
 }
 
-/// The error for a connection without room.
+/// Returns the error for a connection without room.
 #[cold]
 pub(crate) fn no_room() -> Error {
     let limit = LIMIT.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Running a program over Caladan.
+//! Execution of a program over Caladan.
 
 use crate::bindings::{self, Scheduler, set_log_level, set_window};
 use crate::clock::Clock;
@@ -17,27 +17,28 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often to look whether the scheduler is there.
+/// Interval between checks that the scheduler is there.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The runtime of this process, once somebody has tried to start it.
+/// The runtime of this process, once a call has tried to start it.
 static RUNTIME: Mutex<Option<Started>> = Mutex::new(None);
 
 struct Started {
     config: Config,
-    /// The kind and the text of the error, if it did not start.
+    /// Kind and text of the error, if the start failed.
     outcome: Result<(), (ErrorKind, String)>,
     scheduler: Option<Scheduler>,
 }
 
-/// Runs `main` as a task of Caladan's runtime, and returns its output. The first call starts the runtime, which lives as long as the process
-/// and cannot be started again; it has threads of its own, while this one waits. If `main` panics, so does this call.
+/// Runs `main` as a task of Caladan's runtime, and returns its output. The first call starts the runtime,
+/// which lives as long as the process and cannot be started again; it has threads of its own, while the
+/// calling thread waits. If `main` panics, so does this call.
 ///
 /// # Errors
-/// [`Unavailable`](ErrorKind::Unavailable) if this build has no Caladan, or its scheduler or its kernel module are not there, or when the scheduler
-/// ends: then all tasks stand still for ever, and the program can only end too;
-/// [`Invalid`](ErrorKind::Invalid) if a setting makes no sense, if the runtime was started with other settings, or if this is a task of the
-/// runtime, which would block.
+/// [`Unavailable`](ErrorKind::Unavailable) if this build has no Caladan, if its scheduler or its kernel
+/// module is missing, or when the scheduler ends: then all tasks stand still forever, and the program can
+/// only end too. [`Invalid`](ErrorKind::Invalid) if a setting makes no sense, if the runtime was started with
+/// other settings, or if the caller is a task of the runtime, which would block.
 pub fn run<F>(config: &Config, main: F) -> Result<F::Output, Error>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -51,13 +52,13 @@ where
     start(config)?;
     let (finished, output) = sync_channel(1);
     let _task = CaladanRuntime.spawn(async move {
-        // There is room for one, and the thread that waits does not go away.
+        // The channel has room for one value, and the waiting thread does not go away.
         let _ = finished.send(main.await);
     });
     loop {
         match output.recv_timeout(LOOK) {
             Ok(output) => return Ok(output),
-            // The hook has told of it.
+            // The panic hook has reported the panic.
             Err(RecvTimeoutError::Disconnected) => resume_unwind(Box::new("the main task panicked")),
             Err(RecvTimeoutError::Timeout) if scheduler_is_gone() => {
                 let what = "Caladan's scheduler has ended, and nothing runs without it";
@@ -105,7 +106,7 @@ fn launch(config: &Config) -> Result<(), Error> {
     let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))
         .map_err(|error| not_started(&error.into()))?;
     let (started, outcome) = sync_channel(2);
-    // The first kernel thread. It never ends, and neither does what it owns.
+    // The first kernel thread never ends, and never drops what it owns.
     let first = move || {
         let error = bindings::start(&path, Box::new(Clock::new(started.clone())));
         drop(file);
@@ -116,7 +117,7 @@ fn launch(config: &Config) -> Result<(), Error> {
     outcome.recv().unwrap_or_else(|_| Err(ended())).map_err(|error| not_started(&error))
 }
 
-/// Caladan reads its configuration from a file.
+/// Writes Caladan's configuration, which it reads from a file, to a file in memory.
 fn in_memory(text: &str) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("caladan.config", MemfdFlags::CLOEXEC)?);
     file.write_all(text.as_bytes())?;
@@ -125,7 +126,7 @@ fn in_memory(text: &str) -> io::Result<File> {
 
 #[cold]
 fn not_started(error: &io::Error) -> Error {
-    // Its most frequent answer, which is no errno.
+    // This is Caladan's most frequent result, which is no errno.
     let says =
         if error.raw_os_error() == Some(1) { "Caladan gives no reason".into() } else { error.to_string() };
     let what = format!(

@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// Caladan's runtime: tasks are green threads, spread over the kernel threads that its scheduler grants.
+/// Caladan's runtime. Tasks are green threads, spread over the kernel threads that its scheduler grants.
 ///
-/// A poll of a task is not preempted, so it must not block and should be short; between polls others get their turn, and packets are looked at.
-/// Beyond the bound on [tasks](crate::Config::tasks), one that is spawned is dropped at once, which the log tells.
+/// A poll of a task is not preempted, so it must not block and should be short; between polls other tasks get
+/// their turn, and packets are handled. A task beyond the bound on [tasks](crate::Config::tasks) is dropped
+/// at once, with a message in the log.
 ///
-/// It has no state of its own, and may be used in any thread. What other threads than its own want (spawn, wake, drop) is noticed within
-/// 10 ms.
+/// The type has no state, and may be used in any thread. Requests of threads outside of the runtime (spawn,
+/// wake, drop) are noticed within 10 ms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CaladanRuntime;
 
@@ -41,11 +42,11 @@ impl Runtime for CaladanRuntime {
     }
 }
 
-/// Waits for a deadline.
+/// A future that waits for a deadline.
 #[derive(Debug)]
 struct Sleep {
     deadline: Instant,
-    /// Its place among the timers, once it was polled.
+    /// Key of its entry among the timers, once the future was polled.
     key: Option<Key>,
 }
 

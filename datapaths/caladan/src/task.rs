@@ -1,4 +1,4 @@
-//! Futures on green threads, one each.
+//! Futures on green threads, a thread for each future.
 
 use crate::bindings::{self, Parker, Work, inbox, isolated};
 use crate::clock::{self, Event, Key};
@@ -16,7 +16,7 @@ type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A task of the runtime. Dropping it ends the task at its next suspension point.
 pub struct Task {
     shared: Arc<Shared>,
-    /// Of a task that is to begin later.
+    /// Key of the timer, for a task that begins later.
     later: Option<Key>,
 }
 
@@ -40,7 +40,7 @@ impl Task {
         Self { shared, later: None }
     }
 
-    /// Starts a task at the deadline. Until then it has no thread.
+    /// Starts a task at the deadline. Until then the task has no thread.
     pub(crate) fn spawn_at(deadline: Instant, future: impl Future<Output = ()> + Send + 'static) -> Self {
         let running = Running::new(Box::pin(future));
         let shared = running.shared.clone();
@@ -51,7 +51,7 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        // Release, for the acquire of the poll that finds it.
+        // Release pairs with the acquire of the poll that finds the flag.
         self.shared.aborted.store(true, Ordering::Release);
         if let Some(key) = self.later {
             clock::remove(key);
@@ -82,9 +82,9 @@ impl Wake for Shared {
 pub(crate) struct Running {
     shared: Arc<Shared>,
     waker: Waker,
-    /// `None` once it has ended, since its drop may panic as well.
+    /// The future; `None` once it has ended, since its drop may panic as well.
     future: Option<BoxFuture>,
-    /// Of a task that has begun.
+    /// The place of a task that has begun.
     place: Option<Place>,
 }
 
@@ -95,7 +95,7 @@ impl Running {
         Box::new(Self { shared, waker, future: Some(future), place: None })
     }
 
-    /// Gives it a thread; or drops it, loudly, if there are too many.
+    /// Gives the task a thread. If there are too many tasks, drops it with an error in the log.
     pub(crate) fn begin(mut self: Box<Self>) {
         let Some(place) = Place::take() else { return };
         self.place = Some(place);
@@ -106,13 +106,13 @@ impl Running {
         });
     }
 
-    /// Whether it has ended: by itself, by a panic, or since nobody wants it any more.
+    /// Polls the task. Returns true if it has ended: by itself, by a panic, or by being aborted.
     fn poll(&mut self) -> bool {
         let Some(future) = &mut self.future else { return true };
         let ended = self.shared.aborted.load(Ordering::Acquire) || {
             let mut cx = Context::from_waker(&self.waker);
             let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut cx)));
-            // The panic hook has told of a panic.
+            // The panic hook has reported a panic.
             !matches!(polled, Ok(Poll::Pending))
         };
         if ended {

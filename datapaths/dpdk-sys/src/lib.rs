@@ -1,10 +1,10 @@
 //! The few functions of [DPDK](https://www.dpdk.org) that Bertha's datapath calls, by a shim in C.
 //!
-//! DPDK's structures are opaque here, so that one binding serves several releases. Nothing here is safe to call as it
-//! stands; `bertha-datapath-dpdk` is.
+//! DPDK's structures are opaque here, so that a single binding serves several releases. No function here is
+//! safe to call as it stands; `bertha-datapath-dpdk` provides a safe interface.
 //!
-//! Where the build found no DPDK, [`AVAILABLE`] is false, and every function answers that there is nothing: no
-//! environment, no port, no buffer.
+//! Where the build found no DPDK, [`AVAILABLE`] is false, and every function fails: there is no environment,
+//! no port, no buffer.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -18,10 +18,10 @@ pub use absent::*;
 #[cfg(dpdk)]
 pub use present::*;
 
-/// Whether the build found a DPDK to link.
+/// True if the build found a DPDK to link.
 pub const AVAILABLE: bool = cfg!(dpdk);
 
-/// The most frames in one call of [`bertha_receive`] or [`bertha_transmit`].
+/// Largest number of frames in a call of [`bertha_receive`] or [`bertha_transmit`].
 pub const BURST: usize = 64;
 
 /// A packet buffer: `struct rte_mbuf`.
@@ -38,64 +38,66 @@ pub struct Mempool {
     _opaque: [u8; 0],
 }
 
-/// The port's verdict on a received frame's checksums: that of the IPv4 header is valid, or need not be verified.
+/// Flag of a received frame in the port's verdict: the IPv4 header's checksum is valid, or need not be
+/// verified.
 pub const CHECKSUMS_HEADER: u32 = 1;
-/// That of UDP or TCP is.
+/// Flag of a received frame: the checksum of UDP or TCP is valid, or need not be verified.
 pub const CHECKSUMS_PAYLOAD: u32 = 2;
-/// One of them is wrong.
+/// Flag of a received frame: one of its checksums is wrong.
 pub const CHECKSUMS_BAD: u32 = 4;
 
-/// The work of the port on a frame that is sent: compute the checksum of its IPv4 header.
+/// Flag of a sent frame: the port computes the checksum of its IPv4 header.
 pub const OFFLOAD_HEADER: u32 = 0x10;
-/// Compute that of UDP, whose field has the sum of the pseudo-header.
+/// Flag of a sent frame: the port computes the checksum of UDP, whose field has the sum of the pseudo-header.
 pub const OFFLOAD_UDP: u32 = 0x20;
-/// It is IPv4, with either of these.
+/// Flag of a sent frame over IPv4, together with `OFFLOAD_HEADER` or `OFFLOAD_UDP`.
 pub const OFFLOAD_V4: u32 = 0x40;
-/// The lowest bit of the length of the headers in front of IP, with any of these.
+/// Lowest bit of the length of the headers in front of IP, together with any of these flags.
 pub const OFFLOAD_L2_SHIFT: u32 = 8;
-/// The lowest bit of the length of the IP header.
+/// Lowest bit of the length of the IP header.
 pub const OFFLOAD_L3_SHIFT: u32 = 16;
 
-/// The longest key of a hash that a port may want.
+/// Length of the longest key of a hash that a port may want.
 pub const RSS_KEY: usize = 64;
 
-/// A frame in one segment.
+/// A frame in a single segment.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::len_without_is_empty, reason = "it is never asked")]
 pub struct Frame {
-    /// Its buffer, whose ownership moves with the frame.
+    /// The frame's buffer, whose ownership moves with the frame.
     pub mbuf: *mut Mbuf,
-    /// The other three in one number, from the lowest bit on, so that a frame is two words, which move in registers.
+    /// Start, length and checksums in a single number, from the lowest bit on, so that a frame is two words,
+    /// which move in registers.
     place: u64,
 }
 
 impl Frame {
-    /// `len` bytes from `start` on in the memory of `mbuf`.
+    /// Creates a frame of `len` bytes from `start` on in the memory of `mbuf`.
     #[inline]
     pub const fn new(mbuf: *mut Mbuf, start: u16, len: u16, checksums: u32) -> Self {
         Self { mbuf, place: start as u64 | (len as u64) << 16 | (checksums as u64) << 32 }
     }
 
-    /// Its offset in the buffer's memory.
+    /// Returns the frame's offset in the buffer's memory.
     #[inline]
     pub const fn start(&self) -> u16 {
         self.place as u16
     }
 
-    /// Its length in bytes.
+    /// Returns the frame's length in bytes.
     #[inline]
     pub const fn len(&self) -> u16 {
         (self.place >> 16) as u16
     }
 
-    /// Some of the `CHECKSUMS_` constants in a frame that was received, and of the `OFFLOAD_` constants in one that is sent.
+    /// Returns the `CHECKSUMS_` flags of a received frame, or the `OFFLOAD_` flags of a sent frame.
     #[inline]
     pub const fn checksums(&self) -> u32 {
         (self.place >> 32) as u32
     }
 
-    /// The same, with other checksums.
+    /// Returns the frame with other checksum flags.
     #[inline]
     #[must_use]
     pub const fn with_checksums(self, checksums: u32) -> Self {
@@ -107,37 +109,38 @@ impl Frame {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PortSetup {
-    /// The most pairs of queues to use.
+    /// Largest number of pairs of queues to use.
     pub queues: u16,
-    /// Descriptors in each queue; the driver may take another number.
+    /// Number of descriptors in each queue; the driver may take another number.
     pub descriptors: u16,
-    /// The largest packet, without the Ethernet header.
+    /// Size of the largest packet, without the Ethernet header.
     pub mtu: u16,
-    /// Whether to take frames for other addresses as well.
+    /// True if the port accepts frames for other addresses as well.
     pub promiscuous: bool,
-    /// Whether the port is to compute and verify the checksums that it can.
+    /// True if the port computes and verifies the checksums that it can.
     pub offload: bool,
-    /// The key of the hash of UDP flows, if there are several queues.
+    /// The key of the hash of UDP flows, for several queues.
     pub rss_key: [u8; RSS_KEY],
 }
 
-/// The properties of a port that was opened.
+/// The properties of an opened port.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PortFacts {
-    /// The largest packet, without the Ethernet header.
+    /// Size of the largest packet, without the Ethernet header.
     pub mtu: u16,
-    /// Its address.
+    /// Link-layer address of the port.
     pub mac: [u8; 6],
-    /// The name of its driver.
+    /// Name of the port's driver.
     pub driver: *const c_char,
-    /// The pairs of queues in use.
+    /// Number of pairs of queues in use.
     pub queues: u16,
-    /// How many entries the table has by which it spreads flows; 0 if it does not say.
+    /// Number of entries in the table by which the port spreads flows; 0 if the driver does not report it.
     pub rss_entries: u16,
-    /// Whether it spreads UDP flows with our key, by a table whose entries name the queues in turn.
+    /// True if the port spreads UDP flows with the given key, by a table whose entries name the queues in
+    /// turn.
     pub rss: bool,
-    /// Which of `OFFLOAD_HEADER` and `OFFLOAD_UDP` it does.
+    /// The offloads of the port, among `OFFLOAD_HEADER` and `OFFLOAD_UDP`.
     pub offload: u32,
 }
 
@@ -159,43 +162,44 @@ pub struct PortStatistics {
     pub no_mbuf: u64,
 }
 
-/// Called for each buffer of a new pool: its private area, its memory and that memory's length, and the context.
+/// Callback for each buffer of a new pool: its private area, its memory and that memory's length, and the
+/// context.
 pub type Prepare = unsafe extern "C" fn(*mut c_void, *mut u8, u16, *mut c_void);
 
-/// Declares the functions once, for both the real ones and those that stand in for them.
+/// Declares the functions once, for both the real functions and their stand-ins.
 macro_rules! with_functions {
     ($then:ident) => {
         $then! {
-            /// `rte_eal_init`. Once per process.
+            /// Calls `rte_eal_init`, which a process may do once.
             fn bertha_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
-            /// `rte_version`.
+            /// Calls `rte_version`.
             fn bertha_version() -> *const c_char;
-            /// `rte_strerror`, of a positive number.
+            /// Calls `rte_strerror` for a positive number.
             fn bertha_strerror(error: c_int) -> *const c_char;
-            /// `rte_thread_register`.
+            /// Calls `rte_thread_register`.
             fn bertha_thread_register() -> c_int;
-            /// `rte_thread_unregister`, in the thread that registered.
+            /// Calls `rte_thread_unregister`, in the thread that registered.
             fn bertha_thread_unregister() -> ();
-            /// `rte_pktmbuf_pool_create`; calls `prepare` for each buffer.
+            /// Calls `rte_pktmbuf_pool_create`, and `prepare` for each buffer.
             fn bertha_pool_create(
                 pool: *mut *mut Mempool, name: *const c_char, count: c_uint, area: u16, room: u16,
                 prepare: Prepare, context: *mut c_void
             ) -> c_int;
-            /// How many buffers the pool has.
+            /// Returns the number of buffers of the pool.
             fn bertha_pool_size(pool: *const Mempool) -> c_uint;
-            /// `rte_mempool_in_use_count`: exact while no thread uses the pool.
+            /// Calls `rte_mempool_in_use_count`, whose result is exact while no thread uses the pool.
             fn bertha_pool_in_use(pool: *const Mempool) -> c_uint;
-            /// How far a buffer's private area lies behind its beginning.
+            /// Returns the offset of a buffer's private area.
             fn bertha_mbuf_area() -> usize;
-            /// `rte_pktmbuf_alloc`; null if the pool is empty.
+            /// Calls `rte_pktmbuf_alloc`, which returns null if the pool is empty.
             fn bertha_mbuf_alloc(pool: *mut Mempool) -> *mut Mbuf;
-            /// `rte_pktmbuf_free_seg`; from any thread.
+            /// Calls `rte_pktmbuf_free_seg`, from any thread.
             fn bertha_mbuf_free(mbuf: *mut Mbuf) -> ();
-            /// `rte_dev_probe`.
+            /// Calls `rte_dev_probe`.
             fn bertha_device_add(devargs: *const c_char) -> c_int;
-            /// `rte_eth_dev_get_port_by_name`.
+            /// Calls `rte_eth_dev_get_port_by_name`.
             fn bertha_port_by_name(name: *const c_char, port: *mut u16) -> c_int;
-            /// The first port there is.
+            /// Finds the first port.
             fn bertha_port_first(port: *mut u16) -> c_int;
             /// Configures and starts a port.
             fn bertha_port_open(
@@ -203,15 +207,15 @@ macro_rules! with_functions {
             ) -> c_int;
             /// Stops and closes a port.
             fn bertha_port_close(port: u16) -> c_int;
-            /// Whether the link is up: 1, 0, or an error.
+            /// Returns 1 if the link is up, 0 if not, or an error.
             fn bertha_port_is_up(port: u16) -> c_int;
-            /// `rte_eth_stats_get`.
+            /// Calls `rte_eth_stats_get`.
             fn bertha_port_statistics(port: u16, statistics: *mut PortStatistics) -> c_int;
-            /// `rte_eth_rx_burst`; of one queue, one call at a time.
+            /// Calls `rte_eth_rx_burst`, for a queue in one thread at a time.
             fn bertha_receive(
                 port: u16, queue: u16, frames: *mut Frame, count: u16, dropped: *mut u64
             ) -> u16;
-            /// `rte_eth_tx_burst`; of one queue, one call at a time.
+            /// Calls `rte_eth_tx_burst`, for a queue in one thread at a time.
             fn bertha_transmit(port: u16, queue: u16, frames: *const Frame, count: u16) -> u16;
         }
     };

@@ -15,7 +15,7 @@ pub struct DpdkBase {
     runtime: TokioRuntime,
     pool: Pool,
     reserved: AtomicUsize,
-    /// The largest message that the path carries, as far as is known.
+    /// Size of the largest message that the path carries, as far as is known.
     mtu: Arc<AtomicUsize>,
     local: SocketAddr,
     peer: SocketAddr,
@@ -33,20 +33,20 @@ impl DpdkBase {
         Self { runtime: TokioRuntime, pool, reserved: AtomicUsize::new(0), mtu, local, peer, ecn }
     }
 
-    /// The error for a message that does not fit.
+    /// Returns the error for a message that does not fit.
     #[cold]
     pub(crate) fn too_large(&self, len: usize) -> Error {
         let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu());
         failure(ErrorKind::TooLarge, what)
     }
 
-    /// The error for a call after [`close`](bertha_core::Connection::close).
+    /// Returns the error for a call after [`close`](bertha_core::Connection::close).
     #[cold]
     pub(crate) fn closed(&self) -> Error {
         failure(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
     }
 
-    /// The error for a peer that does not answer, or whose port is closed.
+    /// Returns the error for a peer that does not answer, or whose port is closed.
     #[cold]
     pub(crate) fn unreachable(&self, why: &str) -> Error {
         Error::new(ErrorKind::Unreachable, format!("nobody answers at {}: {why}", self.peer)).at(NAME)
@@ -70,7 +70,8 @@ impl Base for DpdkBase {
     }
 
     fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
+        // connection is shared.
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -83,11 +84,12 @@ impl Base for DpdkBase {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// The largest message that the interface carries, or less for ten minutes after a router has reported a path MTU (RFC 1191, RFC
-    /// 8201). Larger messages are [`TooLarge`](ErrorKind::TooLarge).
+    /// Returns the size of the largest message that the interface carries, or less for ten minutes after a
+    /// router has reported a path MTU (RFC 1191, RFC 8201). Larger messages are
+    /// [`TooLarge`](ErrorKind::TooLarge).
     #[inline]
     fn mtu(&self) -> usize {
-        // Relaxed: a number by itself.
+        // Relaxed access suffices: no other value depends on the number.
         self.mtu.load(Ordering::Relaxed)
     }
 

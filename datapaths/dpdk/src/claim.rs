@@ -1,7 +1,8 @@
-//! Claims of the kernel's interfaces: each by one process, for its addresses.
+//! Claims of the kernel's interfaces: a process claims an interface for its addresses.
 //!
-//! Drivers such as `net_af_packet` open an interface of the kernel as often as they are asked to, and each process receives all frames.
-//! Two with the same address would answer the same neighbours and ports: each refuses the other's connections.
+//! Drivers such as `net_af_packet` open an interface of the kernel any number of times, and each process
+//! receives all frames. Two processes with a common address would answer the same neighbours and ports: each
+//! would refuse the other's connections.
 
 use crate::Subnet;
 use crate::failure::failure;
@@ -11,30 +12,30 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The folder of the locks, in which root alone makes files; so other users can't claim an interface.
+/// Folder of the lock files. Only root creates files there, so other users can't claim an interface.
 const FOLDER: &str = "/run";
 
-/// The attempts to lock a file that its owners remove.
+/// Number of attempts to lock a file that its owners remove.
 const ATTEMPTS: usize = 100;
 
-/// The name of the kernel's interface that a virtual device is attached to.
+/// Returns the name of the kernel's interface that a virtual device is attached to.
 pub(crate) fn interface(device: &str) -> Option<&str> {
     let mut words = device.split(',');
     words.next().filter(|name| name.starts_with("net_af_packet") || name.starts_with("net_af_xdp"))?;
     words.find_map(|word| word.strip_prefix("iface="))
 }
 
-/// The error for a device whose interface does not exist in this network namespace.
+/// Returns the error for a device whose interface does not exist in this network namespace.
 pub(crate) fn missing_interface(device: &str) -> Option<Error> {
     let name = interface(device)?;
-    // Unlike /sys/class/net, always of the namespace of the process.
+    // Unlike /sys/class/net, this file always describes the namespace of the process.
     let interfaces = std::fs::read_to_string("/proc/self/net/dev").ok()?;
     let exists = interfaces.lines().any(|line| line.split(':').next().is_some_and(|it| it.trim() == name));
     let what = || format!("the device `{device}`: there is no network interface `{name}`");
     (!exists).then(|| failure(ErrorKind::Unavailable, what()))
 }
 
-/// The locks of a process for the addresses of an interface. Dropping it gives them up.
+/// The locks of a process for the addresses of an interface. Dropping the value releases them.
 #[derive(Debug)]
 pub(crate) struct Claim {
     locks: Vec<Lock>,
@@ -43,7 +44,7 @@ pub(crate) struct Claim {
 #[derive(Debug)]
 struct Lock {
     path: PathBuf,
-    /// Locked as long as it is open, by whatever end of the process.
+    /// The open file, which keeps the lock until the process ends in any way, or the value is dropped.
     _file: File,
 }
 
@@ -51,11 +52,11 @@ impl Claim {
     /// Claims the addresses at the interface that `device` is attached to, if it is attached to one.
     ///
     /// # Errors
-    /// [`AddrInUse`](ErrorKind::AddrInUse) if another port has one of them.
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if another port has one of the addresses.
     pub(crate) fn new(device: Option<&str>, subnets: &[Subnet]) -> Result<Self, Error> {
         let mut claim = Self { locks: Vec::new() };
         let Some(interface) = device.and_then(interface) else { return Ok(claim) };
-        // Namespaces have interfaces of the same name.
+        // Namespaces may have interfaces of equal names.
         let Ok(namespace) = std::fs::read_link("/proc/self/ns/net") else { return Ok(claim) };
         for subnet in subnets {
             let address = subnet.address;
@@ -69,7 +70,8 @@ impl Claim {
                     );
                     return Err(failure(ErrorKind::AddrInUse, what));
                 }
-                // Without the privilege for a lock, the driver is not likely to have that for the interface.
+                // A process without the privilege for a lock is not likely to have the privilege for the
+                // interface.
                 Err(error) => tracing::debug!(%error, ?path, "no lock"),
             }
         }
@@ -81,13 +83,14 @@ impl Claim {
 #[derive(Debug)]
 enum Tried {
     Locked(File),
-    /// Another has it.
+    /// Another process has the lock.
     Taken,
-    /// Its owner has removed it since it was opened, so a lock on it keeps nobody out.
+    /// Its owner has removed the file since it was opened, so a lock on it keeps no process out.
     Gone,
 }
 
-/// Locks the file at `path`, which is made if there is none. Owners that come and go may get in between, for so many attempts.
+/// Locks the file at `path`, which is created if it does not exist. Other owners that come and go may
+/// interfere in each of a bounded number of attempts.
 fn lock(path: &Path) -> io::Result<Tried> {
     let mut tried = Tried::Gone;
     for _ in 0..ATTEMPTS {
@@ -116,7 +119,7 @@ fn lock_opened(path: &Path, file: File) -> io::Result<Tried> {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is locked, so it is no successor's.
+        // The file is removed while it is locked, so it can't belong to a successor.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -130,7 +133,7 @@ mod tests {
         let error = missing_interface("net_af_packet0,qpairs=1,iface=nosuch").unwrap();
         assert!(error.context().contains("no network interface `nosuch`"), "{error}");
         assert!(missing_interface("net_af_packet0,iface=lo").is_none());
-        // Those make a device of any name that they are given.
+        // These drivers create a device of any name that they are given.
         assert!(missing_interface("net_tap0,iface=nosuch").is_none());
         assert!(missing_interface("net_vhost0,iface=/run/nosuch").is_none());
     }
@@ -153,7 +156,8 @@ mod tests {
         assert!(claim("10.0.0.1/24").is_ok());
     }
 
-    /// The owner gives a claim up after another has opened the file, and before that locks it; a third makes the file anew.
+    /// The owner gives a claim up after a second process has opened the file, and before it locks the file; a
+    /// third process creates the file anew.
     #[test]
     fn a_file_that_was_removed_is_no_claim() {
         let path = std::env::temp_dir().join(format!("bertha-claim-{}", std::process::id()));

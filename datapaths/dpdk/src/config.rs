@@ -8,10 +8,10 @@ use serde::Deserialize;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// The beginning of the names of variables.
+/// Prefix of the names of environment variables.
 const PREFIX: &str = "BERTHA_DPDK";
 
-/// The most queues: more than a machine is likely to have processors for one port.
+/// Largest number of queues: more than the number of processors that a machine is likely to have for a port.
 const MAX_QUEUES: u16 = 64;
 
 /// The threads that poll the port for frames.
@@ -19,35 +19,37 @@ const MAX_QUEUES: u16 = 64;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Polling {
-    /// The futures that wait for messages, where they run: the shortest way. Each processor that waits is busy.
+    /// The waiting futures poll, where they run: the shortest way. Each waiting processor is busy.
     #[default]
     Inline,
-    /// A thread for each queue that does nothing else and hands messages to the connections' queues. Suits connections whose tasks run in many
-    /// threads.
+    /// A thread for each queue does nothing else, and moves messages to the connections' queues. This mode
+    /// suits connections whose tasks run in many threads.
     Thread,
 }
 
-/// Whether datagrams over IPv4 carry a checksum of their contents.
+/// The policy on checksums of datagrams over IPv4, which cover their contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Checksums {
-    /// Each that leaves has one, and each that arrives is checked (RFC 1122, section 4.1.3.4): by the port as far as it can
-    /// ([`Config::offload`]), else in software.
+    /// Each sent datagram has a checksum, and each arriving datagram is verified (RFC 1122, section 4.1.3.4):
+    /// by the port as far as it can ([`Config::offload`]), otherwise in software.
     #[default]
     Software,
-    /// None that leaves has one, which RFC 768 allows, and none that arrives is checked. For ports that are memory which processes
-    /// of one machine share (`net_memif`, `net_vhost`, `net_virtio_user`, `net_ring`): nothing damages frames there, and the
-    /// kernel leaves checksums out in the same way over its loopback and virtual interfaces. Not if the other end forwards the frames
-    /// to a wire, since from there on nothing protects them but Ethernet.
+    /// No sent datagram has a checksum, which RFC 768 allows, and no arriving datagram is verified. This
+    /// policy is for ports over memory that processes of a machine share (`net_memif`, `net_vhost`,
+    /// `net_virtio_user`, `net_ring`): nothing damages frames there, and the kernel leaves checksums out in
+    /// this way over its loopback and virtual interfaces. It is wrong if the peer forwards the frames to a
+    /// wire, since from there on only Ethernet's checksum protects them.
     ///
-    /// IPv4's own header, TCP, and all over IPv6 (RFC 8200, section 8.1) have their checksums all the same.
+    /// The IPv4 header, TCP, and everything over IPv6 (RFC 8200, section 8.1) have their checksums in any
+    /// case.
     None,
 }
 
-/// How to set up DPDK, its port, and the interface.
+/// The settings of DPDK, of its port, and of the interface.
 ///
-/// As TOML, with every key optional but `address`:
+/// In TOML, with every key optional but `address`:
 ///
 /// ```toml
 /// device = "net_memif0,role=client,id=0,socket=/run/app.sock,socket-abstract=no"
@@ -65,46 +67,48 @@ pub enum Checksums {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The arguments of DPDK's environment, without the program's name. The default works without hugepages and without
-    /// privileges. Of several ports in a process, the first one's count.
+    /// The arguments of DPDK's environment, without the program's name. The default works without hugepages
+    /// and without privileges. If a process opens several ports, the first port's arguments count.
     pub eal: Option<Vec<String>>,
-    /// A virtual device to add, with its arguments, as DPDK names them; none if the port exists without.
+    /// The virtual device to add, with its arguments, in DPDK's notation; `None` if the port exists without
+    /// it.
     ///
-    /// A process at the other end of `net_virtio_user`, or of `net_memif` with `zero-copy=yes`, maps this process's buffers: it has
-    /// to be trusted as a network card is.
+    /// A peer process of `net_virtio_user`, or of `net_memif` with `zero-copy=yes`, maps this process's
+    /// buffers: it has to be trusted as a network card is.
     pub device: Option<String>,
-    /// The port's name; if it is not set, the device's, or the first port that DPDK finds.
+    /// Name of the port; by default the device's name, or the first port that DPDK finds.
     pub port: Option<String>,
-    /// The interface's addresses with their prefixes, one of each family at most.
+    /// The interface's addresses with their prefixes, at most one address of each family.
     pub address: Vec<String>,
-    /// The routers to other subnets, one of each family at most.
+    /// The routers to other subnets, at most one router of each family.
     pub gateway: Vec<IpAddr>,
-    /// The largest IP packet in bytes. The port may allow less; one without a limit of its own, such as `net_memif`, carries as
-    /// much, if its other end does. Buffers are as large, so fewer of them fit in memory.
+    /// Size of the largest IP packet in bytes. The port may allow less; a port without a limit of its own,
+    /// such as `net_memif`, carries as much if its peer does. Buffers have this size, so fewer of them fit
+    /// into memory.
     pub mtu: u16,
     /// The VLAN whose tag all frames carry.
     pub vlan: Option<u16>,
     /// The threads that poll.
     pub polling: Polling,
-    /// Over how many queues connections are spread, at most 64: each with a lock and a part of the connections of its own, so
-    /// that as many threads don't contend. If the port has fewer, threads that poll hand the others' frames over. The two ends of a
-    /// `net_memif` need as many.
+    /// Number of queues over which connections are spread, at most 64: each queue has its own lock and a part
+    /// of the connections, so that as many threads don't contend. If the port has fewer queues, polling
+    /// threads hand foreign frames over. The two ends of a `net_memif` need equal numbers.
     pub queues: u16,
-    /// Whether the port computes and checks checksums, as far as it can.
+    /// True if the port computes and verifies checksums, as far as it can.
     pub offload: bool,
-    /// Whether datagrams over IPv4 carry a checksum.
+    /// The policy on checksums of datagrams over IPv4.
     pub checksums: Checksums,
-    /// The number of buffers in the pool: of messages on their way, in queues and in the application's hands. DPDK uses memory
-    /// best with a power of two less one.
+    /// Number of buffers in the pool: for messages on their way, in queues and held by the application. DPDK
+    /// uses memory best with a power of two less one.
     pub buffers: u32,
-    /// The frames that wait in each of the port's queues at most.
+    /// Number of frames that may wait in each of the port's queues.
     pub descriptors: u16,
-    /// Whether the port is to take frames for other addresses too, which some virtual ones need.
+    /// True if the port accepts frames for other addresses too, which some virtual ports need.
     pub promiscuous: bool,
 }
 
 impl Default for Config {
-    /// The first port that there is, without an address.
+    /// Returns the settings of the first port of the machine, without an address.
     fn default() -> Self {
         Self {
             eal: None,
@@ -126,30 +130,32 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A virtual device with an address: `Config::new("net_memif0,role=server", "10.0.0.1/24")`.
+    /// Creates the settings of a virtual device with an address:
+    /// `Config::new("net_memif0,role=server", "10.0.0.1/24")`.
     pub fn new(device: impl Into<String>, address: impl Into<String>) -> Self {
         Self { device: Some(device.into()), address: vec![address.into()], ..Self::default() }
     }
 
-    /// The settings in `text`, in TOML.
+    /// Reads the settings in `text`, in TOML.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it is no TOML, or has other keys or values than there are.
+    /// [`Invalid`](ErrorKind::Invalid) if the text is no TOML, or has unknown keys or values.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
         bertha_settings::from_toml(NAME, text)
     }
 
-    /// The settings in the file at `path`, in TOML.
+    /// Reads the settings in the file at `path`, in TOML.
     ///
     /// # Errors
-    /// As for [`from_toml`](Self::from_toml), and if the file can't be read.
+    /// Errors of [`from_toml`](Self::from_toml), and an error if the file can't be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         bertha_settings::from_file(NAME, path.as_ref())
     }
 
-    /// The settings in the environment: those of the file that `BERTHA_DPDK_CONFIG` names, if it is set, and instead of those
-    /// `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`, `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_CHECKSUMS`,
-    /// `_BUFFERS` and `_EAL`. Commas separate addresses and gateways, and blanks arguments.
+    /// Reads the settings from the environment: from the file that `BERTHA_DPDK_CONFIG` names, if it is set,
+    /// overridden by the variables `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`,
+    /// `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_CHECKSUMS`, `_BUFFERS` and `_EAL`. Commas separate addresses and
+    /// gateways, and blanks separate arguments.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
@@ -174,7 +180,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The addresses, read.
+    /// Parses the addresses.
     pub(crate) fn subnets(&self) -> Result<Vec<Subnet>, Error> {
         if self.address.is_empty() {
             let what = "the interface has no address: set `address` (BERTHA_DPDK_ADDRESS), as in 10.0.0.1/24";
@@ -187,7 +193,7 @@ impl Config {
         self.address.iter().map(read).collect()
     }
 
-    /// The number of queues, if there can be as many.
+    /// Returns the number of queues, or an error if it is not possible.
     pub(crate) fn queues(&self) -> Result<usize, Error> {
         match self.queues {
             1..=MAX_QUEUES => Ok(self.queues.into()),
@@ -199,28 +205,30 @@ impl Config {
         }
     }
 
-    /// The port's name, if it is known.
+    /// Returns the port's name, if it is known.
     pub(crate) fn port_name(&self) -> Option<&str> {
         let device = self.device.as_deref().and_then(|device| device.split(',').next());
         self.port.as_deref().or(device)
     }
 
-    /// The memory of a buffer in bytes: for the longest frame, and the headroom that drivers leave in front of one.
+    /// Returns the size of a buffer in bytes: for the longest frame, and the headroom that drivers leave in
+    /// front of a frame.
     pub(crate) fn buffer_capacity(&self) -> u16 {
         const HEADROOM: u16 = 128;
         self.max_frame() + HEADROOM
     }
 
-    /// The longest frame that a buffer holds behind its headroom, in whole cache lines.
+    /// Returns the length of the longest frame that a buffer holds behind its headroom, in whole cache lines.
     pub(crate) fn max_frame(&self) -> u16 {
-        /// Ethernet's header with a tag, and the checksum that some ports leave behind a frame; and some room for headers.
+        /// Bytes of Ethernet's header with a tag, of the checksum that some ports leave behind a frame, and
+        /// of some room for headers.
         const FRAMING: u16 = 14 + 4 + 4 + 64;
-        /// With the headroom, a length that 16 bits hold.
+        /// Largest length that, with the headroom, fits into 16 bits.
         const MAX: u16 = u16::MAX / 64 * 64 - 128;
         self.mtu.saturating_add(FRAMING).min(MAX).next_multiple_of(64).max(2048)
     }
 
-    /// The arguments of DPDK's environment.
+    /// Returns the arguments of DPDK's environment.
     pub(crate) fn eal_arguments(&self) -> Result<Vec<String>, Error> {
         if let Some(given) = &self.eal {
             return Ok(given.clone());
@@ -232,9 +240,11 @@ impl Config {
             .filter(|number| processors.is_set(*number))
             .map(|number| number.to_string())
             .collect();
-        // One thread of DPDK's own, which may run on all processors of this process: otherwise it would take one for itself.
+        // DPDK has a single thread, which may run on all processors of this process: otherwise it would take
+        // a processor for itself.
         let lcores = format!("--lcores=0@({})", processors.join(","));
-        // Pages that are not huge take memory only when they are used, so there may be more than the pool needs.
+        // Pages that are not huge take memory only when they are used, so the limit may exceed the needs of
+        // the pool.
         let pool = u64::from(self.buffers) * u64::from(self.buffer_capacity()) * 3 / 2;
         let megabytes = (pool >> 20).max(256).to_string();
         let fixed = ["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "--log-level=warning"];

@@ -1,4 +1,4 @@
-//! A connection over a port, to one peer.
+//! A connection over a port to a single peer.
 
 use crate::device::Device;
 use crate::ecn::Ecn;
@@ -18,33 +18,37 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
-/// The time for which a send waits until the link is up and the neighbour has answered; its three requests take three seconds.
+/// Time for which a send waits until the link is up and the neighbour has answered; its three requests take
+/// three seconds.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time for which a send waits for room in the port's queue while the link is down.
+/// Time for which a send waits for room in the port's queue while the link is down.
 const LINK_DOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The same while the link is up: a process at the other end that shares its processor with many may not run for seconds.
+/// Time for which a send waits for room while the link is up: a peer process that shares its processor with
+/// many others may not run for seconds.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A base connection over datagrams, to one peer.
+/// A base connection over datagrams to a single peer.
 ///
-/// A peer that is gone goes unnoticed, except that its host may report a closed port to the end that connected.
-/// [`close`](Connection::close) ends the connection at this end alone: telling the peer is up to the layer above.
+/// A lost peer is not noticed, except that its host may report a closed port to the connecting end.
+/// [`close`](Connection::close) ends the connection at this end alone: the layer above is responsible for
+/// telling the peer.
 ///
-/// `send` waits while the port's queue is full: for half a minute at most, or a second if the link is down. A few messages to a neighbour
-/// that has yet to tell its hardware address are kept, up to three seconds. With more than those a connection that this end began waits,
-/// and it becomes [`Unreachable`](ErrorKind::Unreachable) if the neighbour does not answer; answers of a listener's connections are
-/// dropped and counted, since anybody can forge the address of a peer that does not exist.
+/// `send` waits while the port's queue is full: for half a minute at most, or a second if the link is down. A
+/// few messages to a neighbour that has not told its hardware address yet are kept for up to three seconds.
+/// If they are too many, a connection that this end opened waits, and becomes
+/// [`Unreachable`](ErrorKind::Unreachable) if the neighbour does not answer; a listener's connections drop
+/// and count them, since any host can forge the address of a peer that does not exist.
 pub struct DpdkConnection {
     device: Arc<Device>,
-    /// The number of its queue, and its own in there.
+    /// Number of the connection's queue, and the connection's number in this queue.
     queue: usize,
     number: usize,
     base: DpdkBase,
-    /// The length of the headers in front of its messages.
+    /// Length of the headers in front of the connection's messages.
     headers: usize,
-    /// Recognises the peer's datagrams; `None` if they are of a rare kind.
+    /// Recogniser of the peer's datagrams; `None` if they are of a rare kind.
     prediction: Option<Prediction>,
     closed: AtomicBool,
 }
@@ -52,15 +56,15 @@ pub struct DpdkConnection {
 /// The frames of a burst that could not be sent at once.
 struct Unsent {
     burst: Box<Burst>,
-    /// Their headers are written.
+    /// True if the headers are written.
     sealed: bool,
 }
 
-/// The frames that were made of messages.
+/// The frames made of messages.
 struct Framed {
-    /// Whether there may be more messages, or the error that ended them.
+    /// True if there may be more messages; or the error that ended the frames.
     more: Result<bool, Error>,
-    /// The number of messages that were copied.
+    /// Number of messages that were copied.
     copied: u64,
 }
 
@@ -85,12 +89,13 @@ impl DpdkConnection {
 
     #[inline]
     fn check_open(&self) -> Result<(), Error> {
-        // Relaxed: the flag stands for itself; the effect of `close` on the queue is under the lock.
+        // Relaxed access suffices: no other value depends on the flag; `close` changes the queue under the
+        // lock.
         if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
     }
 
-    /// Makes a message a frame with room for its headers.
-    // Always, since the result is long, and goes through memory otherwise.
+    /// Makes a frame of a message, with room for its headers.
+    // Inlining is forced, since the result is long, and would go through memory otherwise.
     #[inline(always)]
     fn frame(&self, message: Buf, max: usize) -> Result<Frame, Error> {
         if message.len() > max {
@@ -100,7 +105,7 @@ impl DpdkConnection {
         }
     }
 
-    /// Makes messages frames, as many as the burst has room for.
+    /// Makes frames of messages, as many as fit into the burst.
     #[inline]
     fn frames(&self, messages: &mut impl Iterator<Item = Buf>, burst: &mut Burst) -> Framed {
         let (max, mut copied) = (self.base.mtu(), 0);
@@ -118,7 +123,8 @@ impl DpdkConnection {
         Framed { more: Ok(true), copied }
     }
 
-    // Bursts lie on the stack, and only unsent frames in a future: it is moved before it is first polled.
+    // Bursts lie on the stack, and only unsent frames in a future: a future is moved before it is first
+    // polled.
 
     #[inline]
     fn send_now(&self, message: Buf) -> Result<Option<Unsent>, Error> {
@@ -130,7 +136,7 @@ impl DpdkConnection {
         self.transmit_now(&mut burst, frame.copied.into())
     }
 
-    /// Sends messages, a burst at most. Returns whether there may be more, and the unsent frames.
+    /// Sends at most a burst of messages. Returns true if there may be more, and the unsent frames.
     #[inline]
     fn send_burst(
         &self,
@@ -141,7 +147,8 @@ impl DpdkConnection {
         (framed.more, self.transmit_now(&mut burst, framed.copied))
     }
 
-    /// Hands frames to the port, and returns those that it has not taken, or whose headers are unknown.
+    /// Passes frames to the port. Returns the frames that the port has not taken, or whose headers are
+    /// unknown.
     #[inline]
     fn transmit_now(&self, burst: &mut Burst, copied: u64) -> Result<Option<Unsent>, Error> {
         if burst.is_empty() {
@@ -158,7 +165,7 @@ impl DpdkConnection {
         Ok(unsent)
     }
 
-    /// As [`transmit_now`](Self::transmit_now), for frames whose headers are not known.
+    /// Sends as [`transmit_now`](Self::transmit_now), for frames whose headers are not known.
     #[cold]
     fn transmit_elsewhere(&self, burst: &mut Burst) -> Result<Option<Unsent>, Error> {
         let (mut state, sealed) = self.try_send(burst)?;
@@ -167,7 +174,7 @@ impl DpdkConnection {
         Ok(unsent)
     }
 
-    /// Hands frames to the port, as many as it takes; false if their headers are unknown.
+    /// Passes frames to the port, as many as it takes. Returns false if their headers are unknown.
     fn try_send(&self, burst: &mut Burst) -> Result<(MutexGuard<'_, QueueState>, bool), Error> {
         let mut state = self.queue().lock();
         let sent = match state.send(self.number, burst) {
@@ -188,7 +195,7 @@ impl DpdkConnection {
     fn release(&self, state: MutexGuard<'_, QueueState>, sent: bool) {
         self.queue().release(state);
         if !sent {
-            // The neighbour's reply may arrive there.
+            // The neighbour's reply may arrive in another queue.
             look_after_another(&self.device.queues, self.queue);
         }
     }
@@ -204,7 +211,7 @@ impl DpdkConnection {
         sent
     }
 
-    /// Waits until the headers of frames are known, and hands the port as many as it takes.
+    /// Waits until the headers of frames are known, and passes as many frames to the port as it takes.
     async fn resolve(&self, burst: &mut Burst) -> Result<(), Error> {
         let deadline = Instant::now() + RESOLVE_TIMEOUT;
         loop {
@@ -222,7 +229,7 @@ impl DpdkConnection {
         }
     }
 
-    /// Whether messages wait for a neighbour, after polling for its answer.
+    /// Polls for a neighbour's answer. Returns true if messages still wait for it.
     fn keeps_messages(&self) -> bool {
         let mut state = self.queue().lock();
         let keeps = state.keeps(self.number);
@@ -233,7 +240,7 @@ impl DpdkConnection {
         keeps
     }
 
-    /// Hands all frames, whose headers are written, to the port.
+    /// Passes all frames, whose headers are written, to the port.
     async fn flush(&self, burst: &mut Burst) -> Result<(), Error> {
         let mut full_since = None;
         while !burst.is_empty() {
@@ -260,8 +267,8 @@ impl DpdkConnection {
         Ok(())
     }
 
-    /// Hands frames to the port, as many as it takes. Receives as well if it `was_full`: both ends may wait for room while neither
-    /// receives, so frames that have arrived are moved out of the way.
+    /// Passes frames to the port, as many as it takes. Receives as well if the port `was_full`: both ends may
+    /// wait for room while neither receives, so frames that have arrived are moved out of the way.
     fn transmit(&self, burst: &mut Burst, was_full: bool) -> usize {
         let mut state = self.queue().lock();
         let sent = state.network.transmitter.transmit(burst);
@@ -284,7 +291,7 @@ impl DpdkConnection {
         batch: &mut ReceiveBatch<Buf>,
     ) -> Poll<Result<(), Error>> {
         let polled = guard.poll(cx, batch, |state, batch| {
-            // Messages in the batch came before anything that is in the queue by now.
+            // Messages in the batch came before all messages that are in the queue by now.
             if batch.is_empty() {
                 state.connections.demux.fill(self.number, batch);
             }
@@ -301,8 +308,8 @@ impl DpdkConnection {
         PollGuard::new(source, Awaited::Connection(self.number))
     }
 
-    /// Moves messages from the connection's queue to `into`, at most `max`. The lock is taken once in a batch, and not held while `into`
-    /// runs.
+    /// Moves messages from the connection's queue to `into`, at most `max`. The lock is taken once for each
+    /// batch, and not held while `into` runs.
     #[inline(never)]
     fn extend_from_queue(&self, into: &mut impl Extend<Buf>, max: usize) -> usize {
         let mut taken = 0;
@@ -347,7 +354,7 @@ impl Connection for DpdkConnection {
         }
     }
 
-    // Not `async`, so that it is one future and not two.
+    // The function is not `async`, so that it makes a single future in place of two.
     fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
         let mut guard = self.guard();
         poll_fn(move |cx| {
@@ -392,7 +399,7 @@ impl Connection for DpdkConnection {
         })
     }
 
-    /// Waits until the messages that were kept for a neighbour have left, or were dropped.
+    /// Waits until the messages that were kept for a neighbour were sent or dropped.
     async fn drain(&self) -> Result<(), Error> {
         while self.keeps_messages() {
             std::thread::yield_now();

@@ -11,32 +11,35 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The port that the environment describes, once it is open. It stays open until the process ends.
+/// The port that the environment describes, once it is open. The port stays open until the process ends.
 static OF_ENVIRONMENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
 
 /// UDP over a DPDK port.
 ///
-/// [`new`](Self::new) takes its settings from the environment and opens the port when it is first used, so that a program that
-/// was written for kernel sockets needs no other change; [`open`](Self::open) takes them as an argument. The values of
-/// `new` share one port, as do the clones of one value, which is closed with the last of them, their listeners and connections.
+/// [`new`](Self::new) takes its settings from the environment and opens the port at its first use, so that a
+/// program that was written for kernel sockets needs no other change; [`open`](Self::open) takes the settings
+/// as an argument. All values of `new` share a port. Clones of a value of `open` share a port too, which is
+/// closed after the last of these clones, and of their listeners and connections, is dropped.
 ///
-/// Addresses are those of the interface that the settings describe. Messages are as large as the MTU of the interface and of
-/// the path allows, since IP fragments are neither made nor taken: those that arrive are dropped and counted. A listener at `0.0.0.0`
-/// takes peers over IPv4, one at `::` those of both families.
+/// Addresses belong to the interface that the settings describe. Messages are as large as the MTU of the
+/// interface and of the path allows, since IP fragments are neither made nor accepted: arriving fragments are
+/// dropped and counted. A listener at `0.0.0.0` accepts peers over IPv4, a listener at `::` peers of both
+/// families.
 #[derive(Clone)]
 pub struct Dpdk {
-    /// `None` stands for the environment's.
+    /// The open port; `None` stands for the environment's port.
     device: Option<Arc<Device>>,
 }
 
 impl Dpdk {
-    /// The datapath that the environment describes; see [`Config::from_env`]. Does nothing yet.
+    /// Creates the datapath that the environment describes; see [`Config::from_env`]. The port is opened
+    /// later, at its first use.
     pub fn new() -> Self {
         Self { device: None }
     }
 
-    /// The datapath that `config` describes. Initialises DPDK, if that has not been done, and opens the port: it blocks for some
-    /// 150 ms.
+    /// Opens the datapath that `config` describes. Initialises DPDK, unless that was done before, and opens
+    /// the port: the call blocks for some 150 ms.
     ///
     /// # Errors
     /// [`Unavailable`](ErrorKind::Unavailable) if there is no DPDK, no such port or interface, or not the privilege for it;
@@ -59,50 +62,52 @@ impl Dpdk {
         Ok(device)
     }
 
-    /// The frames and messages that the datapath has dropped, answered and copied so far.
+    /// Returns the number of frames and messages that the datapath has dropped, answered and copied so far.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Errors of [`open`](Self::open).
     pub fn counters(&self) -> Result<Counters, Error> {
         Ok(self.device()?.counters())
     }
 
-    /// The frames that each queue has received so far. All zeros if there is only one: see the [port](Self::statistics).
+    /// Returns the number of frames that each queue has received so far. With a single queue, all numbers are
+    /// zero: see the counters of the [port](Self::statistics).
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Errors of [`open`](Self::open).
     pub fn queues(&self) -> Result<Vec<QueueCounters>, Error> {
         Ok(self.device()?.queue_counters())
     }
 
-    /// The port's own counters.
+    /// Returns the port's own counters.
     ///
     /// # Errors
-    /// As for [`open`](Self::open), and if the driver does not count.
+    /// Errors of [`open`](Self::open), and an error if the driver does not count.
     pub fn statistics(&self) -> Result<PortStatistics, Error> {
         self.device()?.port.statistics()
     }
 
-    /// The checksums of datagrams that the port computes; the others are computed in software.
+    /// Returns the checksums of datagrams that the port computes; all others are computed in software.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Errors of [`open`](Self::open).
     pub fn offload(&self) -> Result<Offload, Error> {
         Ok(self.device()?.port.offload)
     }
 
-    /// The number of buffers of the port's pool in use: by the application, in queues, or in the port's rings.
+    /// Returns the number of buffers of the port's pool in use: by the application, in queues, or in the
+    /// port's rings.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Errors of [`open`](Self::open).
     pub fn buffers_in_use(&self) -> Result<u32, Error> {
         Ok(self.device()?.port.pool.in_use())
     }
 
-    /// Whether the link is up.
+    /// Returns true if the link is up.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Errors of [`open`](Self::open).
     pub fn is_up(&self) -> Result<bool, Error> {
         Ok(self.device()?.is_up())
     }
@@ -150,9 +155,10 @@ impl Datapath for Dpdk {
     }
 }
 
-/// Listens in all queues at the address `on`, at an ephemeral port if it has none. `None` if the port is in use, or none is left.
+/// Listens in all queues at the address `on`, at an ephemeral port if `on` names none. Returns `None` if the
+/// port is in use, or no port is left.
 fn listen(device: &Device, on: SocketAddr) -> Option<Vec<Listening>> {
-    /// The attempts to find a port that is free in all queues.
+    /// Number of attempts to find a port that is free in all queues.
     const ATTEMPTS: usize = 64;
     (0..if on.port() == 0 { ATTEMPTS } else { 1 }).find_map(|_| {
         // All queues are locked at once, always in the same order.
@@ -174,7 +180,7 @@ fn listen(device: &Device, on: SocketAddr) -> Option<Vec<Listening>> {
     })
 }
 
-/// The error for a listener without a port.
+/// Returns the error for a listener without a port.
 #[cold]
 pub(crate) fn not_listening(datapath: &'static str, on: SocketAddr) -> Error {
     let (kind, why) = match on.port() {
@@ -184,7 +190,7 @@ pub(crate) fn not_listening(datapath: &'static str, on: SocketAddr) -> Error {
     Error::new(kind, format!("cannot listen on {on}: {why}")).at(datapath)
 }
 
-/// An error if the interface can have no connection to `peer`.
+/// Returns an error if the interface can have no connection to `peer`.
 pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> {
     let ip: IpAddr = peer.ip();
     if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || peer.port() == 0 {
@@ -200,7 +206,7 @@ pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> 
     Ok(())
 }
 
-/// An error if the interface does not have the address to listen at.
+/// Returns an error if the interface does not have the address to listen at.
 pub(crate) fn listenable(device: &Device, on: SocketAddr) -> Result<(), Error> {
     if on.ip().is_unspecified() || device.interface.is_own(on.ip()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A port that is open, with its queues, shared by its connections and listeners.
+//! An open port with its queues, shared by its connections and listeners.
 
 use crate::config::Checksums;
 use crate::failure::failure;
@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// An open port with its interface. Its flows are spread over one queue or several.
+/// An open port with its interface. Its flows are spread over its queues.
 pub(crate) struct Device {
     pub(crate) queues: Arc<[Queue]>,
     pub(crate) port: Arc<PortHandle>,
     pub(crate) interface: Interface,
-    /// They end when it is dropped.
+    /// Threads that poll. They end when the value is dropped.
     _threads: PollThreads,
 }
 
@@ -63,7 +63,8 @@ impl Device {
         Ok(Arc::new(Self { queues, port, interface, _threads: threads }))
     }
 
-    /// The number of the calling thread's queue: threads take turns as they first ask.
+    /// Returns the number of the calling thread's queue: queues are assigned in turn, at a thread's first
+    /// call.
     pub(crate) fn own_queue(&self) -> usize {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -72,19 +73,20 @@ impl Device {
         if self.queues.len() == 1 {
             return 0;
         }
-        // Relaxed: a number by itself.
+        // Relaxed access suffices: no other value depends on the number.
         let number = THREAD.get().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
         THREAD.set(Some(number));
         number % self.queues.len()
     }
 
-    /// Whether datagrams from `peer` to a port of this interface belong to the queue with this number.
+    /// Returns true if datagrams from `peer` to a port of this interface belong to the queue with this
+    /// number.
     pub(crate) fn belongs(&self, peer: SocketAddr, local_port: u16, queue: usize) -> bool {
         let own = self.interface.address_for(peer.ip()).unwrap_or(peer.ip());
         self.queues.len() == 1 || self.port.spread.queue_of(Flow::new(peer, local_port), own) == queue
     }
 
-    /// The counters of all queues together.
+    /// Returns the sum of the counters of all queues.
     pub(crate) fn counters(&self) -> Counters {
         self.queues.iter().fold(Counters::default(), |mut all, queue| {
             all += queue.lock().counters();
@@ -92,26 +94,27 @@ impl Device {
         })
     }
 
-    /// The counters of each queue.
+    /// Returns the counters of each queue.
     pub(crate) fn queue_counters(&self) -> Vec<QueueCounters> {
         self.queues.iter().map(|queue| queue.lock().counters).collect()
     }
 
-    /// Whether the link is up.
+    /// Returns true if the link is up.
     pub(crate) fn is_up(&self) -> bool {
         self.queues[0].lock().network.is_up()
     }
 }
 
-/// The assignment of a port's transmit queues.
+/// The transmit queues of a port, as they are assigned to queues.
 struct Transmitters {
     shared: Vec<Arc<Mutex<TxQueue>>>,
-    /// The port has too few, so that all of them are shared.
+    /// True if the port has too few, so that all transmit queues are shared.
     are_shared: bool,
 }
 
 impl Transmitters {
-    /// The way out of the queue with this number, of which the port has `own`, if it has as many.
+    /// Returns the way out of the queue with this number. `own` is the port's transmit queue of this number,
+    /// if it has one.
     fn of(&mut self, number: usize, own: Option<TxQueue>) -> Transmitter {
         match own {
             Some(own) if !self.are_shared => return Transmitter::Own(own),

@@ -1,4 +1,4 @@
-//! DPDK's environment, one for each process.
+//! The environment of DPDK (EAL), a single environment for each process.
 
 use crate::failure::{check, failure};
 use bertha_core::{Error, ErrorKind};
@@ -11,16 +11,16 @@ use std::sync::OnceLock;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Eal(());
 
-/// The parts of an error, which is returned by each later attempt.
+/// The parts of an error, which each later attempt returns.
 struct Failed {
     kind: ErrorKind,
     context: String,
 }
 
-/// The arguments of the one initialisation.
+/// Outcome of the only initialisation, with its arguments.
 static OUTCOME: OnceLock<Result<Vec<String>, Failed>> = OnceLock::new();
 
-/// Initialises the environment with these arguments. If that was done before, they have no effect.
+/// Initialises the environment with these arguments. They have no effect if it was initialised before.
 pub(crate) fn init(arguments: &[String]) -> Result<Eal, Error> {
     if !sys::AVAILABLE {
         let what = "this program was built where DPDK is not installed; install it (`scripts/dpdk install`, or \
@@ -29,7 +29,8 @@ pub(crate) fn init(arguments: &[String]) -> Result<Eal, Error> {
     }
     let outcome = OUTCOME.get_or_init(|| {
         let arguments = arguments.to_vec();
-        // On a thread of its own: DPDK sets the caller's processor affinity and makes it its main thread.
+        // The initialisation has a thread of its own: DPDK sets the calling thread's processor affinity and
+        // makes it the main thread of DPDK.
         let attempt = std::thread::Builder::new().name("dpdk-init".into()).spawn(move || attempt(arguments));
         match attempt.map(std::thread::JoinHandle::join) {
             Ok(Ok(outcome)) => {
@@ -61,16 +62,16 @@ fn attempt(arguments: Vec<String>) -> Result<Vec<String>, Error> {
         let argument = CString::new(argument).map_err(|_| {
             failure(ErrorKind::Invalid, format!("the argument {argument:?} contains a zero byte"))
         })?;
-        // Never freed: DPDK keeps pointers to its arguments.
+        // The argument is never freed: DPDK keeps pointers to its arguments.
         argv.push(argument.into_raw());
     }
     let argc = argv.len() as c_int;
     argv.push(std::ptr::null_mut());
     let argv = Vec::leak(argv);
-    // SAFETY: `argv` has `argc` strings and a null behind them; all of them are leaked, so they live for ever and nothing else refers
-    // to them. It is called once in the process: `OUTCOME` is written once.
+    // SAFETY: `argv` has `argc` strings and a null behind them; all of them are leaked, so they live forever
+    // and nothing else refers to them. The function is called once in the process: `OUTCOME` is written once.
     check(unsafe { sys::bertha_eal_init(argc, argv.as_mut_ptr()) }, "initialising DPDK")?;
-    // SAFETY: it has no precondition.
+    // SAFETY: the function has no precondition.
     let version = unsafe { sys::bertha_version() };
     // SAFETY: the version is a constant string with a zero byte at its end.
     let version = unsafe { CStr::from_ptr(version) };
@@ -78,9 +79,9 @@ fn attempt(arguments: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(arguments)
 }
 
-/// A thread's caches of all pools. They are freed when the thread ends.
+/// The registration of a thread, which gives it caches of all pools. They are freed when the thread ends.
 struct Registration {
-    /// Whether the thread has tried to register.
+    /// True if the thread has tried to register.
     tried: Cell<bool>,
 }
 
@@ -88,10 +89,11 @@ thread_local! {
     static REGISTRATION: Registration = const { Registration { tried: Cell::new(false) } };
 }
 
-/// Gives the calling thread its own caches of the pools; without them each buffer comes from a ring that all threads share.
+/// Gives the calling thread its own caches of the pools; without caches each buffer comes from a ring that
+/// all threads share.
 #[inline]
 pub(crate) fn enter_thread() {
-    // A thread that is ending does without.
+    // A thread that is ending does without caches.
     let _ = REGISTRATION.try_with(|registration| {
         if !registration.tried.get() {
             registration.register();
@@ -102,7 +104,7 @@ pub(crate) fn enter_thread() {
 impl Registration {
     #[cold]
     fn register(&self) {
-        // Once is enough: if there are too many threads, this one goes without.
+        // A single attempt is enough: if there are too many threads, this thread does without caches.
         self.tried.set(true);
         // SAFETY: any thread may register; before the environment is initialised, DPDK refuses and does nothing else.
         let code = unsafe { sys::bertha_thread_register() };
@@ -115,7 +117,8 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         if self.tried.get() {
-            // SAFETY: this is the thread that registered (the value is thread-local); DPDK ignores threads that are not registered.
+            // SAFETY: this thread has registered (the value is thread-local); DPDK ignores threads that are
+            // not registered.
             unsafe { sys::bertha_thread_unregister() };
         }
     }

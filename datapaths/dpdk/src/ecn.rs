@@ -1,4 +1,4 @@
-//! Explicit congestion notification for one connection.
+//! Explicit congestion notification of a connection.
 
 use crate::device::Device;
 use crate::marked::Marked;
@@ -10,24 +10,24 @@ use std::sync::{Arc, OnceLock, Weak};
 /// The switch of a connection's marks, and their counts.
 pub(crate) struct Ecn {
     device: Weak<Device>,
-    /// The number of the connection's queue, and its own in there.
+    /// Number of the connection's queue, and the connection's number in this queue.
     queue: usize,
     connection: usize,
     marked: OnceLock<Arc<Marked>>,
-    /// Whether marks are counted: then each frame is parsed.
+    /// True if marks are counted: then each frame is parsed.
     is_counting: AtomicBool,
 }
 
 impl Ecn {
-    /// Off.
+    /// Creates the state with marks off.
     pub(crate) fn new(device: &Arc<Device>, queue: usize, connection: usize) -> Self {
         let (marked, is_counting) = Default::default();
         Self { device: Arc::downgrade(device), queue, connection, marked, is_counting }
     }
 
-    /// As [`Base::set_ecn`](bertha_core::Base::set_ecn).
+    /// Implements [`Base::set_ecn`](bertha_core::Base::set_ecn).
     pub(crate) fn set(&self, on: bool) -> bool {
-        // The connection has the device as long as it lives.
+        // The connection keeps the device alive.
         let Some(device) = self.device.upgrade() else { return false };
         if on {
             self.is_counting.store(true, Ordering::Relaxed);
@@ -39,14 +39,14 @@ impl Ecn {
         true
     }
 
-    /// Whether marks are counted.
+    /// Returns true if marks are counted.
     #[inline]
     pub(crate) fn is_counting(&self) -> bool {
-        // Relaxed: a frame of that moment may be taken either way.
+        // Relaxed access suffices: a frame that arrives at this moment may be counted or not.
         self.is_counting.load(Ordering::Relaxed)
     }
 
-    /// The marks so far.
+    /// Returns the marks counted so far.
     pub(crate) fn marks(&self) -> Marks {
         self.marked.get().map_or_else(Marks::default, |marked| marked.marks())
     }

@@ -4,7 +4,7 @@ use bertha_core::{Error, ErrorKind};
 use bertha_dpdk_sys as sys;
 use std::ffi::CStr;
 
-/// The datapath's name, for errors.
+/// Name of the datapath in errors.
 pub(crate) const NAME: &str = "Dpdk";
 
 const EPERM: i32 = 1;
@@ -16,22 +16,24 @@ const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
 
-/// An error of this datapath.
+/// Returns an error of this datapath.
 #[cold]
 pub(crate) fn failure(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(kind, what).at(NAME)
 }
 
-/// `code` if it is not negative; otherwise an error that says which step failed, why, and what to do about it.
+/// Returns `code` if it is not negative, and otherwise an error with the failed step, the reason, and the
+/// remedy.
 pub(crate) fn check(code: i32, doing: &str) -> Result<i32, Error> {
     if code >= 0 { Ok(code) } else { Err(failed(-code, doing)) }
 }
 
 #[cold]
 fn failed(errno: i32, doing: &str) -> Error {
-    // SAFETY: it accepts any number.
+    // SAFETY: the function accepts any number.
     let said = unsafe { sys::bertha_strerror(errno) };
-    // SAFETY: a string with a zero byte at its end: a constant, or in a buffer of the calling thread, which its next call overwrites.
+    // SAFETY: the pointer is a string with a zero byte at its end: a constant, or in a buffer of the calling
+    // thread, which its next call overwrites.
     let said = unsafe { CStr::from_ptr(said) }.to_string_lossy();
     let (kind, hint) = advice(errno, rustix::process::geteuid().is_root());
     failure(kind, format!("{doing} failed: {said}: {hint}"))

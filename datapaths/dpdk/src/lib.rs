@@ -1,23 +1,25 @@
 //! [DPDK](https://www.dpdk.org) ports as a Bertha datapath: [`Dpdk`], datagrams (UDP over IPv4 and IPv6) by a network stack
 //! in user space, [`bertha-netstack`](bertha_netstack).
 //!
-//! With the feature `tcp` there is `Tcp` beside it: streams over the same port, for peers that speak TCP.
+//! With the feature `tcp`, there is `Tcp` too: streams over the port, for peers that speak TCP.
 //!
-//! A received datagram is the buffer that the driver filled; headers of Chunnels and of the network go into the room in front
-//! of a message, so one travels between application and driver without a copy and without an allocation.
+//! A received datagram is the buffer that the driver filled; headers of Chunnels and of the network go into
+//! the room in front of a message. So a message travels between application and driver without a copy and
+//! without an allocation.
 //!
 //! # Polling
 //!
-//! A port does not say when a frame has arrived: it is polled. By default ([`Polling::Inline`]) the futures that wait for messages
-//! poll, the one that began to wait last on behalf of all, in the thread where it runs; so a server whose tasks run in one thread runs
-//! each message to completion there. A thread of the datapath's own polls where no future does: within a millisecond it answers
-//! neighbours and pings, and promotes another future. With [`Polling::Thread`] that thread polls all the time, and futures wait in the
-//! usual way.
+//! A port does not report the arrival of frames: it is polled. By default ([`Polling::Inline`]) waiting
+//! futures poll. The future that began to wait last does so on behalf of all, in the thread where it runs; so
+//! a server whose tasks run in a single thread runs each message to completion there. A thread of the
+//! datapath polls when no future does: within a millisecond it answers neighbours and pings, and promotes
+//! another future. With [`Polling::Thread`], threads of the datapath poll all the time, and futures wait in
+//! the usual way.
 //!
 //! # Where DPDK is missing
 //!
-//! The crate builds everywhere. Where the build found no DPDK, opening a port answers
-//! [`Unavailable`](bertha_core::ErrorKind::Unavailable) and says what to install.
+//! The crate builds everywhere. Where the build found no DPDK, opening a port fails with
+//! [`Unavailable`](bertha_core::ErrorKind::Unavailable), and the error says what to install.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
@@ -45,7 +47,7 @@ mod raw_port;
 mod tcp;
 
 pub use base::DpdkBase;
-/// Whether the build found a DPDK to link.
+/// True if the build found a DPDK to link.
 pub use bertha_dpdk_sys::AVAILABLE;
 pub use bertha_netstack::{MacAddr, Offload, Subnet};
 pub use bertha_runtime_tokio::{Task, TokioRuntime};

@@ -1,4 +1,4 @@
-//! Accepting connections at a UDP port.
+//! Acceptance of connections at a UDP port.
 
 use crate::device::Device;
 use crate::queue::{Listening, QueueSource, QueueState};
@@ -13,11 +13,12 @@ use std::task::{Context, Poll, ready};
 
 /// Accepts a connection from each peer that sends to a UDP port.
 ///
-/// At most 1,024 wait to be accepted in each of the port's queues; datagrams of strangers beyond that are dropped and counted.
-/// Dropping it ends accepting; its connections live on, and the port is in use as long as they do.
+/// In each of the port's queues, at most 1,024 connections wait to be accepted. A further stranger evicts the
+/// oldest waiting connection, whose datagrams are dropped and counted. Dropping the listener ends accepting;
+/// its connections live on, and the port is in use as long as they do.
 pub struct DpdkListener {
     device: Arc<Device>,
-    /// One for each queue.
+    /// The listener's part in each queue.
     listening: Vec<Listening>,
     local: SocketAddr,
 }
@@ -34,12 +35,12 @@ impl DpdkListener {
         Self { device, listening, local }
     }
 
-    /// The frames that were dropped so far, over all connections of the port.
+    /// Returns the counters of frames dropped so far, over all connections of the port.
     pub fn dropped(&self) -> Counters {
         self.device.counters()
     }
 
-    /// The next connection in the backlog of the queue with this number.
+    /// Returns the next connection in the backlog of the queue with this number.
     fn take(&self, queue: usize, state: &mut QueueState) -> Option<Accepted> {
         let (connection, flow) = state.connections.accept(self.listening[queue].listener)?;
         Some(Accepted { queue, connection, peer: flow.peer() })
@@ -50,8 +51,9 @@ impl Listener for DpdkListener {
     type Connection = DpdkConnection;
 
     fn accept(&self) -> impl Future<Output = Result<DpdkConnection, Error>> + Send {
-        // The queue of this thread first, so that several threads that accept each get connections of their own. The others are
-        // looked at, but not polled: that is up to their threads, or to futures that find nothing in their own queue.
+        // The queue of this thread comes first, so that several accepting threads each get connections of
+        // their own. The other queues are looked at, but not polled: their threads poll them, or futures that
+        // find nothing in their own queue.
         let device = &self.device;
         let guard = move |queue: usize| {
             let source = QueueSource::new(&device.queues, queue);

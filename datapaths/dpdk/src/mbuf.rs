@@ -1,4 +1,4 @@
-//! Frames in mbufs: one frame, a burst of them, and the windows into one that are messages.
+//! Frames in mbufs: a single frame, a burst of frames, and the windows into a frame that are messages.
 
 use crate::eal::enter_thread;
 use bertha_core::Buf;
@@ -12,32 +12,35 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The frames of a burst at most: the number that drivers handle best.
+/// Largest number of frames in a burst: the number that drivers handle best.
 const BURST: usize = 32;
 
-/// The length of an mbuf without its private area: two cache lines in all releases. [`Pool::new`](crate::Pool::new) checks it.
+/// Length of an mbuf without its private area: two cache lines in all releases.
+/// [`Pool::new`](crate::Pool::new) checks it.
 pub(crate) const MBUF: usize = 128;
 
-/// The windows into an mbuf at most. As for `Arc`, the count can't wrap before a thread notices that it is above: each window takes
-/// memory, so fewer than 2^31 threads count at once.
+/// Largest number of windows into an mbuf. As for `Arc`, the count can't wrap before a thread notices that it
+/// is above: each window takes memory, so fewer than 2^31 threads count at once.
 const MAX_WINDOWS: u32 = i32::MAX as u32;
 
-/// The private area of an mbuf. Written once, when the pool is made, except for the count.
+/// The private area of an mbuf. It is written once, when the pool is made, except for the count.
 ///
-/// As long as a cache line, so that frames begin with one: short ones then lie in two lines instead of three.
+/// The area is as long as a cache line, so that frames begin at a cache line: short frames then lie in two
+/// lines instead of three.
 #[repr(C, align(64))]
 pub(crate) struct Area {
-    /// The first field, so that its address is the area's.
+    /// Description of the mbuf's memory. It is the first field, so that its address is the area's.
     storage: Storage,
-    /// The number of windows into the mbuf; meaningless while it belongs to the pool or to a port. DPDK's own count, which
-    /// stays one meanwhile, has too few bits for a message of many parts.
+    /// Number of windows into the mbuf; meaningless while the mbuf belongs to the pool or to a port. DPDK's
+    /// own count, which stays 1 meanwhile, has too few bits for a message of many parts.
     windows: AtomicU32,
 }
 
-/// The way windows into mbufs are counted; its address also tells mbufs from other buffers.
+/// The functions that count windows into mbufs; the address of this table also distinguishes mbufs from other
+/// buffers.
 static VTABLE: Vtable = Vtable { share, release };
 
-/// The mbuf of a private area.
+/// Returns the mbuf of a private area.
 ///
 /// # Safety
 /// `area` is the private area of an mbuf of a [`Pool`](crate::Pool).
@@ -47,7 +50,7 @@ unsafe fn mbuf_of(area: NonNull<Area>) -> NonNull<sys::Mbuf> {
     unsafe { area.byte_sub(MBUF).cast() }
 }
 
-/// The private area of an mbuf.
+/// Returns the private area of an mbuf.
 ///
 /// # Safety
 /// `mbuf` is from a [`Pool`](crate::Pool).
@@ -60,13 +63,14 @@ unsafe fn area_of(mbuf: NonNull<sys::Mbuf>) -> NonNull<Area> {
 /// Counts one more window.
 ///
 /// # Safety
-/// `storage` is that of an mbuf with at least one window.
+/// `storage` belongs to an mbuf with at least one window.
 unsafe fn share(storage: NonNull<Storage>) {
-    // SAFETY: the storage is the first field of an `Area` (`repr(C)`), which lives for ever.
+    // SAFETY: the storage is the first field of an `Area` (`repr(C)`), which lives forever.
     let area = unsafe { storage.cast::<Area>().as_ref() };
     // Relaxed as in `Arc::clone`: the new window is made from an existing one.
     if area.windows.fetch_add(1, Ordering::Relaxed) >= MAX_WINDOWS {
-        // A count that wraps would free an mbuf in use. It takes windows that are forgotten without being dropped.
+        // A count that wraps would free an mbuf in use. Only windows that are forgotten without being dropped
+        // lead here.
         std::process::abort();
     }
 }
@@ -74,26 +78,29 @@ unsafe fn share(storage: NonNull<Storage>) {
 /// Counts one window less, and frees the mbuf after the last one.
 ///
 /// # Safety
-/// `storage` is that of an mbuf with at least one window, and the caller's window is not used afterwards.
+/// `storage` belongs to an mbuf with at least one window, and the caller's window is not used afterwards.
 unsafe fn release(storage: NonNull<Storage>) {
     let area = storage.cast::<Area>();
-    // SAFETY: the storage is the first field of an `Area` (`repr(C)`), which lives for ever.
+    // SAFETY: the storage is the first field of an `Area` (`repr(C)`), which lives forever.
     let windows = &unsafe { area.as_ref() }.windows;
-    // The common case, one window, needs no read-modify-write: windows are made from windows, and there is no other. Acquire pairs
-    // with the Release of a window that another thread dropped before, so its writes happen before the mbuf's reuse.
+    // The common case of a single window needs no read-modify-write: windows are made from windows, and no
+    // other window exists. Acquire pairs with the Release of a window that another thread dropped before, so
+    // the other thread's writes happen before the mbuf's reuse.
     if windows.load(Ordering::Acquire) == 1 || windows.fetch_sub(1, Ordering::AcqRel) == 1 {
         enter_thread();
-        // SAFETY: the storage is that of a pool's mbuf.
+        // SAFETY: the storage belongs to a pool's mbuf.
         let mbuf = unsafe { mbuf_of(area) };
-        // SAFETY: the last window is gone, so nothing refers to the mbuf any more; any thread may free one.
+        // SAFETY: the last window is gone, so nothing refers to the mbuf any more; any thread may free an
+        // mbuf.
         unsafe { sys::bertha_mbuf_free(mbuf.as_ptr()) };
     }
 }
 
-/// Fills the private area of a new mbuf. DPDK calls it for each one while it makes a pool.
+/// Fills the private area of a new mbuf. DPDK calls the function for each mbuf while it makes a pool.
 ///
 /// # Safety
-/// `area` has room for an [`Area`] and begins with a cache line, and `memory` has `len` initialised bytes; both for ever.
+/// `area` has room for an [`Area`] and begins at a cache line, and `memory` has `len` initialised bytes; both
+/// live forever.
 pub(crate) unsafe extern "C" fn prepare(area: *mut c_void, memory: *mut u8, len: u16, _: *mut c_void) {
     let Some(memory) = NonNull::new(memory) else { return };
     let storage = Storage { memory, len: len.into(), vtable: &VTABLE };
@@ -101,7 +108,8 @@ pub(crate) unsafe extern "C" fn prepare(area: *mut c_void, memory: *mut u8, len:
     unsafe { area.cast::<Area>().write(Area { storage, windows: AtomicU32::new(0) }) };
 }
 
-/// The only window into an mbuf: `len` bytes from `start` on. The rest of the buffer is its headroom and tailroom.
+/// Returns the only window into an mbuf: `len` bytes from `start` on. The rest of the buffer is its headroom
+/// and tailroom.
 ///
 /// # Safety
 /// `mbuf` is from a [`Pool`](crate::Pool), belongs to the caller alone, and has `start + len` bytes of memory.
@@ -109,10 +117,10 @@ pub(crate) unsafe extern "C" fn prepare(area: *mut c_void, memory: *mut u8, len:
 pub(crate) unsafe fn window(mbuf: NonNull<sys::Mbuf>, start: usize, len: usize) -> Buf {
     // SAFETY: the mbuf is from a pool.
     let area = unsafe { area_of(mbuf) };
-    // SAFETY: `prepare` wrote the area when the pool was made, and it lives for ever.
+    // SAFETY: `prepare` wrote the area when the pool was made, and it lives forever.
     let own = unsafe { area.as_ref() };
     own.windows.store(1, Ordering::Relaxed);
-    // Not negative, by the caller's promise.
+    // The difference is not negative, by the caller's promise.
     let tailroom = (own.storage.len as usize).wrapping_sub(start + len);
     let raw = RawBuf { storage: area.cast(), start, len, headroom: start, tailroom };
     // SAFETY: the promises of `RawBuf`, in order.
@@ -135,13 +143,13 @@ pub(crate) unsafe fn window(mbuf: NonNull<sys::Mbuf>, start: usize, len: usize) 
 #[repr(transparent)]
 pub struct Packet(sys::Frame);
 
-// SAFETY: the mbuf is the packet's alone, and any thread may use and free one.
+// SAFETY: the mbuf belongs to the packet alone, and any thread may use and free an mbuf.
 unsafe impl Send for Packet {}
-// SAFETY: a shared packet only shows its bytes.
+// SAFETY: a shared packet only gives access to its bytes.
 unsafe impl Sync for Packet {}
 
 impl Packet {
-    /// The port's verdict on the frame's checksums.
+    /// Returns the port's verdict on the frame's checksums.
     #[inline]
     pub(crate) fn checksums(&self) -> Checksums {
         const GOOD: u32 = sys::CHECKSUMS_HEADER | sys::CHECKSUMS_PAYLOAD;
@@ -154,7 +162,7 @@ impl Packet {
         }
     }
 
-    /// Takes over the port's verdict on the checksums of `original`, of which this is a copy.
+    /// Adopts the port's verdict on the checksums of `original`, of which this packet is a copy.
     pub(crate) fn copy_checksums(&mut self, original: &Self) {
         self.0 = self.0.with_checksums(original.0.checksums());
     }
@@ -172,16 +180,16 @@ impl Packet {
         self.0 = self.0.with_checksums(what);
     }
 
-    /// The frame's bytes.
+    /// Returns the frame's bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         let first = self.first();
-        // SAFETY: the frame lies in its buffer's memory with its whole length; the memory is initialised, and the packet's
-        // alone, which is borrowed.
+        // SAFETY: the frame lies in its buffer's memory with its whole length; the memory is initialised, and
+        // belongs to the packet alone, which is borrowed.
         unsafe { std::slice::from_raw_parts(first.as_ptr(), self.0.len().into()) }
     }
 
-    /// The frame's bytes.
+    /// Returns the frame's bytes.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let first = self.first();
@@ -195,65 +203,68 @@ impl Packet {
         unsafe { NonNull::new_unchecked(self.0.mbuf) }
     }
 
-    /// The frame's first byte.
+    /// Returns the address of the frame's first byte.
     #[inline]
     fn first(&self) -> NonNull<u8> {
         // SAFETY: a packet's mbuf is from a pool.
         let area = unsafe { area_of(self.mbuf()) };
-        // SAFETY: areas live for ever; all but the count, an atomic, was written when the pool was made.
+        // SAFETY: areas live forever; all but the count, an atomic, was written when the pool was made.
         let memory = unsafe { area.as_ref() }.storage.memory;
         // SAFETY: the frame lies in its buffer's memory.
         unsafe { memory.add(self.0.start().into()) }
     }
 
-    /// The frame as a message. The rest of the buffer is its headroom and tailroom.
+    /// Makes a message of the frame. The rest of the buffer is its headroom and tailroom.
     #[inline]
     pub fn into_buf(self) -> Buf {
         let len = self.0.len().into();
         self.into_part(0..len)
     }
 
-    /// A part of the frame as a message. The rest of the buffer is its headroom and tailroom.
+    /// Makes a message of a part of the frame. The rest of the buffer is its headroom and tailroom.
     ///
     /// # Panics
-    /// If the frame is shorter.
+    /// Panics if the frame is shorter than the part.
     #[inline]
     pub(crate) fn into_part(self, part: Range<usize>) -> Buf {
         assert!(part.start <= part.end && part.end <= self.0.len().into(), "a part lies within its frame");
         let this = ManuallyDrop::new(self);
         let start = usize::from(this.0.start()) + part.start;
-        // SAFETY: the mbuf is from a pool and was the packet's alone, which is never used again; the part lies within the frame, and
-        // the frame within the mbuf's memory.
+        // SAFETY: the mbuf is from a pool and belonged to the packet alone, which is never used again; the
+        // part lies within the frame, and the frame within the mbuf's memory.
         unsafe { window(this.mbuf(), start, part.end - part.start) }
     }
 
-    /// The message as a frame, if it lies in a buffer of a pool and is the only window into it.
+    /// Makes a frame of the message, if it lies in a buffer of a pool and is the only window into this
+    /// buffer.
     ///
     /// # Errors
-    /// The message, which has to be copied then.
+    /// Returns the message otherwise, which then has to be copied.
     #[inline]
     pub fn from_buf(message: Buf) -> Result<Self, Buf> {
         Self::with_headers(0, message)
     }
 
-    /// As [`from_buf`](Self::from_buf), with `headers` bytes in front of the message, if the buffer has so many. They are written later.
+    /// Makes a frame as [`from_buf`](Self::from_buf), with `headers` bytes in front of the message, if the
+    /// buffer has so many. The headers are written later.
     ///
     /// # Errors
-    /// The message.
+    /// Returns the message otherwise.
     #[inline]
     pub(crate) fn with_headers(headers: usize, message: Buf) -> Result<Self, Buf> {
         let raw = message.into_raw(&VTABLE)?;
         let area = raw.storage.cast::<Area>();
-        // SAFETY: the vtable is ours, so the storage is the first field of an `Area` (`repr(C)`), which lives for ever.
+        // SAFETY: the vtable is this module's, so the storage is the first field of an `Area` (`repr(C)`),
+        // which lives forever.
         let windows = unsafe { area.as_ref() }.windows.load(Ordering::Acquire);
-        // A window that is alone may use the whole buffer. Acquire as in `release`.
+        // A window that is alone may use the whole buffer. Acquire has the reason given in `release`.
         if raw.start < headers || windows != 1 {
-            // SAFETY: the parts are those of the message, which is used no more.
+            // SAFETY: the parts come from the message, which is not used any more.
             return Err(unsafe { Buf::from_raw(raw) });
         }
         // The memory of an mbuf is at most 64 KiB long.
         let (start, len) = ((raw.start - headers) as u16, (raw.len + headers) as u16);
-        // SAFETY: an `Area` with our vtable is that of a pool's mbuf.
+        // SAFETY: an `Area` with this module's vtable belongs to a pool's mbuf.
         let mbuf = unsafe { mbuf_of(area) };
         Ok(Self(sys::Frame::new(mbuf.as_ptr(), start, len, 0)))
     }
@@ -261,7 +272,7 @@ impl Packet {
 
 impl Drop for Packet {
     fn drop(&mut self) {
-        // SAFETY: the mbuf is the packet's alone.
+        // SAFETY: the mbuf belongs to the packet alone.
         unsafe { sys::bertha_mbuf_free(self.0.mbuf) };
     }
 }
@@ -272,42 +283,42 @@ impl fmt::Debug for Packet {
     }
 }
 
-/// Up to 32 frames in order, received or sent in one call. Holds them without an allocation.
+/// Up to 32 frames in order, received or sent in a call. The burst holds them without an allocation.
 pub struct Burst {
-    /// Those from `first` to `end` are written, and the burst's to drop.
+    /// Packets, of which those from `first` to `end` are written, and dropped with the burst.
     packets: [MaybeUninit<Packet>; BURST],
     first: usize,
     end: usize,
 }
 
 impl Burst {
-    /// An empty burst.
+    /// Creates an empty burst.
     #[inline]
     pub const fn new() -> Self {
-        // In a statement of its own: otherwise the compiler initialises the whole array.
+        // The array has a statement of its own: otherwise the compiler initialises all of it.
         let packets = [const { MaybeUninit::uninit() }; BURST];
         Self { packets, first: 0, end: 0 }
     }
 
-    /// The number of frames.
+    /// Returns the number of frames.
     #[inline]
     pub fn len(&self) -> usize {
         self.end - self.first
     }
 
-    /// Whether there are none.
+    /// Returns true if the burst holds no frames.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == self.end
     }
 
-    /// Whether no more can be appended.
+    /// Returns true if no frame can be appended.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.end == BURST && !self.is_empty()
     }
 
-    /// The number of frames that can be appended.
+    /// Returns the number of frames that can be appended.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         if self.is_empty() { BURST } else { BURST - self.end }
@@ -316,7 +327,7 @@ impl Burst {
     /// Appends a frame.
     ///
     /// # Errors
-    /// The frame, if the burst is full.
+    /// Returns the frame if the burst is full.
     #[inline]
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
         self.rewind();
@@ -326,7 +337,7 @@ impl Burst {
         Ok(())
     }
 
-    /// The frames, in order.
+    /// Returns the frames in their order.
     #[inline]
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
         self.packets[self.first..self.end].iter_mut().map(|packet| {
@@ -340,11 +351,12 @@ impl Burst {
     pub fn pop(&mut self) -> Option<Packet> {
         let first = self.packets[..self.end].get(self.first)?;
         self.first += 1;
-        // SAFETY: packets between `first` and `end` were written; this one is outside of them now, and so is read once.
+        // SAFETY: packets between `first` and `end` were written; this packet is outside of that range now,
+        // and so is read once.
         Some(unsafe { first.assume_init_read() })
     }
 
-    /// Begins at the front again, if the burst is empty.
+    /// Moves the range back to the front of the array, if the burst is empty.
     #[inline]
     fn rewind(&mut self) {
         if self.is_empty() {
@@ -352,29 +364,33 @@ impl Burst {
         }
     }
 
-    /// Appends frames that `receive` writes: it is given a pointer and the number of frames that fit, and returns how many it wrote.
+    /// Appends frames that `receive` writes: its arguments are a pointer and the number of frames that fit,
+    /// and it returns the number of written frames.
     ///
     /// # Safety
-    /// `receive` returns at most that number, and has written as many frames from the pointer on; each with an mbuf of a
-    /// [`Pool`](crate::Pool) that belongs to the caller alone and has the frame in its memory.
+    /// `receive` returns at most the given number, and has written as many frames from the pointer on; each
+    /// frame has an mbuf of a [`Pool`](crate::Pool) that belongs to the caller alone and has the frame in its
+    /// memory.
     #[inline]
     pub(crate) unsafe fn fill(&mut self, receive: impl FnOnce(*mut sys::Frame, u16) -> u16) -> usize {
         self.rewind();
         let room = &mut self.packets[self.end..];
-        // A `Packet` is a `Frame` in memory (`repr(transparent)`), and so is a `MaybeUninit` of one.
+        // A `Packet` is a `Frame` in memory (`repr(transparent)`), and so is a `MaybeUninit<Packet>`.
         let received = receive(room.as_mut_ptr().cast(), room.len() as u16).into();
         self.end += received;
         received
     }
 
-    /// Removes the first frames, which `send` takes: it is given a pointer and the number of frames, and returns how many it took.
+    /// Removes the first frames, which `send` takes: its arguments are a pointer and the number of frames,
+    /// and it returns the number of taken frames.
     ///
     /// # Safety
-    /// `send` returns at most that number, and has taken the ownership of as many frames, from the pointer on.
+    /// `send` returns at most the given number, and has taken the ownership of as many frames, from the
+    /// pointer on.
     #[inline]
     pub(crate) unsafe fn empty(&mut self, send: impl FnOnce(*const sys::Frame, u16) -> u16) -> usize {
         let packets = &self.packets[self.first..self.end];
-        // As in `fill`.
+        // The cast has the reason given in `fill`.
         let sent = send(packets.as_ptr().cast(), packets.len() as u16).into();
         self.first += sent;
         sent
@@ -427,7 +443,7 @@ mod tests {
         assert_eq!(run(MAX_WINDOWS).signal(), Some(6), "SIGABRT");
     }
 
-    /// Not a test: the process that the one above runs.
+    /// This function is no test: the test above runs it in a process.
     #[test]
     #[ignore = "run by another test, as a process of its own"]
     fn one_window_too_many() {

@@ -1,6 +1,6 @@
-//! Two needs of ports of shared memory (`net_memif`) before they are opened: buffers that hold whole frames, and for a server a free
-//! place for its socket. A server that is killed leaves its socket behind; DPDK's driver does not listen at such a file, and does not
-//! say why.
+//! Preparation of shared-memory ports (`net_memif`): buffers that hold whole frames, and, for a server, a
+//! free place for its socket. A server that is killed leaves its socket behind; DPDK's driver does not listen
+//! at such a file, and does not report why.
 
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
@@ -10,15 +10,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// The size of a buffer of `net_memif` unless it is told another.
+/// Default size of a buffer of `net_memif`.
 const BUFFER: u16 = 2048;
 
-/// `device` with buffers of `frame` bytes, as ours are, if it is a `net_memif` whose own are shorter and that does not say how large
-/// they are.
+/// Adds the setting of `frame` bytes for each buffer, the size of Bertha's buffers, to `device` if it is a
+/// `net_memif` whose default buffers are shorter, and `device` does not set their size itself.
 ///
-/// The driver would spread a frame over several buffers, each of which takes an mbuf of its own on arrival. And DPDK 22.11's leaves the
-/// mark that a frame goes on in the next buffer where the first one of a short frame is written later: its receiver then goes on
-/// into memory that nobody has written. Of the same length, since then it copies by the burst at both ends.
+/// With shorter buffers, the driver would spread a frame over several of them, each of which takes an mbuf of
+/// its own on arrival. Moreover, the driver of DPDK 22.11 does not clear the mark of a continued frame when
+/// it later writes a short frame into such a buffer: the receiver then reads on into memory that was not
+/// written. Buffers have an equal length at both ends, since the driver then copies whole bursts.
 pub(crate) fn with_buffers(device: &str, frame: u16) -> Cow<'_, str> {
     let is_told = device.split(',').any(|word| word.starts_with("bsize="));
     if frame <= BUFFER || is_told || !device.starts_with("net_memif") {
@@ -27,13 +28,13 @@ pub(crate) fn with_buffers(device: &str, frame: u16) -> Cow<'_, str> {
     format!("{device},bsize={frame}").into()
 }
 
-/// Removes the socket of `device`, if it is a server of `net_memif`, unless a process listens there. Returns the error for a file that
-/// stays. That need not be wrong: several ports of a process may share a socket.
+/// Removes the socket of `device`, if it is a server of `net_memif` and no process listens there. Returns an
+/// error for a file that stays. Such a file need not be wrong: several ports of a process may share a socket.
 pub(crate) fn free_socket(device: &str) -> Option<Error> {
     socket(device).and_then(|path| remove_if_dead(Path::new(path)).err())
 }
 
-/// The file of the socket at which a device listens.
+/// Returns the file of the socket at which a device listens.
 fn socket(device: &str) -> Option<&str> {
     let mut words = device.split(',');
     words.next().filter(|name| name.starts_with("net_memif"))?;
@@ -49,7 +50,7 @@ fn socket(device: &str) -> Option<&str> {
     path.filter(|_| listens && is_file)
 }
 
-/// Removes a socket at which no process listens; an error if there is a file that stays.
+/// Removes a socket at which no process listens. Returns an error if a file stays.
 fn remove_if_dead(path: &Path) -> Result<(), Error> {
     let refused = |kind, why: &str| {
         Err(failure(kind, format!("the device's socket {} is there already: {why}", path.display())))
@@ -57,10 +58,11 @@ fn remove_if_dead(path: &Path) -> Result<(), Error> {
     match path.symlink_metadata() {
         Ok(file) if file.file_type().is_socket() => {}
         Ok(_) => return refused(ErrorKind::Invalid, "and is no socket; name another one"),
-        // DPDK reports other errors.
+        // DPDK reports all other errors.
         Err(_) => return Ok(()),
     }
-    // Memif's sockets are of another type: where a server listens, connecting fails since the type is wrong, and it does not notice.
+    // Memif's sockets are of another type: if a server listens, the connection attempt fails because of the
+    // type, and the server does not notice it.
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,4 +1,4 @@
-//! Opening a port, with its pool and its queues.
+//! Opening of a port, with its pool and its queues.
 
 use crate::claim::{Claim, missing_interface};
 use crate::eal::{self, Eal};
@@ -17,17 +17,18 @@ use std::sync::atomic::AtomicU64;
 /// A port that was opened.
 pub(crate) struct OpenPort {
     pub(crate) handle: Arc<PortHandle>,
-    /// Its queues, in the order of their numbers.
+    /// The queues of the port, in the order of their numbers.
     pub(crate) queues: Vec<QueuePair>,
 }
 
-/// The receive queue and the transmit queue of one number.
+/// The receive queue and the transmit queue with a common number.
 pub(crate) struct QueuePair {
     pub(crate) rx: RxQueue,
     pub(crate) tx: TxQueue,
 }
 
-/// Opens the port that `config` describes, with as many pairs of queues as the settings ask for and the port has.
+/// Opens the port that `config` describes, with as many pairs of queues as the settings ask for and the port
+/// has.
 pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     let eal = eal::init(&config.eal_arguments()?)?;
     let changing = CHANGING.lock();
@@ -53,7 +54,8 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
         rss: false,
         offload: 0,
     };
-    // SAFETY: `find` has found the port, the pool lives for ever, and the other pointers are valid during the call.
+    // SAFETY: `find` has found the port, the pool lives forever, and the other pointers are valid during the
+    // call.
     let code = unsafe { sys::bertha_port_open(number, pool.raw(), &setup, &mut facts) };
     let name = config.port_name().unwrap_or("the first port").to_owned();
     check(code, &format!("starting {name}"))?;
@@ -71,7 +73,7 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
         mac: MacAddr(facts.mac),
         pool,
         spread: Spread::new(config.queues.into(), facts.rss_entries.into()),
-        // The table of a port with fewer queues than wanted names other queues.
+        // If the port has fewer queues than wanted, its table names other queues than the spread does.
         spreads: facts.rss && facts.queues == config.queues,
         offload: Offload {
             header: facts.offload & sys::OFFLOAD_HEADER != 0,
@@ -83,7 +85,8 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     });
     tracing::info!(port = ?handle, %driver, queues = facts.queues, "the port has started");
     let pair = |number| {
-        // SAFETY: the port was set up with this queue, and this is the only place that makes queues, one for each number.
+        // SAFETY: the port was set up with this queue, and queues are made only here, a single queue for each
+        // number.
         let rx = unsafe { RxQueue::new(handle.clone(), number) };
         // SAFETY: as above.
         let tx = unsafe { TxQueue::new(handle.clone(), number) };
@@ -93,7 +96,7 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     Ok(OpenPort { handle, queues })
 }
 
-/// The number of the port that `config` names. Its device is added, if it has one.
+/// Returns the number of the port that `config` names. If the settings name a device, it is added first.
 fn find(_: Eal, config: &Config) -> Result<u16, Error> {
     let text = |what: &str| {
         CString::new(what).map_err(|_| failure(ErrorKind::Invalid, format!("{what:?} contains a zero byte")))
@@ -103,7 +106,7 @@ fn find(_: Eal, config: &Config) -> Result<u16, Error> {
         let obstacle = missing_interface(device).or_else(|| memif::free_socket(device));
         // SAFETY: the environment is initialised, as the `Eal` proves, and the string lives during the call.
         let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };
-        // Of an interface that does not exist, and of a socket in use, drivers say that something is not permitted.
+        // For a missing interface and for a socket in use, drivers report that an operation is not permitted.
         check(code, &format!("adding the device `{device}`")).map_err(|error| obstacle.unwrap_or(error))?;
     }
     let mut number = 0;
@@ -132,7 +135,7 @@ fn find(_: Eal, config: &Config) -> Result<u16, Error> {
 mod tests {
     use super::*;
 
-    /// A port that throws frames away, but has a table of queues and a key.
+    /// A port that discards frames, but has a table of queues and a key.
     #[test]
     fn a_port_that_spreads_flows_is_told_how() {
         if !sys::AVAILABLE {

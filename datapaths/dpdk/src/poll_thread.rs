@@ -1,4 +1,4 @@
-//! Threads that poll where no future does.
+//! Threads that poll when no future does.
 
 use crate::config::Polling;
 use crate::eal::enter_thread;
@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The time for which a queue may be without a future that polls it.
+/// Time for which a queue may remain without a polling future.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The same, if no future waits: pings and neighbours have time.
+/// Time between two visits if no future waits: pings and neighbours can wait a little.
 const IDLE_TICK: Duration = Duration::from_millis(5);
 
-/// After so many polls in vain a thread that only polls lets others run.
+/// Number of futile polls after which a polling thread lets other threads run.
 const IDLE: u32 = 256;
 
-/// The threads of a port. With [`Polling::Inline`] there is one: it polls while no future does, so that neighbours and pings are
-/// answered and messages delivered, and promotes one of the futures that wait. With [`Polling::Thread`] there is one for each queue,
-/// which does nothing but poll. Dropping them ends them.
+/// The threads of a port. With [`Polling::Inline`], a single thread polls while no future does, so that
+/// neighbours and pings are answered and messages delivered, and promotes a waiting future. With
+/// [`Polling::Thread`], a thread for each queue does nothing but poll. Dropping the value ends the threads.
 #[derive(Debug)]
 pub(crate) struct PollThreads {
     stop: Arc<AtomicBool>,
@@ -49,16 +49,17 @@ impl Drop for PollThreads {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A waker that one of the threads calls may drop the last connection.
+            // A waker that a thread of the port calls may drop the last connection, and then this code runs
+            // in the thread itself.
             if thread.thread().id() != std::thread::current().id() {
-                // It does not panic, unless a waker does.
+                // The thread does not panic, unless a waker does.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// Looks after all queues in each tick.
+/// Visits all queues in each tick.
 fn look_after(queues: &[Queue], stop: &AtomicBool) {
     let mut tick = TICK;
     while !stop.load(Ordering::Relaxed) {
@@ -73,14 +74,16 @@ fn look_after(queues: &[Queue], stop: &AtomicBool) {
     }
 }
 
-/// Looks after a queue, if it is not locked; whether it is in use.
+/// Polls a queue that no future has polled since the last visit. Returns true if the queue is in use, and
+/// `None` if it is locked.
 fn look_after_one(queue: &Queue) -> Option<bool> {
     let mut state = queue.try_lock()?;
     let neglected = state.polls_since_tick == 0;
     state.network.is_up();
     if neglected {
         state.tick();
-        // The frames of a tick, or more: others are to get the lock in between.
+        // The loop takes the frames of a tick, or more, but no more than eight bursts: other threads must get
+        // the lock in between.
         for _ in 0..8 {
             if state.poll_for_others() == 0 {
                 break;
@@ -89,17 +92,18 @@ fn look_after_one(queue: &Queue) -> Option<bool> {
         state.network.send_replies();
     }
     state.polls_since_tick = 0;
-    // The future that polled until a moment ago is likely to be back soon; another one is promoted after a tick without any.
+    // The future that polled a moment ago is likely to be back soon; another future is promoted after a tick
+    // without polls.
     let in_use = !neglected || state.connections.demux.promote(|_| false);
     queue.release(state);
     Some(in_use)
 }
 
-/// Polls a queue, and does nothing else.
+/// Polls a queue until `stop` is set.
 fn poll(queue: &Queue, stop: &AtomicBool) {
     enter_thread();
     while !stop.load(Ordering::Relaxed) {
-        // Some hundred polls for each look at the flag and at the link.
+        // The flag and the link are checked once in some hundred polls.
         for _ in 0..IDLE {
             let mut state = queue.lock();
             state.poll_for_others();

@@ -11,28 +11,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A pool of buffers in DPDK's memory, which ports receive into and send from.
 ///
-/// It stays until the process ends, since buffers may be in use as long. Any thread may take from it and give back; each of the
-/// first hundred or so has a cache of its own.
+/// A pool lives until the process ends, since buffers may be in use as long. Any thread may allocate and free
+/// buffers; each of the first hundred or so threads has a cache of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool {
     raw: NonNull<sys::Mempool>,
-    /// The memory of a buffer in bytes.
+    /// Size of a buffer in bytes.
     capacity: u16,
 }
 
-// SAFETY: a mempool may be used from any thread, and lives for ever.
+// SAFETY: a mempool may be used from any thread, and lives forever.
 unsafe impl Send for Pool {}
-// SAFETY: as above; its functions synchronise among themselves.
+// SAFETY: as above; the functions of a mempool synchronise among themselves.
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// A pool of `count` buffers of `capacity` bytes each, headers included.
+    /// Creates a pool of `count` buffers of `capacity` bytes each, headers included.
     ///
     /// # Errors
     /// [`Exhausted`](ErrorKind::Exhausted) if DPDK has too little memory.
     pub(crate) fn new(_: Eal, count: u32, capacity: u16) -> Result<Self, Error> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        // SAFETY: it returns a constant.
+        // SAFETY: the function returns a constant.
         let found = unsafe { sys::bertha_mbuf_area() };
         if found != MBUF {
             let what = format!("mbufs of this DPDK have {found} bytes where {MBUF} are expected");
@@ -41,9 +41,10 @@ impl Pool {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = CString::new(format!("bertha-{number}")).unwrap_or_default();
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the environment is initialised, as the `Eal` proves, and all pointers are valid during the call. `prepare` is called
-        // for each mbuf with a private area of the length of an `Area`; mbufs begin with a cache line and have `MBUF` bytes, so the
-        // area does as well. Their memory is mapped for ever, and zero.
+        // SAFETY: the environment is initialised, as the `Eal` proves, and all pointers are valid during the
+        // call. `prepare` is called for each mbuf with a private area of the length of an `Area`; mbufs begin
+        // at a cache line and have `MBUF` bytes, so the area begins at a cache line too. Their memory is
+        // mapped forever, and zero.
         let code = unsafe {
             sys::bertha_pool_create(
                 &mut raw,
@@ -64,7 +65,7 @@ impl Pool {
         self.raw.as_ptr()
     }
 
-    /// A buffer of `len` arbitrary bytes with `headroom` bytes in front.
+    /// Allocates a buffer of `len` arbitrary bytes with `headroom` bytes in front.
     ///
     /// # Errors
     /// [`TooLarge`](ErrorKind::TooLarge) if both together exceed a buffer's memory, [`Exhausted`](ErrorKind::Exhausted) if the
@@ -76,10 +77,11 @@ impl Pool {
             return Err(self.too_large(len, headroom));
         }
         enter_thread();
-        // SAFETY: the pool lives for ever.
+        // SAFETY: the pool lives forever.
         let mbuf = unsafe { sys::bertha_mbuf_alloc(self.raw.as_ptr()) };
         let Some(mbuf) = NonNull::new(mbuf) else { return Err(self.empty()) };
-        // SAFETY: the mbuf is from this pool and was just allocated, so it is ours alone; `headroom + len` is at most its memory.
+        // SAFETY: the mbuf is from this pool and was just allocated, so no other owner exists;
+        // `headroom + len` is at most its memory.
         Ok(unsafe { mbuf::window(mbuf, headroom, len) })
     }
 
@@ -98,15 +100,16 @@ impl Pool {
         failure(ErrorKind::Exhausted, what)
     }
 
-    /// The number of buffers.
+    /// Returns the number of buffers.
     pub fn size(&self) -> u32 {
-        // SAFETY: the pool lives for ever.
+        // SAFETY: the pool lives forever.
         unsafe { sys::bertha_pool_size(self.raw.as_ptr()) }
     }
 
-    /// The number of buffers in use: by the application, in queues, or in a port's rings. Exact while no thread sends or receives.
+    /// Returns the number of buffers in use: by the application, in queues, or in a port's rings. The number
+    /// is exact while no thread sends or receives.
     pub fn in_use(&self) -> u32 {
-        // SAFETY: the pool lives for ever.
+        // SAFETY: the pool lives forever.
         unsafe { sys::bertha_pool_in_use(self.raw.as_ptr()) }
     }
 }

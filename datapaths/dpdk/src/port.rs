@@ -1,4 +1,4 @@
-//! A port that is open: a network interface, real or virtual, that DPDK drives.
+//! An open port: a network interface, real or virtual, that DPDK drives.
 
 use crate::claim::Claim;
 use crate::failure::check;
@@ -11,33 +11,34 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ports are opened and closed one at a time: drivers keep tables of their devices and sockets, and take no lock for them.
+/// The lock under which ports are opened and closed: drivers keep tables of their devices and sockets, and
+/// take no lock for them.
 pub(crate) static CHANGING: Mutex<()> = Mutex::new(());
 
-/// An open port. Each of its queues refers to it; it is stopped and closed with the last of them.
+/// An open port. Each of its queues refers to it; the port is stopped and closed with the last queue.
 pub(crate) struct PortHandle {
     pub(crate) number: u16,
     pub(crate) name: String,
-    /// The largest IP packet in bytes.
+    /// Size of the largest IP packet in bytes.
     pub(crate) mtu: u16,
     pub(crate) mac: MacAddr,
     /// The buffers that the port receives into.
     pub(crate) pool: Pool,
     /// The assignment of flows to queues.
     pub(crate) spread: Spread,
-    /// Whether the port itself spreads flows as `spread` does.
+    /// True if the port itself spreads flows as `spread` does.
     pub(crate) spreads: bool,
     /// The checksums that the port computes.
     pub(crate) offload: Offload,
-    /// Frames that came in too many segments for a buffer.
+    /// Number of frames that came in too many segments for a buffer.
     pub(crate) dropped: AtomicU64,
-    /// DPDK wants a port queried by one thread at a time.
+    /// The lock for queries: DPDK wants a port queried by one thread at a time.
     pub(crate) querying: Mutex<()>,
     pub(crate) _claim: Claim,
 }
 
 impl PortHandle {
-    /// Whether the link is up.
+    /// Returns true if the link is up.
     pub(crate) fn is_up(&self) -> bool {
         let _querying = self.querying.lock();
         // SAFETY: the port is open as long as the handle lives.

@@ -1,4 +1,4 @@
-//! A port as DPDK has it: frames in, frames out.
+//! A port as DPDK provides it: frames in, frames out.
 
 use crate::eal::enter_thread;
 use crate::failure::failure;
@@ -9,17 +9,18 @@ use bertha_core::{Error, ErrorKind};
 use std::fmt;
 use std::sync::Arc;
 
-/// A started port with one pair of queues. It is stopped and closed when it is dropped.
+/// A started port with a single pair of queues. The port is stopped and closed when it is dropped.
 ///
-/// For programs that make frames themselves: [`Dpdk`](crate::Dpdk) has the network stack on top, and several queues.
+/// The type serves programs that make frames themselves: [`Dpdk`](crate::Dpdk) has the network stack on top,
+/// and several queues.
 pub struct Port {
     handle: Arc<PortHandle>,
     queues: QueuePair,
 }
 
 impl Port {
-    /// Initialises DPDK, if necessary, and opens the port that `config` describes, always with one pair of queues and without
-    /// offloads. Blocks for some 150 ms the first time.
+    /// Initialises DPDK, if necessary, and opens the port that `config` describes, always with a single pair
+    /// of queues and without offloads. The first call blocks for some 150 ms.
     ///
     /// # Errors
     /// [`Unavailable`](ErrorKind::Unavailable) if there is no DPDK, no such port, or not the privilege for it;
@@ -31,47 +32,48 @@ impl Port {
         Ok(Self { handle, queues })
     }
 
-    /// The port's link-layer address.
+    /// Returns the port's link-layer address.
     pub fn mac(&self) -> MacAddr {
         self.handle.mac
     }
 
-    /// The largest packet in bytes, without the Ethernet header.
+    /// Returns the size of the largest packet in bytes, without the Ethernet header.
     pub fn mtu(&self) -> usize {
         self.handle.mtu.into()
     }
 
-    /// The pool of its buffers.
+    /// Returns the pool of the port's buffers.
     pub fn pool(&self) -> Pool {
         self.handle.pool
     }
 
-    /// Whether the link is up.
+    /// Returns true if the link is up.
     pub fn is_up(&self) -> bool {
         self.handle.is_up()
     }
 
-    /// Appends frames that have arrived to `burst`, as far as there is room, and returns how many those were.
+    /// Appends arrived frames to `burst`, as far as it has room. Returns the number of appended frames.
     #[inline]
     pub fn receive(&mut self, burst: &mut Burst) -> usize {
         self.queues.rx.receive(burst)
     }
 
-    /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
+    /// Sends frames from the front of `burst`, as many as the port takes at this moment. Returns the number
+    /// of sent frames.
     #[inline]
     pub fn transmit(&mut self, burst: &mut Burst) -> usize {
         self.queues.tx.transmit(burst)
     }
 
-    /// Gives this thread a cache of buffers, so that it takes them without synchronising with others.
+    /// Gives this thread a cache of buffers, so that it allocates without synchronising with other threads.
     pub fn enter_thread(&self) {
         enter_thread();
     }
 
-    /// The port's own counters. Frames in too many segments count as errors of receiving.
+    /// Returns the port's own counters. Frames in too many segments count as errors of receiving.
     ///
     /// # Errors
-    /// If the driver does not count.
+    /// Fails if the driver does not count.
     pub fn statistics(&self) -> Result<PortStatistics, Error> {
         self.handle.statistics()
     }

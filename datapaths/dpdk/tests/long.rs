@@ -1,7 +1,9 @@
-//! Very many messages over shared memory: none is lost without being counted, no buffer is kept, nothing is allocated.
+//! Very many messages over shared memory: no message is lost without being counted, no buffer is kept,
+//! nothing is allocated.
 //!
-//! A binary of its own, since it replaces the allocator. `BERTHA_LONG` is the number of messages: a million by default, and a hundred
-//! million in `scripts/dpdk long`, which is run before a release.
+//! The test has a binary of its own, since it replaces the allocator. `BERTHA_LONG` is the number of
+//! messages: a million by default, and a hundred million in `scripts/dpdk long`, which is run before a
+//! release.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -18,20 +20,21 @@ use tokio::runtime::{Builder, Runtime};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// The messages that are sent at once.
+/// Number of messages that are sent at once.
 const BURST: u64 = 32;
 
-/// The time for which each side once leaves the other alone at first.
+/// Time for which each side once leaves the other side alone at first.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The silence after which the rest counts as lost: a sender that shares its processor may not run for seconds.
+/// Silence after which the missing messages count as lost: a sender that shares its processor may not run for
+/// seconds.
 const SILENCE: Duration = Duration::from_secs(30);
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Sends messages with numbers, as fast as they go; but for a pause after the first burst.
+/// Sends numbered messages as fast as possible, except for a pause after the first burst.
 async fn send(client: &Dpdk, to: Addr, count: u64) {
     let connection = client.connect(to).await.unwrap();
     for first in (0..count).step_by(BURST as usize) {
@@ -47,9 +50,10 @@ async fn send(client: &Dpdk, to: Addr, count: u64) {
     }
 }
 
-/// Receives: returns the number of messages, and of allocations after the first hundredth.
+/// Receives, and returns the number of messages, and of allocations after the first hundredth.
 ///
-/// Everything that grows does so before: the receiver has waited for messages, and paused once, so that its queue got as long as it may.
+/// Everything that grows does so before: the receiver has waited for messages, and paused once, so that its
+/// queue reached its largest size.
 async fn receive(server: &Dpdk, listener: impl Listener, count: u64) -> (u64, u64) {
     let connection = listener.accept().await.unwrap();
     let (mut received, mut next, mut allocations, mut has_paused) = (0, 0, None, false);
@@ -78,8 +82,8 @@ async fn receive(server: &Dpdk, listener: impl Listener, count: u64) -> (u64, u6
     (received, allocations.unwrap().so_far())
 }
 
-/// Has more threads wait for a lock at once than there will be. `parking_lot` keeps a table of those that do, which grows with
-/// them and never shrinks.
+/// Makes more threads wait for a lock at once than the test will have. `parking_lot` keeps a table of waiting
+/// threads, which grows with them and never shrinks.
 fn fill_the_table_of_waiting_threads() {
     let lock = Mutex::new(());
     std::thread::scope(|scope| {
@@ -108,7 +112,7 @@ fn nothing_is_lost_uncounted_and_no_buffer_is_kept() {
     };
     let (server, client) = (open(0, "server", "10.0.0.1/24"), open(1, "client", "10.0.0.2/24"));
     let addr: Addr = "10.0.0.1:9".parse().unwrap();
-    // Made and ended outside of the counted part.
+    // The runtimes are made and ended outside of the counted part.
     let (receiver, sender) = (runtime(), runtime());
     let listener = receiver.block_on(server.listen(addr.clone())).unwrap();
     fill_the_table_of_waiting_threads();

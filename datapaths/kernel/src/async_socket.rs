@@ -1,36 +1,37 @@
-//! The methods that tokio's sockets share without a trait.
+//! The methods that tokio's sockets have in common, as a trait.
 
 use std::io;
 use std::task::{Context, Poll};
 use tokio::io::{Interest, Ready};
 
-/// Whether a receiving call took all there was.
+/// What a receiving call knows about messages that are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// Nothing: the reactor is re-armed at once, and the next attempt costs no system call that finds nothing.
+    /// No message is left: the reactor is re-armed at once, and the next attempt costs no futile system call.
     Nothing,
-    /// There may be more, as far as the call knows.
+    /// Messages may be left, as far as the call knows.
     Unknown,
 }
 
-/// A socket that is registered with tokio's reactor. The methods are tokio's.
+/// A socket that is registered with tokio's reactor. The methods are tokio's own.
 pub trait AsyncSocket: Send + Sync + 'static {
     /// Waits until the socket is ready.
     fn ready(&self, interest: Interest) -> impl Future<Output = io::Result<Ready>> + Send;
 
-    /// Registers a waker for readability, in place of the last one.
+    /// Registers a waker for readability, in place of the last waker.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Runs `operation` if the socket may be ready; its `WouldBlock` re-arms the reactor.
     fn try_io<T>(&self, interest: Interest, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T>;
 
-    /// The error that the kernel holds for the socket.
+    /// Returns the error that the kernel holds for the socket.
     fn take_error(&self) -> io::Result<Option<io::Error>>;
 
     /// Runs `receive` if the socket may be readable, or in any case if `eager`.
     ///
     /// # Errors
-    /// `WouldBlock` if the reactor knows that nothing is there; those of `receive`, whose `WouldBlock` re-arms the reactor.
+    /// `WouldBlock` if the reactor knows that the socket is empty; errors of `receive`, whose `WouldBlock`
+    /// re-arms the reactor.
     #[inline]
     fn attempt<T>(&self, eager: bool, receive: impl FnOnce() -> io::Result<(T, Left)>) -> io::Result<T> {
         let mut last = None;
@@ -38,7 +39,8 @@ pub trait AsyncSocket: Send + Sync + 'static {
             (received, Left::Unknown) => Ok(received),
             (received, Left::Nothing) => {
                 last = Some(received);
-                // Safe, since the reactor is edge-triggered: a message that arrived in between is reported anew.
+                // This is safe, since the reactor is edge-triggered: a message that arrived in between is
+                // reported anew.
                 Err(io::ErrorKind::WouldBlock.into())
             }
         };
@@ -55,7 +57,7 @@ pub trait AsyncSocket: Send + Sync + 'static {
                 }
                 match self.take_error() {
                     Ok(Some(error)) | Err(error) => return error,
-                    // A `send` or `recv` has reported it already.
+                    // A `send` or `recv` has already reported the error.
                     Ok(None) => {}
                 }
                 let _: io::Result<()> =
@@ -64,7 +66,7 @@ pub trait AsyncSocket: Send + Sync + 'static {
         }
     }
 
-    /// Runs `send` until it does not block, after it did once.
+    /// Runs `send` again and again until it does not block. A first attempt has blocked before.
     fn when_writable<T: Send>(
         &self,
         mut send: impl FnMut() -> io::Result<T> + Send,
@@ -81,8 +83,9 @@ pub trait AsyncSocket: Send + Sync + 'static {
     }
 }
 
-/// The outcome of a call that was made without asking the reactor, since a socket is writable nearly always. `None` if it has to
-/// be repeated [when the socket is writable](AsyncSocket::when_writable).
+/// Returns the outcome of a call that was made without asking the reactor, since a socket is writable nearly
+/// always. Returns `None` if the call has to be repeated [when the socket is
+/// writable](AsyncSocket::when_writable).
 #[inline]
 pub(crate) fn unless_blocked<T>(sent: io::Result<T>) -> Option<io::Result<T>> {
     match sent {

@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The [`Base`] of UDP, TCP and Unix connections alike, so that they can be alternatives of one erased type.
+/// The [`Base`] of UDP, TCP and Unix connections alike, so that such connections can be alternatives of an
+/// erased type.
 #[derive(Debug)]
 pub struct SocketBase {
     runtime: TokioRuntime,
@@ -18,24 +19,25 @@ pub struct SocketBase {
     local: Local,
     peer: Addr,
     properties: Properties,
-    /// The place for the messages of a burst, should the socket offer room.
+    /// Memory for the messages of a burst, if the socket offers it.
     arena: BurstArena,
-    /// Where datagrams carry marks for congestion.
+    /// Congestion marks, if datagrams can carry them.
     ecn: Option<Ecn>,
 }
 
 /// The address that a socket is bound to.
 #[derive(Debug, Clone)]
 pub(crate) enum Local {
-    /// It is known.
+    /// The address is known.
     Known(Addr),
-    /// The socket knows it. The kernel chose the port, and few callers ask for it: asking is a system call.
+    /// The socket reports its address. The kernel chose the port, and few callers need it: the question is a
+    /// system call.
     Of(Arc<dyn Bound>),
 }
 
-/// A socket that says where it is bound.
+/// A socket that reports its bound address.
 pub(crate) trait Bound: fmt::Debug + Send + Sync {
-    /// The address.
+    /// Returns the bound address.
     fn local_addr(&self) -> Addr;
 }
 
@@ -66,12 +68,12 @@ impl SocketBase {
         &self.arena
     }
 
-    /// The datapath's name, for errors.
+    /// Returns the name of the datapath for errors.
     pub(crate) fn datapath(&self) -> &'static str {
         self.datapath
     }
 
-    /// The error for a message that the socket can't carry.
+    /// Returns the error for a message that the socket can't carry.
     #[cold]
     pub(crate) fn too_large(&self, len: usize) -> Error {
         let what = match len > self.mtu {
@@ -81,7 +83,7 @@ impl SocketBase {
         Error::new(ErrorKind::TooLarge, what).at(self.datapath)
     }
 
-    /// The error of the socket, with the peer that it concerns.
+    /// Adds the peer to an error of the socket.
     #[cold]
     pub(crate) fn concerning_peer(&self, error: Error) -> Error {
         let what = match error.kind() {
@@ -91,7 +93,7 @@ impl SocketBase {
         Error::new(error.kind(), what).at(self.datapath).because(error)
     }
 
-    /// The error for a call after [`close`](bertha_core::Connection::close).
+    /// Returns the error for a call after [`close`](bertha_core::Connection::close).
     #[cold]
     pub(crate) fn closed(&self) -> Error {
         Error::new(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
@@ -106,7 +108,8 @@ impl Base for SocketBase {
         &self.runtime
     }
 
-    // In line by force, since the compiler finds it too long: a message of a burst takes the short way.
+    // Inlining is forced, since the compiler considers the function too long: a message of a burst takes the
+    // short path.
     #[inline(always)]
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
@@ -117,7 +120,8 @@ impl Base for SocketBase {
     }
 
     fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
+        // connection is shared.
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 

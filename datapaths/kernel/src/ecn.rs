@@ -1,4 +1,4 @@
-//! Marks for congestion on the datagrams of a connection (explicit congestion notification, RFC 3168).
+//! Congestion marks on the datagrams of a connection (explicit congestion notification, RFC 3168).
 
 use bertha_core::Marks;
 use std::fmt;
@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Whether datagrams to a peer may be marked, and the marks on those from it. Relaxed accesses do, since each value stands for itself.
+/// The permission to mark datagrams to a peer, and the number of marks on datagrams from the peer. Relaxed
+/// accesses suffice, since no value depends on another value.
 #[derive(Debug, Default)]
 pub(crate) struct EcnState {
     is_on: AtomicBool,
@@ -16,37 +17,38 @@ pub(crate) struct EcnState {
 }
 
 impl EcnState {
-    /// Whether datagrams to the peer may be marked.
+    /// Returns true if datagrams to the peer may be marked.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Takes in marked datagrams.
+    /// Counts marked datagrams.
     pub(crate) fn on_marked(&self, datagrams: u64, bytes: u64) {
         self.datagrams.fetch_add(datagrams, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-/// A socket whose datagrams carry marks.
+/// A socket whose datagrams carry congestion marks.
 pub(crate) trait EcnSocket: fmt::Debug + Send + Sync {
     /// Counts the marks on datagrams from `peer` in `state`, until they are forgotten.
     ///
     /// # Errors
-    /// If the system does not tell about marks.
+    /// Errors of a system that does not report marks.
     fn count_marks(&self, peer: SocketAddr, state: &Arc<EcnState>) -> io::Result<()>;
 
-    /// Ends [`count_marks`](Self::count_marks), unless another connection counts them by now.
+    /// Ends [`count_marks`](Self::count_marks), unless another connection counts the peer's marks by now.
     fn forget_marks(&self, peer: SocketAddr, state: &Arc<EcnState>);
 
-    /// Lets datagrams be marked or not, if the socket has one peer. Otherwise the [state](EcnState::is_on) of the peer tells.
+    /// Permits or forbids marks on datagrams, if the socket has a single peer. Otherwise the peer's
+    /// [state](EcnState::is_on) decides.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     fn set_markable(&self, on: bool) -> io::Result<()>;
 }
 
-/// The marks of one connection.
+/// The congestion marks of a connection.
 #[derive(Debug)]
 pub(crate) struct Ecn {
     socket: Arc<dyn EcnSocket>,
@@ -56,12 +58,12 @@ pub(crate) struct Ecn {
 }
 
 impl Ecn {
-    /// Off.
+    /// Creates the state with marks forbidden.
     pub(crate) fn new(socket: Arc<dyn EcnSocket>, peer: SocketAddr, state: Arc<EcnState>) -> Self {
         Self { socket, peer, state, is_counting: AtomicBool::new(false) }
     }
 
-    /// As [`Base::set_ecn`](bertha_core::Base::set_ecn).
+    /// Implements [`Base::set_ecn`](bertha_core::Base::set_ecn).
     pub(crate) fn set(&self, on: bool) -> bool {
         if on && !self.is_counting.swap(true, Ordering::Relaxed) {
             let counts = self.socket.count_marks(self.peer, &self.state);
@@ -75,7 +77,7 @@ impl Ecn {
         set.is_ok()
     }
 
-    /// The marks so far.
+    /// Returns the marks counted so far.
     pub(crate) fn marks(&self) -> Marks {
         Marks {
             datagrams: self.state.datagrams.load(Ordering::Relaxed),

@@ -1,7 +1,7 @@
 //! Kernel sockets as a Bertha datapath, on tokio: [`Udp`], [`Tcp`], [`Unix`] datagram and [`UnixStream`] sockets, and
 //! [`UdpMulticast`] for groups.
 //!
-//! A connection belongs to the tokio runtime on which it was opened; its futures may run on any.
+//! A connection belongs to the tokio runtime on which it was opened; its futures may run on any runtime.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

@@ -13,14 +13,15 @@ use tokio::sync::Notify;
 
 const NAME: &str = "udp multicast";
 
-/// The largest datagram over IPv4.
+/// Largest datagram over IPv4.
 const MTU: usize = 65_507;
 
 /// A UDP multicast group over IPv4, among the processes of one host or the hosts of one network.
 ///
-/// A member has two sockets: one that is bound to the group's address and receives, and one that sends. The system hands a
-/// member's datagrams back to its own host, for the other members there ([RFC 1112](https://www.rfc-editor.org/rfc/rfc1112),
-/// section 6.1), and so to itself: it knows them by their source and drops them.
+/// A member has two sockets: a receiving socket that is bound to the group's address, and a sending socket.
+/// The system returns a member's datagrams to its own host, for other members there ([RFC
+/// 1112](https://www.rfc-editor.org/rfc/rfc1112), section 6.1), and so to the member itself: it recognises
+/// its datagrams by their source and drops them.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), bertha_core::Error> {
@@ -36,8 +37,8 @@ const MTU: usize = 65_507;
 /// # }
 /// ```
 ///
-/// Messages are as large as a datagram, 65,507 bytes; those beyond the path's MTU are fragmented, and lost with any fragment.
-/// Each takes a system call.
+/// Messages are as large as a datagram, 65,507 bytes. A message beyond the path's MTU is fragmented, and lost
+/// with any fragment. Each message takes a system call.
 #[derive(Debug, Clone)]
 pub struct UdpMulticast {
     group: SocketAddrV4,
@@ -47,24 +48,26 @@ pub struct UdpMulticast {
 }
 
 impl UdpMulticast {
-    /// The group at `group`, over the interface that the system picks, within the local network.
+    /// Creates the group at `group`, over the interface that the system picks, within the local network.
     pub fn new(group: SocketAddrV4) -> Self {
         Self { group, interface: Ipv4Addr::UNSPECIFIED, hops: 1, buffer: 4 << 20 }
     }
 
-    /// Over the interface with this address. [`LOCALHOST`](Ipv4Addr::LOCALHOST) reaches the processes of this host alone.
+    /// Selects the interface with this address. [`LOCALHOST`](Ipv4Addr::LOCALHOST) reaches the processes of
+    /// this host alone.
     #[must_use]
     pub fn interface(self, interface: Ipv4Addr) -> Self {
         Self { interface, ..self }
     }
 
-    /// Through at most so many networks, one by default; 0 stays on this host.
+    /// Limits the number of networks that datagrams may cross, 1 by default; with 0 they stay on this host.
     #[must_use]
     pub fn hops(self, hops: u32) -> Self {
         Self { hops, ..self }
     }
 
-    /// The kernel's buffers of each socket in bytes, 4 MiB by default. The system may grant less.
+    /// Sets the size of the kernel's buffers of each socket in bytes, 4 MiB by default. The system may grant
+    /// less.
     #[must_use]
     pub fn buffer(self, bytes: usize) -> Self {
         Self { buffer: bytes, ..self }
@@ -72,7 +75,7 @@ impl UdpMulticast {
 
     fn socket(&self) -> io::Result<socket2::Socket> {
         let socket = socket2::Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-        // The system may grant less, and does so silently.
+        // The system may grant less without an error.
         socket.set_recv_buffer_size(self.buffer)?;
         socket.set_send_buffer_size(self.buffer)?;
         Ok(socket)
@@ -90,7 +93,7 @@ impl UdpMulticast {
         outgoing.set_multicast_loop_v4(true)?;
         outgoing.set_multicast_ttl_v4(self.hops)?;
         outgoing.bind(&SockAddr::from(SocketAddrV4::new(self.interface, 0)))?;
-        // So that it has one source address, by which its own datagrams are known.
+        // A connected socket has a fixed source address, by which the member recognises its own datagrams.
         outgoing.connect(&SockAddr::from(self.group))?;
         Ok((UdpSocket::from_std(incoming.into())?, UdpSocket::from_std(outgoing.into())?))
     }
@@ -122,29 +125,29 @@ fn failed(error: io::Error, doing: &str, group: SocketAddrV4) -> Error {
 
 /// A member's base connection of [`UdpMulticast`].
 ///
-/// [`close`](Connection::close) ends it at this end; that it has left nobody is told.
+/// [`close`](Connection::close) ends the connection at this end; the other members are not told.
 pub struct MulticastConnection {
     incoming: UdpSocket,
     outgoing: UdpSocket,
     local: SocketAddr,
     base: SocketBase,
-    /// How many of its own datagrams came back.
+    /// Number of its own datagrams that came back.
     own: AtomicU64,
     is_closed: AtomicBool,
     closing: Notify,
 }
 
 impl MulticastConnection {
-    /// How many of its own messages came back, and were dropped.
+    /// Returns the number of its own messages that came back and were dropped.
     pub fn own_messages(&self) -> u64 {
         self.own.load(Ordering::Relaxed)
     }
 
-    /// A message of another member; `None` if none has arrived.
+    /// Returns a message of another member, or `None` if no message has arrived.
     fn take(&self) -> io::Result<Option<Buf>> {
         loop {
-            // Room for the largest there can be. A message is copied to a buffer of its size, since it may be kept for
-            // long, and most are small.
+            // The buffer has room for the largest datagram. A message is copied to a buffer of its own size,
+            // since the receiver may keep it for long, and most messages are small.
             let mut space = Buf::new(MTU, 0).map_err(io::Error::other)?;
             match self.incoming.try_recv_from(&mut space) {
                 Ok((_, source)) if source == self.local => {
@@ -214,7 +217,7 @@ impl Connection for MulticastConnection {
                 }
                 Ok(None) if received > 0 => break,
                 Ok(None) => self.readable().await?,
-                // After messages of the same call it comes with the next.
+                // An error behind messages of this call is reported by the next call.
                 Err(_) if received > 0 => break,
                 Err(error) => return Err(self.base.concerning_peer(error.into())),
             }
@@ -254,7 +257,7 @@ mod tests {
         Buf::copy_of(text.as_bytes(), 0).unwrap()
     }
 
-    /// A port that nobody else uses just now.
+    /// Returns a port that no other socket uses at this moment.
     fn free_port() -> u16 {
         std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
     }

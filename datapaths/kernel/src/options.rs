@@ -3,7 +3,7 @@
 use crate::Waiting;
 use bertha_polling::Limits;
 
-/// The kernel's receive buffer of each socket, unless another size is set.
+/// Size in bytes of the kernel's receive buffer of each socket, unless another size is set.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The settings of a datagram datapath.
@@ -29,43 +29,45 @@ impl Default for Options {
 /// The methods that set `self.options`.
 macro_rules! option_methods {
     () => {
-        /// A datapath with the default settings of the methods below.
+        /// Creates a datapath with the default settings of the methods below.
         pub fn new() -> Self {
             Self::default()
         }
 
-        /// How a receiver waits. [`Park`](crate::Waiting::Park) by default.
+        /// Sets the policy by which receivers wait: [`Park`](crate::Waiting::Park) by default.
         #[must_use]
         pub fn waiting(mut self, waiting: crate::Waiting) -> Self {
             self.options.waiting = waiting;
             self
         }
 
-        /// The kernel's receive buffer of each socket in bytes, 4 MiB by default. The system may grant less. A UDP socket that
-        /// connects has the system's own until its second reception, unless this is called.
+        /// Sets the size of the kernel's receive buffer of each socket in bytes, 4 MiB by default. The system
+        /// may grant less. Without this call, a connecting UDP socket has the system's default size until its
+        /// second receive.
         #[must_use]
         pub fn receive_buffer(mut self, bytes: usize) -> Self {
             self.options.receive_buffer = Some(bytes);
             self
         }
 
-        /// The kernel's send buffer of each socket in bytes, 4 MiB by default. The system may grant less.
+        /// Sets the size of the kernel's send buffer of each socket in bytes, 4 MiB by default. The system
+        /// may grant less.
         #[must_use]
         pub fn send_buffer(mut self, bytes: usize) -> Self {
             self.options.send_buffer = bytes;
             self
         }
 
-        /// How many connections of a listener may wait to be accepted, 1024 by default. Beyond that, messages from
-        /// unknown addresses are dropped and counted.
+        /// Sets the number of connections of a listener that may wait to be accepted, 1024 by default. A
+        /// further connection evicts the oldest waiting connection, whose messages are dropped and counted.
         #[must_use]
         pub fn backlog(mut self, connections: usize) -> Self {
             self.options.limits.backlog = connections;
             self
         }
 
-        /// How many messages may wait for each connection of a listener, 1024 by default and 16 until it
-        /// is accepted. Beyond that, they are dropped and counted.
+        /// Sets the number of messages that may wait for each connection of a listener: 1024 by default, and
+        /// at most 32 until the connection is accepted. Messages beyond this number are dropped and counted.
         #[must_use]
         pub fn queue(mut self, messages: usize) -> Self {
             self.options.limits.queue = messages;

@@ -1,11 +1,12 @@
-//! A few messages in a row, or buffers of them, held on the stack.
+//! A few consecutive messages, or buffers of messages, held on the stack.
 
 use bertha_core::Buf;
 
-/// How many messages a system call takes or gives at most.
+/// Largest number of messages that a system call takes or returns.
 pub(crate) const WINDOW: usize = 32;
 
-/// Up to [`WINDOW`] messages in order. Lives in the future of a batch call, so that no burst needs an allocation.
+/// Up to [`WINDOW`] messages in order. The window lives in the future of a batch call, so that no burst needs
+/// an allocation.
 #[derive(Debug)]
 pub struct Window<T = Buf> {
     messages: [Option<T>; WINDOW],
@@ -22,12 +23,12 @@ impl<T> Window<T> {
         self.first == self.end
     }
 
-    /// Whether the last filling left no room: only then may its source have more.
+    /// Returns true if the last filling left no room: only then may its source have more messages.
     pub(crate) fn was_filled(&self) -> bool {
         self.end == WINDOW
     }
 
-    /// Appends as many messages as there is room for, at most `limit`.
+    /// Appends as many messages as fit, at most `limit`.
     pub(crate) fn fill(&mut self, messages: &mut impl Iterator<Item = T>, limit: usize) {
         if self.is_empty() {
             (self.first, self.end) = (0, 0);
@@ -40,7 +41,7 @@ impl<T> Window<T> {
         }
     }
 
-    /// The messages, first one first.
+    /// Returns the messages in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.messages[self.first..self.end].iter().flatten()
     }

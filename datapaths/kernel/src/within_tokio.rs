@@ -1,9 +1,9 @@
-//! Sockets where there is no tokio.
+//! The check that sockets are opened within tokio.
 
 use std::io;
 use tokio::runtime::Handle;
 
-/// An error outside of a tokio runtime, where the constructors of tokio's sockets panic.
+/// Returns an error outside of a tokio runtime, where the constructors of tokio's sockets panic.
 pub(crate) fn within_tokio() -> io::Result<()> {
     Handle::try_current().map(drop).map_err(|_| {
         let what = "sockets of the kernel need tokio, and this task runs on another runtime, or on none: with the feature `datapath-caladan` of \

@@ -1,4 +1,5 @@
-//! No message allocates once the pools have grown. A binary of its own, since it replaces the allocator.
+//! No message allocates once the pools have grown. The test has a binary of its own, since it replaces the
+//! allocator.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +14,8 @@ fn message(connection: &impl Connection, len: usize) -> Buf {
     connection.base().buffer(len).unwrap()
 }
 
-/// A ping-pong and bursts of equal and unequal lengths, with the server waiting on a task of its own.
+/// Exchanges single messages, and bursts of equal and unequal lengths, with a server that waits on a task of
+/// its own.
 async fn rounds<C: Connection<Data = Buf>>(client: &C, count: usize) {
     let mut received = Vec::with_capacity(64);
     for round in 0..count {
@@ -52,7 +54,8 @@ async fn steady_state<D: Datapath>(datapath: D, on: &str) -> u64 {
     allocations
 }
 
-/// Fewer than one in a thousand: a burst that happens to queue up more than any before makes a pool grow.
+/// Returns true if there was less than one allocation in a thousand messages: a burst that queues up more
+/// messages than any before makes a pool grow.
 fn is_none(allocations: u64) -> bool {
     allocations * 1000 < 200 * 2 * 97
 }

@@ -67,7 +67,7 @@ async fn impatient_receivers(seed: u64) {
         client.send(message(&client, &[number as u8])).await.unwrap();
         let server = std::sync::Arc::new(listener.accept().await.unwrap());
         tasks.push(tokio::spawn(async move {
-            // Lock-step in small bursts, so that the kernel's buffer never overflows.
+            // Messages go in lock-step, in small bursts, so that the kernel's buffer never overflows.
             let mut random = seed ^ number as u64;
             let mut step = move || {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

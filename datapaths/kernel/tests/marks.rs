@@ -1,4 +1,4 @@
-//! Marks for congestion over UDP: which datagrams may be marked, and which are counted as marked.
+//! Congestion marks over UDP: the datagrams that may be marked, and the datagrams that are counted as marked.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener, Marks};
@@ -9,7 +9,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// The other end, which sees and sets marks.
+/// The peer, which sees and sets marks.
 struct Other {
     socket: UdpSocket,
     state: UdpSocketState,
@@ -17,7 +17,8 @@ struct Other {
 
 impl Other {
     fn bind(on: &str) -> Self {
-        // On another socket: what it asks of the kernel besides leaves no room to tell about marks of coalesced datagrams.
+        // The state belongs to another socket: the other options that it sets leave no room to report marks
+        // of coalesced datagrams.
         let state = UdpSocketState::new(UdpSockRef::from(&UdpSocket::bind(on).unwrap())).unwrap();
         let socket = UdpSocket::bind(on).unwrap();
         match socket.local_addr().unwrap() {
@@ -32,7 +33,7 @@ impl Other {
         self.socket.local_addr().unwrap()
     }
 
-    /// Receives so many datagrams, and returns how many of them may be marked.
+    /// Receives `count` datagrams, and returns the number of datagrams that may be marked.
     async fn receive(&self, count: usize) -> usize {
         let (mut received, mut markable) = (0, 0);
         let mut bytes = vec![0; 1 << 16];
@@ -64,7 +65,7 @@ impl Other {
     }
 }
 
-/// Messages of one length and of different ones, alone and in bursts, with their number.
+/// Sends messages of equal and of different lengths, alone and in bursts, and returns their number.
 async fn send_all_ways(connection: &UdpConnection) -> usize {
     let message = |len| Buf::new(len, 0).unwrap();
     connection.send(message(10)).await.unwrap();
@@ -73,7 +74,7 @@ async fn send_all_ways(connection: &UdpConnection) -> usize {
     11
 }
 
-/// A connection of a listener, and its other end. The peer has sent one message, which was received.
+/// Returns a connection of a listener, and its peer, which has sent a message that was received.
 async fn accepted(on: &str) -> (UdpConnection, Other) {
     let listener = Udp::new().listen(on.parse::<Addr>().unwrap()).await.unwrap();
     let Addr::Ip(to) = listener.local_addr() else { panic!("no address of IP") };
@@ -140,7 +141,7 @@ async fn marks_are_counted_from_the_beginning_of_the_count() {
             assert_eq!(connection.base().marks(), Marks::default());
             assert!(connection.base().set_ecn(true));
             let mut received = Vec::new();
-            // One at a time, and many.
+            // Datagrams come one at a time, and many at once.
             for count in [1, 1, 200] {
                 for number in 0..count {
                     send(100, (number % 2 == 0).then_some(EcnCodepoint::Ce));

@@ -38,7 +38,7 @@ async fn pair<D: Datapath>(
     (listener, client, server)
 }
 
-/// Sends a burst of messages of these lengths while the other end receives it, and checks content and order.
+/// Sends a burst of messages of these lengths while the peer receives it, and checks content and order.
 async fn exchange<C: Connection<Data = Buf>>(from: &C, to: &C, lengths: &[usize]) {
     let burst = lengths.iter().enumerate().map(|(n, &len)| message(from, &content(n, len)));
     let mut received = Vec::new();
@@ -182,7 +182,8 @@ async fn a_message_beyond_the_largest_ends_the_stream() {
 async fn a_cancelled_send_leaves_no_half_message() {
     let datapath = Tcp::new().send_buffer(4096).receive_buffer(4096);
     let (_listener, client, server) = pair(&datapath, "127.0.0.1:0".parse().unwrap()).await;
-    // Far more than the buffers hold: the stream has taken a part when the future is dropped.
+    // The message is far larger than the buffers: the stream has taken a part of it when the future is
+    // dropped.
     let large = content(7, 4 << 20);
     assert!(client.send(message(&client, &large)).now_or_never().is_none());
     let receive = async {

@@ -27,12 +27,13 @@ async fn pair() -> (UdpListener, UdpConnection, UdpConnection) {
     pair_over(&Udp::new(), "127.0.0.1:0").await
 }
 
-/// Distinguishable content of any length.
+/// Returns content that differs from number to number, of any length.
 fn content(number: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (number * 31 + at) as u8).collect()
 }
 
-/// Sends a burst of messages of these lengths, and checks that all arrive, those of one length in order.
+/// Sends a burst of messages of these lengths, and checks that all messages arrive, in order among messages
+/// of equal length.
 async fn exchange(from: &UdpConnection, to: &UdpConnection, lengths: &[usize]) {
     let burst = lengths.iter().enumerate().map(|(n, &len)| message(from, &content(n, len)));
     from.send_batch(burst).await.unwrap();
@@ -41,7 +42,7 @@ async fn exchange(from: &UdpConnection, to: &UdpConnection, lengths: &[usize]) {
         assert!(to.recv_batch(&mut received, lengths.len()).await.unwrap() > 0);
     }
     let mut sent: Vec<_> = lengths.iter().enumerate().map(|(n, &len)| content(n, len)).collect();
-    // Stable sorts keep the order within one length.
+    // Stable sorts keep the order of messages of equal length.
     sent.sort_by_key(Vec::len);
     received.sort_by_key(|message| message.len());
     for (n, (sent, received)) in sent.iter().zip(&received).enumerate() {
@@ -156,7 +157,8 @@ async fn sending_goes_on_while_another_task_waits_to_receive() {
     assert_eq!(&*received.unwrap(), b"done");
 }
 
-/// A hundred clients, each on a task of its own, against one listener whose connections each have a task too.
+/// Runs a hundred clients, each on a task of its own, against a single listener whose connections each have a
+/// task too.
 async fn a_hundred_clients(udp: Udp) {
     const CLIENTS: usize = 100;
     const ROUNDS: usize = 50;

@@ -6,10 +6,11 @@ use bertha_core::{Base, Connection, Datapath, ErrorKind};
 use bertha_datapath_kernel::Udp;
 use std::process::Command;
 
-/// Set in the process that runs within the namespace.
+/// Environment variable that is set in the process that runs within the namespace.
 const WITHIN: &str = "BERTHA_TEST_NAMESPACE";
 
-/// Runs this test again where `10.77.0.0/24` is at the end of a cable that leads nowhere. False if the system admits no namespaces.
+/// Runs this test again where `10.77.0.0/24` is at the end of a cable that leads nowhere. Returns false if
+/// the system does not permit namespaces.
 fn runs_within(test: &str) -> bool {
     let script = "ip link add near type veth peer name far && ip addr add 10.77.0.1/24 dev near \
                   && ip link set lo up && ip link set near up && ip link set far up && exec \"$0\" \"$@\"";

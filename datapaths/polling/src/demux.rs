@@ -1,4 +1,4 @@
-//! Connections and listeners, the messages that wait for them, and the batch of messages that goes past the queues.
+//! Connections and listeners, the messages that wait for them, and the batch that bypasses the queues.
 
 mod waiting;
 
@@ -16,42 +16,45 @@ use std::hash::Hash;
 use std::task::Waker;
 pub use waiting::Role;
 
-/// The number of messages of a connection that wait until it is accepted: strangers are to cost little memory.
+/// Number of messages that may wait for a connection before it is accepted: strangers must cost little
+/// memory.
 const UNACCEPTED: usize = 32;
 
-/// The bytes of such a connection, and of all of them. The oldest gives way.
+/// Bounds on the queued bytes of a connection before it is accepted, and of all such connections together.
+/// The oldest connection is evicted first.
 const UNACCEPTED_BYTES: usize = 128 << 10;
 const ALL_UNACCEPTED_BYTES: usize = 4 << 20;
 
-/// A name of connections: the address of the peer, or both addresses.
+/// The key of a connection: the address of the peer, or both addresses.
 pub trait Key: Eq + Hash + Clone + Send + Sync + 'static {}
 
 impl<K: Eq + Hash + Clone + Send + Sync + 'static> Key for K {}
 
-/// Bounds of the messages and connections that may wait.
+/// Bounds on waiting messages and connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections of one listener that were not accepted yet.
+    /// Number of connections of a listener that may wait to be accepted.
     pub backlog: usize,
-    /// Messages of one connection.
+    /// Number of messages that may wait for a connection.
     pub queue: usize,
-    /// Messages of all connections. None takes more of them than it leaves to others, so that one that is not received from
-    /// does not keep the buffers of all (dynamic thresholds, Choudhury and Hahne, 1998).
+    /// Number of messages that may wait for all connections together. A connection may not occupy more of
+    /// this number than it leaves free, so that a connection from which no task receives does not hold all
+    /// buffers (dynamic thresholds, Choudhury and Hahne, 1998).
     pub shared: usize,
 }
 
-/// One connection.
+/// State of a connection.
 #[derive(Debug)]
 struct Connection<K, T> {
     key: K,
-    /// State of the datapath's own.
+    /// State that the datapath keeps for the connection.
     state: T,
     queue: Queue,
-    /// The futures that wait for a message.
+    /// Futures that wait for a message.
     waiters: VecDeque<usize>,
-    /// The bytes in the queue, until the connection is accepted.
+    /// Number of bytes in the queue; counted until the connection is accepted.
     unaccepted: usize,
-    /// The listener that has yet to accept it.
+    /// The listener that has not accepted the connection yet; `None` afterwards.
     listener: Option<usize>,
     is_closed: bool,
 }
@@ -63,40 +66,40 @@ struct Listener {
     waiters: VecDeque<usize>,
 }
 
-/// The demultiplexer of one source: sans-IO, and meant to be behind the source's lock.
+/// The demultiplexer of a source: sans-IO, and meant to lie behind the source's lock.
 ///
-/// `K` names a connection, and `T` is the datapath's own state of each.
+/// `K` identifies a connection, and `T` is the datapath's own state of each connection.
 #[derive(Debug)]
 pub struct Demux<K, T = ()> {
     connections: Slab<Connection<K, T>>,
     /// Peers choose their addresses, so the hash has a random seed.
     by_key: HashMap<K, usize, RandomState>,
-    /// The connection of the last message: a burst from one peer costs one look-up.
+    /// The connection of the last message: with it, a burst from a single peer costs a single look-up.
     recent: usize,
     listeners: Slab<Listener>,
-    /// The futures that wait for each event.
+    /// Futures that wait for each event.
     events: Slab<VecDeque<usize>>,
     waiters: Waiters,
-    /// The future that polls the source for all.
+    /// The future that polls the source on behalf of all futures.
     poller: Option<usize>,
-    /// A future receives without the lock.
+    /// True while a future receives without the lock.
     is_receiving: bool,
-    /// The future that polls is polled again without being woken.
+    /// True if the polling future is polled again without being woken.
     is_busy: bool,
     limits: Limits,
-    /// The messages in all queues.
+    /// Number of messages in all queues.
     queued: usize,
-    /// The bytes in the queues of connections that were not accepted yet.
+    /// Number of bytes in the queues of connections that were not accepted yet.
     unaccepted: usize,
-    /// The messages that were dropped since [`take_evicted`](Self::take_evicted).
+    /// Number of messages dropped since the last [`take_evicted`](Self::take_evicted).
     evicted: usize,
-    /// To be woken once the lock is free; see [`take_woken`](Self::take_woken).
+    /// Wakers to be called once the lock is free; see [`take_woken`](Self::take_woken).
     woken: Vec<Waker>,
 }
 
 /// Connections and their messages.
 impl<K: Key, T> Demux<K, T> {
-    /// Without connections.
+    /// Creates a demultiplexer without connections.
     pub fn new(limits: Limits) -> Self {
         Self {
             connections: Slab::new(),
@@ -116,20 +119,22 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Without connections but one, whose number is returned; there will be no other. Nothing is hashed.
+    /// Creates a demultiplexer with a single connection, and returns its number. No further connection may be
+    /// added, and no key is hashed.
     pub fn of_one(limits: Limits, key: K, state: T) -> (Self, usize) {
         let mut demux = Self { connections: Slab::with_capacity(1), ..Self::new(limits) };
         let connection = demux.connections.insert(Connection::new(key, state, None));
         (demux, connection)
     }
 
-    /// For a source that is polled all the time: the future that polls looks for itself, and is not woken for messages of its own.
+    /// Marks the source as polled all the time: its polling future looks for messages by itself, and
+    /// is not woken for messages of its own connection.
     #[must_use]
     pub fn busy(self) -> Self {
         Self { is_busy: true, ..self }
     }
 
-    /// Adds a connection that this end began, and returns its number.
+    /// Adds a connection that this end opened, and returns its number.
     pub fn connect(&mut self, key: K, state: T) -> usize {
         let connection = self.connections.insert(Connection::new(key.clone(), state, None));
         self.by_key.insert(key, connection);
@@ -141,7 +146,7 @@ impl<K: Key, T> Demux<K, T> {
         self.listeners.insert(Listener::default())
     }
 
-    /// The connection with this name.
+    /// Returns the connection with this key.
     #[inline]
     pub fn find(&mut self, key: &K) -> Option<usize> {
         if self.connections.get(self.recent).is_some_and(|connection| connection.key == *key) {
@@ -152,8 +157,9 @@ impl<K: Key, T> Demux<K, T> {
         Some(connection)
     }
 
-    /// Adds a connection that a stranger begins, and puts it into the listener's backlog. If that is full, the one that has waited
-    /// longest is forgotten: its peer gives up or asks again. `None` if there is no such listener, or no backlog.
+    /// Adds a connection that a stranger opened, and puts it into the listener's backlog. A full backlog
+    /// evicts its oldest connection, whose peer gives up or asks again. Returns `None` if the listener does
+    /// not exist or its backlog has no room at all.
     pub fn admit(&mut self, listener: usize, key: K, state: T) -> Option<usize> {
         if self.listeners.get(listener)?.backlog.len() >= self.limits.backlog && !self.evict(listener) {
             return None;
@@ -166,7 +172,7 @@ impl<K: Key, T> Demux<K, T> {
         Some(connection)
     }
 
-    /// Forgets the connection that has waited longest in a listener's backlog. Whether there was one.
+    /// Evicts the oldest connection of a listener's backlog. Returns true if the backlog held a connection.
     fn evict(&mut self, listener: usize) -> bool {
         let oldest = self.listeners.get_mut(listener).and_then(|listener| listener.backlog.pop_front());
         let Some(oldest) = oldest else { return false };
@@ -175,12 +181,12 @@ impl<K: Key, T> Demux<K, T> {
         true
     }
 
-    /// The number of messages that were dropped with connections in a full backlog, since the last call.
+    /// Returns the number of messages that were dropped with evicted connections since the last call.
     pub fn take_evicted(&mut self) -> usize {
         std::mem::take(&mut self.evicted)
     }
 
-    /// Removes the connection that has waited longest from a listener's backlog: it is accepted.
+    /// Accepts the oldest connection of a listener's backlog, which it leaves.
     pub fn accept(&mut self, listener: usize) -> Option<(usize, K)> {
         let number = self.listeners[listener].backlog.pop_front()?;
         let connection = &mut self.connections[number];
@@ -189,20 +195,21 @@ impl<K: Key, T> Demux<K, T> {
         Some((number, connection.key.clone()))
     }
 
-    /// The name of a connection, and the datapath's state of it.
+    /// Returns the key of a connection, and the datapath's state of it.
     #[inline]
     pub fn connection_mut(&mut self, connection: usize) -> (&K, &mut T) {
         let Connection { key, state, .. } = &mut self.connections[connection];
         (key, state)
     }
 
-    /// All connections.
+    /// Returns all connections.
     pub fn connections(&self) -> impl Iterator<Item = (&K, &T)> {
         self.connections.iter().map(|(_, connection)| (&connection.key, &connection.state))
     }
 
-    /// Gives messages that came in one buffer to a connection, and wakes a future that waits for them. Returns how many were
-    /// dropped, since no more may wait; all, without being counted, once this end closed the connection.
+    /// Appends messages that came in a common buffer to a connection's queue, and wakes a future that waits
+    /// for them. Returns the number of messages dropped because a bound was reached. After this end closed
+    /// the connection, all messages are dropped, and none of them is counted.
     #[inline]
     pub fn deliver(&mut self, number: usize, messages: Pieces) -> usize {
         let left = self.limits.shared.saturating_sub(self.queued);
@@ -223,7 +230,8 @@ impl<K: Key, T> Demux<K, T> {
         dropped
     }
 
-    /// Copies messages of a stranger, so that each takes the memory of its length and not a buffer of the source.
+    /// Queues copies of a stranger's messages, so that each occupies memory of its own length in place of a
+    /// buffer of the source.
     #[cold]
     fn deliver_unaccepted(&mut self, number: usize, listener: usize, mut messages: Pieces) -> usize {
         let max = UNACCEPTED.min(self.limits.queue);
@@ -244,7 +252,8 @@ impl<K: Key, T> Demux<K, T> {
         messages.len()
     }
 
-    /// Forgets connections of a listener that have waited longer than this one until there is room for so many bytes of it.
+    /// Evicts connections of a listener that are older than connection `number` until `len` more bytes of it
+    /// fit. Returns true if they fit.
     fn make_room(&mut self, listener: usize, number: usize, len: usize) -> bool {
         while self.unaccepted + len > ALL_UNACCEPTED_BYTES {
             let oldest = self.listeners.get(listener).and_then(|listener| listener.backlog.front());
@@ -255,9 +264,9 @@ impl<K: Key, T> Demux<K, T> {
         true
     }
 
-    /// As [`deliver`](Self::deliver), of a buffer in which each message is `stride` bytes long but for the last, to the connection
-    /// whose future receives and takes them at once: into `batch` as far as that wants them, and the rest into the queue, which is
-    /// not bounded here.
+    /// Delivers a buffer to the connection whose future receives at this moment: as many messages as `batch`
+    /// wants go there, and the rest into the queue, without a bound, because the future takes them at once.
+    /// Each message in the buffer is `stride` bytes long, except for the last, which may be shorter.
     #[inline]
     pub fn deliver_own<M: Batched>(
         &mut self,
@@ -283,7 +292,7 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// The number of messages that wait for a connection.
+    /// Returns the number of messages that wait for a connection.
     #[inline]
     pub fn waiting(&self, connection: usize) -> usize {
         self.connections[connection].queue.len()
@@ -297,7 +306,7 @@ impl<K: Key, T> Demux<K, T> {
         Some(message)
     }
 
-    /// Moves messages from a connection's queue behind those of `batch`, as many as that wants.
+    /// Moves messages from a connection's queue to the end of `batch`, as many as it wants.
     #[inline]
     pub fn fill<M: Batched>(&mut self, connection: usize, batch: &mut ReceiveBatch<M>) {
         while !batch.is_full()
@@ -308,7 +317,8 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Ends `batch` if messages wait in the connection's queue: they came before anything that is received from here on.
+    /// Ends `batch` if messages wait in the connection's queue: they precede every message that is received
+    /// later.
     #[inline]
     pub fn keep_order<M: Batched>(&self, connection: usize, batch: &mut ReceiveBatch<M>) {
         if !batch.is_full() && self.waiting(connection) > 0 {
@@ -316,14 +326,15 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Whether this end closed the connection.
+    /// Returns true if this end closed the connection.
     #[inline]
     pub fn is_closed(&self, connection: usize) -> bool {
         self.connections[connection].is_closed
     }
 
-    /// This end closed the connection: messages that wait for it are dropped, and its futures are woken. Its name stays known
-    /// until it is removed, so that late messages of the peer don't make a new connection.
+    /// Closes the connection at this end: drops the messages that wait for it, and wakes its futures. Its key
+    /// stays known until the connection is removed, so that late messages of the peer don't open a new
+    /// connection.
     pub fn close(&mut self, number: usize) {
         let connection = &mut self.connections[number];
         connection.is_closed = true;
@@ -335,7 +346,8 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Forgets a connection, and returns the datapath's state of it. No future waits for it any more, since each borrows it.
+    /// Removes a connection, and returns the datapath's state of it. No future waits for the connection at
+    /// this time, since each such future borrows it.
     pub fn remove(&mut self, number: usize) -> Option<(K, T)> {
         let connection = self.connections.try_remove(number)?;
         self.queued -= connection.queue.len();
@@ -347,7 +359,8 @@ impl<K: Key, T> Demux<K, T> {
         Some((key, connection.state))
     }
 
-    /// Forgets a listener. The connections of its backlog have to be [accepted](Self::accept) and removed before.
+    /// Removes a listener. The connections of its backlog have to be [accepted](Self::accept) and removed
+    /// before.
     pub fn stop_listening(&mut self, listener: usize) {
         self.listeners.try_remove(listener);
     }
@@ -357,12 +370,12 @@ impl<K: Key, T> Demux<K, T> {
         self.events.insert(VecDeque::new())
     }
 
-    /// Forgets an event, for which no future waits any more.
+    /// Removes an event, for which no future waits any more.
     pub fn close_event(&mut self, event: usize) {
         self.events.try_remove(event);
     }
 
-    /// Wakes one future that waits for the event. When it leaves, in vain or not, it wakes the next.
+    /// Wakes a future that waits for the event. When this future leaves, in vain or not, it wakes the next.
     pub fn announce(&mut self, event: usize) {
         self.notify(Awaited::Event(event));
     }
@@ -375,32 +388,33 @@ impl<K, T> Connection<K, T> {
     }
 }
 
-/// The capacity of a [`ReceiveBatch`].
+/// Capacity of a [`ReceiveBatch`].
 pub const BATCH: usize = 32;
 
-/// Messages of the connection whose future polls: they come here directly, past its queue and all wakers. Lives on the stack of
-/// the receiving call, without an allocation.
+/// Messages for the connection whose future receives. They come here directly, without its queue and without
+/// a waker. The batch lives on the stack of the receiving call and needs no allocation.
 pub struct ReceiveBatch<M = Buf> {
     messages: ArrayVec<M, BATCH>,
     connection: Option<usize>,
     wanted: usize,
 }
 
-/// A message, or several that came in one buffer.
+/// A single message, or several messages that came in a common buffer.
 pub trait Batched: Sized + Sealed {
-    /// The number of messages.
+    /// Returns the number of messages.
     fn count(&self) -> usize;
 
     /// Removes the next messages of a queue, at most `max`.
     #[doc(hidden)]
     fn take(queue: &mut Queue, max: usize) -> Option<Self>;
 
-    /// The first messages of a buffer in which each is `stride` bytes long but for the last, at most `max`; and the others.
+    /// Splits off the first messages of a buffer, at most `max`, and returns them and the rest. Each message
+    /// is `stride` bytes long, except for the last, which may be shorter.
     #[doc(hidden)]
     fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Pieces>);
 }
 
-/// Not for other crates: a queue holds nothing else.
+/// Seals [`Batched`]: a queue holds messages of these two types only.
 pub trait Sealed {}
 
 impl Sealed for Buf {}
@@ -426,7 +440,7 @@ impl Batched for Buf {
 fn split_first(mut buffer: Buf, stride: usize) -> (Buf, Option<Pieces>) {
     match buffer.split_to(stride) {
         Ok(first) => (first, Some(buffer.into_pieces(stride))),
-        // There are more bytes than that.
+        // This does not happen: the buffer is longer than `stride`.
         Err(_) => (buffer, None),
     }
 }
@@ -455,43 +469,44 @@ impl Batched for Pieces {
 }
 
 impl<M: Batched> ReceiveBatch<M> {
-    /// Room for at most `max` messages of `connection`.
+    /// Creates a batch with room for at most `max` messages of `connection`.
     #[inline]
     pub fn new(connection: usize, max: usize) -> Self {
         Self { messages: ArrayVec::new_const(), connection: Some(connection), wanted: max }
     }
 
-    /// For a future that waits for something else: everything takes the way through the queues.
+    /// Creates an empty batch for a future that waits for no connection's messages: every message goes into a
+    /// queue.
     #[inline]
     pub fn none() -> Self {
         Self { messages: ArrayVec::new_const(), connection: None, wanted: 0 }
     }
 
-    /// The connection whose messages are wanted.
+    /// Returns the connection whose messages are wanted.
     #[inline]
     pub fn connection(&self) -> Option<usize> {
         self.connection
     }
 
-    /// How many more messages are wanted.
+    /// Returns the number of further messages that are wanted.
     #[inline]
     pub fn wanted(&self) -> usize {
         self.wanted
     }
 
-    /// Whether nothing more is to be pushed.
+    /// Returns true if no further message may be pushed.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.wanted == 0 || self.messages.is_full()
     }
 
-    /// Nothing more is wanted.
+    /// Ends the batch: no further message is wanted.
     #[inline]
     pub fn end(&mut self) {
         self.wanted = 0;
     }
 
-    /// Appends messages, of which no more than [`wanted`](Self::wanted) may be given to a batch that is not full.
+    /// Appends messages to a batch that is not full: at most [`wanted`](Self::wanted) of them.
     #[inline]
     pub fn push(&mut self, messages: M) {
         debug_assert!(!self.is_full() && messages.count() <= self.wanted);
@@ -500,19 +515,20 @@ impl<M: Batched> ReceiveBatch<M> {
         debug_assert!(pushed.is_ok());
     }
 
-    /// Whether there are none.
+    /// Returns true if the batch holds no messages.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// Removes the last messages: the only ones of a batch of one.
+    /// Removes the last item: the only message of a batch of one message.
     #[inline]
     pub fn pop(&mut self) -> Option<M> {
         self.messages.pop()
     }
 
-    /// Removes everything, in order. The iterator says how long it is, so that a vector makes room once.
+    /// Removes all items in their order. The iterator knows its length, so that a vector reserves its memory
+    /// in one step.
     #[inline]
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = M> {
         self.messages.drain(..)

@@ -8,32 +8,34 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::task::coop::poll_proceed;
 use tokio::task::yield_now;
 
-/// How often one poll receives for others before it lets other tasks run.
+/// Number of times that a poll receives for other connections before it lets other tasks run.
 const ROUNDS: u32 = 16;
 
-/// A source of bursts, as one future sees it: a socket, or a queue of a network card.
+/// A source of bursts, as a single future sees it: a socket, or a queue of a network card.
 ///
-/// The lock of its state is held while messages are sorted in, for some hundred nanoseconds, and never while foreign code runs
-/// (wakers, `Extend`). A source whose receiving is a system call unlocks meanwhile, see [`receive`](Self::receive).
+/// The lock of its state is held for some hundred nanoseconds while messages are sorted in, and never while
+/// foreign code runs (wakers, `Extend`). A source that receives by a system call unlocks meanwhile, see
+/// [`receive`](Self::receive).
 pub trait Source<'a> {
-    /// Everything that two futures must not use at once.
+    /// The state that two futures must not use at once.
     type State: 'a;
-    /// The name of a connection.
+    /// The key of a connection.
     type Key: Key;
     /// The state that is kept for each connection.
     type Connection;
-    /// The content of a batch: single messages, or buffers of them.
+    /// The content of a batch: single messages, or buffers with several messages.
     type Message: Batched;
-    /// An error that ends a call.
+    /// The error of a failed call.
     type Error;
 
     /// Locks the state.
     fn lock(&self) -> MutexGuard<'a, Self::State>;
 
-    /// The demultiplexer in the state.
+    /// Returns the demultiplexer in the state.
     fn demux(state: &mut Self::State) -> &mut Demux<Self::Key, Self::Connection>;
 
-    /// Receives once for the future with this key, and sorts the messages that arrived: those of that connection into `batch`, the others into the demultiplexer.
+    /// Receives once for the future with this key, and sorts the arrived messages: messages of its connection
+    /// go into `batch`, all others into the demultiplexer.
     ///
     /// A source that unlocks meanwhile calls [`Demux::begin_receiving`] before and [`Demux::end_receiving`] after.
     fn receive(
@@ -43,47 +45,51 @@ pub trait Source<'a> {
         batch: &mut ReceiveBatch<Self::Message>,
     ) -> (MutexGuard<'a, Self::State>, Received<Self::Error>);
 
-    /// How often to receive in vain before waiting. A future that `follows` was woken for a message or for another's sake.
+    /// Returns the number of futile receives before the future waits. A future that `follows` was woken for a
+    /// message or for another future's sake.
     #[inline]
     fn attempts(&mut self, follows: bool) -> u32 {
         let _ = follows;
         1
     }
 
-    /// The future has found a message or connection, after an earlier poll of it had found nothing if `has_waited`.
+    /// Records that the future has found a message or connection. `has_waited` tells that an earlier poll of
+    /// the future had found nothing.
     #[inline]
     fn on_taken(&mut self, has_waited: bool) {
         let _ = has_waited;
     }
 
-    /// The future waits as the one that polls. `Pending` if the waker of `cx` will be called once there may be something to
-    /// receive, `Ready` if there may be already. Unlocks by [`release`], and not before the waker is where a future that takes
-    /// over puts its own: in another order, the wrong one could be left there.
+    /// Arms the source for the future, which waits as the poller. Returns `Pending` if the waker of `cx` will
+    /// be called once there may be something to receive, and `Ready` if there may be something already.
+    /// Unlocks by [`release`], but only after the waker is in the place in which a future that takes over
+    /// puts its own waker: otherwise the wrong waker could be left there.
     fn arm(
         &mut self,
         state: MutexGuard<'a, Self::State>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Self::Error>>;
 
-    /// The future that polled leaves, and others wait. Sees to one of them with [`Demux::promote`], or leaves that to a poll
-    /// thread.
+    /// Lets a waiting future take over from the poller, which leaves: by [`Demux::promote`], or by a poll
+    /// thread later.
     fn hand_over(&mut self, state: &mut Self::State);
 }
 
-/// The outcome of [`Source::receive`].
+/// Outcome of [`Source::receive`].
 #[derive(Debug)]
 pub enum Received<E> {
-    /// Something arrived, for any connection or none.
+    /// Messages arrived, for any connection or none.
     Messages,
-    /// Nothing was there.
+    /// The source was empty.
     Nothing,
-    /// It is not up to this future to receive; it waits in this role.
+    /// The future must not receive; it waits in this role.
     Excluded(Role),
-    /// Receiving failed, and the call with it.
+    /// Receiving failed, and the call fails with this error.
     Failed(E),
 }
 
-/// One future that waits at a source, and polls it for all where no other does. Dropping it gives its place up.
+/// A future that waits at a source, and polls it for all futures if no other future does. Dropping the guard
+/// gives its place up.
 pub struct PollGuard<'a, S: Source<'a>> {
     source: S,
     key: WaiterKey,
@@ -91,17 +97,17 @@ pub struct PollGuard<'a, S: Source<'a>> {
 }
 
 impl<'a, S: Source<'a>> PollGuard<'a, S> {
-    /// For a future that is about to wait.
+    /// Creates the guard of a future that is about to wait.
     #[inline]
     pub fn new(source: S, awaited: Awaited) -> Self {
         Self { source, key: WaiterKey::new(awaited), state: std::marker::PhantomData }
     }
 
-    /// Returns the result of `take`, and receives as long as that finds nothing. Messages of the connection that this poll receives
-    /// come into `batch`, from which `take` has to take them.
+    /// Returns the result of `take`, and receives as long as `take` finds nothing. Messages of the future's
+    /// own connection that this poll receives come into `batch`, from which `take` has to take them.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Errors of the source.
     #[inline]
     pub fn poll<T>(
         &mut self,
@@ -109,7 +115,8 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         batch: &mut ReceiveBatch<S::Message>,
         mut take: impl FnMut(&mut S::State, &mut ReceiveBatch<S::Message>) -> Option<T>,
     ) -> Poll<Result<T, S::Error>> {
-        // Else a connection that always has a message would starve the other tasks of its thread.
+        // Without the budget, a connection that always has a message would starve the other tasks of its
+        // thread.
         let budget = ready!(poll_proceed(cx));
         let (mut rounds, mut attempts) = (0, 0);
         let mut state = self.source.lock();
@@ -121,7 +128,7 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
                 return Poll::Ready(Ok(taken));
             }
             if rounds == ROUNDS {
-                // Others get everything: the rest of the thread runs before this goes on.
+                // Other connections get all messages: the rest of the thread runs before this future goes on.
                 let polls = S::demux(&mut state).wait(&mut self.key, cx.waker(), Role::Poller);
                 release::<S>(&self.source, state);
                 if polls {
@@ -168,7 +175,8 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         }
     }
 
-    /// Returns the result of `take`, and never receives: for a source that other futures or threads poll.
+    /// Returns the result of `take`, and never receives: the method serves sources that other futures or
+    /// threads poll.
     pub fn look<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -188,7 +196,7 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         }
     }
 
-    /// Waits no longer, and unlocks.
+    /// Ends the wait, and unlocks.
     #[inline]
     fn leave(&mut self, mut state: MutexGuard<'a, S::State>) {
         let demux = S::demux(&mut state);
@@ -221,7 +229,7 @@ impl<'a, S: Source<'a>> std::fmt::Debug for PollGuard<'a, S> {
     }
 }
 
-/// Unlocks a source's state, then wakes the futures that others' messages were delivered to.
+/// Unlocks a source's state, then wakes the futures to whose connections messages were delivered.
 #[inline]
 pub fn release<'a, S: Source<'a>>(source: &S, mut state: MutexGuard<'a, S::State>) {
     if S::demux(&mut state).wakes() {

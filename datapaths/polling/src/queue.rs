@@ -7,19 +7,19 @@ use std::collections::VecDeque;
 /// A queue of received buffers, counted in messages.
 #[derive(Debug, Default)]
 pub struct Queue {
-    /// None of them is empty.
+    /// Received buffers, each with at least one message.
     buffers: VecDeque<Pieces>,
     len: usize,
 }
 
 impl Queue {
-    /// The number of messages.
+    /// Returns the number of messages.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Appends as many messages as `capacity` admits, and returns how many were dropped.
+    /// Appends as many messages as `capacity` admits, and returns the number of dropped messages.
     #[inline]
     pub(crate) fn push(&mut self, mut messages: Pieces, capacity: usize) -> usize {
         let count = messages.len();
@@ -47,7 +47,7 @@ impl Queue {
         message
     }
 
-    /// Removes the next messages that came in one buffer, at most `max`.
+    /// Removes the next messages that lie in a common buffer, at most `max`.
     #[inline]
     pub(crate) fn take(&mut self, max: usize) -> Option<Pieces> {
         let first = self.buffers.front_mut()?;

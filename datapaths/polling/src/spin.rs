@@ -1,4 +1,4 @@
-//! Whether a call that waits asks again at once.
+//! The decision of a waiting call between another attempt and sleep.
 
 use crate::{SpinHistory, Waiting};
 use std::time::{Duration, Instant};
@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 /// The state of one wait under a [policy](Waiting).
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Spin {
-    /// It has not begun.
+    /// The wait has not begun.
     #[default]
     Before,
-    /// It spins until then.
+    /// The call spins until this time.
     Until(Instant),
-    /// It parks.
+    /// The call parks.
     Not,
 }
 
 impl Spin {
-    /// Whether to ask again at once, should nothing be there; else to park.
+    /// Returns true if the call should try again at once when the source is empty, and false if it should
+    /// park.
     #[inline]
     pub fn goes_on(&mut self, waiting: Waiting, history: &SpinHistory) -> bool {
         match waiting {
@@ -43,7 +44,7 @@ impl Spin {
         }
     }
 
-    /// The wait has ended with a message.
+    /// Records that the wait has ended with a message.
     #[inline]
     pub fn on_hit(&self, history: &SpinHistory) {
         if matches!(self, Self::Until(_)) {

@@ -1,27 +1,29 @@
-//! Whether spinning pays.
+//! The record of past spins, which says whether spinning pays.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// After so many spins in a row without a message, spinning is given up.
+/// Number of consecutive spins without a message after which spinning is given up.
 const FUTILE: u32 = 4;
 
-/// Then one wait in so many spins again, to find out whether that has changed; in twice as many after each futile one.
+/// Smallest interval, in waits, between spins that probe whether spinning pays again. The interval doubles
+/// after each futile spin.
 const MIN_RETRY: u32 = 32;
 
-/// The longest such interval: where both ends share a core for long, a spin that keeps the other from running is rare.
+/// Largest interval between such spins: where both ends share a core for long, spins that keep the other end
+/// from running are rare.
 const MAX_RETRY: u32 = 4096;
 
-/// The outcome of the last spins at a source.
+/// Outcomes of the last spins at a source.
 ///
-/// Where both ends share a core, a spin only keeps the other end from running: each wait then takes as long as it spins.
-/// The relaxed operations are a statistic; a lost update costs a spin.
+/// Where both ends share a core, a spin only keeps the other end from running: each wait then takes as long
+/// as it spins. Relaxed accesses suffice for a statistic: a lost update costs a single spin.
 #[derive(Debug)]
 pub struct SpinHistory {
-    /// Spins in a row without a message, at most [`FUTILE`].
+    /// Number of consecutive spins without a message, at most [`FUTILE`].
     futile: AtomicU32,
-    /// Waits since the last spin.
+    /// Number of waits since the last spin.
     skipped: AtomicU32,
-    /// One wait in so many spins, once spinning is given up.
+    /// Interval in waits between two spins, once spinning is given up.
     retry: AtomicU32,
 }
 
@@ -33,7 +35,7 @@ impl Default for SpinHistory {
 }
 
 impl SpinHistory {
-    /// Whether the wait that begins should spin.
+    /// Returns true if the wait that begins should spin.
     #[inline]
     pub fn should_spin(&self) -> bool {
         if self.futile.load(Ordering::Relaxed) < FUTILE {
@@ -50,7 +52,7 @@ impl SpinHistory {
         true
     }
 
-    /// A spin has ended with a message.
+    /// Records a spin that ended with a message.
     #[inline]
     pub fn on_hit(&self) {
         if self.futile.swap(0, Ordering::Relaxed) >= FUTILE {
@@ -58,7 +60,7 @@ impl SpinHistory {
         }
     }
 
-    /// A spin has ended without one.
+    /// Records a spin that ended without a message.
     pub fn on_miss(&self) {
         let futile = self.futile.load(Ordering::Relaxed);
         self.futile.store((futile + 1).min(FUTILE), Ordering::Relaxed);

@@ -1,20 +1,21 @@
-//! The futures that wait at a source, in the order in which they began to.
+//! The futures that wait at a source, in the order of their arrival.
 
 use slab::Slab;
 use std::task::Waker;
 
-/// The thing that a future waits for.
+/// The event for which a future waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
     /// A message of the connection with this number.
     Connection(usize),
     /// A connection of the listener with this number.
     Listener(usize),
-    /// Anything that is announced as the event with this number.
+    /// An announcement of the event with this number.
     Event(usize),
 }
 
-/// A future's place among those that wait. It must [leave](crate::Demux::leave) before it is dropped.
+/// The place of a future in the list of waiting futures. The future must [leave](crate::Demux::leave) before
+/// the key is dropped.
 #[derive(Debug)]
 pub struct WaiterKey {
     pub(crate) awaited: Awaited,
@@ -22,21 +23,21 @@ pub struct WaiterKey {
 }
 
 impl WaiterKey {
-    /// The key of a future that does not wait yet.
+    /// Creates the key of a future that does not wait yet.
     #[inline]
     pub fn new(awaited: Awaited) -> Self {
         Self { awaited, token: None }
     }
 
-    /// Whether the future is among those that wait.
+    /// Returns true if the future is in the list of waiting futures.
     #[inline]
     pub fn waits(&self) -> bool {
         self.token.is_some()
     }
 }
 
-/// A doubly linked list through a slab: joining, leaving and finding the ends take constant time however many futures
-/// wait, and none of them allocates once the slab has grown.
+/// A doubly linked list through a slab: joining, leaving and finding the ends take constant time for any
+/// number of waiting futures, and none of these operations allocates once the slab has grown.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     entries: Slab<Waiter>,
@@ -47,9 +48,10 @@ pub(crate) struct Waiters {
 #[derive(Debug)]
 struct Waiter {
     waker: Waker,
-    /// Woken since it was last polled, so another one that awaits the same is to be woken next.
+    /// True if the future was woken since its last poll. The next wake-up then goes to another future that
+    /// waits for the same event.
     notified: bool,
-    /// Whether it polls the source if it has to.
+    /// True if the future may become the polling future.
     may_poll: bool,
     before: Option<usize>,
     after: Option<usize>,
@@ -73,7 +75,7 @@ impl Waiters {
         token
     }
 
-    /// Notes that the future was polled once more and has still found nothing.
+    /// Records that the future was polled once more and has still found nothing.
     pub(crate) fn renew(&mut self, token: usize, waker: &Waker, may_poll: bool) {
         let waiter = &mut self.entries[token];
         (waiter.notified, waiter.may_poll) = (false, may_poll);
@@ -92,7 +94,8 @@ impl Waiters {
         }
     }
 
-    /// The future that began to wait last, of those that may poll: it has dealt with a message most recently.
+    /// Returns the future that began to wait last, among the futures that may poll: it has handled a message
+    /// most recently.
     pub(crate) fn newest_that_may_poll(&self) -> Option<usize> {
         std::iter::successors(self.last, |&token| self.entries[token].before)
             .find(|&token| self.entries[token].may_poll)
@@ -102,7 +105,7 @@ impl Waiters {
         &self.entries[token].waker
     }
 
-    /// Marks `token` as woken; true if it was not already.
+    /// Marks `token` as woken. Returns true if it was not marked before.
     pub(crate) fn notify(&mut self, token: usize) -> bool {
         !std::mem::replace(&mut self.entries[token].notified, true)
     }

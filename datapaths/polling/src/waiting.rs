@@ -1,22 +1,24 @@
-//! How a receiver waits.
+//! The policy by which a receiver waits.
 
 use std::time::Duration;
 
-/// How `recv`, `recv_batch` and `accept` wait.
+/// The policy by which `recv`, `recv_batch` and `accept` wait.
 ///
-/// A wake-up through the kernel takes tens of microseconds, a poll less than one; polling takes the processor from
-/// others. Spinning goes through the scheduler of the runtime: other tasks of the same worker run in between.
+/// A wake-up through the kernel takes tens of microseconds, a poll less than one microsecond; polling takes
+/// the processor from other programs. A spinning call goes through the scheduler of the runtime: other tasks
+/// of its worker run in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waiting {
-    /// Sleep until the kernel reports that something arrived. The default.
+    /// The call sleeps until the kernel reports that something arrived. This is the default.
     #[default]
     Park,
-    /// Ask again and again. For a core of one's own.
+    /// The call polls again and again. This policy suits a thread with a core of its own.
     Spin,
-    /// Ask again and again for a while, then sleep. Where that has not paid several times in a row, as where both ends
-    /// share a core, it only tries once in a while whether it does by now.
+    /// The call polls again and again for a while, then sleeps. After several futile spins in a row, as they
+    /// occur where both ends share a core, a call spins only now and then, to find out whether spinning pays
+    /// again.
     Adaptive {
-        /// How long to ask before sleeping; somewhat longer than a usual round trip is a good value.
+        /// Time of polling before the call sleeps. Somewhat more than a usual round trip is a good value.
         spin_for: Duration,
     },
 }

@@ -5,19 +5,20 @@ use bertha_core::{Error, ErrorKind};
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// The settings of `datapath`, which errors name, in `text`.
+/// Reads the settings of `datapath`, which errors name, from `text`.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid) if it is no TOML, or has other keys or values than there are.
+/// [`Invalid`](ErrorKind::Invalid) if the text is no TOML, or has unknown keys or values.
 pub fn from_toml<T: DeserializeOwned>(datapath: &'static str, text: &str) -> Result<T, Error> {
     toml::from_str(text)
         .map_err(|error| failure(datapath, ErrorKind::Invalid, error.to_string()).because(error))
 }
 
-/// The settings of `datapath` in the file at `path`.
+/// Reads the settings of `datapath` from the file at `path`.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid) as for [`from_toml`], and if the file can't be read; the text names it.
+/// [`Invalid`](ErrorKind::Invalid) as for [`from_toml`], and if the file can't be read; the text names the
+/// file.
 pub fn from_file<T: DeserializeOwned>(datapath: &'static str, path: &Path) -> Result<T, Error> {
     let concerning = |error: Error| {
         let what = format!("the settings in {}: {}", path.display(), error.context());

@@ -1,5 +1,5 @@
-//! The settings of a datapath, as a structure that serde reads: from TOML, and from variables of the environment that come before it. Used by
-//! the datapaths over DPDK and over Caladan.
+//! The settings of a datapath, as a structure that serde reads: from TOML, and from environment variables,
+//! which take precedence. The datapaths over DPDK and over Caladan use this crate.
 //!
 //! ```
 //! # #[derive(serde::Deserialize, Default, Debug, PartialEq)]

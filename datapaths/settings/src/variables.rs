@@ -1,4 +1,4 @@
-//! Settings in the environment.
+//! Settings in environment variables.
 
 use crate::{failure, from_file};
 use bertha_core::{Error, ErrorKind};
@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use std::path::Path;
 use toml::Value;
 
-/// The variables of one datapath, whose names begin with the same prefix. One that is empty counts as not set.
+/// The environment variables of a datapath, whose names begin with a common prefix. An empty variable counts
+/// as not set.
 #[derive(Debug)]
 pub struct Variables<F> {
     datapath: &'static str,
@@ -15,22 +16,23 @@ pub struct Variables<F> {
 }
 
 impl Variables<fn(&str) -> Option<String>> {
-    /// Those of the process, for `datapath`, which errors name.
+    /// Returns the variables of the process for `datapath`, which errors name.
     pub fn of_process(datapath: &'static str, prefix: &'static str) -> Self {
         Self::new(datapath, prefix, |name| std::env::var(name).ok())
     }
 }
 
 impl<F: Fn(&str) -> Option<String>> Variables<F> {
-    /// Those that `find` knows.
+    /// Returns the variables that `find` knows.
     pub fn new(datapath: &'static str, prefix: &'static str, find: F) -> Self {
         Self { datapath, prefix, find }
     }
 
-    /// The settings in the file that `PREFIX_CONFIG` names; the default ones if it is not set.
+    /// Reads the settings from the file that `PREFIX_CONFIG` names; the default settings if this variable is
+    /// not set.
     ///
     /// # Errors
-    /// Those of [`from_file`].
+    /// Errors of [`from_file`].
     pub fn file<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
         match self.text("CONFIG") {
             Some(path) => from_file(self.datapath, Path::new(&path)),
@@ -38,23 +40,26 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         }
     }
 
-    /// Replaces a setting by that of the variable `PREFIX_NAME`, if it is set: a text, a number, `true` or `false`, or the name of an alternative
-    /// as in TOML.
+    /// Replaces a setting by the value of the variable `PREFIX_NAME`, if it is set: a text, a number, `true`
+    /// or `false`, or the name of an alternative as in TOML.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it is none; the text names the variable and its value.
+    /// [`Invalid`](ErrorKind::Invalid) if the value does not fit the setting; the text names the variable and
+    /// its value.
     pub fn replace<T: DeserializeOwned>(&self, setting: &mut T, name: &str) -> Result<(), Error> {
         let Some(text) = self.text(name) else { return Ok(()) };
         let read = match Value::String(text.clone()).try_into() {
             Ok(value) => Ok(value),
-            // A number or a truth value; the first error says what is expected.
+            // The value may be a number or a truth value. If it is neither, the first error says what is
+            // expected.
             Err(error) => literal(&text).and_then(|value| value.try_into().ok()).ok_or(error),
         };
         *setting = read.map_err(|error| self.wrong(name, &text, error))?;
         Ok(())
     }
 
-    /// Replaces a list by that of the variable `PREFIX_NAME`, if it is set: texts, or what serde makes of them. Blanks around them don't count.
+    /// Replaces a list by the values in the variable `PREFIX_NAME`, if it is set: texts, or types that serde
+    /// makes of texts. Blanks around the values are ignored.
     ///
     /// # Errors
     /// As for [`replace`](Self::replace).
@@ -82,7 +87,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 }
 
-/// A number or a truth value of TOML.
+/// Parses a number or a truth value of TOML.
 fn literal(text: &str) -> Option<Value> {
     if let Ok(number) = text.parse() {
         return Some(Value::Integer(number));
@@ -134,7 +139,7 @@ mod tests {
     fn each_variable_replaces_its_setting() {
         assert_eq!(read(&[("EXAMPLE_NAME", "")]).unwrap(), Config::default());
         let config = read(&[
-            // A text, whatever it looks like.
+            // A setting of text takes any value as text, even if it looks like a number.
             ("EXAMPLE_NAME", "7"),
             ("EXAMPLE_PORT", "7"),
             ("EXAMPLE_FAST", "true"),

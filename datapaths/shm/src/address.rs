@@ -8,15 +8,15 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The name in errors.
+/// Name of the datapath in errors.
 pub(crate) const NAME: &str = "Shm";
 
-/// The name in the abstract namespace that `path` stands for, if it does.
+/// Returns the name in the abstract namespace that `path` stands for, if it does.
 fn abstract_name(path: &Path) -> Option<&[u8]> {
     path.as_os_str().as_bytes().strip_prefix(b"@")
 }
 
-/// The socket address that `path` stands for.
+/// Returns the socket address that `path` stands for.
 pub(crate) fn from_path(path: &Path) -> io::Result<SocketAddrUnix> {
     Ok(match abstract_name(path) {
         Some(name) => SocketAddrUnix::new_abstract_name(name)?,
@@ -24,24 +24,24 @@ pub(crate) fn from_path(path: &Path) -> io::Result<SocketAddrUnix> {
     })
 }
 
-/// How the address is written.
+/// Converts a socket address to its written form.
 fn to_addr(address: &SocketAddrUnix) -> Addr {
     if let Some(name) = address.abstract_name() {
         return Addr::Unix(PathBuf::from(OsStr::from_bytes(&[b"@", name].concat())));
     }
     match address.path_bytes() {
-        // As the kernel gives it, a path ends in a zero byte.
+        // The kernel's paths end in a zero byte.
         Some(path) => Addr::Unix(OsStr::from_bytes(path.strip_suffix(b"\0").unwrap_or(path)).into()),
         None => Addr::Unnamed,
     }
 }
 
-/// Where the socket is bound.
+/// Returns the address that the socket is bound to.
 pub(crate) fn of(socket: impl AsFd) -> io::Result<Addr> {
     Ok(to_addr(&SocketAddrUnix::try_from(rustix::net::getsockname(socket)?)?))
 }
 
-/// Where the socket's peer is bound.
+/// Returns the address that the socket's peer is bound to.
 pub(crate) fn of_peer(socket: impl AsFd) -> io::Result<Addr> {
     let peer = rustix::net::getpeername(socket)?;
     Ok(match peer {
@@ -55,7 +55,7 @@ pub(crate) fn of_peer(socket: impl AsFd) -> io::Result<Addr> {
 pub(crate) struct SocketFile(PathBuf);
 
 impl SocketFile {
-    /// The file that a socket bound to `path` has made, if it has made one.
+    /// Returns the file that a socket bound to `path` has created, if it has created a file.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         abstract_name(path).is_none().then(|| Self(path.into()))
     }
@@ -69,7 +69,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// The error of a system call about the socket at `path`.
+/// Returns the error of a system call about the socket at `path`.
 #[cold]
 pub(crate) fn failed(error: io::Error, doing: &str, path: &Path) -> Error {
     let path = path.display();

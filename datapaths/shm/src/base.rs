@@ -48,7 +48,8 @@ impl Base for ShmBase {
     }
 
     fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
+        // connection is shared.
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! The Unix socket between the ends, once it has handed the memory over.
+//! The Unix socket between the ends, once it has passed the memory on.
 
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use std::io;
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// Wakes the other end by a byte, and hears its bytes and its death.
+/// A bell that wakes the peer by a byte, and notices the peer's bytes and its death.
 #[derive(Debug)]
 pub(crate) struct Bell {
     socket: UnixStream,
-    /// Whether the other end is gone, or this one has hung up.
+    /// True if the peer is gone, or this end has hung up.
     is_over: AtomicBool,
 }
 
@@ -19,7 +19,7 @@ impl Bell {
         Self { socket, is_over: AtomicBool::new(false) }
     }
 
-    /// Wakes the other end. Never waits: where the socket is full, a byte is on its way.
+    /// Wakes the peer. The call never waits: if the socket is full, a byte is on its way.
     #[cold]
     pub(crate) fn ring(&self) {
         if let Err(error) = send(&self.socket, &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -27,11 +27,12 @@ impl Bell {
         }
     }
 
-    /// Takes the bytes that have come, as far as the reactor knows of them, and says whether the connection is over. A load of an
-    /// atomic if there are none.
+    /// Takes the bytes that have come, as far as the reactor knows of them. Returns true if the connection is
+    /// over. Without bytes, the call costs a load of an atomic.
     #[inline]
     pub(crate) fn listen(&self) -> bool {
-        // A short read empties the socket, and the reactor is re-armed at once; a byte that comes in between is reported anew.
+        // A short read empties the socket, and the reactor is re-armed at once; a byte that comes in between
+        // is reported anew.
         let heard = self.socket.try_io(Interest::READABLE, || {
             let mut bytes = [0; 64];
             let room = bytes.len();
@@ -44,27 +45,28 @@ impl Bell {
         match heard {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // Reset, too: the other end died with a byte unread.
+            // The error may be a reset: the peer died with a byte unread.
             Err(_) => self.is_over.store(true, Ordering::Relaxed),
         }
         self.is_over()
     }
 
-    /// Whether the end was heard already.
+    /// Returns true if the end of the connection was noticed already.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Waits until there is something to [`listen`](Self::listen) to. Once it was polled, any byte completes it, whichever task takes that.
+    /// Waits until there is something to [`listen`](Self::listen) to. After its first poll, the future
+    /// completes with any byte, whichever task takes the byte.
     pub(crate) async fn heard(&self) {
-        // An error is the end of the runtime.
+        // The error means the end of the runtime.
         if self.socket.readable().await.is_err() {
             self.is_over.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Ends the socket in both directions, which wakes every waiting task at either end.
+    /// Shuts the socket down in both directions, which wakes every waiting task at either end.
     pub(crate) fn hang_up(&self) {
         if let Err(error) = shutdown(&self.socket, Shutdown::Both) {
             tracing::trace!(%error, "the other end was faster");

@@ -21,30 +21,32 @@ use tokio::net::UnixStream;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 
-/// The messages that are moved at a time under a lock.
+/// Number of messages that are moved at a time under a lock.
 const BURST: usize = 32;
 
-/// The bursts that one call receives at most.
+/// Largest number of bursts that a call receives.
 const BURSTS: usize = 32;
 
-/// How often a call that spins looks before it lets other tasks run: they wait for few microseconds.
+/// Number of looks of a spinning call before it lets other tasks run: they wait for a few microseconds.
 const LOOKS: u32 = 64;
 
-/// A base connection of [`Shm`](crate::Shm). Reliable and in order.
+/// A base connection of [`Shm`](crate::Shm): reliable and in order.
 ///
 /// * **Backpressure.** `send` waits while the ring is full.
-/// * **The end.** Closing or dropping it ends the connection; the peer receives what was sent before, and then
-///   [`Closed`](ErrorKind::Closed). If a process dies, the other end gets [`Reset`](ErrorKind::Reset) at once, and so it does if
-///   the other end breaks the rules of the [ring](crate::ring).
+/// * **The end.** Closing or dropping the connection ends it; the peer receives what was sent before, and
+///   then [`Closed`](ErrorKind::Closed). If a process dies, its peer gets [`Reset`](ErrorKind::Reset) at
+///   once. An end also gets this error if its peer breaks the rules of the [ring](crate::ring).
 /// * **Cancellation.** A message lies in the ring whole or not at all, so dropped futures lose nothing.
 pub struct ShmConnection {
     memory: Mapping,
     layout: Layout,
     outgoing: Direction,
     incoming: Direction,
-    /// Several tasks may send, and the ring has one producer. Held while messages are copied, and never while a call waits.
+    /// Several tasks may send, and the ring has a single producer. The lock is held while messages are
+    /// copied, and never while a call waits.
     producer: Mutex<Producer>,
-    /// The same for those that receive; and while one of them spins, for few microseconds.
+    /// Several tasks may receive, and the ring has a single consumer. The lock is held while messages are
+    /// copied, and for a few microseconds while a task spins.
     consumer: Mutex<Consumer>,
     bell: Bell,
     base: ShmBase,
@@ -78,7 +80,7 @@ impl ShmConnection {
         }
     }
 
-    /// The owner of the process at the other end.
+    /// Returns the owner of the peer process.
     pub fn peer_credentials(&self) -> Credentials {
         self.peer
     }
@@ -96,21 +98,21 @@ impl ShmConnection {
     /// Fails if this end has closed the connection.
     #[inline]
     fn check_open(&self) -> Result<(), Error> {
-        // Relaxed: the flag stands for itself.
+        // Relaxed access suffices: no other value depends on the flag.
         if self.closed.load(Ordering::Relaxed) {
             return Err(self.base.ended(ErrorKind::Closed, "this end has closed"));
         }
         Ok(())
     }
 
-    /// Fails if nobody receives any more.
+    /// Fails if the peer does not receive any more.
     #[inline]
     fn check_sendable(&self) -> Result<(), Error> {
         self.check_open()?;
         if self.bell.listen() || Consumer::is_ended(self.incoming()) { Err(self.over()) } else { Ok(()) }
     }
 
-    /// The reason for which the connection is over.
+    /// Returns the reason why the connection is over.
     #[cold]
     fn over(&self) -> Error {
         if let Err(error) = self.check_open() {
@@ -128,7 +130,8 @@ impl ShmConnection {
         self.base.ended(ErrorKind::Reset, &format!("the peer broke the rules of the shared memory: {broken}"))
     }
 
-    /// Puts messages into the ring as far as there is room, and wakes the peer. Returns how many.
+    /// Puts messages into the ring as far as there is room, and wakes the peer. Returns the number of
+    /// messages.
     #[inline]
     fn offer<'a>(&self, messages: impl Iterator<Item = &'a Buf>) -> Result<usize, Error> {
         self.check_sendable()?;
@@ -151,7 +154,7 @@ impl ShmConnection {
         Ok(count)
     }
 
-    /// As [`offer`](Self::offer), once there is room for one message at least.
+    /// Puts messages into the ring as [`offer`](Self::offer) does, once there is room for at least one.
     #[inline]
     async fn put<'a>(&self, messages: impl Iterator<Item = &'a Buf> + Clone + Send) -> Result<usize, Error> {
         match self.offer(messages.clone())? {
@@ -163,7 +166,7 @@ impl ShmConnection {
         }
     }
 
-    /// Takes messages out of the ring, looking for one `looks` times.
+    /// Takes messages out of the ring, in up to `looks` looks.
     #[inline]
     fn take<const N: usize>(&self, most: usize, looks: u32) -> Result<ArrayVec<Buf, N>, Error> {
         let (ring, mut messages) = (self.incoming(), ArrayVec::new());
@@ -183,7 +186,7 @@ impl ShmConnection {
             match consumer.pop(ring) {
                 Ok(Some(message)) => messages.push(message),
                 Ok(None) => break,
-                // Those before it are in order.
+                // The messages before the error are in order.
                 Err(_) if !messages.is_empty() => break,
                 Err(broken) => return Err(self.broken(broken)),
             }
@@ -196,11 +199,12 @@ impl ShmConnection {
         Ok(messages)
     }
 
-    /// Waits for messages. Cancellation-safe: they are taken by the poll that completes it.
+    /// Waits for messages. The future is cancellation-safe: messages are taken by the poll that completes it.
     #[inline]
     async fn received<const N: usize>(&self, most: usize) -> Result<ArrayVec<Buf, N>, Error> {
         self.check_open()?;
-        // Else a connection that always has a message would starve the other tasks of its thread.
+        // Without the budget, a connection that always has a message would starve the other tasks of its
+        // thread.
         consume_budget().await;
         let found = self.take(most, 1)?;
         if !found.is_empty() {
@@ -210,7 +214,8 @@ impl ShmConnection {
         self.wait_until(attempt, || Consumer::fall_asleep(self.incoming())).await
     }
 
-    /// Waits until `attempt` finds something, as the policy says. `announce` asks the peer for a byte when there may be something.
+    /// Waits until `attempt` finds something, by the waiting policy. `announce` asks the peer for a byte when
+    /// there may be something.
     async fn wait_until<T>(
         &self,
         mut attempt: impl FnMut(u32) -> Result<Option<T>, Error>,
@@ -220,7 +225,7 @@ impl ShmConnection {
         loop {
             consume_budget().await;
             let spins = spin.goes_on(self.waiting, &self.spin_history);
-            // Before the attempt, which then finds what was sent before the end.
+            // The bell comes before the attempt, which then finds what was sent before the end.
             let is_over = self.bell.listen();
             self.check_open()?;
             if let Some(found) = attempt(if spins { LOOKS } else { 1 })? {
@@ -234,8 +239,8 @@ impl ShmConnection {
                 yield_now().await;
                 continue;
             }
-            // The order matters. Another waiting task takes bytes away, so this future is first among those that hear them;
-            // then it asks for one; then it looks again.
+            // The order matters. Another waiting task takes bytes away, so this future first registers for
+            // bytes; then it asks for a byte; then it looks again.
             let mut heard = pin!(self.bell.heard());
             if poll_fn(|cx| Poll::Ready(heard.as_mut().poll(cx).is_ready())).await {
                 continue;
@@ -249,7 +254,7 @@ impl ShmConnection {
     }
 }
 
-/// Where a connection is, and how it waits.
+/// The addresses of a connection, and its waiting policy.
 #[derive(Debug)]
 pub(crate) struct At {
     pub(crate) waiting: Waiting,
@@ -298,7 +303,7 @@ impl Connection for ShmConnection {
             while sent < window.len() {
                 sent += self.put(window[sent..].iter()).await?;
             }
-            // Behind a message that does not fit, the iterator would go on.
+            // The iterator would go on behind a message that does not fit.
             if window.len() < BURST {
                 break;
             }
@@ -328,7 +333,7 @@ impl Connection for ShmConnection {
         Ok(received)
     }
 
-    /// The ring holds what was sent, so nothing is left to do.
+    /// Returns at once: the ring holds what was sent, so nothing is left to do.
     async fn drain(&self) -> Result<(), Error> {
         self.check_open()
     }
@@ -344,7 +349,7 @@ impl Connection for ShmConnection {
 
 impl Drop for ShmConnection {
     fn drop(&mut self) {
-        // The socket hangs up by itself.
+        // The socket hangs up when it is dropped.
         Producer::end(self.outgoing());
     }
 }

@@ -1,4 +1,4 @@
-//! Whose process is at the other end.
+//! The owner of the peer process.
 
 use bertha_core::{Error, ErrorKind};
 use nix::sys::socket::getsockopt;
@@ -6,25 +6,26 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use std::io;
 use std::os::fd::AsFd;
 
-/// The owner of the process at the other end of a connection, as the kernel vouches for it (`SO_PEERCRED`).
+/// The owner of the peer process of a connection, as the kernel vouches for it (`SO_PEERCRED`).
 ///
-/// The numbers are those that this process sees in its namespaces. A user who has none there is the overflow user, 65534 as a rule.
+/// The numbers are those that this process sees in its namespaces. A user without a number there appears as
+/// the overflow user, usually 65534.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credentials {
-    /// The effective user id when the process connected, or began to listen.
+    /// Effective user id of the peer at the time when it connected, or began to listen.
     pub user: u32,
-    /// The effective group id at that time.
+    /// Effective group id of the peer at that time.
     pub group: u32,
-    /// The process, unless it is in a namespace that this process doesn't see.
+    /// Process id, unless the process is in a namespace that this process doesn't see.
     pub process: Option<u32>,
 }
 
 impl Credentials {
-    /// Those of the peer of a Unix socket.
+    /// Returns the credentials of the peer of a Unix socket.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn of_peer(socket: impl AsFd) -> Result<Self, Error> {
         let found = getsockopt(&socket, PeerCredentials).map_err(io::Error::from)?;
         let process = u32::try_from(found.pid()).ok().filter(|&process| process != 0);
@@ -35,17 +36,18 @@ impl Credentials {
 /// The users whose processes a process shares memory with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Users {
-    /// The effective user of this process, and root, who may do anything to it. The default.
+    /// The effective user of this process, and root, who may do anything to it. This is the default.
     #[default]
     Same,
-    /// These, by their numbers. Root and the own user need to be named, too.
+    /// The users with these numbers. Root and the process's own user need to be named, too.
     Only(Vec<u32>),
-    /// Every user that may open the socket; the rights of its folder are the only limit. A name in the abstract namespace has none.
+    /// Every user that may open the socket; the rights of its folder are the only limit. A name in the
+    /// abstract namespace has no such limit.
     Any,
 }
 
 impl Users {
-    /// Whether this user is one of them.
+    /// Returns true if this user is among the users.
     pub fn contain(&self, user: u32) -> bool {
         match self {
             Self::Same => user == 0 || user == rustix::process::geteuid().as_raw(),
@@ -54,7 +56,7 @@ impl Users {
         }
     }
 
-    /// Refuses the peer unless it is one of them.
+    /// Refuses the peer unless its user is among the users.
     pub(crate) fn check(&self, peer: &Credentials) -> Result<(), Error> {
         if self.contain(peer.user) {
             return Ok(());

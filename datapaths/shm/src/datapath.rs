@@ -16,22 +16,24 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 
-/// The pause until a server whose backlog is full is asked again.
+/// Time until a server whose backlog is full is tried again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How often it is asked.
+/// Number of attempts.
 const ATTEMPTS: u32 = 1_000;
 
-/// Connections of a listener that wait to be accepted, in the kernel.
+/// Number of connections of a listener that may wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// Memory that two processes of one machine share, as a datapath.
+/// Memory that two processes of a machine share, as a datapath.
 ///
-/// An address is the path of a Unix socket, which the listener makes, and removes when it is dropped; or `@` and a name, as in
-/// `unix:@store`, for a name in the abstract namespace, which leaves no file. The rights of the socket's folder say who may connect,
-/// and [`users`](Self::users) with whom memory is shared. Paths work across network namespaces, abstract names do not.
+/// An address is the path of a Unix socket, which the listener creates, and removes when it is dropped; or
+/// `@` and a name, as in `unix:@store`, for a name in the abstract namespace, which leaves no file. The
+/// rights of the socket's folder limit who may connect, and [`users`](Self::users) limits the users with whom
+/// memory is shared. Paths work across network namespaces, abstract names do not.
 ///
-/// Connections are reliable and ordered. A message may have an eighth of a ring, so 64 KiB with the default size.
+/// Connections are reliable and ordered. A message may occupy an eighth of a ring, which is 64 KiB with the
+/// default size.
 ///
 /// ```no_run
 /// # use bertha_core::{Connection, Datapath};
@@ -54,52 +56,54 @@ impl Default for Shm {
 }
 
 impl Shm {
-    /// With the default settings of the methods below.
+    /// Creates a datapath with the default settings of the methods below.
     pub fn new() -> Self {
         Self { settings: Settings { waiting: Waiting::Park, users: Users::Same, ring: 512 << 10 } }
     }
 
-    /// How a receiver waits, and a sender for room. [`Park`](Waiting::Park) by default.
+    /// Sets the policy by which receivers wait, and senders wait for room: [`Park`](Waiting::Park) by
+    /// default.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.settings.waiting = waiting;
         self
     }
 
-    /// The users whose processes may be at the other end. [`Users::Same`] by default.
+    /// Sets the users whose processes may be peers: [`Users::Same`] by default.
     #[must_use]
     pub fn users(mut self, users: Users) -> Self {
         self.settings.users = users;
         self
     }
 
-    /// Whether memory is shared with this user.
+    /// Returns true if memory is shared with this user.
     pub fn shares_with(&self, user: u32) -> bool {
         self.settings.users.contain(user)
     }
 
-    /// The bytes of the ring for each direction of a connection that this end opens: a power of two from 4 KiB to 64 MiB,
-    /// 512 KiB by default. A message may have an eighth of it, less eight bytes.
+    /// Sets the bytes of the ring for each direction of a connection that this end opens: a power of two from
+    /// 4 KiB to 64 MiB, 512 KiB by default. A message may have an eighth of this number, less eight bytes.
     #[must_use]
     pub fn ring(mut self, bytes: usize) -> Self {
         self.settings.ring = bytes;
         self
     }
 
-    /// Opens a connection to the process at the other end of a connected Unix socket, which [takes](Self::take) it: for processes that
-    /// have found each other in another way, for example by a directory.
+    /// Opens a connection to the peer process of a connected Unix socket, which has to [take](Self::take) it.
+    /// The method serves processes that have found each other in another way, for example by a directory.
     ///
     /// # Errors
-    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one of the two ends doesn't share memory with the other's user,
-    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end says nothing, and [`Refused`](bertha_core::ErrorKind::Refused) if it takes no such memory.
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if an end doesn't share memory with the
+    /// other end's user, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the peer does not answer, and
+    /// [`Refused`](bertha_core::ErrorKind::Refused) if the peer does not accept such memory.
     pub async fn offer(&self, socket: StdStream) -> Result<ShmConnection, Error> {
         self.settings.offer(registered(socket)?, Addr::Unnamed).await
     }
 
-    /// Takes the connection that the process at the other end of a connected Unix socket [offers](Self::offer).
+    /// Takes the connection that the peer process of a connected Unix socket [offers](Self::offer).
     ///
     /// # Errors
-    /// As for [`offer`](Self::offer).
+    /// Errors of [`offer`](Self::offer).
     pub async fn take(&self, socket: StdStream) -> Result<ShmConnection, Error> {
         self.settings.take(registered(socket)?).await
     }
@@ -118,7 +122,7 @@ fn new_socket() -> io::Result<OwnedFd> {
 async fn connected(path: &Path) -> io::Result<UnixStream> {
     let peer = address::from_path(path)?;
     let socket = new_socket()?;
-    // A name from the kernel, so that the server can tell its clients apart.
+    // The socket gets a name from the kernel, so that the server can tell its clients apart.
     rustix::net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
     let mut attempts = 0;
     loop {

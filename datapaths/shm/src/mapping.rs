@@ -8,17 +8,19 @@ use std::ptr::{NonNull, null_mut};
 use std::slice;
 use std::sync::atomic::AtomicU64;
 
-/// A mapping of a whole [`SealedMemory`]. Dropping it frees the memory, once the other end has dropped its own.
+/// A mapping of a whole [`SealedMemory`]. Dropping it frees the memory, once the peer has dropped its own
+/// mapping.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to the process and not to a thread, and is unmapped by the one owner of this value alone.
+// SAFETY: the mapping belongs to the process and not to a thread, and only the single owner of this value
+// unmaps it.
 unsafe impl Send for Mapping {}
 
-// SAFETY: a shared reference gives out atomics alone.
+// SAFETY: a shared reference gives access to atomics only.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -27,24 +29,26 @@ impl Mapping {
         let (bytes, access) = (memory.bytes(), ProtFlags::READ | ProtFlags::WRITE);
         // SAFETY: the kernel chooses an address where nothing is mapped, so no memory that is in use changes.
         let start = unsafe { mmap(null_mut(), bytes, access, MapFlags::SHARED, memory.file(), 0) }?;
-        // Zero is never chosen.
+        // The kernel never chooses address zero.
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, bytes })
     }
 
-    /// All of it.
+    /// Returns all words of the memory.
     #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: `bytes` bytes are mapped from `start`, at a page's beginning and so aligned, until the drop, which the
-        // lifetime precedes. Each of them is backed by a page of the file, as the seals keep that from shrinking. Any bits are a
-        // value of the type, and others may write to it at any time, as it is atomic.
+        // SAFETY: `bytes` bytes are mapped from `start`, which begins a page and so is aligned, until the
+        // drop, which comes after the lifetime. Each of them is backed by a page of the file, since the seals
+        // keep the file from shrinking. Any bits are a value of the type, and other processes may write to it
+        // at any time, as it is atomic.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes / size_of::<AtomicU64>()) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is what `mmap` gave to this value, and no reference into it outlives the value.
+        // SAFETY: the range is what `mmap` returned for this value, and no reference into it outlives the
+        // value.
         if let Err(error) = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) } {
             tracing::debug!(%error, "shared memory not unmapped");
         }

@@ -8,13 +8,14 @@ use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The file system that memfds lie on, but for those of huge pages.
+/// Type of the file system that memfds lie on, except for memfds of huge pages.
 const TMPFS: u32 = 0x0102_1994;
 
-/// The seals without which the other end could take pages away under this one, which would be killed by `SIGBUS`.
+/// The seals without which the peer could take pages away under this process, which would be killed by
+/// `SIGBUS`.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// A file in memory whose size nobody can change any more.
+/// A file in memory whose size cannot change any more.
 #[derive(Debug)]
 pub(crate) struct SealedMemory {
     file: OwnedFd,
@@ -22,10 +23,10 @@ pub(crate) struct SealedMemory {
 }
 
 impl SealedMemory {
-    /// New memory, all zeros.
+    /// Creates new memory, all zeros.
     pub(crate) fn create(bytes: usize) -> io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // A system may forget to allow memory that could be executed; an old one does not know the flag.
+        // A system may forbid executable memory; an old system does not know the flag.
         let file = match memfd_create("bertha-shm", flags | MemfdFlags::NOEXEC_SEAL) {
             Err(Errno::INVAL) => memfd_create("bertha-shm", flags)?,
             created => created?,
@@ -35,11 +36,11 @@ impl SealedMemory {
         Ok(Self { file, bytes })
     }
 
-    /// Memory that the other end made.
+    /// Checks memory that the peer created.
     ///
     /// # Errors
-    /// [`Refused`](ErrorKind::Refused) if its size is not `bytes`, or not sealed, or if it is no ordinary memory: huge pages may be
-    /// missing when they are touched.
+    /// [`Refused`](ErrorKind::Refused) if its size is not `bytes` or not sealed, or if it is no ordinary
+    /// memory: huge pages may be missing when they are touched.
     pub(crate) fn received(file: OwnedFd, bytes: usize) -> Result<Self, Error> {
         let reason = match inspect(&file) {
             Ok(found) if !found.seals.contains(SEALS) => "its size is not sealed".into(),
@@ -70,7 +71,7 @@ struct Found {
 }
 
 fn inspect(file: &OwnedFd) -> io::Result<Found> {
-    // The seals first: with them the size can't change any more.
+    // The seals are checked first: with them the size can't change any more.
     let seals = fcntl_get_seals(file)?;
     let file_system = u32::try_from(fstatfs(file)?.f_type).unwrap_or_default();
     let bytes = u64::try_from(fstat(file)?.st_size).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a connected socket becomes a connection through shared memory.
+//! The steps from a connected socket to a connection through shared memory.
 
 use crate::address::{self, NAME};
 use crate::connection::{At, ShmConnection};
@@ -13,12 +13,12 @@ use tokio::net::UnixStream;
 pub(crate) struct Settings {
     pub(crate) waiting: Waiting,
     pub(crate) users: Users,
-    /// The bytes of a ring.
+    /// Size of a ring in bytes.
     pub(crate) ring: usize,
 }
 
 impl Settings {
-    /// The client's half of the handshake.
+    /// Performs the client's half of the handshake.
     pub(crate) async fn offer(&self, socket: UnixStream, peer: Addr) -> Result<ShmConnection, Error> {
         let layout = Layout::new(self.ring).ok_or_else(|| {
             let what =
@@ -30,7 +30,7 @@ impl Settings {
         Ok(ShmConnection::new(socket, shared, Direction::FromClient, at))
     }
 
-    /// The server's half of it.
+    /// Performs the server's half of the handshake.
     pub(crate) async fn take(&self, socket: UnixStream) -> Result<ShmConnection, Error> {
         let shared = handshake::take(&socket, &self.users).await.map_err(|error| error.at(NAME))?;
         let (local, peer) = (address::of(&socket)?, address::of_peer(&socket)?);

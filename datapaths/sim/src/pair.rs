@@ -7,17 +7,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many messages either direction holds before `send` waits.
+/// Number of messages that a direction holds before `send` waits.
 const CAPACITY: usize = 1024;
 
-/// The largest message in bytes: as over UDP, so that a message that fits here fits there.
+/// Size of the largest message in bytes: as over UDP, so that a message that fits here fits there.
 const MTU: usize = 65_507;
 
-/// Two connected ends without a network in between: reliable, ordered, no copy, no allocation per message. They work
-/// on any executor; their [`Base`] offers `runtime` to Chunnels.
+/// Creates two connected ends without a network in between: reliable, ordered, without copies, without an
+/// allocation per message. The ends work on any executor; their [`Base`] offers `runtime` to Chunnels.
 ///
-/// Each direction holds at most 1024 messages, of at most 65,507 bytes; then `send` waits. When one end is closed or
-/// dropped, the other still receives the messages sent before.
+/// Each direction holds at most 1024 messages, of at most 65,507 bytes; then `send` waits. When an end is
+/// closed or dropped, its peer still receives the messages sent before.
 ///
 /// ```
 /// # use bertha_core::{Buf, Connection};
@@ -35,7 +35,7 @@ pub fn pair<R: Runtime>(runtime: R) -> (PairConnection<R>, PairConnection<R>) {
     connected(runtime, |message| fits(message.len(), MTU))
 }
 
-/// As [`pair`], for messages of any type and length.
+/// Creates two ends as [`pair`], for messages of any type and length.
 pub fn pair_of<R: Runtime, T: Send + 'static>(runtime: R) -> (PairConnection<R, T>, PairConnection<R, T>) {
     connected(runtime, |_| Ok(()))
 }
@@ -64,7 +64,7 @@ pub struct PairConnection<R, T = Buf> {
 }
 
 impl<R, T> PairConnection<R, T> {
-    /// How many messages that were sent here still wait at the other end.
+    /// Returns the number of messages that were sent here and still wait at the peer.
     pub fn unreceived(&self) -> usize {
         self.outgoing.len()
     }

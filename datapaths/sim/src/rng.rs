@@ -1,14 +1,15 @@
-//! Random numbers that depend on the seed alone.
+//! Random numbers that depend only on the seed.
 
 use std::time::Duration;
 
-/// SplitMix64. Written here, since a seed that found a fault must find it again after an update of dependencies.
+/// SplitMix64. The algorithm is implemented here, since a seed that found a fault must find it again after an
+/// update of dependencies.
 #[derive(Debug)]
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// The generator number `purpose` of `seed`. Those of one seed are independent of each other, so that one more
-    /// draw for one purpose leaves the others as they were.
+    /// Creates the generator number `purpose` of `seed`. The generators of a seed are independent of each
+    /// other, so that an additional draw for one purpose leaves all others as they were.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         let mut rng = Self(seed);
         let base = rng.next();
@@ -23,18 +24,19 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, or zero if `bound` is zero.
+    /// Returns a number below `bound`, or zero if `bound` is zero.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// True with this probability.
+    /// Returns true with this probability.
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
-        // Draws in any case, so that a rate of zero and one of a millionth otherwise run alike.
+        // The number is drawn in any case, so that runs with a rate of zero and with a rate of a millionth
+        // are otherwise alike.
         ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 
-    /// A duration up to `most`.
+    /// Returns a duration up to `most`.
     pub(crate) fn up_to(&mut self, most: Duration) -> Duration {
         let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(((u128::from(self.next()) * (u128::from(nanos) + 1)) >> 64) as u64)

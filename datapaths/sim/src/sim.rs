@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// A simulation: a [`Network`], and an executor that runs tasks on the calling thread in virtual time.
 ///
-/// When no task is ready, time jumps to whatever is scheduled next. Everything, from the faults of the network to the
-/// order in which ready tasks run, follows from the seed, so a seed that fails fails again:
+/// When no task is ready, time jumps to the next scheduled event. Everything, from the faults of the network
+/// to the order in which ready tasks run, follows from the seed, so a seed that fails fails again:
 ///
 /// ```
 /// use bertha_core::{Buf, Connection, Datapath, ErrorKind};
@@ -29,15 +29,16 @@ use std::time::Duration;
 /// # Ok::<(), bertha_core::Error>(())
 /// ```
 ///
-/// Anything that is drawn from elsewhere (the order of a `HashMap`, the real clock, other threads) is not reproducible;
-/// [`trace`](Self::trace) shows whether two runs differ.
+/// Values that are drawn from elsewhere (the order of a `HashMap`, the real clock, other threads) are not
+/// reproducible; [`trace`](Self::trace) shows if two runs differ.
 pub struct Sim {
     world: Arc<World>,
     network: Network,
 }
 
 impl Sim {
-    /// A simulation with a network without faults, a bound of one hour of virtual time and of ten million steps.
+    /// Creates a simulation with a network without faults, with bounds of one hour of virtual time and of ten
+    /// million steps.
     pub fn new(seed: u64) -> Self {
         let world = World::new(seed);
         let network = Network::new(SimRuntime { world: world.clone() });
@@ -65,34 +66,35 @@ impl Sim {
         self
     }
 
-    /// The simulation as a runtime.
+    /// Returns the simulation as a runtime.
     pub fn runtime(&self) -> SimRuntime {
         SimRuntime { world: self.world.clone() }
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// A fingerprint of the course so far: which task ran when, and what the network did to which datagram.
+    /// Returns a fingerprint of the course so far: it depends on which task ran when, and on what the network
+    /// did to which datagram.
     pub fn trace(&self) -> u64 {
         self.world.trace()
     }
 
-    /// Runs `main` and the tasks that it spawns until `main` ends. Tasks that are left then end as well; the network
-    /// stays as it is for another run.
+    /// Runs `main` and the tasks that it spawns until `main` ends. The remaining tasks then end as well; the
+    /// network stays as it is for another run.
     ///
     /// # Panics
-    /// If the run halts; see [`Halt`]. When a task panics, the seed is printed.
+    /// Panics if the run halts; see [`Halt`]. When a task panics, the seed is printed.
     pub fn run<T>(&mut self, main: impl Future<Output = T>) -> T {
         self.try_run(main).unwrap_or_else(|halt| panic!("{halt}"))
     }
 
-    /// As [`run`](Self::run), for tests that expect a halt.
+    /// Runs `main` as [`run`](Self::run), for tests that expect a halt.
     ///
     /// # Errors
-    /// A [`Halt`] if the run can't come to its end: deadlock, or a bound was reached.
+    /// [`Halt`] if the run can't come to its end: because of a deadlock, or because a bound was reached.
     pub fn try_run<T>(&mut self, main: impl Future<Output = T>) -> Result<T, Halt> {
         let mut main = pin!(main);
         let course = Course { world: &self.world };
@@ -120,7 +122,7 @@ impl fmt::Debug for Sim {
     }
 }
 
-/// A run that is going on. However it ends, its tasks end with it.
+/// A run that is going on. When it ends in any way, its tasks end with it.
 struct Course<'a> {
     world: &'a World,
 }

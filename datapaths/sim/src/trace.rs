@@ -1,6 +1,6 @@
 //! A fingerprint of everything that happened.
 
-/// FNV-1a over the records of a run. Two runs with the same fingerprint took the same course.
+/// FNV-1a over the records of a run. Two runs with equal fingerprints took equal courses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trace(u64);
 

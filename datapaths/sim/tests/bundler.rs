@@ -1,5 +1,5 @@
-//! Two boxes around a path whose queue nobody at its ends can order (thesis 4.7.6): the queue moves to the senders' side, and short
-//! flows no longer wait behind a long one.
+//! Two boxes around a path whose queue neither end can order (thesis 4.7.6): the queue moves to the senders'
+//! side, and short flows no longer wait behind a long flow.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic to fail, and print figures")]
 
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime};
@@ -15,14 +15,14 @@ const SERVER: [u8; 4] = [10, 1, 0, 0];
 
 const PACKET: usize = 1_000;
 
-/// Bytes per second, and the delay each way: the path holds 50 packets.
+/// Rate in bytes per second, and delay each way: the path holds 50 packets.
 const RATE: u64 = 1_000_000;
 const DELAY: Duration = Duration::from_millis(25);
 
-/// The packets that a long flow has on their way: a path and two of its queues.
+/// Number of packets that a long flow has on their way: a path and two of its queues.
 const LONG: usize = 150;
 
-/// The packets of a short flow, the number of such flows, and the time between two.
+/// Number of packets of a short flow, number of such flows, and time between two of them.
 const SHORT: usize = 20;
 const FLOWS: u32 = 10;
 const PERIOD: Duration = Duration::from_millis(500);
@@ -34,20 +34,20 @@ struct Scene {
     bundle: Option<Scheduling>,
 }
 
-/// The means.
+/// The means of what was measured.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The delays in the queues of the path and of the sendbox, in milliseconds.
+    /// Delays in the queues of the path and of the sendbox, in milliseconds.
     path: f64,
     sendbox: f64,
-    /// The time of a short flow, in milliseconds.
+    /// Time of a short flow, in milliseconds.
     short: f64,
-    /// The share of the link that the long flow used.
+    /// Share of the link that the long flow used.
     long: f64,
 }
 
 fn run(scene: Scene) -> Seen {
-    // Nothing here is left to chance.
+    // Nothing in this test is left to chance.
     let seed = 1;
     let mut sim = Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX);
     let network = sim.network().clone();
@@ -97,7 +97,7 @@ async fn observe(network: Network, has_long: bool) -> Seen {
     seen
 }
 
-/// Sends so many packets, of which `window` are on their way, until all are acknowledged.
+/// Sends `count` packets, of which `window` are on their way, until all are acknowledged.
 async fn send(connection: &SimConnection, count: usize, window: usize, acknowledged: &AtomicU64) {
     for number in 0..count.saturating_add(window) {
         if number >= window {
@@ -127,7 +127,7 @@ fn the_queue_moves_to_the_senders_side_and_short_flows_pass_a_long_one() {
         // The path never runs dry for long.
         assert!(bundled.long > 0.95 * without.long, "{bundled:?} after {without:?}");
     }
-    // Moving the queue alone helps nobody; choosing from it does.
+    // Moving the queue does not help by itself; choosing from it does.
     assert!(fifo.short > 0.8 * without.short, "{fifo:?} after {without:?}");
     assert!(fair.short < 0.6 * without.short, "{fair:?} after {without:?}");
 }

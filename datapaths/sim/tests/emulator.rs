@@ -17,10 +17,10 @@ fn path(rate: u64) -> Path {
     Path::new(Rate::fixed(rate), ms(10))
 }
 
-/// One packet on its way through an emulator.
+/// A packet on its way through an emulator.
 #[derive(Debug, Clone, Copy)]
 struct Packet {
-    /// The time after the one before, in microseconds.
+    /// Time after the previous packet, in microseconds.
     pause: u64,
     len: u64,
 }
@@ -55,7 +55,7 @@ proptest! {
             let waiting = emulator.queued_bytes(now);
             let fate = emulator.admit(now, packet.len, true);
             let is_full = waiting > 0 && waiting + packet.len > buffer;
-            // A drop has its cause, and the cause its drop.
+            // A drop is always counted under its cause, and a counted cause always is a drop.
             prop_assert_eq!(fate == Fate::Dropped(Cause::BufferFull), is_full);
             prop_assert!(loss > 0.0 || fate != Fate::Dropped(Cause::Chance));
             // A packet that is larger than the whole buffer may be alone in it.
@@ -86,7 +86,7 @@ proptest! {
 
 #[test]
 fn a_buffer_is_a_number_of_bandwidth_delay_products() {
-    // 20,000 bytes are one product.
+    // A single product is 20,000 bytes.
     for (products, fits) in [(1.0, 20), (2.0, 40), (0.5, 10)] {
         let mut emulator = Emulator::new(path(1_000_000).buffered(products), 1);
         let admitted =
@@ -124,7 +124,7 @@ fn directions_of_a_network_share_an_emulator() {
         let (client, accepted, _listener) = connected(&network, |host| host).await;
         let emulator = Emulator::new(Path { buffer: 40, ..path(1_000) }, 1);
         network.emulate([(CLIENT, SERVER), (SERVER, CLIENT)], emulator);
-        // Messages of eight bytes, of which five wait.
+        // Messages have eight bytes, and five of them wait.
         send(&client, 0..9).await.unwrap();
         assert_eq!(network.queueing_delay(SERVER, CLIENT), ms(40));
         accepted.send(message(9)).await.unwrap();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Gives the other tasks a turn.
+/// Gives all other tasks a turn.
 async fn step() {
     let mut stepped = false;
     poll_fn(|context| {
@@ -86,7 +86,7 @@ fn time_and_steps_are_bounded() {
     assert_eq!(halt.unwrap_err().reason(), HaltReason::StepLimit);
 }
 
-/// The order in which ten ready tasks finish.
+/// Returns the order in which ten ready tasks finish.
 fn order(sim: &mut Sim) -> Vec<usize> {
     let runtime = sim.runtime();
     let order = Arc::new(Mutex::new(Vec::new()));

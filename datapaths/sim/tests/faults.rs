@@ -13,7 +13,7 @@ use wire::{CLIENT, SERVER, arrived, connected, message, number, run, send};
 const COUNT: u64 = 1000;
 const WHILE: Duration = Duration::from_secs(1);
 
-/// The datagrams that arrive of a thousand over `link`.
+/// Returns the datagrams that arrive out of a thousand over `link`.
 async fn through(network: &Network, link: Link) -> Vec<u64> {
     let (client, accepted, _listener) = connected(network, |host| host).await;
     network.set_link_between(CLIENT, SERVER, link);
@@ -105,7 +105,7 @@ fn corruption_flips_bits_and_cuts_short() {
         let short = messages.iter().filter(|message| message.len() < 8).count();
         let flipped = messages.iter().filter(|message| message.len() == 8 && number(message) != 0).count();
         assert!(short > 50 && flipped > 200, "{short} short, {flipped} flipped");
-        // Two flips can hit the same bit.
+        // Two flips can hit a common bit.
         assert!((short + flipped) as u64 <= network.counters().corrupted);
     });
 }
@@ -163,7 +163,7 @@ fn a_tap_sees_edits_drops_and_injects() {
     });
 }
 
-/// A chat between two ends over a poor network, as the trace of its run.
+/// Runs a chat between two ends over a poor network, and returns the trace of its run.
 fn chat(seed: u64) -> u64 {
     let mut sim = Sim::new(seed);
     let network = sim.network().clone();
@@ -201,7 +201,7 @@ fn a_bottleneck_keeps_its_rate_and_drops_what_it_has_no_room_for() {
     run(1, async |network| {
         let (client, accepted, _listener) = connected(&network, |host| host).await;
         let len = message(0).len() as u64;
-        // A hundred messages per second, of which ten wait.
+        // The link carries a hundred messages per second, of which ten wait.
         let bottleneck = Bottleneck { rate: 100 * len, queue: 10 * len };
         network.set_link_between(CLIENT, SERVER, Link { bottleneck: Some(bottleneck), ..Link::default() });
         let start = network.runtime().elapsed();

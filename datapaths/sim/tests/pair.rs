@@ -17,7 +17,7 @@ fn number(message: &Buf) -> u64 {
     u64::from_be_bytes(message[..].try_into().unwrap())
 }
 
-/// Wakes a parked thread.
+/// A waker of a parked thread.
 struct Unpark(std::thread::Thread);
 
 impl Wake for Unpark {
@@ -26,7 +26,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The smallest executor there is, to show that the pair needs no particular one.
+/// Runs a future on the smallest possible executor, to show that the pair needs no particular executor.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut future = pin!(future);

@@ -1,4 +1,4 @@
-//! Addresses, listeners and connections over datagrams, as a kernel has them.
+//! Addresses, listeners and connections over datagrams, which behave as a kernel's.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod wire;
@@ -124,7 +124,7 @@ fn a_restarted_host_has_lost_everything() {
         assert_eq!(accepted.send(message(1)).await.unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Closed);
         let new = listen(&network).await;
-        // Sockets that the dead process drops late must not take the new one's with them.
+        // Sockets that the dead process drops late must not remove the new process's sockets.
         drop((accepted, listener));
         client.send(message(2)).await.unwrap();
         let accepted = new.accept().await.unwrap();

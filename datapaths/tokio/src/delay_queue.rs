@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// An entry's deadline, and a number of its own.
+/// Deadline of an entry, and the number that tells it from entries with equal deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DelayKey {
     deadline: Instant,
     number: u64,
 }
 
-/// Entries that each wait for a time.
+/// Entries, each with a deadline.
 #[derive(Debug)]
 pub(crate) struct DelayQueue<T> {
     entries: BTreeMap<DelayKey, T>,
@@ -47,7 +47,7 @@ impl<T> DelayQueue<T> {
         Some(first.remove_entry())
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.entries.first_key_value().map(|(key, _)| key.deadline)
     }

@@ -16,33 +16,33 @@ use timer::{DistantSleep, TIMER};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// From here on a deadline is distant: the timer thread waits for it, and not the runtime.
+/// Shortest wait that counts as distant: the timer thread performs it in place of the runtime.
 const DISTANT: Duration = Duration::from_millis(500);
 
 /// The tokio runtime that the calling task runs on.
 ///
-/// Has no state of its own: it finds the runtime in the context, as everything in tokio does, so its methods have to
-/// be called from within one.
+/// The type has no state: it takes the runtime from the context, as everything in tokio does, so its methods
+/// have to be called from within a runtime.
 ///
-/// Waits of half a second and more, and tasks that begin later, are in the care of one thread of the process, `bertha-timer`, so
-/// that connections which are merely watched over leave the runtime's own timers alone.
+/// The thread `bertha-timer` of the process takes care of waits of half a second and more, and of tasks that
+/// begin later, so that connections which are merely watched over leave the runtime's own timers alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokioRuntime;
 
 impl TokioRuntime {
-    /// The runtime of the calling task, if that runs on one.
+    /// Returns the runtime of the calling task, or `None` outside of tokio.
     pub fn current() -> Option<Self> {
         Handle::try_current().is_ok().then_some(Self)
     }
 }
 
-/// A task on tokio. Dropping it ends the task at its next suspension point.
+/// A task on tokio. Dropping the handle ends the task at its next suspension point.
 pub struct Task(Stage);
 
 enum Stage {
-    /// It was spawned as such.
+    /// The task was spawned at once.
     Begun(JoinHandle<()>),
-    /// It is, or was, to begin later.
+    /// The task begins at a later time, or has begun since.
     Later(DelayKey),
 }
 
@@ -100,8 +100,8 @@ impl Runtime for TokioRuntime {
         rand::random()
     }
 
-    /// By the system (`getaddrinfo`), on a thread of tokio for calls that block. The system's own time-outs end a call that
-    /// was dropped.
+    /// Resolves by the system (`getaddrinfo`), on a thread of tokio for blocking calls. A call whose future
+    /// was dropped goes on until the system's own time-out.
     fn resolve(&self, name: &Name) -> impl Future<Output = Result<Vec<Addr>, Error>> + Send {
         resolve::by_system(name.clone())
     }
@@ -133,7 +133,7 @@ mod tests {
         assert_ne!(TokioRuntime.random(), TokioRuntime.random());
     }
 
-    /// Distant waits work without the timers of tokio, so it is not they that arm them.
+    /// Checks that distant waits work in a runtime without tokio's timers, so they can't arm them.
     #[test]
     fn distant_waits_leave_the_timers_of_the_runtime_alone() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,8 +1,8 @@
-//! Names by the system.
+//! Name resolution by the operating system.
 
 use bertha_core::{Addr, Error, ErrorKind, MAX_ADDRESSES, Name};
 
-/// The addresses of a host, in the order of the system, which is that of RFC 6724.
+/// Resolves a host to its addresses, in the order of the system, which follows RFC 6724.
 pub(crate) async fn by_system(name: Name) -> Result<Vec<Addr>, Error> {
     let Some(port) = name.port() else {
         let what = format!("`{name}` has no port; the system resolves hosts, written like example.org:80");

@@ -4,19 +4,20 @@ use bertha_core::Error;
 use std::io;
 use tokio::runtime::{Builder, Runtime};
 
-/// Runs `main` on a tokio runtime with several threads, sockets and timers, and returns its output. Tasks that still run then are dropped.
+/// Runs `main` on a tokio runtime with several threads, sockets and timers, and returns its output. Tasks
+/// that still run at the end of `main` are dropped.
 ///
 /// # Errors
-/// If the system does not give the runtime what it needs, such as threads.
+/// Fails if the system does not give the runtime what the runtime needs, such as threads.
 pub fn run<F: Future>(main: F) -> Result<F::Output, Error> {
     Ok(built(Builder::new_multi_thread().enable_all())?.block_on(main))
 }
 
-/// Runs `main` on a tokio runtime of the calling thread alone, with sockets and timers, and returns its output. Tasks that still run then are
-/// dropped.
+/// Runs `main` on a tokio runtime of the calling thread alone, with sockets and timers, and returns its
+/// output. Tasks that still run at the end of `main` are dropped.
 ///
 /// # Errors
-/// If the system does not give the runtime what it needs.
+/// Fails if the system does not give the runtime what the runtime needs.
 pub fn block_on<F: Future>(main: F) -> Result<F::Output, Error> {
     Ok(built(Builder::new_current_thread().enable_all())?.block_on(main))
 }
@@ -28,7 +29,7 @@ fn built(builder: &mut Builder) -> Result<Runtime, Error> {
     })
 }
 
-/// Starts a task that runs until it ends, or the runtime does.
+/// Starts a task that runs until it ends, or until the runtime ends.
 pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
     drop(tokio::spawn(task));
 }

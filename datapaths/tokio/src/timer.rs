@@ -4,9 +4,9 @@
 //! runtimes takes a fifth longer while each of them merely watches over one idle connection. So distant deadlines lie
 //! here, and cost the runtime nothing until then.
 //!
-//! A task that only waits would also cost as much as every task: aligned memory, a place among the runtime's tasks, and two visits
-//! of the scheduler, the last when it is given up. Tasks that keep connections alive have nothing to do for seconds, and most
-//! connections end sooner. So until its time a task is an entry in an ordered map.
+//! Even a task that only waits would cost aligned memory, a slot among the runtime's tasks, and two visits of
+//! the scheduler, the second when the task is aborted. Tasks that keep connections alive have nothing to do
+//! for seconds, and most connections end sooner. So a task is an entry in an ordered map until its deadline.
 
 use crate::delay_queue::{DelayKey, DelayQueue};
 use std::collections::BTreeMap;
@@ -17,39 +17,41 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-/// How long the thread stays when nothing waits: starting one takes longer than most handshakes.
+/// Time for which the thread stays when no entry waits: starting a thread takes longer than most handshakes.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// The longest time without a look, so that the thread ends although the last entry was cancelled.
+/// Longest sleep between two looks at the entries, so that the thread also ends if the last entry was
+/// cancelled.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// The timer of the process.
+/// Timer of the process.
 pub(crate) static TIMER: Timer = Timer::new();
 
 type Later = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A delay queue and the thread that serves it, which is started with the first entry and ends when there have been none for a
-/// while.
+/// A delay queue and the thread that serves it. The first entry starts the thread, which ends after the queue
+/// has been empty for [`LINGER`].
 pub(crate) struct Timer {
     state: Mutex<State>,
-    /// Something is due before the thread looks again.
+    /// Signals that an entry is due before the thread's next look.
     earlier: Condvar,
 }
 
 struct State {
     queue: DelayQueue<Action>,
-    /// The tasks that have begun and still have an owner; nothing for the moment in which one begins.
+    /// Tasks that have begun and whose handles still exist. The value is `None` during the moment in which
+    /// the task is spawned.
     begun: BTreeMap<DelayKey, Option<AbortHandle>>,
     is_running: bool,
-    /// When the thread looks again.
+    /// Time of the thread's next look.
     looks_at: Option<Instant>,
 }
 
-/// The action at a deadline.
+/// Action at a deadline.
 enum Action {
-    /// A task begins on its runtime.
+    /// Spawns a task on its runtime.
     Begin { task: Later, runtime: Handle },
-    /// A future is polled.
+    /// Wakes a future.
     Wake(Waker),
 }
 
@@ -60,11 +62,11 @@ impl Timer {
         Self { state: Mutex::new(state), earlier: Condvar::new() }
     }
 
-    /// Has `task` begin at `deadline` on the runtime of the caller. If the process can't have another thread, the task is handed
-    /// back.
+    /// Starts `task` at `deadline` on the runtime of the caller. Returns the task if the process can't have
+    /// another thread.
     ///
     /// # Panics
-    /// Outside of a runtime, as tokio does.
+    /// Panics outside of a tokio runtime, as `Handle::current` does.
     pub(crate) fn begin_at(&'static self, deadline: Instant, task: Later) -> Result<DelayKey, Later> {
         let mut state = self.state();
         if !self.run(&mut state) {
@@ -75,7 +77,7 @@ impl Timer {
         Ok(key)
     }
 
-    /// Has `waker` called at `deadline`; at once if the process can't have another thread.
+    /// Calls `waker` at `deadline`, or at once if the process can't have another thread.
     fn wake_at(&'static self, deadline: Instant, waker: &Waker) -> DelayKey {
         let mut state = self.state();
         let runs = self.run(&mut state);
@@ -91,23 +93,24 @@ impl Timer {
     pub(crate) fn cancel(&self, key: DelayKey) {
         let mut state = self.state();
         let (action, begun) = (state.queue.remove(key), state.begun.remove(&key));
-        // Dropped when the lock is free: a task may own others.
+        // The task is dropped after the lock is released: it may own tasks of this timer.
         drop(state);
         drop(action);
         begun.flatten().inspect(AbortHandle::abort);
     }
 
-    /// Has the thread look in time for `deadline`.
+    /// Makes the thread look at the entries no later than `deadline`.
     fn look_earlier(&self, mut state: MutexGuard<'_, State>, deadline: Instant) {
         if state.looks_at.is_none_or(|looks_at| deadline < looks_at) {
-            // Once: those that come before it looks need not tell it again, unless they are earlier still.
+            // The thread is notified a single time: until its next look, only an earlier deadline notifies it
+            // again.
             state.looks_at = Some(deadline);
             drop(state);
             self.earlier.notify_one();
         }
     }
 
-    /// Starts the thread unless there is one. Whether there is.
+    /// Starts the thread unless it runs. Returns true if the thread runs.
     fn run(&'static self, state: &mut State) -> bool {
         if !state.is_running {
             let thread = std::thread::Builder::new().name("bertha-timer".into());
@@ -122,7 +125,7 @@ impl Timer {
         state.is_running
     }
 
-    /// Acts on every entry that is due, until nothing has waited for a while.
+    /// Runs the action of every due entry, until the queue has been empty for [`LINGER`].
     fn serve(&self) {
         let mut state = self.state();
         loop {
@@ -152,11 +155,11 @@ impl Timer {
         match action {
             Action::Wake(waker) => waker.wake(),
             Action::Begin { task, runtime } => {
-                // A runtime that has ended drops it.
+                // A runtime that has ended drops the task.
                 let begun = runtime.spawn(task).abort_handle();
                 match self.state().begun.get_mut(&key) {
                     Some(known) => *known = Some(begun),
-                    // Cancelled in this very moment.
+                    // The owner has cancelled the task since the lock was released.
                     None => begun.abort(),
                 }
             }
@@ -168,7 +171,7 @@ impl Timer {
     }
 }
 
-/// A wait for a distant deadline.
+/// A future that waits for a distant deadline.
 pub(crate) struct DistantSleep {
     deadline: Instant,
     timer: &'static Timer,

@@ -1,8 +1,9 @@
-//! A gRPC server over DPDK: `health_over_dpdk 10.0.0.1:50051`, on the port that `BERTHA_DPDK_DEVICE` and the like describe. Clients may
-//! come through a kernel, or over DPDK as `bertha_example_grpc::channel` does.
+//! A gRPC server over DPDK: `health_over_dpdk 10.0.0.1:50051`, on the port that `BERTHA_DPDK_DEVICE` and the
+//! other variables describe. Clients may come through a kernel, or over DPDK as
+//! `bertha_example_grpc::channel` does.
 
 use bertha::{Addr, Datapath};
-// `bertha::dpdk::Tcp`, with the feature `datapath-dpdk-tcp`.
+// In an application, this type is `bertha::dpdk::Tcp`, with the feature `datapath-dpdk-tcp`.
 use bertha_datapath_dpdk::Tcp;
 use bertha_example_grpc::accepted;
 use tonic::transport::Server;

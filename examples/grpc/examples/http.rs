@@ -1,4 +1,4 @@
-//! An HTTP front by hyper, over whatever carries bytes: `http 127.0.0.1:8080`, `http unix:/tmp/front.sock`.
+//! An HTTP front by hyper, over any carrier of bytes: `http 127.0.0.1:8080`, `http unix:/tmp/front.sock`.
 
 use bertha::core::Listener;
 use bertha::io::ByteStream;
@@ -18,7 +18,7 @@ async fn serve(datapath: impl Datapath<Chunk>, on: Addr) -> Result<(), Error> {
     let listener = datapath.listen(on).await?;
     loop {
         let client = TokioIo::new(ByteStream::new(listener.accept().await?));
-        // A client that fails ends its own connection alone.
+        // A client that fails ends only its own connection.
         tokio::spawn(http1::Builder::new().serve_connection(client, service_fn(hello)));
     }
 }

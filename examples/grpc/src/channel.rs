@@ -1,4 +1,4 @@
-//! tonic's clients.
+//! Channels of tonic's clients.
 
 use bertha::io::ByteStream;
 use bertha::{Chunk, Connection, Error};
@@ -6,10 +6,11 @@ use hyper_util::rt::TokioIo;
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
-/// A channel over connections that `connect` makes: the first one now, and another whenever that has ended.
+/// Returns a channel over connections that `connect` opens: the first connection now, and another whenever
+/// the channel's connection has ended.
 ///
 /// # Errors
-/// If the first connection can't be made.
+/// Fails if the first connection can't be opened.
 pub async fn channel<C, F>(
     connect: impl Fn() -> F + Clone + Send + 'static,
 ) -> Result<Channel, tonic::transport::Error>
@@ -21,6 +22,6 @@ where
         let connecting = connect();
         async move { Ok::<_, Error>(TokioIo::new(ByteStream::new(connecting.await?))) }
     });
-    // The name goes into requests, and nobody looks it up.
+    // The name goes into requests, and is never resolved.
     Endpoint::from_static("http://bertha").connect_with_connector(connector).await
 }

@@ -1,11 +1,11 @@
-//! Clients, as a server of tonic's takes them.
+//! The clients of a listener or of a negotiated stack, in the form that a tonic server takes.
 
 use crate::Io;
 use bertha::core::Listener;
 use bertha::{Chunk, Connection, Error, Incoming, Negotiate, Runs};
 use futures_util::stream::{Stream, StreamExt, unfold};
 
-/// The clients of a listener for bytes. It ends with an error, if the listener can't go on.
+/// Returns the clients of a listener for bytes. The stream ends with an error if the listener can't go on.
 pub fn accepted<L: Listener<Chunk>>(listener: L) -> impl Stream<Item = Result<Io<L::Connection>, Error>> {
     unfold(Some(listener), async |listening| {
         let listener = listening?;
@@ -16,7 +16,7 @@ pub fn accepted<L: Listener<Chunk>>(listener: L) -> impl Stream<Item = Result<Io
     })
 }
 
-/// The clients that have agreed on a stack. One that has not is left out.
+/// Returns the clients that have agreed on a stack. A client that has not is left out.
 pub fn agreed<S, D, C>(
     incoming: Incoming<S, D>,
 ) -> impl Stream<Item = Result<Io<bertha::Negotiated<C>>, Error>>

@@ -1,4 +1,4 @@
-//! A connection of bytes as tonic wants it.
+//! A connection of bytes in the form that tonic expects.
 
 use bertha::io::ByteStream;
 use bertha::{Addr, Base, Chunk, Connection};
@@ -8,12 +8,13 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
-/// A [`ByteStream`] that tells tonic's services of its peer: `request.extensions().get::<Addr>()`.
+/// A [`ByteStream`] that makes its peer's address known to tonic's services:
+/// `request.extensions().get::<Addr>()`.
 #[derive(Debug)]
 pub struct Io<C>(ByteStream<C>);
 
 impl<C: Connection<Data = Chunk>> Io<C> {
-    /// Over this connection.
+    /// Wraps this connection.
     pub fn new(connection: C) -> Self {
         Self(ByteStream::new(connection))
     }

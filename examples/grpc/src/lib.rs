@@ -1,5 +1,5 @@
-//! gRPC by [tonic](https://docs.rs/tonic) over whatever carries bytes: a datapath such as `Tcp::new().bytes()`, or a stack that ends in
-//! [`Bytes`](bertha::chunnels::Bytes).
+//! gRPC by [tonic](https://docs.rs/tonic) over any carrier of bytes: a datapath such as `Tcp::new().bytes()`,
+//! or a stack that ends in [`Bytes`](bertha::chunnels::Bytes).
 //!
 //! | | over a datapath | over a stack that is negotiated |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! The example over DPDK in a process of its own, as whoever has read it starts it.
+//! The example over DPDK in a process of its own, started as a reader of it starts it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use bertha::{Addr, Datapath, ErrorKind};
@@ -14,11 +14,11 @@ use tonic_health::pb::health_client::HealthClient;
 
 const SERVER: &str = "10.0.0.1:50051";
 
-/// How often the server is tried, and the pause between two tries: longer than any start takes.
+/// Number of attempts to reach the server, and the pause between two attempts: longer than any start takes.
 const TRIES: u32 = 300;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Ended when this is dropped.
+/// The example's process, which is killed when the value is dropped.
 struct Example(Child);
 
 impl Drop for Example {
@@ -33,7 +33,7 @@ fn skip(what: &str) {
     eprintln!("SKIPPED: the example over DPDK: {what}");
 }
 
-/// Built with the tests, unless only some of them are asked for.
+/// Returns the path of the program, which is built with the tests, unless only some of them are asked for.
 fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(2).unwrap().join("examples/health_over_dpdk")
@@ -49,7 +49,8 @@ async fn a_tonic_server_over_dpdk_answers() {
         let socket = folder.path().join("memif");
         format!("net_memif0,role={role},id=0,socket={},socket-abstract=no", socket.display())
     };
-    // This end of the shared memory has to be there first; who serves whom is another matter.
+    // This end of the shared memory has to exist first; the roles of server and client are independent of
+    // that.
     let port = match Dpdk::open(&Config { buffers: 2047, ..Config::new(device("server"), "10.0.0.2/24") }) {
         Ok(port) => port,
         Err(error) if error.kind() == ErrorKind::Unavailable => return skip(&error.to_string()),
@@ -68,7 +69,7 @@ async fn a_tonic_server_over_dpdk_answers() {
     let channel = loop {
         match channel(connect.clone()).await {
             Ok(channel) => break channel,
-            // It is not ready yet.
+            // The server is not ready yet.
             Err(error) => {
                 tries += 1;
                 assert!(tries < TRIES, "{error:?}");

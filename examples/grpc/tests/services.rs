@@ -29,7 +29,7 @@ async fn serve<C: Connection<Data = Chunk>>(clients: impl Stream<Item = Result<I
     Server::builder().add_service(health).add_service(reflection).serve_with_incoming(clients).await.unwrap();
 }
 
-/// Single calls, many at a time, and a stream in both directions.
+/// Makes single calls, many calls at a time, and a stream in both directions.
 async fn use_services(channel: Channel) {
     let asking =
         (0..100).map(|_| {
@@ -113,6 +113,7 @@ async fn over_dpdk() {
     let client = open(1, "client", "10.0.0.2/24").unwrap();
     let bytes = |port| bertha_datapath_dpdk::Tcp::over(port).bytes();
     over(bytes(&server), bytes(&client), "10.0.0.1:50051".parse().unwrap()).await;
-    // Open until the process ends: DPDK 22.11 says `Invalid memory` where both ends of a memif close at once in one process.
+    // The ports stay open until the process ends: DPDK 22.11 reports `Invalid memory` if both ends of a memif
+    // close at once in a process.
     std::mem::forget((server, client));
 }

@@ -1,11 +1,11 @@
-//! How often memory is asked for.
+//! The number of allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 thread_local! {
-    // Constant and without a destructor: reading it neither allocates nor registers anything.
+    // The variable is constant and without a destructor: reading it neither allocates nor registers anything.
     static OF_THREAD: Cell<u64> = const { Cell::new(0) };
 }
 static OF_PROCESS: AtomicU64 = AtomicU64::new(0);
@@ -26,66 +26,68 @@ fn count() {
     }
 }
 
-// SAFETY: every method hands its arguments unchanged to `System`, which keeps the contract of `GlobalAlloc`, and
-// returns what `System` returns. `count` neither allocates nor unwinds: it touches a constant thread-local without
-// destructor and two atomics.
+// SAFETY: every method passes its arguments unchanged to `System`, which keeps the contract of `GlobalAlloc`,
+// and returns what `System` returns. `count` neither allocates nor unwinds: it touches a constant
+// thread-local without destructor and two atomics.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: our caller keeps the contract of `alloc`, which is the same.
+        // SAFETY: the caller keeps the contract of `alloc`, which `System.alloc` has too.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: our caller keeps the contract of `alloc_zeroed`, which is the same.
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which `System.alloc_zeroed` has too.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count();
-        // SAFETY: our caller keeps the contract of `realloc`, which is the same; `block` came from `System`.
+        // SAFETY: the caller keeps the contract of `realloc`, which `System.realloc` has too; `block` came
+        // from `System`.
         unsafe { System.realloc(block, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: our caller keeps the contract of `dealloc`, which is the same; `block` came from `System`.
+        // SAFETY: the caller keeps the contract of `dealloc`, which `System.dealloc` has too; `block` came
+        // from `System`.
         unsafe { System.dealloc(block, layout) }
     }
 }
 
-/// How often the calling thread has allocated so far.
+/// Returns the number of allocations of the calling thread so far.
 ///
 /// # Panics
-/// If [`Counting`] is not the program's allocator: a claim that nothing is allocated could not fail.
+/// Panics if [`Counting`] is not the program's allocator: a claim that nothing is allocated could not fail.
 pub fn of_thread() -> u64 {
     let before = OF_THREAD.get();
     drop(std::hint::black_box(Box::new(0_u8)));
     assert!(OF_THREAD.get() > before, "install `Counting` as the global allocator of this program");
-    // That box is not the caller's.
+    // This box is not the caller's.
     OF_THREAD.set(before);
     before
 }
 
-/// Runs `work`, and says how often the calling thread allocated meanwhile.
+/// Runs `work`, and returns its output with the number of allocations of the calling thread meanwhile.
 ///
 /// # Panics
-/// As [`of_thread`].
+/// Panics as [`of_thread`] does.
 pub fn in_thread<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = of_thread();
     let result = work();
     (result, OF_THREAD.get() - before)
 }
 
-/// A count of what all threads of the process allocate. One at a time.
+/// A count of the allocations of all threads of the process. A single count may exist at a time.
 #[derive(Debug)]
 pub struct OfProcess(());
 
 impl OfProcess {
-    /// Counts from now on.
+    /// Begins to count.
     ///
     /// # Panics
-    /// If [`Counting`] is not the program's allocator, or another thread is counting.
+    /// Panics if [`Counting`] is not the program's allocator, or another thread is counting.
     pub fn from_now() -> Self {
         let _ = of_thread();
         assert!(!COUNT_PROCESS.swap(true, Ordering::SeqCst), "the process is being counted by another");
@@ -93,7 +95,7 @@ impl OfProcess {
         Self(())
     }
 
-    /// How often threads have allocated since.
+    /// Returns the number of allocations of all threads since.
     pub fn so_far(&self) -> u64 {
         OF_PROCESS.load(Ordering::SeqCst)
     }

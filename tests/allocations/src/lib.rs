@@ -1,6 +1,6 @@
-//! Global allocators that count, for tests and benchmarks which claim that something allocates nothing.
+//! Global allocators that count, for tests and benchmarks which claim that an operation allocates nothing.
 //!
-//! A program counts once it installs one of them:
+//! A program counts once it installs one of these allocators:
 //!
 //! ```
 //! #[global_allocator]

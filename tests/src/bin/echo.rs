@@ -1,7 +1,8 @@
-//! One end of a connection, as a process of its own that a test can kill.
+//! An end of a connection, as a process that a test can kill.
 //!
-//! `echo serve ADDR IDLE_MS` echoes to every client; `echo ask ADDR IDLE_MS` connects, has one message echoed, and then
-//! waits for another that never comes. Each says on its standard output, line by line, how far it is.
+//! The command `echo serve ADDR IDLE_MS` echoes to every client; `echo ask ADDR IDLE_MS` connects, sends a
+//! message to be echoed, and then waits for another message that never comes. Each command writes its
+//! progress to its standard output, line by line.
 
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Base, Connection, Error, ErrorKind, make_stack};

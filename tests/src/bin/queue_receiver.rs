@@ -1,6 +1,7 @@
 //! A receiver of a topic that holds its messages, until it is killed.
 //!
-//! `queue_receiver SERVICE TOPIC SUBSCRIPTION COUNT` says `holds COUNT` once it has so many.
+//! The command `queue_receiver SERVICE TOPIC SUBSCRIPTION COUNT` writes `holds COUNT` once it holds so many
+//! messages.
 
 use bertha_core::{Connection, Error, ErrorKind};
 use bertha_queue::{Service, Topic};
@@ -16,7 +17,7 @@ use std::io::Write;
 ))]
 use std::time::Duration;
 
-/// The time after which the tests' impatient clients get a message again.
+/// Time after which the tests' impatient clients get a message again.
 #[cfg(any(
     feature = "nats",
     feature = "kafka",

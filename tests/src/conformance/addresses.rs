@@ -1,4 +1,4 @@
-//! Addresses of the two ends.
+//! The addresses of the two ends.
 
 use super::Site;
 use super::delivery::still_works;

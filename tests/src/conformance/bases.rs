@@ -1,4 +1,4 @@
-//! Promises of base connections alone: bytes of every length, and buffers.
+//! Promises that only base connections make: bytes of every length, and buffers.
 
 use super::timeout::succeeds;
 use bertha_core::{Base, Buf, Connection, ErrorKind};
@@ -9,7 +9,7 @@ where
     A: Connection<Data = Buf>,
     B: Connection<Data = Buf>,
 {
-    // A megabyte stands for all that is more.
+    // A megabyte stands for all larger lengths.
     let most = a.base().mtu().min(1 << 20);
     for len in
         [0, 1, 2, 63, 64, 1000, 1472, 1473, 9000, most - 1, most].into_iter().filter(|len| *len <= most)
@@ -47,13 +47,13 @@ where
         Err(error) => error,
     };
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
-    // Whatever room a buffer has around it, its message alone is sent.
+    // Only the message itself is sent, whatever room its buffer has around it.
     let mut buf = a.base().buffer(3).unwrap();
     buf.copy_from_slice(b"end");
     buf.prepend(5).unwrap().copy_from_slice(b"front");
     succeeds(a, "send", a.send(buf)).await;
     assert_eq!(&*succeeds(b, "recv", b.recv()).await, b"frontend");
-    // A buffer from elsewhere will do as well.
+    // The connection also accepts a foreign buffer.
     succeeds(a, "send", a.send(Buf::copy_of(b"foreign", 0).unwrap())).await;
     assert_eq!(&*succeeds(b, "recv", b.recv()).await, b"foreign");
 }

@@ -1,4 +1,4 @@
-//! Several messages in one call.
+//! Several messages in a call.
 
 use super::Messages;
 use super::delivery::{complete, still_works};
@@ -6,7 +6,7 @@ use super::timeout::{soon, succeeds};
 use bertha_core::Connection;
 use futures_util::future::join;
 
-/// How many messages a burst has.
+/// Number of messages in a burst.
 const COUNT: u64 = 64;
 
 /// `send_batch`: "Sends a burst." `recv_batch`: "appends what is there to `into` [...] and returns how
@@ -39,8 +39,8 @@ where
     }
 }
 
-/// `recv_batch` with a limit of zero: nothing can be appended, so there is nothing to wait for, and what is there
-/// stays.
+/// `recv_batch` with a limit of zero: nothing can be appended, so the call waits for nothing, and available
+/// messages stay.
 pub async fn a_limit_of_zero_returns_at_once<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -83,7 +83,8 @@ where
     still_works(a, b, messages).await;
 }
 
-/// Receives `count` messages in bursts of at most `limit`, behind what is in the buffer already.
+/// Receives `count` messages in bursts of at most `limit`, and appends them to a buffer that holds messages
+/// already.
 pub(super) async fn receive_all<C, M>(connection: &C, messages: &M, count: u64, limit: usize) -> Vec<u64>
 where
     C: Connection,

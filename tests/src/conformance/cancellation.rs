@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const COUNT: u64 = 50;
 
-/// The number of a message behind all others.
+/// The number of the last message.
 const LAST: u64 = 7001;
 
 /// "Dropping the future of `recv` [...] loses no message."
@@ -35,7 +35,7 @@ where
                     numbers.push(messages.number(&message.unwrap()));
                 }
             }
-            // Dropped in the middle of waiting, too, and not only after the first poll.
+            // The future is dropped in the middle of waiting, too, and not only after the first poll.
             if let Some(message) = within(b, Duration::from_micros(700), b.recv()).await {
                 numbers.push(messages.number(&message.unwrap()));
             }
@@ -82,8 +82,9 @@ async fn slowly_send<A: Connection, M: Messages<A::Data>>(a: &A, messages: &M) {
     }
 }
 
-/// "Dropping the future of `recv` [...] loses no message": nor may the wake-up for it get lost. Of two that wait, one
-/// is dropped as soon as it is woken, before it runs; the other must be woken and get the message.
+/// "Dropping the future of `recv` [...] loses no message": nor may the wake-up for a message get lost. Of two
+/// waiting futures, one is dropped as soon as it is woken, before it runs; the other future must be woken and
+/// get the message.
 pub async fn a_dropped_receiver_leaves_its_message_to_another<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -91,12 +92,12 @@ where
     M: Messages<A::Data>,
 {
     for number in 0..10 {
-        // Each polled by itself and only when woken, as in a task of its own.
+        // Each future is polled by itself and only when woken, as in a task of its own.
         let [(first_flag, first_waker), (other_flag, other_waker)] = [Flag::with_waker(), Flag::with_waker()];
         let mut first = Some(Box::pin(b.recv()));
         let mut other = pin!(b.recv());
         let mut poll_other = || other.as_mut().poll(&mut Context::from_waker(&other_waker));
-        // Both orders of waiting.
+        // Both orders of waiting are tried.
         if number % 2 == 1 {
             assert!(poll_other().is_pending(), "a message that nobody sent");
         }
@@ -127,7 +128,7 @@ where
 {
     let mut sent = Vec::new();
     for number in 0..COUNT {
-        // Polled once only.
+        // The future is polled only once.
         if let Poll::Ready(result) = poll!(pin!(a.send(messages.make(a, number)))) {
             result.unwrap();
             sent.push(number);
@@ -146,7 +147,7 @@ where
     while let Some(message) = within(b, Duration::from_millis(5), b.recv()).await {
         numbers.push(messages.number(&message.unwrap()));
     }
-    // A call to a service on a busy machine may still be under way when its future was dropped long ago.
+    // On a busy machine, a call to a service may still be under way when its future was dropped long ago.
     succeeds(a, "send", a.send(messages.make(a, LAST))).await;
     while numbers.last() != Some(&LAST) {
         numbers.push(receive(b, messages).await);
@@ -161,7 +162,7 @@ where
     );
 }
 
-/// Whether a waker was called.
+/// A flag that a waker sets.
 #[derive(Default)]
 struct Flag {
     raised: AtomicBool,
@@ -174,7 +175,7 @@ impl Flag {
         (flag.clone(), Waker::from(flag))
     }
 
-    /// Whether it was called since the last time; if not, the task is woken when it is.
+    /// Returns true if the waker was called since the last time; if not, the task is woken when it is called.
     fn take(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
         self.raised.swap(false, Ordering::AcqRel)

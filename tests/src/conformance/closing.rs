@@ -8,7 +8,7 @@ use futures_util::future::join3;
 use futures_util::poll;
 use std::pin::pin;
 
-/// `close`: "Later calls fail with `Closed`, on this end at once": so do those that wait.
+/// `close`: "Later calls fail with `Closed`, on this end at once": so do waiting calls.
 pub async fn close_wakes_who_waits<A, B, M>(a: &A, _b: &B, _messages: &M)
 where
     A: Connection,
@@ -34,7 +34,7 @@ where
     B: Connection<Data = A::Data>,
     M: Messages<A::Data>,
 {
-    // Messages that were not received before the close are gone.
+    // Messages that were not received before the close are lost.
     succeeds(b, "send", b.send(messages.make(b, 0))).await;
     succeeds(a, "send", a.send(messages.make(a, 1))).await;
     assert_eq!(receive(b, messages).await, 1);
@@ -48,8 +48,8 @@ where
     assert!(none.is_empty());
 }
 
-/// `close`: "Sends what layers still hold back, tells the peer, and closes. Later calls fail with `Closed` [...] at
-/// the peer when the message reaches it". Not for bare datagrams, which have no such message.
+/// `close`: "Sends what layers still hold back, tells the peer, and closes. Later calls fail with `Closed`
+/// [...] at the peer when the message reaches it". Bare datagrams have no such message, and skip the check.
 pub async fn the_peer_hears_of_a_close<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -64,7 +64,7 @@ where
         assert_eq!(receive(b, messages).await, number, "what was sent before the close");
     }
     closed(soon(b, "recv after the peer closed", b.recv()).await.err());
-    // A stream's first send after that may still be taken, until the peer's system answers it.
+    // A stream may still accept the first send after that, until the peer's system answers it.
     let send = soon(b, "send after the peer closed", async {
         loop {
             if let Err(error) = b.send(messages.make(b, 0)).await {

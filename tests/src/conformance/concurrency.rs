@@ -39,7 +39,7 @@ where
             succeeds(a, "send", a.send(messages.make(a, number))).await;
         }
     };
-    // Each with a waker of its own, as in as many tasks.
+    // Each future has a waker of its own, as in as many tasks.
     let mut receivers: FuturesUnordered<_> = (0..COUNT).map(|_| b.recv()).collect();
     let gather = soon(b, "as many recvs as messages", async {
         let mut numbers = Vec::new();

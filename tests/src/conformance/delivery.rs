@@ -4,8 +4,8 @@ use super::Messages;
 use super::timeout::succeeds;
 use bertha_core::{Base, Connection};
 
-/// `send`: "Ready once the datapath has taken it." `recv`: "Waits for the next message." What arrives is what was
-/// sent, in both directions.
+/// `send`: "Ready once the datapath has taken it." `recv`: "Waits for the next message." Messages arrive as
+/// they were sent, in both directions.
 pub async fn messages_arrive_both_ways<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -20,12 +20,12 @@ where
     }
 }
 
-/// The number of the next message.
+/// Returns the number of the next message.
 pub(super) async fn receive<C: Connection, M: Messages<C::Data>>(connection: &C, messages: &M) -> u64 {
     messages.number(&succeeds(connection, "recv", connection.recv()).await)
 }
 
-/// Sends one message each way, to see that the connection still works.
+/// Sends a message each way, to check that the connection still works.
 pub(super) async fn still_works<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -38,7 +38,7 @@ where
     assert_eq!(receive(a, messages).await, 7002);
 }
 
-/// Checks that `numbers` are the first `count`, each once, and in order if the connection promises that.
+/// Checks that `numbers` are the first `count`, each once, and in order if the connection promises order.
 pub(super) fn complete<C: Connection>(connection: &C, mut numbers: Vec<u64>, count: u64) {
     if !connection.base().properties().ordered {
         numbers.sort_unstable();

@@ -10,7 +10,7 @@ use futures_util::poll;
 use std::pin::pin;
 use std::time::Duration;
 
-/// `Listener::accept`: "Waits for the next base connection." Each client has one of its own.
+/// `Listener::accept`: "Waits for the next base connection." Each client has a connection of its own.
 pub async fn many_clients_are_served<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let client = async |first: u64| {
@@ -23,8 +23,8 @@ pub async fn many_clients_are_served<S: Datapath, C: Datapath>(site: &Site<'_, S
     while_echoing(&listener, join_all((0..20).map(|number| client(number * 1000)))).await;
 }
 
-/// `Listener`: "the first message from an unknown address makes a connection, from which that message can then be
-/// received", and so can those that came after it until the connection was accepted.
+/// `Listener`: "the first message from an unknown address makes a connection, from which that message can
+/// then be received", and so can the messages that came after it until the connection was accepted.
 pub async fn a_burst_before_accept_is_kept<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let client = site.connect(&listener).await;
@@ -75,14 +75,14 @@ pub async fn a_flooded_connection_leaves_the_others_alone<S: Datapath, C: Datapa
         for number in 0..5_000 {
             flood.send(Bufs.make(&flood, number)).await.unwrap();
             if number % 50 == 0 {
-                // A server that shares its socket must be let empty it.
+                // A server that shares its socket must get the chance to empty it.
                 let _nothing = within(&server, Duration::from_micros(100), server.recv()).await;
             }
         }
     };
     // Over a stream the flood stops when the queue is full.
     let _full = within(&flood, Duration::from_secs(1), sends).await;
-    // Where the socket's own buffer overflowed, what comes next may be lost with it; what comes later may not.
+    // If the socket's own buffer overflowed, the next messages may be lost with it; later messages may not.
     let _nothing = within(&server, Duration::from_millis(20), server.recv()).await;
     still_works(&client, &server, &Bufs).await;
     let served = while_echoing(&listener, async {
@@ -93,7 +93,7 @@ pub async fn a_flooded_connection_leaves_the_others_alone<S: Datapath, C: Datapa
     assert_eq!(served.await, 1);
 }
 
-/// `accept`: "what a single peer does never ends it". Here clients come and go in all ways that they have.
+/// `accept`: "what a single peer does never ends it". Here clients come and go in all ways that they can.
 pub async fn a_client_that_vanishes_ends_nothing<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     for _ in 0..5 {
@@ -107,8 +107,8 @@ pub async fn a_client_that_vanishes_ends_nothing<S: Datapath, C: Datapath>(site:
     outlives(site, &listener, async |_| {}).await;
 }
 
-/// `accept`: "what a single peer does never ends it", nor those connections that it has accepted. `attack` is given
-/// the listener's address, and sends there what it likes: garbage, oversize datagrams, half a frame.
+/// `accept`: "what a single peer does never ends it", nor does it end accepted connections. `attack` gets the
+/// listener's address, and sends there whatever it likes: garbage, oversize datagrams, half a frame.
 pub async fn a_listener_survives<S: Datapath, C: Datapath>(
     site: &Site<'_, S, C>,
     attack: impl AsyncFn(&Addr),
@@ -137,8 +137,8 @@ where
     .await;
 }
 
-/// `Listener`: "keeps no state for an address once its connection was dropped": the next message from there makes a
-/// new one. For datapaths over datagrams.
+/// `Listener`: "keeps no state for an address once its connection was dropped": the next message from there
+/// opens a new connection. The check is for datapaths over datagrams.
 pub async fn a_dropped_connection_forgets_its_address<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let (client, mut accepted) = site.join(&listener).await;
@@ -152,7 +152,8 @@ pub async fn a_dropped_connection_forgets_its_address<S: Datapath, C: Datapath>(
     }
 }
 
-/// `connect`: "`Unreachable` if it answers that nobody is there". Over datagrams the answer comes to what is sent.
+/// `connect`: "`Unreachable` if it answers that nobody is there". Over datagrams the answer comes after a
+/// message was sent.
 pub async fn nobody_there_is_unreachable<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let to = listener.local_addr();

@@ -3,23 +3,23 @@
 use bertha_chunnels::rpc::Message;
 use bertha_core::{Base, Buf, Connection};
 
-/// How a check makes a message of a number, and finds the number again.
+/// The conversion between messages and the numbers that checks put into them.
 pub trait Messages<T>: Sync {
-    /// A message that says `number`, for sending through `connection`. Different numbers should give different
-    /// lengths.
+    /// Returns a message with `number`, for sending through `connection`. Different numbers should give
+    /// different lengths.
     fn make<C: Connection<Data = T>>(&self, connection: &C, number: u64) -> T;
 
-    /// The number that `message` says.
+    /// Returns the number in `message`.
     ///
     /// # Panics
-    /// If it is not as it was made.
+    /// Panics if the message was changed.
     fn number(&self, message: &T) -> u64;
 
-    /// A message that is too large for `connection`, if there is such a thing.
+    /// Returns a message that is too large for `connection`, if there is such a message.
     fn oversize<C: Connection<Data = T>>(&self, connection: &C) -> Option<T>;
 }
 
-/// Messages in bytes, for base connections.
+/// Messages of bytes, for base connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Bufs;
 
@@ -64,7 +64,7 @@ impl Messages<Message> for Responses {
 }
 
 fn response(body: &[u8]) -> Message {
-    // The header of a response to the call with number zero.
+    // The bytes are the header of a response to the call with number zero.
     let header = [2, 0, 0, 0, 0, 0, 0, 0];
     Message::decode(Buf::copy_of(&[&header[..], body].concat(), 0).unwrap()).unwrap()
 }

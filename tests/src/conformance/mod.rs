@@ -1,12 +1,14 @@
-//! The conformance suites: what the documentation of [`Connection`] and [`Datapath`] promises, as checks.
+//! The conformance suites: the promises in the documentation of [`Connection`] and [`Datapath`], as checks.
 //!
-//! Each check is a generic async function for any executor, which panics when a promise is broken, and also when
-//! nothing happens for [`TIMEOUT`] on the connection's own clock. [`connection()`] and [`datapath()`] run all checks
-//! that hold for all; those that hold for some (a peer that hears of a close, an address that is forgotten) are called by
-//! name. [`chunnel()`] adds the checks of calls that a Chunnel must pass on.
+//! Each check is a generic async function for any executor, which panics when a promise is broken, and also
+//! when nothing happens for [`TIMEOUT`] on the connection's own clock. [`connection()`] and [`datapath()`]
+//! run all checks that hold for every implementation. Checks that hold for some (a peer that learns of a
+//! close, an address that is forgotten) are called by name. [`chunnel()`] adds the checks of calls that a
+//! Chunnel must pass on.
 //!
-//! The ends must be joined by something that loses nothing at the pace of the checks: at most 256 short messages on
-//! their way. `send` may wait when four or more were not received. Faults are for tests of what repairs them.
+//! The link between the ends must lose nothing at the pace of the checks: at most 256 short messages are on
+//! their way. `send` may wait when four or more messages were not received. Tests of repairing Chunnels cover
+//! faulty links.
 
 mod addresses;
 mod bases;
@@ -46,7 +48,8 @@ pub use timeout::TIMEOUT;
 
 use bertha_core::{Connection, Datapath};
 
-/// All checks that every connection must pass, each on a new pair of connected ends that `connect` makes.
+/// Runs all checks that every connection must pass, each on a new pair of connected ends that `connect`
+/// makes.
 ///
 /// `connect` must keep alive whatever the ends need, for example by leaking it or by holding on to it.
 pub async fn connection<A, B, M>(connect: impl AsyncFn() -> (A, B), messages: &M)
@@ -55,7 +58,8 @@ where
     B: Connection<Data = A::Data>,
     M: Messages<A::Data>,
 {
-    // Boxed: the checks of a deep stack are too large for a test's thread as one future.
+    // The futures are boxed: as a single future, the checks of a deep stack are too large for a test's
+    // thread.
     macro_rules! each {
         ($($check:ident)*) => {$({
             let (a, b) = Box::pin(connect()).await;
@@ -85,10 +89,11 @@ where
     }
 }
 
-/// All checks that every Chunnel must pass: those of every [`connection()`], and of the calls that it must pass on.
+/// Runs all checks that every Chunnel must pass: the checks of every [`connection()`], and of the calls that
+/// it must pass on.
 ///
-/// `connect` makes a pair of connected ends with the given layers directly below the Chunnel: the first at the first end,
-/// the second at the second.
+/// `connect` makes a pair of connected ends with the given layers directly below the Chunnel: the first layer
+/// at the first end, the second at the second.
 ///
 /// ```ignore
 /// conformance::chunnel(async |[a, b]| connected(make_stack!(Mine, a), make_stack!(Mine, b)).await, &Bufs).await;
@@ -118,7 +123,7 @@ where
     }
 }
 
-/// All checks that every datapath must pass.
+/// Runs all checks that every datapath must pass.
 pub async fn datapath<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     many_clients_are_served(site).await;
     a_burst_before_accept_is_kept(site).await;
@@ -131,7 +136,7 @@ pub async fn datapath<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     base_connection(async || site.connected().await).await;
 }
 
-/// All checks of what only base connections have.
+/// Runs all checks of the properties that only base connections have.
 pub async fn base_connection<A, B>(connect: impl AsyncFn() -> (A, B))
 where
     A: Connection<Data = bertha_core::Buf>,

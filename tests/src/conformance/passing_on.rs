@@ -6,7 +6,7 @@ use super::timeout::{let_arrive, succeeds};
 use super::{Messages, Recorder};
 use bertha_core::Connection;
 
-/// How many messages the burst of these checks has.
+/// Number of messages in the burst of these checks.
 const COUNT: u64 = 64;
 
 /// `drain`: "one that doesn't passes the call on". `below` stands directly below the Chunnel, at either end.
@@ -23,8 +23,8 @@ where
     assert!(below.recorded().drains > before, "drain did not reach the layer below");
 }
 
-/// `send_batch`: "Sends a burst. A datapath hands as much of it as it can to the system in one call", which it can't if a
-/// Chunnel passes the messages on one by one.
+/// `send_batch`: "Sends a burst. A datapath hands as much of it as it can to the system in one call", which
+/// it can't if a Chunnel passes on each message alone.
 ///
 /// A Chunnel may send some of the messages alone, and messages of its own.
 pub async fn a_burst_reaches_the_layer_below<A, B, M>(a: &A, b: &B, [below, _]: [&Recorder; 2], messages: &M)

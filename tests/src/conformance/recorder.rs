@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A one-sided Chunnel that passes everything on and counts the calls that reach it.
 ///
-/// Placed directly below a Chunnel under test, it shows which calls that Chunnel passes on. Clones count together.
+/// Directly below a Chunnel under test, the recorder shows which calls the Chunnel passes on. Clones share
+/// their counts.
 #[derive(Debug, Clone, Default, Identity)]
 #[chunnel(one_sided)]
 pub struct Recorder {
     calls: Arc<Calls>,
 }
 
-/// How often each call reached the layer, and how many messages went through it.
+/// Number of calls that reached the layer, by kind, and number of messages that went through it.
 #[derive(Debug, Default)]
 struct Calls {
     sent_alone: AtomicU64,
@@ -36,12 +37,12 @@ pub(super) struct Recorded {
 }
 
 impl Recorder {
-    /// A layer that has counted nothing.
+    /// Creates a layer that has counted nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub(super) fn recorded(&self) -> Recorded {
         let calls = &self.calls;
         Recorded {
@@ -67,7 +68,7 @@ impl<Inner: Connection> Chunnel<Inner> for Recorder {
     }
 }
 
-/// The connection of a [`Recorder`]: the one below, with its calls counted.
+/// The connection of a [`Recorder`]: the connection below, with its calls counted.
 #[derive(Debug)]
 pub struct RecorderConnection<Inner> {
     inner: Inner,

@@ -5,7 +5,7 @@ use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 
-/// Sends back everything that comes to `listener` while `clients` runs.
+/// Returns everything that comes to `listener` to its sender while `clients` runs.
 pub(super) async fn while_echoing<L: Listener, T>(listener: &L, clients: impl Future<Output = T>) -> T {
     let mut clients = pin!(clients);
     let mut connections = FuturesUnordered::new();
@@ -28,7 +28,7 @@ pub(super) async fn while_echoing<L: Listener, T>(listener: &L, clients: impl Fu
     }
 }
 
-/// Sends back everything that comes, until the connection ends.
+/// Returns everything that comes to its sender, until the connection ends.
 async fn echo<C: Connection>(connection: C) {
     while let Ok(message) = connection.recv().await {
         if connection.send(message).await.is_err() {

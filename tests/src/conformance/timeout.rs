@@ -1,14 +1,14 @@
-//! Time-outs, so that no check waits for ever.
+//! Time-outs, so that no check waits forever.
 
 use bertha_core::{Base, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 
-/// The time for which a check waits for something that must happen, by the clock of the connection's runtime.
+/// Time for which a check waits for an expected event, by the clock of the connection's runtime.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The output of `future`, which must be ready soon.
+/// Returns the output of `future`, which must be ready soon.
 pub(super) async fn soon<C: Connection, T>(connection: &C, what: &str, future: impl Future<Output = T>) -> T {
     match within(connection, TIMEOUT, future).await {
         Some(result) => result,
@@ -16,7 +16,7 @@ pub(super) async fn soon<C: Connection, T>(connection: &C, what: &str, future: i
     }
 }
 
-/// The output of `future`, if it is ready within `duration`.
+/// Returns the output of `future`, if it is ready within `duration`.
 pub(super) async fn within<C: Connection, T>(
     connection: &C,
     duration: Duration,
@@ -30,7 +30,7 @@ pub(super) async fn within<C: Connection, T>(
     }
 }
 
-/// As [`soon`], for what must succeed.
+/// Returns the success of `future`, which must be ready soon, as in [`soon`].
 pub(super) async fn succeeds<C: Connection, T>(
     connection: &C,
     what: &str,
@@ -39,7 +39,7 @@ pub(super) async fn succeeds<C: Connection, T>(
     soon(connection, what, future).await.unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
-/// Lets messages on their way arrive: nothing but receiving them would show that they have.
+/// Waits until messages on their way have arrived: only receiving them would show that they have.
 pub(super) async fn let_arrive<C: Connection>(connection: &C) {
     let runtime = connection.base().runtime();
     runtime.sleep_until(runtime.now() + Duration::from_millis(20)).await;

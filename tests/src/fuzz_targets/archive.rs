@@ -3,7 +3,7 @@
 /// The files of an archive, each with its name and content.
 ///
 /// # Panics
-/// Where it holds anything but files.
+/// Iteration panics at an entry that is no file.
 #[derive(Debug)]
 pub struct Archive<'a> {
     rest: &'a [u8],
@@ -12,7 +12,7 @@ pub struct Archive<'a> {
 const BLOCK: usize = 512;
 
 impl<'a> Archive<'a> {
-    /// The archive in these bytes.
+    /// Opens the archive in these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -36,7 +36,7 @@ impl<'a> Iterator for Archive<'a> {
     }
 }
 
-/// A field of a header, which ends at the first zero.
+/// Returns a field of a header, which ends at the first zero.
 fn text(field: &[u8]) -> &str {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     std::str::from_utf8(&field[..end]).unwrap()

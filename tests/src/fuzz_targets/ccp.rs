@@ -4,7 +4,8 @@ use bertha_ccp::message::{MAX_FIELDS, Message};
 use bertha_ccp::{Flow, Program, Signals};
 use std::sync::Arc;
 
-/// Messages of an agent, one after the other, with an acknowledgement after each: programs run, and what was read is written alike.
+/// Passes messages of an agent to a flow, with an acknowledgement after each: programs run, and messages that
+/// were read are written without change.
 pub fn agent(bytes: &[u8]) {
     let mut flow = Flow::new();
     let mut program = None;
@@ -15,7 +16,7 @@ pub fn agent(bytes: &[u8]) {
         message.encode(&mut written).unwrap();
         let mut read = rest[..length].to_vec();
         if let Message::Ready(_) = message {
-            // A datapath has no flow, and any number in its place is accepted.
+            // A datapath has no flow, and any number is accepted in its place.
             read[4..8].fill(0);
         }
         assert_eq!(written, read);

@@ -1,4 +1,4 @@
-//! A connection whose peer has sent certain messages and then closed, on which a Chunnel can stand.
+//! A connection whose peer has sent certain messages and then closed, as the bottom of a Chunnel.
 
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties, Runtime};
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Gives what it was made with, one message after the other, and takes everything.
+/// A connection that returns its messages one after another, and accepts everything.
 pub(super) struct Feed<R = Still> {
     base: Ground<R>,
     messages: Mutex<VecDeque<Buf>>,
@@ -20,13 +20,13 @@ impl Feed {
 }
 
 impl<R> Feed<R> {
-    /// With another runtime.
+    /// Creates the feed on another runtime.
     pub(super) fn on(runtime: R, messages: impl IntoIterator<Item = Buf>) -> Self {
         let messages = Mutex::new(messages.into_iter().collect());
         Self { base: Ground(runtime), messages, sent: Arc::default() }
     }
 
-    /// Where the messages are found that it has taken.
+    /// Returns the list of messages that the feed has accepted.
     pub(super) fn sent(&self) -> Arc<Mutex<Vec<Buf>>> {
         self.sent.clone()
     }
@@ -59,7 +59,7 @@ impl<R: Runtime> Connection for Feed<R> {
     }
 }
 
-/// The bottom of a feed. It promises what streams do, so that every Chunnel may stand on it.
+/// The base of a feed. It promises what streams do, so that it can be below every Chunnel.
 pub(super) struct Ground<R>(pub(super) R);
 
 impl<R: Runtime> Base for Ground<R> {
@@ -96,7 +96,7 @@ impl<R: Runtime> Base for Ground<R> {
     }
 }
 
-/// A runtime whose tasks don't run, and which never wakes anybody.
+/// A runtime whose tasks don't run, and which never wakes a task.
 #[derive(Clone)]
 pub(super) struct Still;
 

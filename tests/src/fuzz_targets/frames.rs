@@ -4,15 +4,16 @@ use bertha_netstack::{Arrival, Checksums, Destination, Flow, Interface, MacAddr,
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-/// One of two neighbours.
+/// Returns one of two neighbours.
 fn stack(number: u8, now: Instant) -> Stack {
     let subnets = [format!("10.0.0.{number}/24"), format!("fd00::{number}/64")];
     let subnets = subnets.map(|subnet| subnet.parse().unwrap());
     Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, number]), 1500, None, &subnets, &[]).unwrap(), now)
 }
 
-/// A frame, which several follow if it says so: each begins with its length in two bytes, as far as there are enough. The whole
-/// receive path takes them, once with checksums and once as if the port had found them right.
+/// Passes frames to the whole receive path, once with checksums and once as if the port had verified them.
+/// The bytes are a single frame, or several if the first byte says so: each then begins with its length in
+/// two bytes, as far as there are enough.
 pub fn frames(bytes: &[u8]) {
     let now = Instant::now();
     for checksums in [Checksums::Unknown, Checksums::Good, Checksums::Bad] {
@@ -63,10 +64,10 @@ fn check(stack: &mut Stack, frame: &[u8], checksums: Checksums, now: Instant) {
     while stack.poll_transmit(|frame| assert!(frame.len() <= 192)).is_some() {}
 }
 
-/// Frames to the stack of the target, one of each kind that its neighbour sends.
+/// Returns frames to the stack of the target, a frame of each kind that its neighbour sends.
 ///
 /// # Panics
-/// If the stacks don't find each other.
+/// Panics if the stacks don't find each other.
 pub fn good_frames() -> Vec<Vec<u8>> {
     let now = Instant::now();
     let [mut ours, mut theirs] = [1, 2].map(|number| stack(number, now));
@@ -101,8 +102,8 @@ pub fn good_frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// The ICMP error in `frame` made one that says that a packet was too large: with another kind, and with what would not have
-/// been. The checksum changes by as much (RFC 1624).
+/// Turns the ICMP error in `frame` into a report that a packet was too large: it gets another type, and the
+/// MTU that would have sufficed. The checksum changes by as much (RFC 1624).
 fn too_big(frame: &[u8], v6: bool) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let (message, kind) = if v6 { (54, [2, 0]) } else { (34, [3, 4]) };

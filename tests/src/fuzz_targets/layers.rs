@@ -5,11 +5,12 @@ use bertha_chunnels::{AtMostOnce, Batch, Compress, Fragment, Ordered, OrderedByK
 use bertha_core::{Buf, Connection, ErrorKind, Supports, Wrap};
 use futures_util::FutureExt;
 
-/// The largest message that `Fragment` is to put together here, in bytes.
+/// Size in bytes of the largest message that `Fragment` assembles here.
 const LIMIT: u32 = 20_000;
 
-/// The messages in these bytes, each behind its length of one byte, as they arrive at each Chunnel that has a format of its
-/// own. It gives no more than it got, or than it may make of that, and ends as the connection below does or with a refusal.
+/// Passes the messages in these bytes, each behind its length of one byte, to each Chunnel that has a format
+/// of its own. The Chunnel returns no more than it received, or than it may make of that, and ends as the
+/// connection below does or with a refusal.
 pub fn messages(bytes: &[u8]) {
     let feed = || Feed::new(split(bytes));
     let count = split(bytes).len();
@@ -31,7 +32,7 @@ pub fn messages(bytes: &[u8]) {
     assert!(batched <= bytes.len());
 }
 
-/// The messages in these bytes, each behind its length of one byte.
+/// Returns the messages in these bytes, each behind its length of one byte.
 pub(super) fn split(mut bytes: &[u8]) -> Vec<Buf> {
     let mut messages = Vec::new();
     while let Some((&len, rest)) = bytes.split_first() {
@@ -42,13 +43,13 @@ pub(super) fn split(mut bytes: &[u8]) -> Vec<Buf> {
     messages
 }
 
-/// All that a connection gives until it ends.
+/// Returns all messages of a connection until it ends.
 fn receive<S>(chunnel: &S, feed: Feed) -> Vec<Buf>
 where
     S: Wrap,
     Feed: Supports<S, Out: Connection<Data = Buf>>,
 {
-    // Nothing here waits for anything.
+    // No future here waits.
     let connection = chunnel.wrap(feed).now_or_never().unwrap().unwrap();
     let mut messages = Vec::new();
     loop {

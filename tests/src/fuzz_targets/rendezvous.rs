@@ -10,7 +10,8 @@ use bertha_rendezvous::member::{Event, Member, MemberSettings, OwnStack, Request
 use bertha_rendezvous::{Entry, Outcome, Revision, Snapshot, limits};
 use std::time::Duration;
 
-/// A participant that reads a record, and another participant's entry, with these bytes: outside, and when it is in.
+/// Passes a record, and another participant's entry, with these bytes to a participant: while it is outside,
+/// and when it is in.
 pub fn snapshots(bytes: &[u8]) {
     for value in [bytes.to_vec(), [&[VERSION], bytes].concat()] {
         if value.len() > limits::VALUE {
@@ -50,7 +51,7 @@ fn member() -> Member {
     Member::new(own, settings, 1)
 }
 
-/// Makes the connection.
+/// Creates the connection.
 fn join(member: &mut Member, snapshot: &mut Snapshot) {
     let Some(Request::Transact(join)) = member.poll_request() else { panic!("does not want in") };
     snapshot.revision = Revision(1);
@@ -63,7 +64,7 @@ fn join(member: &mut Member, snapshot: &mut Snapshot) {
     assert!(member.is_inside());
 }
 
-/// Answers all requests with this snapshot, as if others were always faster.
+/// Answers all requests with this snapshot, as if other participants were always faster.
 fn settle(member: &mut Member, snapshot: &Snapshot) {
     member.tick();
     member.handle_change(snapshot.revision);

@@ -14,22 +14,22 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-/// Answered at once.
+/// A method that is answered at once.
 pub const NEXT: Method = Method::new("next");
-/// Answered with a stream of as many responses as the request says.
+/// A method that is answered with a stream of as many responses as the request says.
 pub const COUNT: Method = Method::new("count");
-/// Never answered.
+/// A method that is never answered.
 const WAIT: Method = Method::new("wait");
 
-/// That of clients which name no other.
+/// The codec of clients that name no other codec.
 const CODEC: Bincode = Bincode;
 
-/// The parts that a client takes without a word.
+/// Number of parts that a client accepts without granting more.
 const WINDOW: u32 = 64;
 
-/// The messages in these bytes, each behind its length of one byte, as they arrive at a server and at a client. What is a message is
-/// written as it was read. The server sends one end for each call at most, and no part of a stream that was not granted. The
-/// client has one outcome for each call, and no slot stays taken.
+/// Passes the messages in these bytes, each behind its length of one byte, to a server and to a client. A
+/// valid message is written as it was read. The server sends at most one end for each call, and no part of a
+/// stream that was not granted. The client has one outcome for each call, and no slot stays taken.
 pub fn messages(bytes: &[u8]) {
     let messages = split(bytes);
     messages.iter().for_each(|message| check_format(message));
@@ -37,7 +37,7 @@ pub fn messages(bytes: &[u8]) {
     check_client(messages);
 }
 
-/// The kinds of messages: their first bytes.
+/// The kinds of messages, which are their first bytes.
 mod kind {
     pub(super) const CALL: u8 = 1;
     pub(super) const RESPONSE: u8 = 2;
@@ -53,14 +53,14 @@ fn check_format(bytes: &[u8]) {
     assert!(bytes.ends_with(message.body()));
     let written = message.encode(&Ground(Still)).unwrap();
     let mut expected = bytes.to_vec();
-    // Kinds of failures that are not known are read as one that is.
+    // Unknown kinds of failures are read as a known kind.
     if bytes[0] == kind::FAILURE && bytes[8] > 6 {
         expected[8] = 0;
     }
     assert_eq!(*written, *expected);
 }
 
-/// The name of a call: slot and generation.
+/// Returns the name of a call: slot and generation.
 fn call(message: &[u8]) -> Option<[u8; 7]> {
     message.get(1..8)?.try_into().ok()
 }
@@ -69,13 +69,13 @@ fn number(message: &[u8]) -> Option<u32> {
     message.get(8..)?.first_chunk().copied().map(u32::from_le_bytes)
 }
 
-/// What a client has asked of a server in one call, or in several of one name.
+/// The requests of a client to a server in a single call, or in several calls with a common name.
 #[derive(Default)]
 struct Asked {
     calls: usize,
     credits: usize,
     granted: u32,
-    /// What the server has sent for it.
+    /// Number of parts that the server has sent for it.
     parts: usize,
     ends: usize,
 }
@@ -113,7 +113,7 @@ fn check_server(messages: Vec<Buf>) {
             other => panic!("a server sends no message of the kind {other}"),
         }
         assert!(asked.ends <= asked.calls, "a call was answered twice");
-        // However much is granted at once.
+        // The bound holds for any number that is granted at once.
         assert!(asked.parts <= WINDOW as usize * (asked.calls + asked.credits));
     }
 }
@@ -124,14 +124,14 @@ fn check_client(messages: Vec<Buf>) {
     let client = Client::over(Multiplexer::with_limit(connection, 4));
     let mut calls: Vec<_> = (0..2).map(|_| Box::pin(client.call::<u64, u64>(NEXT, &7).response())).collect();
     let mut opening = Box::pin(client.call::<u64, u64>(COUNT, &7).responses());
-    // Its slot is used again, in another generation.
+    // The call's slot is used again, in another generation.
     let given_up = pin!(client.call::<u64, u64>(NEXT, &7).response()).now_or_never();
     assert!(given_up.is_none(), "an answer before anything was received");
     assert!(calls.iter_mut().all(|call| call.as_mut().now_or_never().is_none()));
     let mut responses = opening.as_mut().now_or_never().map(Result::unwrap);
     assert!(responses.is_some(), "a stream is open once its call is queued");
     stage.run();
-    // The connection has ended, so all calls have.
+    // The connection has ended, and so have all calls.
     for call in calls {
         assert!(call.now_or_never().is_some(), "a call has no outcome");
     }
@@ -150,7 +150,7 @@ fn check_client(messages: Vec<Buf>) {
     stage.clear();
 }
 
-/// Answers with numbers.
+/// A service that answers with numbers.
 struct Numbers;
 
 impl Service for Numbers {
@@ -175,7 +175,7 @@ impl Service for Numbers {
     }
 }
 
-/// A runtime whose tasks run when they are told to, and whose time stands still.
+/// A runtime whose tasks run only by [`run`](Self::run), and whose time stands still.
 #[derive(Clone)]
 struct Stage {
     start: Instant,
@@ -187,7 +187,8 @@ impl Stage {
         Self { start: Instant::now(), tasks: Arc::default() }
     }
 
-    /// Runs all tasks as far as they go. What would wake them is on this stage, so a few rounds are enough.
+    /// Runs all tasks as far as they go. Everything that could wake a task is on this stage, so a few rounds
+    /// are enough.
     fn run(&self) {
         for _ in 0..8 {
             let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
@@ -197,7 +198,7 @@ impl Stage {
         }
     }
 
-    /// Drops the tasks, which hold the connection that holds this.
+    /// Drops the tasks, which hold the connection that holds this runtime.
     fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
         drop(tasks);

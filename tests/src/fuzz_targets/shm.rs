@@ -1,13 +1,13 @@
-//! The ring in shared memory, whose every word the other end may write at any time.
+//! The ring in shared memory, whose every word the peer may write at any time.
 
 use bertha_datapath_shm::ring::{Consumer, Direction, Layout, Producer};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The longest message of a ring of 4 KiB.
+/// Length of the longest message of a ring of 4 KiB.
 const LONGEST: usize = 504;
 
-/// Three bytes for each step: what is done, where, and with which value. Whatever is written into the memory, messages have at most
-/// the longest length, and both ends go on or say that the other broke the rules.
+/// Runs steps of three bytes each: an action, a place, and a value. Whatever is written into the memory,
+/// messages have at most the longest length, and both ends go on or report that the peer broke the rules.
 pub fn ring(bytes: &[u8]) {
     let Some(layout) = Layout::new(4096) else { panic!("a power of two") };
     let memory: Vec<_> = (0..layout.memory_bytes() / 8).map(|_| AtomicU64::new(0)).collect();
@@ -25,14 +25,14 @@ pub fn ring(bytes: &[u8]) {
             },
             4 => drop(consumer.release(ring, value % 2 == 0)),
             5 => Consumer::fall_asleep(ring),
-            // The other end writes: into the control words, and into the data.
+            // The peer writes: into the control words, and into the data.
             6 => memory[place % 64].store(extreme(value), Ordering::Relaxed),
             _ => memory[512 + (place * 256 + value) % 512].store(extreme(value), Ordering::Relaxed),
         }
     }
 }
 
-/// Numbers around which code goes wrong.
+/// Returns a number around which code goes wrong.
 fn extreme(value: usize) -> u64 {
     let near =
         [0, 1, 504, 505, 506, 511, 512, 513, 1024, 4096, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 8, u64::MAX];
@@ -40,7 +40,7 @@ fn extreme(value: usize) -> u64 {
     base.wrapping_add(value as u64 % 16)
 }
 
-/// Seeds: a queue that is filled and emptied, and each kind of interference in between.
+/// Returns seeds: a queue that is filled and emptied, with each kind of interference in between.
 pub fn ring_seeds() -> Vec<Vec<u8>> {
     let honest: Vec<u8> =
         (0..40).flat_map(|at| [[0, at * 6, at], [1, 0, 0], [3, 0, 0], [4, 0, 1]]).flatten().collect();

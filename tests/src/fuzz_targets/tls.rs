@@ -1,11 +1,11 @@
-//! The stream of a `Tls` peer behind its handshake, which anybody can fill where clients need no certificate.
+//! The stream of a `Tls` peer behind its handshake, which any peer can fill if clients need no certificate.
 
 use bertha_chunnels::deframer::{Deframer, TooLarge};
 use bertha_chunnels::tls::LARGEST;
 use bertha_core::framing::HEADER;
 
-/// The first byte is the length of the pieces in which the others arrive. Whatever the pieces, the same messages come out, up to the
-/// first that is too large.
+/// Passes bytes in pieces, whose length is the first byte. For pieces of any length, equal messages come out,
+/// up to the first message that is too large.
 pub fn stream(bytes: &[u8]) {
     let Some((&piece, stream)) = bytes.split_first() else { return };
     let expected = Expected::of(stream);
@@ -29,7 +29,7 @@ pub fn stream(bytes: &[u8]) {
 struct Expected {
     messages: Vec<Vec<u8>>,
     end: Result<(), TooLarge>,
-    /// Whether nothing stands behind the last message.
+    /// True if nothing is behind the last message.
     is_between: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Following changes.
+//! The display of changes as they happen.
 
 use super::print::Printer;
 use super::status::Status;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How often to look for new connections, and how long to wait before a store that failed is tried again.
+/// Interval between two looks for new connections, and pause before a failed store is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Prints each connection that changes, those that come later too, until standard output is closed.
+/// Prints each connection that changes, later connections included, until standard output is closed.
 pub(crate) async fn follow(
     store: impl RendezvousStore,
     only: &[Name],
@@ -34,7 +34,7 @@ pub(crate) async fn follow(
     loop {
         tokio::select! {
             Some(status) = changes.recv() => printer.print(&[&status]).await?,
-            // Should it come again, it is found like a new one.
+            // If the connection comes again, it is found like a new connection.
             Some(Ok(Some(gone))) = watching.join_next() => {
                 names.remove(&gone);
             }
@@ -49,8 +49,8 @@ pub(crate) async fn follow(
     }
 }
 
-/// Sends the status of one connection whenever it is another one than before; until it is gone, unless it was asked for. Its name
-/// in that case.
+/// Sends the status of a connection whenever it changes, until the connection is gone, unless the user asked
+/// for this connection. Returns its name when it is gone.
 async fn watch<S: RendezvousStore>(
     store: Arc<S>,
     name: Name,
@@ -73,7 +73,7 @@ async fn watch<S: RendezvousStore>(
                 if is_gone {
                     return Ok(());
                 }
-                // Entries that expire unseen are found by looking.
+                // Entries that expire without a notification are found by looking.
                 if let Ok(failed) = tokio::time::timeout(PAUSE, watch.changed()).await {
                     failed?;
                 }

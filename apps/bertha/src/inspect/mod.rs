@@ -1,4 +1,5 @@
-//! `bertha inspect`: the connections in a rendezvous store, each with its stack in force, its round and its participants.
+//! The subcommand `bertha inspect`: the connections in a rendezvous store, each with its active stack, its
+//! round and its participants.
 
 mod follow;
 mod print;
@@ -11,21 +12,21 @@ use bertha::{Error, ErrorKind};
 use bertha_rendezvous::{Name, RendezvousStore};
 use clap::Args;
 
-/// Shows the connections in a rendezvous store: round, stack in force, participants, and the upgrade under way.
+/// Shows the connections in a rendezvous store: round, active stack, participants, and the upgrade under way.
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
-    /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
+    /// Address of the store: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for
+    /// TLS, with a login as user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
     store: String,
-    /// Shows these connections alone.
+    /// Shows only these connections.
     names: Vec<Name>,
     /// Goes on showing each connection that changes.
     #[arg(long, short)]
     follow: bool,
-    /// Prints one JSON object per line instead of a table.
+    /// Prints a JSON object per line instead of a table.
     #[arg(long)]
     json: bool,
-    /// Shows so many connections at most.
+    /// Shows at most this number of connections.
     #[arg(long, default_value_t = 1000)]
     limit: usize,
 }

@@ -1,4 +1,4 @@
-//! The output: a table for people, or a JSON object per line for programs.
+//! The output: a table for human readers, or a JSON object per line for programs.
 
 use super::status::Status;
 use bertha::{Error, ErrorKind};
@@ -24,7 +24,7 @@ impl Printer {
     }
 
     /// # Errors
-    /// If standard output is closed.
+    /// Fails if standard output is closed.
     pub(crate) async fn print(&mut self, statuses: &[&Status]) -> Result<(), Error> {
         let mut text = String::new();
         if self.json {
@@ -50,7 +50,7 @@ impl Printer {
     fn line(&self, text: &mut String, cells: &[impl AsRef<str>; 5]) {
         let at = text.len();
         for (cell, width) in cells.iter().zip(self.widths) {
-            // Writing to a string does not fail.
+            // Writing to a string can't fail.
             let _ = write!(text, "{:width$}  ", cell.as_ref());
         }
         text.push_str(cells[4].as_ref());

@@ -1,4 +1,4 @@
-//! The status of one connection.
+//! The status of a connection.
 
 use crate::escape::escaped;
 use bertha_rendezvous::member::{Recorded, View};
@@ -8,29 +8,29 @@ use serde::Serialize;
 /// The problem of a connection that has no entries any more.
 const GONE: &str = "gone";
 
-/// The state of a connection, as it is shown.
+/// The state of a connection in its printed form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Status {
     pub(crate) name: String,
-    /// Which life of the record: another one after the store lost its data.
+    /// Life of the record: it changes when the store loses its data.
     pub(crate) life: Option<String>,
     pub(crate) round: Option<u64>,
-    /// The stack in force, top first.
+    /// The active stack, top first.
     pub(crate) stack: Option<String>,
     pub(crate) participants: Vec<Participant>,
     pub(crate) upgrade: Option<Upgrade>,
-    /// Why the latest upgrade came to nothing.
+    /// The reason why the latest upgrade failed.
     pub(crate) refused: Option<String>,
-    /// Its problem.
+    /// The problem of the connection.
     pub(crate) problem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Participant {
     pub(crate) id: String,
-    /// The round that was in force when it last wrote.
+    /// The round that was active when the participant last wrote.
     pub(crate) in_force: u64,
-    /// The latest round that it staged.
+    /// The latest round that the participant staged.
     pub(crate) staged: u64,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct Participant {
 pub(crate) struct Upgrade {
     pub(crate) round: u64,
     pub(crate) stack: String,
-    /// The participants that have not staged it.
+    /// The participants that have not staged the upgrade.
     pub(crate) waits_for: Vec<String>,
 }
 
 impl Status {
-    /// Of a connection of which nothing is known.
+    /// Returns the status of a connection about which nothing is known.
     pub(crate) fn unknown(name: &Name) -> Self {
         Self {
             name: name.to_string(),
@@ -58,7 +58,7 @@ impl Status {
         }
     }
 
-    /// Whether it has neither participants nor entries.
+    /// Returns true if the connection has neither participants nor entries.
     pub(crate) fn is_gone(&self) -> bool {
         self.problem.as_deref() == Some(GONE)
     }
@@ -105,7 +105,7 @@ impl Status {
         status
     }
 
-    /// Remarks for a person, besides the stack in force.
+    /// Returns remarks for human readers, besides the active stack.
     pub(crate) fn remark(&self) -> String {
         let upgrade = self.upgrade.as_ref().map(|upgrade| {
             let Upgrade { round, stack, waits_for } = upgrade;

@@ -1,4 +1,5 @@
-//! The client: connects, sends or receives on all connections at once, and prints figures meanwhile and at the end.
+//! The client, which connects, sends or receives on all connections at once, and prints figures meanwhile and
+//! at the end.
 
 use super::Perf;
 use super::figures::{Ended, HEADING, Interval, Span};
@@ -99,7 +100,7 @@ impl OverDatapath for Client<'_> {
                     true => reverse::run(&connection, length, time, &counts).await,
                     false => stream::run(&connection, length, time, &counts).await,
                 };
-                // The outcome is known; a peer that has gone meanwhile changes nothing about it.
+                // The outcome is known; it does not change if the peer has gone meanwhile.
                 let _ = connection.close().await;
                 Finished { number, outcome, drops: connection.drops() }
             });
@@ -177,7 +178,7 @@ async fn watch(
     Ok((intervals, ended.into_iter().map(|(_, outcome)| outcome).collect(), drops))
 }
 
-/// The figures since the last ones.
+/// Returns the figures since the last interval.
 fn interval(
     from: Duration,
     to: Duration,

@@ -1,4 +1,4 @@
-//! Figures as they are printed: lines as those of iperf, JSON with the names of iperf3.
+//! Figures in their printed form: lines as iperf's, JSON with the names of iperf3.
 
 use super::stream::Outcome;
 use crate::rate;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Bytes and messages in a span of time.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Span {
-    /// In seconds since the start.
+    /// Start of the span in seconds.
     start: f64,
     end: f64,
     seconds: f64,
@@ -24,7 +24,7 @@ impl Span {
         Self { start, end, seconds, bytes, bits_per_second: rate::bits_per_second(bytes, seconds), messages }
     }
 
-    /// One line; `id` is the number of a connection, or SUM.
+    /// Returns a line; `id` is the number of a connection, or SUM.
     pub(super) fn line(&self, id: &str, remark: &str) -> String {
         let Self { start, end, bytes, bits_per_second, messages, .. } = *self;
         let (bytes, rate) = (rate::bytes(bytes), rate::bits(bits_per_second));
@@ -38,23 +38,24 @@ impl Span {
 /// The heading above lines.
 pub(super) const HEADING: &str = "[ ID]     Interval        Transfer         Bitrate        Messages";
 
-/// A span of time, of each connection and of all.
+/// A span of time, for each connection and for all.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Interval {
     pub(super) streams: Vec<Span>,
     pub(super) sum: Span,
 }
 
-/// The outcome of one connection, or of all.
+/// The outcome of a connection, or of all.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Ended {
     pub(super) sender: Span,
-    /// None if a server did not answer.
+    /// The receiver's span; `None` if a server did not answer.
     pub(super) receiver: Option<Span>,
-    /// Messages that were sent and not received; those of a server that did not answer included.
+    /// Number of messages that were sent and not received, including messages to a server that did not
+    /// answer.
     lost: u64,
     lost_percent: f64,
-    /// Messages that arrived behind later ones.
+    /// Number of messages that arrived behind later messages.
     late: u64,
 }
 
@@ -69,7 +70,7 @@ impl Ended {
         Self::new(sender, receiver, received.map_or(0, |report| report.late))
     }
 
-    /// Of all connections, which have run beside each other.
+    /// Returns the sum over all connections, which have run beside each other.
     pub(super) fn sum(all: &[Self]) -> Self {
         let sender = together(all.iter().map(|ended| ended.sender));
         let receivers: Vec<Span> = all.iter().filter_map(|ended| ended.receiver).collect();
@@ -84,7 +85,7 @@ impl Ended {
         Self { sender, receiver, lost, lost_percent, late }
     }
 
-    /// The two lines of iperf.
+    /// Returns the two lines of iperf.
     pub(super) fn lines(&self, id: &str) -> String {
         let Self { lost, lost_percent, late, .. } = self;
         let sender = self.sender.line(id, "sender");

@@ -19,31 +19,33 @@ use std::time::Duration;
 #[command(group(clap::ArgGroup::new("end").required(true).args(["server", "client"])))]
 #[command(after_help = format!("Chunnels: {}", known()))]
 pub(crate) struct Perf {
-    /// Serves, at this address.
+    /// Serves at this address.
     #[arg(long, short, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "0.0.0.0")]
     server: Option<String>,
     /// Connects to the server at IP:PORT, HOST[:PORT] or unix:PATH, and sends.
     #[arg(long, short, value_name = "ADDRESS")]
     client: Option<String>,
-    /// The Chunnels, top first, the same as at the other end or alternatives of it: `ordered,reliable,tls|checksum`.
+    /// The Chunnels, top first, equal to the peer's or alternatives of them: `ordered,reliable,tls|checksum`.
     #[arg(long, value_name = "STACK", default_value_t)]
     stack: StackText,
-    /// How long to send, in seconds.
+    /// Time for which to send, in seconds.
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: Duration,
-    /// How many connections send at once.
+    /// Number of connections that send at once.
     #[arg(long, short = 'P', value_name = "CONNECTIONS", default_value = "1")]
     parallel: NonZeroUsize,
-    /// Has the server send and the client receive.
+    /// Makes the server send and the client receive.
     #[arg(long, short = 'R', conflicts_with = "server")]
     reverse: bool,
-    /// The length of a message, in bytes; by default the longest that the connection carries, and at most 131,072.
+    /// Length of a message, in bytes; by default the longest that the connection carries, and at most
+    /// 131,072.
     #[arg(long, short, value_name = "BYTES", value_parser = length)]
     length: Option<usize>,
-    /// The time between two lines of figures, in seconds.
+    /// Time between two lines of figures, in seconds.
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
-    /// Prints JSON: a client one object at the end, named as those of iperf3, a server one for each connection.
+    /// Prints JSON: a client a single object at the end, with the names of iperf3, a server an object for
+    /// each connection.
     #[arg(long, short = 'J')]
     json: bool,
     #[command(flatten)]
@@ -60,7 +62,7 @@ impl Perf {
     }
 }
 
-/// A length that a message of `perf` or `ping` can have.
+/// Parses a length that a message of `perf` or `ping` can have.
 pub(crate) fn length(text: &str) -> Result<usize, String> {
     let range = SHORTEST..=16 << 20;
     match text.parse() {

@@ -1,4 +1,4 @@
-//! One receiving connection of a client, whose server sends.
+//! A receiving connection of a client, whose server sends.
 
 use super::stream::{ATTEMPTS, Outcome, TIME_LIMIT};
 use crate::probe::{Order, Probe, Tally, Transferred, goes_on};
@@ -6,15 +6,17 @@ use bertha::{Base, Buf, Connection, Error, ErrorKind};
 use std::time::{Duration, Instant};
 use tokio::time::sleep_until;
 
-/// The most messages that are received at once.
+/// Largest number of messages that are received at once.
 const BURST: usize = 64;
 
-/// Has the server send for so long, and waits for its report.
+/// Makes the server send for `time`, and waits for its report.
 ///
-/// The server is asked again while nothing comes, for the data at first, and then for the report.
+/// The client repeats its request while nothing comes: first the request for the data, and then the request
+/// for the report.
 ///
 /// # Errors
-/// Those that end the connection; [`TimedOut`](ErrorKind::TimedOut) if the server does not send, or does not report.
+/// Errors that end the connection; [`TimedOut`](ErrorKind::TimedOut) if the server does not send, or does not
+/// report.
 pub(super) async fn run(
     connection: &impl Connection<Data = Buf>,
     length: usize,

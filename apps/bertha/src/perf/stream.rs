@@ -1,4 +1,4 @@
-//! One sending connection of a client.
+//! A sending connection of a client.
 
 use crate::probe::{Kind, Probe, Report, Transferred, goes_on, longest, mark, send_for};
 use bertha::{Base, Buf, Connection, Error, ErrorKind};
@@ -7,27 +7,27 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How often the server is asked for its report, and how long an answer may take.
+/// Number of requests to the server for its report, and time that an answer may take.
 pub(super) const ATTEMPTS: u64 = 20;
 pub(super) const TIME_LIMIT: Duration = Duration::from_millis(250);
 
-/// The longest message unless another length is asked for.
+/// Length of the longest message unless another length is asked for.
 const LONGEST: usize = 128 << 10;
 
-/// The outcome on one connection.
+/// The outcome on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
     pub(super) sent_messages: u64,
     pub(super) sent_bytes: u64,
     pub(super) sending: Duration,
-    /// The receiver's report; none if it is the server's, and that did not answer.
+    /// The receiver's report; `None` if it is the server's, and the server did not answer.
     pub(super) received: Option<Report>,
 }
 
-/// The length of messages on this connection.
+/// Returns the length of messages on this connection.
 ///
 /// # Errors
-/// [`TooLarge`](ErrorKind::TooLarge) if the connection carries no message of the length that was asked for.
+/// [`TooLarge`](ErrorKind::TooLarge) if the connection carries no message of the requested length.
 pub(super) fn message_length(
     connection: &impl Connection<Data = Buf>,
     asked: Option<usize>,
@@ -44,10 +44,10 @@ pub(super) fn message_length(
     }
 }
 
-/// Sends for so long, and asks the server for its report then.
+/// Sends for `time`, and then asks the server for its report.
 ///
 /// # Errors
-/// Those that end the connection.
+/// Errors that end the connection.
 pub(super) async fn run(
     connection: &impl Connection<Data = Buf>,
     length: usize,
@@ -55,7 +55,7 @@ pub(super) async fn run(
     sent: &Transferred,
 ) -> Result<Outcome, Error> {
     let (tell, mut told) = watch::channel(None);
-    // The sender receives too, since layers below see the peer's messages in no other way.
+    // The sender receives too, since layers below see the peer's messages only in this way.
     let receiving = async {
         loop {
             match connection.recv().await {

@@ -1,4 +1,4 @@
-//! One client of the server.
+//! The answers to a client of the server.
 
 use super::tally::Tally;
 use super::{Kind, Order, Probe, Report, Transferred, goes_on, mark, send_for};
@@ -7,10 +7,10 @@ use bertha::{Base, Buf, Connection, Error};
 use std::future::pending;
 use std::time::Instant;
 
-/// The most messages that are received at once.
+/// Largest number of messages that are received at once.
 const BURST: usize = 64;
 
-/// The data that a client has ordered, once.
+/// The state of the data that a client has ordered, which it does once.
 enum Sending<'a> {
     Nothing,
     UnderWay(BoxFuture<'a, Result<Report, Error>>),
@@ -27,7 +27,8 @@ impl Sending<'_> {
     }
 }
 
-/// Counts the client's data, sends what it orders, and answers its questions, until the connection ends; then the reason.
+/// Counts the client's data, sends what it orders, and answers its questions, until the connection ends.
+/// Returns the reason of the end.
 pub(super) async fn answer(connection: &impl Connection<Data = Buf>, tally: &mut Tally) -> Error {
     let sent = Transferred::default();
     let mut sending = Sending::Nothing;
@@ -82,7 +83,7 @@ pub(super) async fn answer(connection: &impl Connection<Data = Buf>, tally: &mut
     }
 }
 
-/// An answer in a buffer. It is asked for again, should there be none now.
+/// Returns an answer in a buffer. If there is no buffer now, the client asks again.
 fn buffered(connection: &impl Connection<Data = Buf>, answer: &[u8]) -> Option<Buf> {
     let mut buffer = connection.base().buffer(answer.len()).ok()?;
     buffer.copy_from_slice(answer);

@@ -1,59 +1,60 @@
 //! The messages.
 //!
-//! A byte for the kind, then a number in eight bytes; of a report four more of them: messages, bytes, late messages, microseconds; of an order two: microseconds and
-//! length. All are big-endian, and bytes behind them are padding.
+//! A message consists of a byte for its kind, and a number in eight bytes. A report has four more such
+//! numbers: messages, bytes, late messages, microseconds; an order has two: microseconds and length. All
+//! numbers are big-endian, and bytes behind them are padding.
 
 use std::time::Duration;
 
-/// The length of the shortest message, in bytes.
+/// Length of the shortest message, in bytes.
 pub(crate) const SHORTEST: usize = 9;
 
-/// The length of a report, in bytes.
+/// Length of a report, in bytes.
 const REPORT: usize = SHORTEST + 32;
 
-/// The length of an order, in bytes.
+/// Length of an order, in bytes.
 const ORDER: usize = SHORTEST + 16;
 
 /// The longest time for which a server sends.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A message that was read.
+/// A decoded message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Probe {
-    /// Counted by the server; numbered from 0.
+    /// Data that the server counts; numbered from 0.
     Data(u64),
-    /// Sent back by the server as a [`Pong`](Self::Pong) of the same length.
+    /// A message that the server returns as a [`Pong`](Self::Pong) of equal length.
     Ping(u64),
     Pong(u64),
-    /// Asks the server for its report.
+    /// A question for the server's report.
     Ask(u64),
     Report(Report),
-    /// Has the server send, or asks for its report of that.
+    /// An order that makes the server send, or a question for its report of having sent.
     Order(Order),
     /// The server's report of what it has sent.
     Sent(Report),
 }
 
-/// A client's wish that the server sends.
+/// A client's order that the server sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Order {
     number: u64,
-    /// The time for which it sends.
+    /// Time for which the server sends.
     pub(crate) time: Duration,
-    /// The length of each message in bytes.
+    /// Length of each message in bytes.
     pub(crate) length: usize,
 }
 
-/// The messages that an end has received, or sent, over one connection.
+/// The messages that an end has received, or sent, over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Report {
-    /// The number of the request that it answers.
+    /// Number of the request that the report answers.
     pub(crate) number: u64,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
-    /// Messages that arrived behind one with a higher number.
+    /// Number of messages that arrived behind a message with a higher number.
     pub(crate) late: u64,
-    /// The time from the first to the last.
+    /// Time from the first message to the last.
     pub(crate) microseconds: u64,
 }
 
@@ -70,7 +71,8 @@ pub(crate) enum Kind {
     Sent = 7,
 }
 
-/// Writes kind and number to the front of a message, which is at least [`SHORTEST`] bytes long; a shorter one stays as it is.
+/// Writes kind and number to the front of a message, which is at least [`SHORTEST`] bytes long; a shorter
+/// message stays as it is.
 pub(crate) fn mark(message: &mut [u8], kind: Kind, number: u64) {
     if let Some(front) = message.first_chunk_mut::<SHORTEST>() {
         front[0] = kind as u8;
@@ -79,7 +81,7 @@ pub(crate) fn mark(message: &mut [u8], kind: Kind, number: u64) {
 }
 
 impl Probe {
-    /// The message in these bytes, if they are one.
+    /// Decodes the message in these bytes, if they are a message.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (kind, numbers) = bytes.split_first()?;
         let mut numbers = numbers.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number));
@@ -98,7 +100,7 @@ impl Probe {
 }
 
 impl Report {
-    /// `kind` says whether it is of what was received or sent.
+    /// Encodes the report. `kind` says if it is about received or sent messages.
     pub(crate) fn encoded(&self, kind: Kind) -> [u8; REPORT] {
         let Self { number, messages, bytes, late, microseconds } = *self;
         let mut message = [0; REPORT];
@@ -132,7 +134,7 @@ impl Order {
     }
 }
 
-/// Writes numbers behind the first one of a message.
+/// Writes numbers behind the first number of a message.
 fn write<const COUNT: usize>(message: &mut [u8], numbers: [u64; COUNT]) {
     for (place, number) in message[SHORTEST..].chunks_exact_mut(8).zip(numbers) {
         place.copy_from_slice(&number.to_be_bytes());

@@ -1,6 +1,6 @@
 //! The messages of `perf` and `ping`, and the server that answers both.
 //!
-//! Each message says by itself what it is, so that they go over stacks that lose and reorder.
+//! Each message is self-describing, so that messages go over stacks that lose and reorder.
 
 mod answering;
 mod message;

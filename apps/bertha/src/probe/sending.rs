@@ -1,4 +1,4 @@
-//! Data that is sent for a while, by a client or, where that asks for it, by the server.
+//! Data that is sent for a while, by a client or, by a client's order, by the server.
 
 use super::{Kind, Report, SHORTEST, mark};
 use bertha::{Base, Buf, Connection, Error};
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// The most bytes, and the most messages, of one burst.
+/// Largest number of bytes, and of messages, in a burst.
 const BURST_BYTES: usize = 256 << 10;
 const BURST_MESSAGES: usize = 64;
 
-/// The longest time for what the stack still holds at the end.
+/// Longest time for what the stack still holds at the end.
 const DRAINING: Duration = Duration::from_secs(30);
 
-/// The counts of one connection, read while they grow.
+/// The counters of a connection, read while they grow.
 #[derive(Debug, Default)]
 pub(crate) struct Transferred {
     pub(crate) messages: AtomicU64,
@@ -27,16 +27,16 @@ impl Transferred {
     }
 }
 
-/// The longest message of this connection, in bytes.
+/// Returns the length of the longest message of this connection, in bytes.
 pub(crate) fn longest(connection: &impl Connection<Data = Buf>) -> usize {
     connection.mtu().saturating_sub(connection.base().reserved())
 }
 
-/// Sends messages of this length for so long, and waits until the stack holds nothing back. Returns what was sent, and the time without
-/// that wait.
+/// Sends messages of this length for `time`, and waits until the stack holds nothing back. Returns the report
+/// of what was sent, without the time of this wait.
 ///
 /// # Errors
-/// Those that end the connection.
+/// Errors that end the connection.
 pub(crate) async fn send_for(
     connection: &impl Connection<Data = Buf>,
     length: usize,
@@ -46,7 +46,7 @@ pub(crate) async fn send_for(
     let start = Instant::now();
     send(connection, length.clamp(SHORTEST, longest(connection).max(SHORTEST)), start + time, sent).await?;
     let microseconds = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-    // If it takes longer, the other end says how much has arrived until then.
+    // If draining takes longer, the peer reports how much has arrived until then.
     if let Ok(drained) = timeout(DRAINING, connection.drain()).await {
         drained?;
     }
@@ -73,19 +73,20 @@ async fn send(
         });
         match connection.send_batch(messages).await {
             Err(error) if !goes_on(&error) => return Err(error),
-            // Others use the thread, and the datapath, while it has no buffer or no room.
+            // While the datapath has no buffer or no room, other tasks use the thread and the datapath.
             Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
             Ok(()) if taken == 0 => tokio::time::sleep(Duration::from_millis(1)).await,
             Ok(()) => sent.add(taken, taken * length as u64),
         }
         next += taken;
-        // A datapath that always has room would let no other task of this thread run, the receiving one included.
+        // Without the yield, a datapath that always has room would let no other task of this thread run, the
+        // receiving task included.
         tokio::task::yield_now().await;
     }
     Ok(())
 }
 
-/// Whether the connection lives on after this error.
+/// Returns true if the connection lives on after this error.
 pub(crate) fn goes_on(error: &Error) -> bool {
     error.kind().is_of_one_message() || error.kind().may_pass()
 }

@@ -1,4 +1,4 @@
-//! The server: all clients, until it is interrupted.
+//! The server, which serves all clients until it is interrupted.
 
 use super::answering::answer;
 use super::tally::Tally;
@@ -17,7 +17,7 @@ use serde::Serialize;
 /// Answers the clients of `perf` and `ping`.
 ///
 /// # Errors
-/// Those of listening.
+/// Errors of listening.
 pub(crate) async fn serve(site: &Site, stack: &StackText, on: &str, json: bool) -> Result<(), Error> {
     let place = Place::find(on).await?;
     site.transport().run(Server { site, stack, place, json }).await
@@ -52,7 +52,7 @@ impl OverDatapath for Server<'_> {
         let Self { site, stack, place, json } = self;
         let stack = site.stack(stack, Side::Server, &datapath)?;
         let mut settings = site.settings();
-        // Parallel connections all come from one address at once.
+        // Parallel connections all come from a single address at once.
         settings.offers_per_second = u32::MAX;
         let shown = stack.explain().to_string();
         let mut incoming = stack.listen(datapath, place.addr).settings(settings).await?;
@@ -75,7 +75,7 @@ impl OverDatapath for Server<'_> {
                 let end = answer(&connection, &mut tally).await;
                 let drops = connection.drops();
                 let client = connection.base().peer_addr().to_string();
-                // Should nobody read the output any more, the server still answers.
+                // If the output has no reader any more, the server still answers.
                 let _ = match json {
                     true => output::json(&served(client, &tally, &end, &drops)),
                     false => output::line(sentence(&served(client, &tally, &end, &drops), &drops)),

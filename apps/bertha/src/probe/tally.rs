@@ -1,4 +1,4 @@
-//! The messages of one client, as they arrive.
+//! The messages of a client, as they arrive.
 
 use super::Report;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ pub(crate) struct Tally {
     pub(crate) pings: u64,
     /// The data that the client has ordered.
     pub(crate) sent: Report,
-    /// Messages that are none of `perf` or `ping`.
+    /// Number of messages that belong to neither `perf` nor `ping`.
     pub(crate) foreign: u64,
     next: u64,
     span: Option<(Instant, Instant)>,
@@ -29,7 +29,7 @@ impl Tally {
         self.span = Some((self.span.map_or(now, |(first, _)| first), now));
     }
 
-    /// The time from the first message to the last.
+    /// Returns the time from the first message to the last.
     pub(crate) fn elapsed(&self) -> Duration {
         self.span.map_or(Duration::ZERO, |(first, last)| last - first)
     }

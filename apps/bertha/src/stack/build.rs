@@ -1,7 +1,7 @@
-//! Stacks out of what was read.
+//! Stacks built from parsed text.
 //!
-//! Which Chunnels there are is known at run time alone, so each is erased: a layer costs a call an allocation here, which a stack in a
-//! program does not.
+//! The Chunnels are known only at run time, so each is erased: a layer costs a call an allocation here, which
+//! it does not in a program's own stack.
 
 use super::{Element, Keys, Layer, Side, StackText};
 use bertha::chunnels::{
@@ -9,14 +9,14 @@ use bertha::chunnels::{
 };
 use bertha::{BoxConnection, BoxStack, Buf, Connection, Error, make_stack, select};
 
-/// The stack on a connection `C`, with its type forgotten.
+/// The type-erased stack on a connection `C`.
 type Erased<C> = BoxStack<C, Buf>;
 /// The connection that an erased stack on `C` makes.
 type Above<C> = BoxConnection<Buf, <C as Connection>::Base>;
 
 impl StackText {
     /// # Errors
-    /// [`Invalid`](bertha::ErrorKind::Invalid) if a Chunnel lacks a key or has one that can't be used.
+    /// [`Invalid`](bertha::ErrorKind::Invalid) if a Chunnel lacks a key or has a key that can't be used.
     pub(crate) fn build<C: Connection<Data = Buf>>(
         &self,
         keys: &Keys,

@@ -13,25 +13,26 @@ pub(crate) struct Keys {
     /// The shared key of `noise`, in 64 hexadecimal digits.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// This end's certificates for `tls` and `quic`, its own first, in PEM.
+    /// The certificates of this end for `tls` and `quic`, its own first, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The private key of its certificate, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// The authorities that may have signed the other end's certificate, in PEM. A server with it refuses clients without one.
+    /// The authorities that may have signed the peer's certificate, in PEM. A server with authorities refuses
+    /// clients without a certificate.
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// The name in the server's certificate, if it is not the host's.
+    /// Name in the server's certificate, if it is not the host's.
     #[arg(long, value_name = "NAME")]
     tls_name: Option<String>,
 }
 
-/// The end of a connection that this is.
+/// This end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Side<'a> {
     Client {
-        /// The server's name.
+        /// Name of the server.
         host: &'a str,
     },
     Server,
@@ -39,7 +40,8 @@ pub(crate) enum Side<'a> {
 
 impl Keys {
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if files are missing or are not what they should be; those of reading them.
+    /// [`Invalid`](ErrorKind::Invalid) if files are missing or have the wrong content; and errors of reading
+    /// them.
     pub(super) fn tls(&self, side: Side<'_>) -> Result<Tls, Error> {
         let (identity, trust) = (self.identity()?, self.trust()?);
         match side {
@@ -56,7 +58,7 @@ impl Keys {
     }
 
     /// # Errors
-    /// As for [`tls`](Self::tls).
+    /// Errors of [`tls`](Self::tls).
     #[cfg(feature = "quic")]
     pub(super) fn quic(&self, side: Side<'_>) -> Result<bertha::chunnels::Quic, Error> {
         use bertha::chunnels::Quic;
@@ -76,7 +78,7 @@ impl Keys {
     }
 
     /// # Errors
-    /// As for [`tls`](Self::tls).
+    /// Errors of [`tls`](Self::tls).
     pub(super) fn noise(&self) -> Result<Noise, Error> {
         let file = self.key_file.as_deref().ok_or_else(|| missing("noise", "--key-file"))?;
         Ok(Noise::shared(&shared_key(file)?))

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// One layer of a stack: a Chunnel, with the value that it was given.
+/// A layer of a stack: a Chunnel, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Layer {
     AtMostOnce,
@@ -55,12 +55,12 @@ const NAMES: &[Name] = &[
     plain("tls"),
 ];
 
-/// The list of names for a person.
+/// Returns the list of names for human readers.
 pub(crate) fn known() -> String {
     let mut list = String::new();
     for Name { name, value } in NAMES {
         let separator = if list.is_empty() { "" } else { ", " };
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = match value {
             Some(value) => write!(list, "{separator}{name}={value}"),
             None => write!(list, "{separator}{name}"),
@@ -70,10 +70,11 @@ pub(crate) fn known() -> String {
 }
 
 impl Layer {
-    /// The Chunnel of this name, written as on the command line or as an agreement shows it: `at-most-once`, `AtMostOnce`.
+    /// Returns the Chunnel of this name, written as on the command line or as an agreement shows it:
+    /// `at-most-once`, `AtMostOnce`.
     ///
     /// # Errors
-    /// A text for a person, if there is no such Chunnel or the value is none that it has.
+    /// Returns a text for human readers if there is no such Chunnel or it does not take the value.
     pub(crate) fn named(name: &str, value: Option<&str>) -> Result<Self, String> {
         let letters = |name: &str| name.replace(['-', '_'], "").to_ascii_lowercase();
         let found = NAMES.iter().find(|known| letters(known.name) == letters(name));

@@ -1,7 +1,8 @@
 //! Stacks as text.
 //!
-//! `ordered,reliable,tls` is a stack, top first. Alternatives stand beside each other, `tls|checksum`; one of several layers stands in
-//! brackets, `quic|(tls,ordered,reliable)`. A Chunnel may have a value: `pace=1000000`.
+//! The text `ordered,reliable,tls` is a stack, top first. Alternatives are separated by a bar,
+//! `tls|checksum`; an alternative of several layers is in brackets, `quic|(tls,ordered,reliable)`. A Chunnel
+//! may have a value: `pace=1000000`.
 
 mod build;
 mod keys;

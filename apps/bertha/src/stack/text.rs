@@ -1,4 +1,4 @@
-//! The grammar.
+//! The grammar of stacks.
 //!
 //! ```text
 //! stack   = element *("," element)
@@ -10,22 +10,22 @@ use super::Layer;
 use std::fmt;
 use std::str::FromStr;
 
-/// The deepest nesting of brackets, and the most layers of a stack.
+/// Deepest nesting of brackets, and largest number of layers in a stack.
 const DEEPEST: usize = 8;
 const LONGEST: usize = 32;
 
-/// A stack that was read, top first. The empty text is the stack without Chunnels.
+/// A parsed stack, top first. The empty text is the stack without Chunnels.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct StackText {
     pub(crate) elements: Vec<Element>,
     text: String,
 }
 
-/// One element of a stack.
+/// An element of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Element {
     Layer(Layer),
-    /// Two or more branches, the preferred first.
+    /// Two or more branches, the preferred branch first.
     Alternatives(Vec<Vec<Element>>),
 }
 

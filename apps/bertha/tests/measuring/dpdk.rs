@@ -1,9 +1,9 @@
-//! Over the ports of DPDK that the environment describes, joined by shared memory.
+//! Measurements over the ports of DPDK that the environment describes, joined by shared memory.
 
 use crate::program::{Server, bertha, json};
 use std::process::Output;
 
-/// Whether there is DPDK; if not, that is said loudly.
+/// Returns true if DPDK is installed; prints a loud message if not.
 fn is_installed(log: &str) -> bool {
     let is_installed = !log.contains("DPDK is not installed");
     assert!(is_installed || std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {log}");
@@ -14,7 +14,7 @@ fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     bertha(arguments).envs(environment.iter().copied()).output().unwrap()
 }
 
-/// Beyond hope where nothing describes a port.
+/// The program can't help if the environment describes no port.
 #[test]
 fn a_port_that_is_not_described_is_asked_for() {
     for datapath in ["dpdk", "dpdk-tcp"] {

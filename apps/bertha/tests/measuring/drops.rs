@@ -6,7 +6,7 @@ use bertha::prelude::*;
 use bertha::{Addr, Base, Buf, ConnectContext, Error, Identity};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Damages every second message that is sent.
+/// A connection that damages every second message that is sent.
 #[derive(Identity)]
 #[chunnel(one_sided)]
 struct Damage;

@@ -12,7 +12,7 @@ use program::{Server, failure, json, output};
 
 const MEASURED: [&str; 5] = ["--json", "--time", "0.3", "--interval", "0.1"];
 
-/// Measures from a client to a server, and checks that both saw the same.
+/// Measures from a client to a server, and checks that both report equal figures.
 fn measured(on: &str, options: &[&str], stack: &str) -> serde_json::Value {
     let mut server = Server::start(on, &[options, &["--stack", stack]].concat());
     let address = server.address.clone();

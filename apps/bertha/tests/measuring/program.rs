@@ -1,4 +1,4 @@
-//! The program `bertha` as processes: servers that are ended with the test, and clients whose output is read.
+//! The program `bertha` as processes: servers that end with the test, and clients whose output is read.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ pub fn bertha(arguments: &[&str]) -> Command {
     command
 }
 
-/// A server of `perf`, ended when this is dropped.
+/// A server of `perf`, which is killed when the value is dropped.
 pub struct Server {
     child: Child,
     pub address: String,
@@ -18,12 +18,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `on` with these further options, and waits until it does.
+    /// Starts a server at `on` with these further options, and waits until it listens.
     pub fn start(on: &str, options: &[&str]) -> Self {
         Self::start_with(on, options, &[])
     }
 
-    /// The same, with this in its environment.
+    /// Starts a server as `start` does, with these variables in its environment.
     pub fn start_with(on: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let arguments = [&["perf", "--server", on, "--json"], options].concat();
         let mut program = bertha(&arguments);
@@ -35,7 +35,7 @@ impl Server {
         Self { child, address, lines }
     }
 
-    /// The line about the next client that has gone.
+    /// Returns the line about the next client that has gone.
     pub fn next(&mut self) -> Value {
         json(&self.lines.next().unwrap().unwrap())
     }
@@ -52,14 +52,14 @@ pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The standard output of a run that succeeds.
+/// Returns the standard output of a run that succeeds.
 pub fn output(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = bertha(arguments).output().unwrap();
     assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
     String::from_utf8(stdout).unwrap()
 }
 
-/// The standard error of a run that fails.
+/// Returns the standard error of a run that fails.
 pub fn failure(arguments: &[&str]) -> String {
     let Output { status, stderr, .. } = bertha(arguments).output().unwrap();
     assert!(!status.success(), "{arguments:?} succeeds");

@@ -15,10 +15,10 @@ use bertha_tls_options::Encryption;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
-/// The datapath, and how to use it.
+/// The datapath, and its settings.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Carriage {
-    /// The transport below; both ends choose the same
+    /// The transport below; both ends must choose the same transport
     #[arg(long, value_enum, default_value_t)]
     datapath: Bottom,
     /// Bytes of a packet over UDP; more than 1,400 are fragmented on most paths
@@ -37,7 +37,7 @@ pub(super) struct Carriage {
     faults: Faults,
 }
 
-/// For trying out a bad network.
+/// Options that imitate a bad network.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "A bad network, for trying things out (over udp and unix)")]
 struct Faults {
@@ -57,31 +57,31 @@ enum Bottom {
     /// UDP; Chunnels order, split and repeat messages
     #[default]
     Udp,
-    /// TCP; it does all that itself
+    /// TCP, which orders, splits and repeats by itself
     Tcp,
-    /// Datagrams between processes of one machine
+    /// Datagrams between processes of a machine
     Unix,
 }
 
-/// The congestion control of our own transport.
+/// The congestion control of Bertha's own transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Congestion {
-    /// That of most systems (RFC 9438): slows down at each loss
+    /// Cubic, the control of most systems (RFC 9438): slows down at each loss
     Cubic,
-    /// The simplest (RFC 6582): slows down most at each loss
+    /// NewReno, the simplest control (RFC 6582): slows down most at each loss
     Newreno,
-    /// Sends at the rate that arrives, whatever is lost
+    /// BBR, which sends at the rate that arrives, whatever is lost
     #[default]
     Bbr,
 }
 
 /// A task for which the options choose the stack and the datapath.
 pub(super) trait Task: Send {
-    /// Whether it accepts connections.
+    /// Returns true if the task accepts connections.
     #[cfg(feature = "quic")]
     fn is_server(&self) -> bool;
 
-    /// Runs over these.
+    /// Runs the task over this stack and this datapath.
     fn run<S, D>(
         self,
         stack: S,
@@ -100,7 +100,7 @@ impl Carriage {
         settings.idle_timeout = timeout;
         // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
-        // Of the kernel, or of a DPDK port if the program is built so.
+        // The datapath is the kernel's, or a DPDK port if the program is built so.
         let udp = bertha::datapath();
         if let Some(encryption) = encryption {
             return self.encrypted(task, &encryption, packet, settings).await;

@@ -11,7 +11,7 @@ use bertha_file_transfer::Error;
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 
-/// Sends files, checks them, and goes on where a broken connection left off.
+/// Sends files, checks them, and continues where a broken connection left off.
 #[derive(Debug, Parser)]
 #[command(name = "file-transfer", version)]
 pub(crate) struct Arguments {
@@ -36,7 +36,7 @@ impl Arguments {
     }
 }
 
-/// Says something on standard output, for people and for programs that wait for it.
+/// Writes a message to standard output, for users and for programs that wait for it.
 fn say(what: &str) {
     // A closed standard output is no reason to stop the transfer.
     let _ = writeln!(io::stdout().lock(), "file-transfer: {what}");

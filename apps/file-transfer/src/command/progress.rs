@@ -1,4 +1,4 @@
-//! Shows how far a file has come.
+//! The display of a file's progress.
 
 use bertha_file_transfer::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -22,7 +22,7 @@ pub(super) async fn shown<T>(total: u64, progress: &Progress, work: impl Future<
     }
     let (working, is_done) = mpsc::channel::<Infallible>();
     let progress = progress.clone();
-    // A thread of its own, since terminals block.
+    // The display has a thread of its own, since terminals block.
     let showing = thread::spawn(move || {
         while is_done.recv_timeout(REFRESH) == Err(RecvTimeoutError::Timeout) {
             bar.set_position(progress.get());
@@ -31,7 +31,7 @@ pub(super) async fn shown<T>(total: u64, progress: &Progress, work: impl Future<
     });
     let output = work.await;
     drop(working);
-    // It ends at once; the caller then has the terminal for itself.
+    // The thread ends at once; the caller then has the terminal for itself.
     let _ = showing.join();
     output
 }

@@ -1,4 +1,4 @@
-//! `file-transfer receive`.
+//! The subcommand `file-transfer receive`.
 
 use super::carriage::{Carriage, Task};
 use super::say;
@@ -13,20 +13,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// The most files that are received at a time; further senders wait.
+/// Largest number of files that are received at a time; further senders wait.
 const CONNECTIONS: usize = 1_000;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// The directory; it has to exist
     directory: PathBuf,
-    /// Where to listen: IP:PORT, or unix:PATH with --datapath unix
+    /// Address to listen at: IP:PORT, or unix:PATH with --datapath unix
     #[arg(long, default_value = "127.0.0.1:4343")]
     addr: Addr,
-    /// Take no files longer than this, in bytes
+    /// Refuse files longer than this, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = u64::MAX)]
     max: u64,
-    /// Let files take the place of those that have their names
+    /// Let files replace files with their names
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
@@ -70,7 +70,7 @@ impl Task for Receive {
         say(&format!("ready at {}", incoming.local_addr()));
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut accepting = pin!(async {
-            // Nobody closes the semaphore.
+            // The semaphore is never closed.
             while let Ok(place) = places.clone().acquire_owned().await {
                 match incoming.next().await {
                     Some(Ok(connection)) => {
@@ -87,7 +87,7 @@ impl Task for Receive {
         });
         tokio::select! {
             biased;
-            // Files on their way end with the process, and are gone on with by the next one.
+            // Unfinished files end with the process, and the next process continues them.
             () = &mut terminated => Ok(()),
             () = &mut accepting => Err(bertha::Error::new(ErrorKind::Io, "listening has failed").into()),
         }

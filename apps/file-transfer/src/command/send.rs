@@ -1,4 +1,4 @@
-//! `file-transfer send`.
+//! The subcommand `file-transfer send`.
 
 use super::carriage::{Carriage, Task, seconds};
 use super::{progress, say};
@@ -17,10 +17,10 @@ pub(super) struct Arguments {
     /// The receiver: IP:PORT, or unix:PATH with --datapath unix
     #[arg(long, default_value = "127.0.0.1:4343")]
     to: Addr,
-    /// The digest that the file has to have, if that is known; else the one that it has here
+    /// The digest that the file has to have, if it is known; by default the digest of the file here
     #[arg(long, value_name = "DIGEST")]
     sha256: Option<Digest>,
-    /// Seconds for which to go on connecting while nothing gets through; 0 for one connection only
+    /// Seconds for which to go on connecting while nothing gets through; 0 for a single connection
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS", value_parser = seconds)]
     persistence: f64,
     #[command(flatten)]
@@ -57,7 +57,7 @@ impl Task for Sender {
         D: Runs<S, Out: Connection<Data = Message>> + Clone,
     {
         let sending = Sending { settings, ..self.sending };
-        // For the bar alone: a file that is not there is an error of `send`.
+        // The length is only for the progress bar: a missing file is an error of `send`.
         let total = std::fs::metadata(&sending.path).map_or(0, |metadata| metadata.len());
         let progress = Progress::default();
         let sent = progress::shown(total, &progress, send(&stack, &datapath, &sending, &progress)).await?;

@@ -1,4 +1,4 @@
-//! The transport over datagrams: our own, or QUIC.
+//! The transport over datagrams: Bertha's own, or QUIC.
 
 use bertha::chunnels::Fault;
 use bertha::chunnels::{Quic, TlsIdentity, Trust};
@@ -10,35 +10,38 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// QUIC or our own, and the settings of QUIC.
+/// The choice between QUIC and Bertha's own transport, and the settings of QUIC.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The transport (over udp and unix)")]
 pub(super) struct Transport {
     /// The protocol that repeats lost packets
     #[arg(long, value_enum, default_value_t)]
     transport: Kind,
-    /// The certificate that this end shows over QUIC, and those that lead to its authority, in PEM; a receiver needs one
+    /// The certificate that this end shows over QUIC, and the certificates that lead to its authority, in
+    /// PEM; a receiver needs it
     #[arg(long, value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
-    /// Its private key, in PEM
+    /// The private key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// Certificates, in PEM, of which the other end has to show one, or one that leads to them; a sender needs some
+    /// Trusted certificates, in PEM; the other end has to show one of these, or a certificate that leads to
+    /// one; a sender needs some
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
-    /// The name or IP address for which the receiver's certificate has to be
+    /// The name or IP address in the receiver's certificate
     #[arg(long, value_name = "NAME", default_value = "file-transfer")]
     name: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Chunnels of our own, which do not encrypt
+    /// Chunnels of Bertha's own, which do not encrypt
     #[default]
     Reliable,
     /// QUIC, which encrypts
     Quic,
-    /// QUIC if the other end has it as well, else our own. Somebody on the way can make it the latter
+    /// QUIC if the other end has it as well, otherwise Bertha's own. An attacker on the way can bring the
+    /// latter about
     Either,
 }
 
@@ -54,7 +57,7 @@ impl Transport {
         self.transport != Kind::Reliable
     }
 
-    /// QUIC, which may carry the file, with packets of up to `packet` bytes.
+    /// Returns QUIC, which may carry the file, with packets of up to `packet` bytes.
     pub(super) fn quic(&self, packet: u16, timeout: Duration, is_server: bool) -> Result<ByQuic, Error> {
         let identity = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Some(TlsIdentity::from_pem_files(certificate, key)?),
@@ -79,8 +82,8 @@ fn missing(what: &'static str) -> Error {
 }
 
 impl ByQuic {
-    /// A stack by QUIC over this datapath, with packets of up to `packet` bytes from Reliable. The transport's type is forgotten, since
-    /// it is chosen here at run time.
+    /// Returns a stack by QUIC over this datapath, with packets of up to `packet` bytes from Reliable. The
+    /// transport is type-erased, since it is chosen here at run time.
     pub(super) fn over<D>(
         self,
         datapath: &D,

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use turns::{Turn, Turns};
 
-/// Keeps files in a directory. One value serves all senders, through [`serve`](Self::serve).
+/// A receiver that keeps files in a directory. A single value serves all senders, through
+/// [`serve`](Self::serve).
 #[derive(Clone, Debug)]
 pub struct Receiver {
     directory: Arc<Path>,
@@ -30,42 +31,43 @@ pub struct Receiver {
 /// A file that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Its name in the directory.
+    /// Name of the file in the directory.
     pub name: Name,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// Where this connection began: more than zero if it went on where an earlier one had ended.
+    /// Offset at which this connection began: more than zero if it continued an earlier connection.
     pub offset: u64,
-    /// Its digest.
+    /// Digest of the file.
     pub digest: Digest,
 }
 
 impl Receiver {
-    /// Keeps files of any length in `directory`. Files that are there already stay as they are.
+    /// Creates a receiver that keeps files of any length in `directory`. Existing files stay as they are.
     ///
     /// # Errors
     /// [`Error::File`] if there is no such directory.
     pub async fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let directory = directory.into();
-        // Fails if it is not there, or is no directory.
+        // The call fails if the directory does not exist, or is no directory.
         drop(fs::read_dir(&directory).map_err(Error::file("opening", &directory))?);
         Ok(Self { directory: directory.into(), max: u64::MAX, replaces: false, turns: Turns::default() })
     }
 
-    /// Takes no longer files than `bytes`.
+    /// Limits the length of files to `bytes`.
     #[must_use]
     pub fn at_most(self, bytes: u64) -> Self {
         Self { max: bytes, ..self }
     }
 
-    /// Lets a file take the place of one that has its name.
+    /// Lets a file take the place of a file with its name.
     #[must_use]
     pub fn replacing(self) -> Self {
         Self { replaces: true, ..self }
     }
 
-    /// Takes the one file that comes over this connection, and closes it. A newer connection with the same file ends this
-    /// one, since its sender is likely to have given it up. Dropping the future keeps the part that has arrived, for the next connection.
+    /// Receives the single file that comes over this connection, and closes it. A newer connection with this
+    /// file ends this connection, since its sender is likely to have given it up. Dropping the future keeps
+    /// the part that has arrived, for the next connection.
     ///
     /// # Errors
     /// [`Error::Declined`] with the reason that the sender was given; [`Error::File`], [`Error::Connection`].
@@ -82,7 +84,7 @@ impl Receiver {
             connection.send(reply).await?;
         }
         let closed = connection.close().await;
-        // The sender may be gone by the time it is told; the file is kept all the same.
+        // The sender may be gone before it is told; the file is kept nevertheless.
         if let Err(error) = closed {
             tracing::debug!(%error, "closing failed");
         }
@@ -146,7 +148,7 @@ impl Receiver {
         let digest = partial.digest();
         if digest != expected {
             partial.discard().await?;
-            // The beginning may be somebody else's.
+            // The beginning may come from another sender.
             let found = (offset == 0).then_some(digest);
             return Err(Error::Declined(Refusal::WrongDigest { found }));
         }
@@ -154,8 +156,8 @@ impl Receiver {
         Ok(Kept { name, bytes: length, offset, digest })
     }
 
-    /// The file as far as it is there: all, a part, or nothing. Of a file that has the name already nothing is read: a sender may have
-    /// no right to know it.
+    /// Finds the file as far as it is there: all, a part, or nothing. A file that has the name already is not
+    /// read: a sender may have no right to know it.
     async fn find(&self, name: &Name, length: u64) -> Result<There, Error> {
         let path = name.finished(&self.directory);
         let at = path.clone();
@@ -185,9 +187,9 @@ struct Offer {
     nonce: [u8; 16],
 }
 
-/// How much of a file is there.
+/// The part of a file that is there.
 enum There {
-    /// All of it, with this digest.
+    /// All of the file, with this digest.
     All(Digest),
     Part(Box<Partial>),
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The beginning of a file, or all of it before it has its name.
 #[derive(Debug)]
 pub(super) struct Partial {
-    /// Shared with calls under way.
+    /// The file, shared with calls under way.
     file: Arc<File>,
     path: PathBuf,
     len: u64,
@@ -21,8 +21,8 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// The part that an earlier connection has left, if it has. After a crash of the system its end may be missing or wrong,
-    /// which the digest shows.
+    /// Opens the part that an earlier connection has left, if there is one. After a crash of the system its
+    /// end may be missing or wrong, which the digest shows.
     pub(super) async fn unfinished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
         let path = name.unfinished(directory);
         let at = path.clone();
@@ -46,7 +46,7 @@ impl Partial {
         }
     }
 
-    /// An empty one, in the place of whatever an earlier connection has left.
+    /// Creates an empty part, in the place of whatever an earlier connection has left.
     pub(super) async fn create(name: &Name, directory: &Path) -> Result<Self, Error> {
         let path = name.unfinished(directory);
         let at = path.clone();
@@ -81,11 +81,12 @@ impl Partial {
         self.len += bytes.len() as u64;
     }
 
-    /// Gives it its name once it is on the disk, and records that it was received.
+    /// Gives the file its name once it is on the disk, and records that it was received.
     pub(super) async fn keep(self, name: &Name, directory: &Path) -> Result<(), Error> {
         self.on_file(File::sync_all).await.map_err(Error::file("writing", &self.path))?;
         let metadata = self.file.metadata().map_err(Error::file("reading", &self.path))?;
-        // Before it has its name: until then the record describes no file that has it.
+        // The record is written before the file has its name: until then the record describes no file with
+        // this name.
         Record::new(&metadata, self.digest()).write(name, directory).await?;
         let (from, finished) = (self.path.clone(), name.finished(directory));
         let to = finished.clone();
@@ -95,7 +96,7 @@ impl Partial {
         synced.map_err(Error::file("writing", directory))
     }
 
-    /// Removes it.
+    /// Removes the part.
     pub(super) async fn discard(self) -> Result<(), Error> {
         let at = self.path.clone();
         blocking(move || fs::remove_file(at)).await.map_err(Error::file("removing", &self.path))

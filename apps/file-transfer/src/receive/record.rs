@@ -6,8 +6,9 @@ use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// The digest of a file, as it was when it was received. It stands beside the file, so that an offer of the same file is recognised without
-/// reading it, and files that others put into the directory are none of the sender's business.
+/// The digest of a file at the time when it was received. The record lies beside the file, so that an offer
+/// of this file is recognised without reading it, and files that other programs put into the directory stay
+/// hidden from senders.
 #[derive(Debug)]
 pub(super) struct Record {
     version: String,
@@ -19,7 +20,7 @@ impl Record {
         Self { version: version(metadata), digest }
     }
 
-    /// The record of the file with this name, if there is one that can be read.
+    /// Reads the record of the file with this name, if there is a readable record.
     pub(super) async fn read(name: &Name, directory: &Path) -> Option<Self> {
         let path = name.record(directory);
         let text = blocking(move || fs::read_to_string(path)).await.ok()?;
@@ -34,13 +35,14 @@ impl Record {
         blocking(move || fs::write(at, text)).await.map_err(Error::file("writing", &path))
     }
 
-    /// The digest, if the file is still the one that was received.
+    /// Returns the digest, if the file is unchanged since it was received.
     pub(super) fn digest_of(&self, metadata: &Metadata) -> Option<Digest> {
         (metadata.is_file() && self.version == version(metadata)).then_some(self.digest)
     }
 }
 
-/// A text that changes when the file is written: its length, and its time of modification in nanoseconds.
+/// Returns a text that changes when the file is written: its length, and its time of modification in
+/// nanoseconds.
 fn version(metadata: &Metadata) -> String {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     format!("{} {}", metadata.len(), modified.unwrap_or_default().as_nanos())

@@ -1,4 +1,4 @@
-//! Senders that want to know what is in the directory.
+//! Senders that want to learn the content of the directory.
 
 use super::Receiver;
 use crate::digest::Digesting;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const SECRET: &[u8] = b"nobody's business";
 
-/// An empty directory of this test's own.
+/// Returns an empty directory of this test's own.
 fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bertha-receive-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
@@ -24,7 +24,7 @@ fn digest(bytes: &[u8]) -> Digest {
     digesting.digest()
 }
 
-/// The receiver's replies to an offer of a file of this length and to these messages.
+/// Returns the receiver's replies to an offer of a file of this length and to these messages.
 async fn replies(directory: &Path, length: usize, messages: Vec<Message>) -> Vec<Message> {
     let (sender, receiver) = pair_of::<_, Message>(TokioRuntime);
     let at = Receiver::open(directory).await.unwrap();
@@ -52,7 +52,7 @@ fn shows_the_digest(replies: &[Message], of: &[u8]) -> bool {
 #[tokio::test]
 async fn a_file_that_was_not_received_is_neither_read_nor_described() {
     let directory = directory("foreign");
-    // Reading it would not end.
+    // Reading the pipe would not end.
     let pipe = directory.join("file");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let length = std::fs::metadata(&pipe).unwrap().len() as usize;
@@ -71,7 +71,7 @@ async fn a_stranger_does_not_learn_the_digest_of_what_another_has_sent() {
     let length = SECRET.len();
     let wrong = digest(b"a guess");
     let (begin, end) = (Message::Begin { offset: 5 }, Message::End { digest: wrong });
-    // Half of it is there, and then all.
+    // First half of the file is there, and then all of it.
     std::fs::write(directory.join(".file.part"), &SECRET[..5]).unwrap();
     let rest = Message::Chunk(SECRET[5..].to_vec());
     let said = replies(&directory, length, vec![begin, rest.clone(), end.clone()]).await;
@@ -85,7 +85,7 @@ async fn a_stranger_does_not_learn_the_digest_of_what_another_has_sent() {
     let said = replies(&directory, length, vec![begin.clone(), end]).await;
     assert_eq!(said.last(), Some(&Message::Refused(Refusal::WrongDigest { found: None })), "{said:?}");
     assert!(!shows_the_digest(&said, SECRET), "{said:?}");
-    // Its sender is told that it is there; once somebody has written to it, nobody is.
+    // The sender is told that the file is there; once another program has written to the file, no sender is.
     let said = replies(&directory, length, vec![begin, genuine]).await;
     assert_eq!(said.last(), Some(&Message::Kept { digest: digest(SECRET) }), "{said:?}");
     std::fs::write(directory.join("file"), SECRET.to_ascii_uppercase()).unwrap();

@@ -1,4 +1,4 @@
-//! One connection at a time for each file, the newest first.
+//! Turns of connections: a single connection at a time for each file, the newest first.
 
 use crate::{Error, Message, Name, Refusal};
 use parking_lot::Mutex;
@@ -12,13 +12,13 @@ pub(super) struct Turns(Arc<Mutex<HashMap<Name, Arc<Place>>>>);
 
 #[derive(Debug)]
 struct Place {
-    /// Held while a connection has the file.
+    /// Lock that a connection holds while it has the file.
     writing: Arc<tokio::sync::Mutex<()>>,
-    /// How many connections have asked for the file.
+    /// Number of connections that have asked for the file.
     asked: watch::Sender<u64>,
 }
 
-/// The right to write a file. Dropped, it goes to the next connection that waits for it.
+/// The right to write a file. When it is dropped, it goes to the next connection that waits for it.
 #[derive(Debug)]
 pub(super) struct Turn {
     turns: Turns,
@@ -37,7 +37,8 @@ impl Turns {
         Turn { turns: self.clone(), name: name.clone(), number, asked, _writing: writing }
     }
 
-    /// Asks under the lock: else the last turn could remove the place in between, and two would write the file.
+    /// Counts a request, under the lock: otherwise the last turn could remove the place in between, and two
+    /// connections would write the file.
     fn ask(&self, name: &Name) -> (Arc<Place>, u64) {
         let new = || Arc::new(Place { writing: Arc::default(), asked: watch::Sender::new(0) });
         let mut places = self.0.lock();
@@ -52,7 +53,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// The output of `receiving`, unless a newer connection asks for the file first.
+    /// Returns the output of `receiving`, unless a newer connection asks for the file first.
     pub(super) async fn or_superseded(
         &mut self,
         receiving: impl Future<Output = Result<Message, bertha::Error>>,
@@ -60,7 +61,7 @@ impl Turn {
         let number = self.number;
         tokio::select! {
             biased;
-            // The place lives as long as this turn, so this does not fail.
+            // The place lives as long as this turn, so the call does not fail.
             _ = self.asked.wait_for(|asked| *asked > number) => Err(Error::Declined(Refusal::Superseded)),
             received = receiving => Ok(received?),
         }
@@ -70,7 +71,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut places = self.turns.0.lock();
-        // The newest connection is the last to have it: none waits.
+        // The newest connection is the last to have the file: none waits.
         if *self.asked.borrow() == self.number {
             places.remove(&self.name);
         }

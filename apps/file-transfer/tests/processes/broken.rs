@@ -1,4 +1,4 @@
-//! Connections that break: either end is killed in the middle of a file, and started again.
+//! Connections that break: either end is killed in the middle of a file, and restarted.
 
 use crate::program::{Scene, content, offset, program, sending, success};
 use std::fs::OpenOptions;
@@ -6,10 +6,10 @@ use std::os::unix::fs::FileExt;
 
 const LEN: usize = 48 << 20;
 
-/// When the connection breaks.
+/// Position at which the connection breaks.
 const PART: u64 = 4 << 20;
 
-/// Slow enough to be caught in the middle.
+/// Options that make the transfer slow enough to be interrupted in the middle.
 const SLOW: &[&str] = &["--delay", "10"];
 
 #[test]
@@ -22,7 +22,7 @@ fn a_killed_sender_goes_on_when_it_is_started_again() {
     sender.kill().unwrap();
     sender.wait().unwrap();
     assert!(!scene.received("file").exists());
-    // At once, while the receiver still waits for the first one.
+    // The new sender comes at once, while the receiver still waits for the first.
     let said = success(&sending(program(), &path, &receiver.addr, &[]).output().unwrap());
     assert!((PART..LEN as u64).contains(&offset(&said)), "{said}");
     assert!(std::fs::read(scene.received("file")).unwrap() == content(LEN, 1));
@@ -54,7 +54,7 @@ fn what_is_there_of_another_file_is_not_gone_on_with() {
     let said = success(&sending(program(), &path, &receiver.addr, &[]).output().unwrap());
     assert_eq!(offset(&said), 0);
     assert!(std::fs::read(scene.received("file")).unwrap() == content(1 << 20, 1));
-    // A longer one can't be the beginning of it.
+    // A longer part can't be the beginning of this file.
     let path = scene.file("other", 1 << 20, 2);
     std::fs::write(scene.unfinished("other"), content((1 << 20) + 1, 2)).unwrap();
     let said = success(&sending(program(), &path, &receiver.addr, &[]).output().unwrap());

@@ -1,4 +1,4 @@
-//! Networks that damage what passes, and compute the checksums of UDP and TCP anew.
+//! Networks that damage bytes on their way, and compute the checksums of UDP and TCP anew.
 
 use crate::encrypted::Certified;
 use crate::program::{Scene, content, failure, program, sending, sha256, success};
@@ -7,11 +7,11 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-/// The file of a stream, and one for datagrams, of which many are to be damaged.
+/// Lengths of the file for a stream, and of the file for datagrams, of which many have to be damaged.
 const LEN: usize = 400_000;
 const LONG: usize = 3_000_000;
 
-/// Behind the first chunk, within the second one.
+/// Position of the damaged byte: behind the first chunk, within the second chunk.
 const DAMAGED: usize = 200_000;
 
 /// Sends a file through datagrams of which one in sixteen is damaged.
@@ -40,7 +40,7 @@ fn damaged_datagrams_leave_the_file_whole_over_tls() {
     survives(&receiver, &sender, &scene, 2);
 }
 
-/// An address by which `server` is reached through a proxy that flips one bit of the first connection.
+/// Returns an address by which `server` is reached through a proxy that flips a bit of the first connection.
 fn through_one_flip(server: &str) -> SocketAddr {
     let server: SocketAddr = server.parse().unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -57,7 +57,7 @@ fn through_one_flip(server: &str) -> SocketAddr {
     addr
 }
 
-/// Forwards what comes, with one bit of the byte there flipped.
+/// Forwards bytes, with a bit of the byte at `damaged` flipped.
 fn forward(mut from: TcpStream, mut to: TcpStream, damaged: Option<usize>) {
     let (mut piece, mut passed) = (vec![0; 64 << 10], 0);
     while let Ok(length @ 1..) = from.read(&mut piece) {
@@ -97,7 +97,7 @@ fn nothing_of_a_damaged_record_of_tls_is_taken() {
     let sender = [&common[..], &["--tls-ca", &server.authority, "--persistence", "0"]].concat();
     let said = failure(&sending(program(), &path, &front, &sender).output().unwrap());
     assert!(!said.contains("the hash is wrong") && !scene.received("file").exists(), "{said}");
-    // What came before it is right, and the next connection goes on there.
+    // The bytes before it are right, and the next connection continues there.
     success(&sending(program(), &path, &front, &sender).output().unwrap());
     assert!(std::fs::read(scene.received("file")).unwrap() == content(LEN, 4));
 }

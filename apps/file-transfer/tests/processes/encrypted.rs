@@ -14,7 +14,7 @@ pub(crate) struct Certified {
 }
 
 impl Certified {
-    /// Writes them, for the name, with prefixed file names.
+    /// Writes the files, for this name, with prefixed file names.
     pub(crate) fn write(directory: &Path, prefix: &str, name: &str) -> Self {
         let mut params = CertificateParams::new([]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -3,10 +3,10 @@
 use crate::program::{Receiver, Scene, failure, program, sending};
 use std::process::Command;
 
-/// A limit to the size of files takes the place of a full disk: in blocks of 512 bytes.
+/// Limit to the size of files, in blocks of 512 bytes, which takes the place of a full disk.
 const BLOCKS: usize = 2 << 11;
 
-/// The program in a shell that limits the size of its files.
+/// Returns the program in a shell that limits the size of its files.
 fn limited() -> Command {
     let mut shell = Command::new("sh");
     let script = format!("trap '' XFSZ; ulimit -f {BLOCKS}; exec \"$0\" \"$@\"");
@@ -23,7 +23,8 @@ fn a_receiver_without_space_is_named_as_the_reason() {
     assert!(said.contains("could not be written there"), "{said}");
     assert!(said.contains("offering the file again"), "{said}");
     assert!(!said.contains("connecting again"), "a refusal is no broken connection: {said}");
-    // Three pauses fill a second, counted from the second refusal on: the first to confirm how much is there.
+    // Three pauses fill a second, counted from the second refusal on: the first refusal confirms how much is
+    // there.
     let offers = said.matches("offering the file again").count();
     assert!(offers <= 5, "{offers} offers: {said}");
     assert_eq!(std::fs::metadata(scene.unfinished("file")).unwrap().len(), 512 * BLOCKS as u64);

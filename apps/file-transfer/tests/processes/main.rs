@@ -1,5 +1,5 @@
-//! The program itself: whole files, broken connections, full disks, wrong hashes, damage on the way, other transports, and machines with a bad
-//! network between them.
+//! The program itself: whole files, broken connections, full disks, wrong hashes, damage on the way, other
+//! transports, and machines with a bad network between them.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod broken;

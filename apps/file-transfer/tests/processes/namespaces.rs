@@ -7,17 +7,17 @@ use std::sync::Mutex;
 
 const LEN: usize = 3 << 20;
 
-/// Loses two packets in a hundred, and takes 20 ms there and back.
+/// Options of a network that loses two packets in a hundred, and takes 20 ms for a round trip.
 const BAD: &[&str] = &["--lose", "0.02", "--delay", "10"];
 
-/// One set of namespaces at a time.
+/// The lock for the namespaces, of which there is a single set at a time.
 static NAMESPACES: Mutex<()> = Mutex::new(());
 
-/// The script's name for the two of them, and their network.
+/// The script's name for the two namespaces, and the namespaces' network.
 const NAME: &str = "bertha-ft";
 const NET: &str = "10.78.0";
 
-/// Two namespaces, which are taken down with it.
+/// Two namespaces, which are taken down when the value is dropped.
 struct Namespaces;
 
 fn script(action: &str, arguments: &[&str]) -> Output {
@@ -25,7 +25,7 @@ fn script(action: &str, arguments: &[&str]) -> Output {
     Command::new(script).args([action, NAME]).args(arguments).output().unwrap()
 }
 
-/// Whether the script did it. Skips loudly if the machine has no such thing.
+/// Returns true if the script succeeded. Skips loudly if the machine has no namespaces.
 fn done(output: &Output) -> bool {
     let log = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
@@ -40,7 +40,7 @@ impl Namespaces {
         done(&script("up", &[NET, "2"])).then_some(Self)
     }
 
-    /// The program on host 1 or 2.
+    /// Returns the program on host 1 or 2.
     fn program_on(&self, host: usize) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &format!("{NAME}-{host}")]).arg(program().get_program());
@@ -76,7 +76,7 @@ fn over_loss_and_delay_of_the_kernel() {
     let _alone = NAMESPACES.lock();
     let Some(namespaces) = Namespaces::up() else { return };
     let netem = script("netem", &["2%", "10ms"]);
-    // Not every kernel is built with it, so this is no failure anywhere: the Fault Chunnel does the same.
+    // Not every kernel has netem, so its absence is no failure anywhere: the Fault Chunnel does the same.
     if netem.status.code() == Some(3) {
         #[allow(clippy::print_stderr, reason = "for whoever runs the tests")]
         {

@@ -1,4 +1,4 @@
-//! Running the program.
+//! The program as the tests run it.
 
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, BufReader};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
-/// After so many seconds an end of these tests gives its peer up.
+/// Time in seconds after which an end of these tests gives its peer up.
 pub(crate) const TIMEOUT: &str = "2";
 
-/// Two directories that go with the test, and where the program runs.
+/// Two directories that are removed with the test, and the directory in which the program runs.
 pub(crate) struct Scene {
     _directory: tempfile::TempDir,
     pub(crate) here: PathBuf,
     pub(crate) there: PathBuf,
 }
 
-/// A receiver, killed when dropped.
+/// A receiver, killed when the value is dropped.
 pub(crate) struct Receiver {
     process: Child,
     output: BufReader<ChildStdout>,
-    /// Where it listens.
+    /// Address at which the receiver listens.
     pub(crate) addr: String,
 }
 
@@ -33,7 +33,7 @@ impl Scene {
         Self { _directory: directory, here, there }
     }
 
-    /// A file with `len` bytes that no other seed gives.
+    /// Creates a file with `len` bytes that no other seed yields.
     pub(crate) fn file(&self, name: &str, len: usize, seed: u64) -> PathBuf {
         let path = self.here.join(name);
         std::fs::write(&path, content(len, seed)).unwrap();
@@ -52,7 +52,7 @@ impl Scene {
         Receiver::start(program(), &self.there, addr, options)
     }
 
-    /// Waits until so many bytes of an unfinished file are there.
+    /// Waits until the unfinished file has this number of bytes.
     pub(crate) fn wait_for(&self, name: &str, bytes: u64) {
         let path = self.unfinished(name);
         for _ in 0..30_000 {
@@ -65,7 +65,7 @@ impl Scene {
     }
 }
 
-/// A linear generator's bytes.
+/// Returns bytes of a linear generator.
 pub(crate) fn content(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {
@@ -83,27 +83,27 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_file-transfer"))
 }
 
-/// Sends a file, with `options`.
+/// Returns the command that sends a file, with `options`.
 pub(crate) fn sending(mut program: Command, path: &Path, to: &str, options: &[&str]) -> Command {
     program.arg("send").arg(path).args(["--to", to, "--timeout", TIMEOUT]).args(options);
     program.stdout(Stdio::piped()).stderr(Stdio::piped());
     program
 }
 
-/// The output of a sender that succeeded.
+/// Returns the output of a sender that succeeded.
 pub(crate) fn success(output: &Output) -> String {
     let (said, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}{log}");
     said.into_owned()
 }
 
-/// The errors of a sender that failed.
+/// Returns the errors of a sender that failed.
 pub(crate) fn failure(output: &Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// From which byte on the last connection sent.
+/// Returns the offset from which on the last connection sent.
 pub(crate) fn offset(said: &str) -> u64 {
     let from = said.split("from byte ").nth(1).unwrap_or_else(|| panic!("no offset in {said}"));
     from.split(' ').next().unwrap().parse().unwrap()
@@ -120,14 +120,14 @@ impl Receiver {
         receiver
     }
 
-    /// The next line of its output.
+    /// Returns the next line of the receiver's output.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line
     }
 
-    /// Ends it without a chance to say anything.
+    /// Kills the receiver without a chance to write anything.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -1,4 +1,4 @@
-//! QUIC as the transport, and agreeing on it or on our own.
+//! QUIC as the transport, and the agreement on it or on Bertha's own transport.
 
 use crate::program::{Receiver, Scene, content, failure, program, sending, sha256, success};
 use std::path::Path;
@@ -28,7 +28,7 @@ fn options<'a>(transport: &'a str, further: &'a [String]) -> Vec<&'a str> {
     ["--transport", transport].into_iter().chain(further.iter().map(String::as_str)).collect()
 }
 
-/// The file arrives whole, over the transport that both ends name.
+/// Checks that the file arrives whole, over the transport that both ends name.
 fn arrives(scene: &Scene, receiver: &mut Receiver, sender: &[&str], name: &str, agreed: &str) {
     let path = scene.file(name, LEN, 1);
     let said = success(&sending(program(), &path, &receiver.addr, sender).output().unwrap());
@@ -74,11 +74,11 @@ fn two_ends_agree_on_what_both_have() {
     let mut receiver = scene.receiver("127.0.0.1:0", &options("either", &certified.receiver));
     arrives(&scene, &mut receiver, &sender, "both", BY_QUIC);
     arrives(&scene, &mut receiver, &options("quic", &certified.sender), "sender", BY_QUIC);
-    // A sender without QUIC, and a receiver without.
+    // First the sender is without QUIC, and then the receiver.
     arrives(&scene, &mut receiver, &[], "sender without", BY_RELIABLE);
     let mut receiver = scene.receiver("127.0.0.1:0", &[]);
     arrives(&scene, &mut receiver, &sender, "receiver without", BY_RELIABLE);
-    // A sender that insists on it is refused.
+    // A sender that insists on QUIC is refused.
     let path = scene.file("insists", 10, 1);
     let sender = options("quic", &certified.sender);
     let said = failure(&sending(program(), &path, &receiver.addr, &sender).output().unwrap());

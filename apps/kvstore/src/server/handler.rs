@@ -1,13 +1,13 @@
-//! The handling of one connection.
+//! The handling of a connection.
 
 use bertha::Error;
 use bertha::prelude::*;
 
 use crate::Message;
 
-/// Deals with the connections of a listener, each in a task of its own.
+/// A handler of a listener's connections, each in a task of its own.
 pub trait Handler: Clone + Send + Sync + 'static {
-    /// Serves a connection until it ends, and says why it did.
+    /// Serves a connection until it ends, and returns the reason of its end.
     fn serve<C>(&self, connection: &C) -> impl Future<Output = Error> + Send
     where
         C: Connection<Data = Message>;

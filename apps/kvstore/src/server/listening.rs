@@ -1,4 +1,4 @@
-//! Accepting clients and serving each with a task.
+//! Acceptance of clients, each of which is served by a task.
 
 use super::{Handler, Stop};
 use crate::Message;
@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// The datapath of this build.
 pub(super) type Datapath = bertha::DefaultDatapath;
 
-/// The most connections that one listener serves at a time; further clients wait.
+/// Largest number of connections that a listener serves at a time; further clients wait.
 const CONNECTIONS: u32 = 10_000;
 
 /// A listener with the stack `S`.
@@ -36,10 +36,10 @@ where
         Ok(Self { incoming: stack.listen(bertha::datapath(), addr).settings(settings).await? })
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// Returns the address at which the listener listens, with the port that the system chose.
     ///
     /// # Errors
-    /// None over UDP.
+    /// There are none over UDP.
     pub fn addr(&self) -> Result<SocketAddr, Error> {
         self.incoming.local_addr().ip("kvstore")
     }
@@ -49,7 +49,7 @@ where
     where
         Datapath: Runs<S, Out: Connection<Data = Message>>,
     {
-        // Each client has a place until it is served.
+        // Each client holds a place until it has been served.
         let places = Arc::new(Semaphore::new(CONNECTIONS as usize));
         let ends = stop.clone();
         let accepting = async {
@@ -65,9 +65,9 @@ where
             () = accepting => tracing::error!("listening has failed; serving the clients that there are"),
             () = stop.wait() => {}
         }
-        // The listener's handshakes end here; its connections need nobody but themselves.
+        // The listener's handshakes end here; its connections go on without it.
         drop(self.incoming);
-        // Nobody closes the semaphore, so this does not fail.
+        // The semaphore is never closed, so the call does not fail.
         let _ = places.acquire_many(CONNECTIONS).await;
     }
 }

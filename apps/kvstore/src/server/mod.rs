@@ -25,40 +25,42 @@ pub use listening::Listening;
 pub use router::Router;
 pub use shard::Shard;
 
-/// How many requests of one shard, and replies of one client, wait between the router and a shard.
+/// Number of requests of a shard, and of replies of a client, that may wait between the router and a shard.
 const QUEUE: usize = 1024;
 
 /// The settings of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the router listens. With port 0 the system chooses the ports of the router and of its shards.
+    /// Address at which the router listens. With port 0 the system chooses the ports of the router and of its
+    /// shards.
     pub addr: SocketAddr,
-    /// The address by which clients reach the shards, if it isn't that of the router. Needed where the router listens
-    /// on all addresses of the host.
+    /// Address by which clients reach the shards, if it isn't the router's. It is needed if the router
+    /// listens on all addresses of the host.
     pub advertise: Option<IpAddr>,
     /// The shards behind the router.
     pub shards: Shards,
     /// The side that may route.
     pub sharding: Sharding,
-    /// How much each local shard may hold.
+    /// Capacity of each local shard.
     pub capacity: Capacity,
-    /// TLS with clients, and whether they have to.
+    /// TLS with clients, and if they have to use it; `None` means no TLS.
     pub encryption: Option<Encryption>,
-    /// Where clients connect that speak the protocol of Redis, without encryption. They see the same records.
+    /// Addresses for clients that speak the protocol of Redis, without encryption. They see the records of
+    /// all other clients.
     pub resp: Vec<RespAddr>,
 }
 
 /// The shards behind a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shards {
-    /// So many threads of this process, on the ports that follow the router's.
+    /// Threads of this process in this number, on the ports that follow the router's.
     Local(u16),
-    /// Servers elsewhere, each of them a [`Server::start_shard`].
+    /// Servers elsewhere, each started by [`Server::start_shard`].
     Remote(Vec<Addr>),
 }
 
 impl Default for Options {
-    /// One local shard, on ports of the loopback interface that the system chooses.
+    /// Returns a single local shard, on ports of the loopback interface that the system chooses.
     fn default() -> Self {
         Self {
             addr: (Ipv4Addr::LOCALHOST, 0).into(),
@@ -84,11 +86,13 @@ pub struct Server {
 impl Server {
     /// Starts the shards and then the router; all of them listen when this returns.
     ///
-    /// The threads inherit the caller's processor affinity. The call blocks, so it is not for a task of Caladan's runtime.
+    /// The threads inherit the caller's processor affinity. The call blocks, so a task of Caladan's runtime
+    /// must not make it.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used, the shards make no map, or clients that speak RESP can't be served
-    /// as the other options say; and the error of the system if it can't start threads.
+    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used, if the shards make no map, or if clients
+    /// that speak RESP can't be served with the other options; and the error of the system if it can't start
+    /// threads.
     pub fn start(options: Options) -> Result<Self, Error> {
         let stopper = Stopper::new();
         let mut resp = options.resp_ends()?;
@@ -133,10 +137,10 @@ impl Server {
         Ok(Self { addr, resp, map, stopper, threads })
     }
 
-    /// Starts one shard without a router, as one of the [`Shards::Remote`] of another process.
+    /// Starts a single shard without a router, for the [`Shards::Remote`] of another process.
     ///
     /// # Errors
-    /// As for [`start`](Self::start).
+    /// Errors of [`start`](Self::start).
     pub fn start_shard(
         addr: SocketAddr,
         capacity: Capacity,
@@ -150,25 +154,26 @@ impl Server {
         Ok(Self { addr, resp: Vec::new(), map, stopper, threads: vec![shard] })
     }
 
-    /// Where clients connect, with the port that the system chose.
+    /// Returns the address for clients, with the port that the system chose.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Where clients connect that speak the protocol of Redis, in the order of the options.
+    /// Returns the addresses for clients that speak the protocol of Redis, in the order of the options.
     pub fn resp_addrs(&self) -> &[RespAddr] {
         &self.resp
     }
 
-    /// The map on which clients have to agree.
+    /// Returns the map on which clients have to agree.
     pub fn map(&self) -> &ShardMap {
         &self.map
     }
 
-    /// Closes all connections, and waits until that is done: for some 300 ms at most with clients that don't answer.
+    /// Closes all connections, and waits for their end: for at most some 300 ms with clients that don't
+    /// answer.
     ///
     /// # Errors
-    /// The error that ended one of the threads earlier.
+    /// The error that ended a thread earlier.
     pub fn stop(mut self) -> Result<(), Error> {
         self.finish()
     }
@@ -180,7 +185,7 @@ impl Server {
 }
 
 impl Options {
-    /// The ends for clients that speak RESP, if there may be any.
+    /// Returns the ends for clients that speak RESP, if there may be such clients.
     fn resp_ends(&self) -> Result<Option<RespEnds>, Error> {
         let refused = |what| Err(Error::new(ErrorKind::Invalid, what));
         match self.shards {

@@ -1,4 +1,4 @@
-//! The address that clients connect to.
+//! The router, whose address clients connect to.
 
 use super::listening::Datapath;
 use super::thread::{self, Addrs, Opened, Thread};
@@ -10,10 +10,10 @@ use bertha::{Error, Settings};
 use bertha_tls_options::Encryption;
 use std::net::SocketAddr;
 
-/// The most messages that are taken from a connection at once.
+/// Largest number of messages that are taken from a connection at once.
 const BURST: usize = 64;
 
-/// Serves clients that leave routing to this end; receiving is all that it takes.
+/// A handler for clients that leave routing to this end. Receiving alone makes the stack route.
 #[derive(Clone, Copy, Debug)]
 pub struct Router;
 
@@ -24,7 +24,7 @@ impl Handler for Router {
     {
         let mut strays = Vec::new();
         loop {
-            // The client agreed to route by itself; a request that arrives here went to none of the shards.
+            // The client agreed to route by itself; a request that arrives here belongs to no shard.
             match connection.recv_batch(&mut strays, BURST).await {
                 Ok(count) => tracing::debug!(count, "requests that belong to a shard came to the router"),
                 Err(ended) => return ended,
@@ -34,7 +34,8 @@ impl Handler for Router {
     }
 }
 
-/// Starts the router's thread, with the stack that `sharding`, the place of the shards and the encryption ask for.
+/// Starts the router's thread, with the stack that `sharding`, the place of the shards and the encryption
+/// require.
 pub(super) fn start(
     (addr, encryption): (SocketAddr, Option<Encryption>),
     sharding: Sharding,
@@ -46,7 +47,8 @@ pub(super) fn start(
     let server = ServerShard::new(map.clone());
     let messages = Serialize::<Message>::new();
     let settings = Settings::default();
-    // Each combination is a type of its own, and no bound says of a type parameter that it runs over both of two lower parts.
+    // Each combination is a type of its own, and no bound can say that a type parameter runs over both of two
+    // lower parts.
     macro_rules! over {
         ($settings:expr, $($lower:expr),+) => {
             match (sharding, local) {

@@ -1,4 +1,4 @@
-//! One shard: a store and its clients.
+//! A shard: a store and its clients.
 
 use super::listening::Datapath;
 use super::{Handler, Listening, Stop};
@@ -10,28 +10,28 @@ use bertha::chunnels::shard::ShardQueue;
 use bertha::prelude::*;
 use std::sync::Arc;
 
-/// The most requests that are handled before their replies are sent.
+/// Largest number of requests that are handled before their replies are sent.
 const BURST: usize = 256;
 
-/// Answers requests out of a store, which all connections of a shard share.
+/// A handler that answers requests from a store, which all connections of a shard share.
 #[derive(Clone, Debug)]
 pub struct Shard {
     store: SharedStore,
 }
 
 impl Shard {
-    /// With an empty store.
+    /// Creates a shard with an empty store.
     pub fn new(capacity: Capacity) -> Self {
         Self { store: SharedStore::new(capacity) }
     }
 
-    /// Puts replies in the place of requests.
+    /// Replaces requests by their replies.
     fn answer(&self, messages: &mut [Message]) {
         let mut store = self.store.borrow();
         messages.iter_mut().for_each(|message| store.answer(message));
     }
 
-    /// Answers the requests that a router in the same process passes on, until there is no such router any more.
+    /// Answers the requests that a router in this process passes on, until the router is gone.
     pub async fn serve_queue(&self, mut queue: ShardQueue<Message>) {
         let mut requests = Vec::with_capacity(BURST);
         while queue.recv_batch(&mut requests, BURST).await.is_ok() {
@@ -61,7 +61,7 @@ impl Handler for Shard {
     }
 }
 
-/// Sends replies. One that can't be sent is lost, as a datagram would be; its client asks again.
+/// Sends replies. A reply that can't be sent is lost, as a datagram would be; its client asks again.
 async fn send_all<C>(
     connection: &C,
     mut replies: impl ExactSizeIterator<Item = Message> + Send,
@@ -97,7 +97,7 @@ where
     pub(super) with_resp: Option<WithResp>,
 }
 
-/// Serves the connections, the router and clients that speak RESP until it is time to stop.
+/// Serves the connections, the router and clients that speak RESP until the shard has to stop.
 pub(super) async fn run<S>(
     ShardListeners { listening, with_resp }: ShardListeners<S>,
     shard: Shard,
@@ -126,7 +126,7 @@ pub(super) async fn run<S>(
     tokio::join!(listening.serve(shard, stop), serving);
 }
 
-/// Starts a task that ends when it is time to stop.
+/// Starts a task that ends when the shard has to stop.
 fn spawn_until(mut stop: Stop, task: impl Future<Output = ()> + Send + 'static) {
     bertha::spawn(async move {
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Starting the thread of a shard.
+//! The start of a shard's thread.
 
 use super::shard::{self, ShardListeners, WithResp};
 use super::thread::{self, Addrs, Opened, Thread};
@@ -13,17 +13,17 @@ use bertha_tls_options::Encryption;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How a shard is started.
+/// The settings of a shard.
 pub(super) struct ShardSettings {
     pub(super) addr: SocketAddr,
     pub(super) capacity: Capacity,
     pub(super) encryption: Option<Encryption>,
-    /// Messages from a router in the same process.
+    /// Messages from a router in this process.
     pub(super) queue: Option<ShardQueue<Message>>,
     pub(super) with_resp: Option<RespSettings>,
 }
 
-/// How a shard serves clients that speak RESP.
+/// The settings by which a shard serves clients that speak RESP.
 pub(super) struct RespSettings {
     addrs: Vec<RespAddr>,
     end: resp::End,
@@ -33,7 +33,7 @@ pub(super) struct RespSettings {
 /// Starts the thread of a shard.
 ///
 /// # Errors
-/// If an address can't be used, and the error of the system if it can't start a thread.
+/// Fails if an address can't be used, or if the system can't start a thread.
 pub(super) fn start_shard(
     number: usize,
     settings: ShardSettings,
@@ -83,7 +83,7 @@ where
     Ok(Opened { addrs, listeners: ShardListeners { listening, with_resp } })
 }
 
-/// The ends by which shards serve clients that speak RESP, one shard after the other.
+/// The ends by which shards serve clients that speak RESP, a shard after another.
 pub(super) struct RespEnds {
     addrs: Vec<RespAddr>,
     ends: std::vec::IntoIter<resp::End>,
@@ -91,12 +91,13 @@ pub(super) struct RespEnds {
 }
 
 impl RespEnds {
-    /// For clients at these addresses.
+    /// Creates the ends for clients at these addresses.
     pub(super) fn new(addrs: Vec<RespAddr>, ends: Vec<resp::End>) -> Self {
         Self { addrs, ends: ends.into_iter(), counters: Arc::default() }
     }
 
-    /// That of the next shard. The first one listens at all addresses, and the others where it found that they can too.
+    /// Returns the settings of the next shard. The first shard listens at all addresses, and the others at
+    /// the addresses that the first found to be shareable.
     pub(super) fn next(&mut self, first: Option<&Thread>) -> Option<RespSettings> {
         let addrs = first.map_or(&self.addrs, |first| &first.addrs().shared).clone();
         Some(RespSettings { addrs, end: self.ends.next()?, counters: self.counters.clone() })

@@ -13,14 +13,14 @@ pub(super) struct Thread {
     handle: JoinHandle<Result<(), Error>>,
 }
 
-/// Where a thread listens.
+/// The addresses at which a thread listens.
 #[derive(Clone, Debug)]
 pub(super) struct Addrs {
-    /// For clients of Bertha.
+    /// Address for clients of Bertha.
     pub(super) bertha: SocketAddr,
-    /// For clients that speak RESP.
+    /// Addresses for clients that speak RESP.
     pub(super) resp: Vec<RespAddr>,
-    /// Those at which other threads can listen as well.
+    /// The RESP addresses at which other threads can listen as well.
     pub(super) shared: Vec<RespAddr>,
 }
 
@@ -30,7 +30,8 @@ pub(super) struct Opened<T> {
     pub(super) listeners: T,
 }
 
-/// Starts a thread that opens listeners and then runs them, with [`bertha::block_on`]. Returns once it listens.
+/// Starts a thread that opens listeners and then runs them, with [`bertha::block_on`]. Returns once the
+/// thread listens.
 pub(super) fn start<T, R>(
     name: String,
     open: impl Future<Output = Result<Opened<T>, Error>> + Send + 'static,
@@ -44,7 +45,7 @@ where
     let work = move || {
         bertha::block_on(async move {
             let Opened { addrs, listeners } = open.await?;
-            // Its receiver waits below.
+            // The receiver waits below.
             let _ = ready.send(addrs);
             run(listeners).await;
             Ok(())
@@ -53,18 +54,18 @@ where
     let handle = std::thread::Builder::new().name(name).spawn(work)?;
     match opened.recv() {
         Ok(addrs) => Ok(Thread { addrs, handle }),
-        // It ended before it listened, and says why.
+        // The thread ended before it listened, and its result says why.
         Err(_) => Err(join(handle).err().unwrap_or_else(panicked)),
     }
 }
 
 impl Thread {
-    /// Where it listens.
+    /// Returns the addresses at which the thread listens.
     pub(super) fn addrs(&self) -> &Addrs {
         &self.addrs
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the thread.
     pub(super) fn join(self) -> Result<(), Error> {
         join(self.handle)
     }

@@ -4,29 +4,29 @@ use super::Store;
 use crate::Key;
 use std::time::Duration;
 
-/// The end of a record that does not expire.
+/// Time of expiry of a record that does not expire.
 pub(super) const NEVER: Duration = Duration::MAX;
 
-/// The records that one [`Store::advance`] removes, at most.
+/// Largest number of records that a single [`Store::advance`] removes.
 const REMOVED_AT_ONCE: usize = 64;
 
-/// How long a record lives.
+/// The lifetime of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Until it is removed.
+    /// The record lives until it is removed.
     Unlimited,
-    /// So long from now on, or until it is removed.
+    /// The record lives for this time from now on, or until it is removed.
     For(Duration),
 }
 
 impl Store {
-    /// Whether any record expires: only then does the store need to be told the time before a request.
+    /// Returns true if any record expires: only then does the store need to know the time before a request.
     pub fn has_expiring(&self) -> bool {
         !self.expiring.is_empty()
     }
 
-    /// Sets the time, which never goes back, and removes some of the records that have expired. The others are as good as
-    /// removed, but still take room.
+    /// Sets the time, which never goes back, and removes some of the expired records. The other expired
+    /// records count as removed, but still occupy memory.
     pub fn advance(&mut self, now: Duration) {
         self.now = self.now.max(now);
         for _ in 0..REMOVED_AT_ONCE {
@@ -40,7 +40,7 @@ impl Store {
         }
     }
 
-    /// How long the record still lives; `None` if there is none.
+    /// Returns the remaining lifetime of the record; `None` if there is no record.
     pub fn lifetime(&self, key: &[u8]) -> Option<Lifetime> {
         self.live(key).map(|record| match record.until {
             NEVER => Lifetime::Unlimited,
@@ -48,7 +48,7 @@ impl Store {
         })
     }
 
-    /// Changes how long the record lives from now on, and says whether there is one.
+    /// Sets the record's lifetime from now on. Returns true if there is such a record.
     pub fn set_lifetime(&mut self, key: &Key, lifetime: Lifetime) -> bool {
         let (now, until) = (self.now, self.end(lifetime));
         let Some(record) = self.records.get_mut(key).filter(|record| record.until > now) else {
@@ -66,7 +66,7 @@ impl Store {
         }
     }
 
-    /// Moves a record among those that expire.
+    /// Moves a record to its new place among the records that expire.
     #[inline]
     pub(super) fn reschedule(&mut self, key: &Key, before: Duration, until: Duration) {
         if before != until {

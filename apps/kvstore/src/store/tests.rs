@@ -81,7 +81,7 @@ fn request() -> impl Strategy<Value = Body> {
     ]
 }
 
-/// The reply that a store must give, computed in the plainest way.
+/// Returns the reply that a store must give, computed in the plainest way.
 fn expected(model: &mut BTreeMap<String, Vec<u8>>, capacity: Capacity, key: &str, body: &Body) -> Body {
     match body {
         Body::Get => model.get(key).map_or(Body::Missing, |value| Body::Found(value.as_slice().into())),

@@ -1,5 +1,5 @@
-//! The code that a hostile client reaches, as a function of arbitrary bytes that must hold for all of them. A fuzzer calls it, and the
-//! tests of its corpus.
+//! The code that a hostile client reaches, as a function of arbitrary bytes that must hold for all bytes. A
+//! fuzzer calls it, and so do the tests of its corpus.
 
 use bertha::Buf;
 use bertha::chunnels::framing::Deframe;
@@ -7,11 +7,12 @@ use bertha_kvstore::resp::Command;
 use bertha_kvstore::resp::format::{CommandDecoder, Frame};
 use bertha_kvstore::{Capacity, Store};
 
-/// The most arguments that a byte can stand for: one in a line of words has a byte and a blank.
+/// Number of bytes that an argument takes at least: in a line of words, a byte and a blank.
 const BYTES_OF_ARGUMENT: usize = 2;
 
-/// The first byte is the length of the pieces in which the others arrive. Whatever the pieces, the same commands come out, and at most one of
-/// them, the last, says that what follows is none. A store carries out those that are about it.
+/// Passes bytes in pieces, whose length is the first byte. For pieces of any length, equal commands come out,
+/// and at most the last of them says that the following bytes are no command. A store carries out the
+/// commands about its records.
 pub(crate) fn stream(bytes: &[u8]) {
     let Some((&piece, stream)) = bytes.split_first() else { return };
     let found = commands(stream, stream.len().max(1));
@@ -39,7 +40,7 @@ fn arguments(command: &Command) -> usize {
     }
 }
 
-/// The commands in a stream that arrives in pieces of this length.
+/// Returns the commands in a stream that arrives in pieces of this length.
 fn commands(stream: &[u8], piece: usize) -> Vec<Command> {
     let (mut decoder, mut found) = (CommandDecoder::default(), Vec::new());
     for piece in stream.chunks(piece) {

@@ -4,12 +4,12 @@ use crate::Store;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-/// All that comes back until the store ends the connection.
+/// Returns all bytes that come back until the store ends the connection.
 fn answer(store: &Store, pieces: &[&[u8]]) -> Vec<u8> {
     let mut stream = TcpStream::connect(store.tcp()).unwrap();
     stream.set_nodelay(true).unwrap();
     for piece in pieces {
-        // The store may have ended it already.
+        // The store may have ended the connection already.
         let _ = stream.write_all(piece);
     }
     let _ = stream.shutdown(Shutdown::Write);

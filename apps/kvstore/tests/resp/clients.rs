@@ -5,7 +5,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands, AsyncConnectionConfig, ErrorKind, ExistenceCheck, SetExpiry, SetOptions, Value};
 use std::time::Duration;
 
-/// Half a second, the client's default, is less than a busy machine may take for five megabytes.
+/// Returns a configuration with a longer time-out: half a second, the client's default, is less than a busy
+/// machine may take for five megabytes.
 pub(crate) fn client_config() -> AsyncConnectionConfig {
     let timeout = Some(Duration::from_secs(60));
     AsyncConnectionConfig::new().set_connection_timeout(timeout).set_response_timeout(timeout)
@@ -16,7 +17,7 @@ pub(crate) async fn connect(url: &str) -> MultiplexedConnection {
     client.get_multiplexed_async_connection_with_config(&client_config()).await.unwrap()
 }
 
-/// The work of an application, whatever the protocol and the datapath are.
+/// Does the work of an application, over any protocol and datapath.
 pub(crate) async fn everyday(mut store: MultiplexedConnection) {
     let missing: Option<String> = store.get("nothing").await.unwrap();
     assert_eq!(missing, None);

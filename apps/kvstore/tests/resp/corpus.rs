@@ -1,4 +1,5 @@
-//! Replays everything that the fuzzer of commands found worth keeping, and the seeds that it starts from.
+//! The replay of everything that the fuzzer of commands found worth keeping, and of the seeds that it starts
+//! from.
 
 use crate::any_bytes::stream;
 use bertha_tests::fuzz_targets::Archive;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fuzz/corpus");
 
-/// Commands as clients send them, in pieces of some length, and what is nearly a command.
+/// Commands as clients send them, in pieces of some length, and texts that are nearly commands.
 const SEEDS: [(&str, &[u8]); 9] = [
     ("set", b"\xff*5\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nvalue\r\n$2\r\nPX\r\n$4\r\n1000\r\n"),
     ("pipelined", b"\x03*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$4\r\nINCR\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n"),

@@ -1,4 +1,4 @@
-//! TCP over DPDK: the program on one port, and the `redis` crate over a connection of ours on the other.
+//! TCP over DPDK: the program on a port, and the `redis` crate over a Bertha connection on the other port.
 
 use crate::clients::{client_config, everyday};
 use crate::skip;
@@ -10,11 +10,11 @@ use redis::{AsyncCommands, ConnectionInfo, IntoConnectionInfo};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// The program, which ends with the test.
+/// The program, which is killed with the test.
 struct Program(Child);
 
 impl Program {
-    /// Starts it on a port, and waits until it serves RESP.
+    /// Starts the program on a port, and waits until it serves RESP.
     fn start(shards: &str, addr: &str, device: &str) -> Self {
         let mut program = Command::new(env!("CARGO_BIN_EXE_kvstore"))
             .args(["--addr", "127.0.0.1:0", "--shards", shards, "--resp", &format!("dpdk:{addr}")])
@@ -32,7 +32,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended.
+        // The program may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -56,7 +56,7 @@ async fn an_application_finds_its_way_over_dpdk_in_both_versions() {
         let socket = folder.path().join("memif");
         format!("net_memif0,role={role},id=0,socket={},socket-abstract=no", socket.display())
     };
-    // The server of the shared memory has to be there first.
+    // The server of the shared memory has to exist first.
     let config =
         Config { device: Some(device("server")), address: vec!["10.0.0.2/24".into()], ..Config::default() };
     let port = match Dpdk::open(&config) {
@@ -71,7 +71,7 @@ async fn an_application_finds_its_way_over_dpdk_in_both_versions() {
     for version in ["resp2", "resp3"] {
         everyday(connect(&tcp, &to, version).await).await;
     }
-    // Whichever shard a connection belongs to, it reaches the records of all.
+    // A connection reaches the records of all shards, whichever shard it belongs to.
     let mut clients = Vec::new();
     for number in 0..4 {
         let mut client = connect(&tcp, &to, "resp3").await;

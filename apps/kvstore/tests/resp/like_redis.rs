@@ -1,4 +1,4 @@
-//! The same commands to this store and to Redis.
+//! Equal commands to this store and to Redis.
 
 use crate::clients::connect;
 use crate::{Store, skip};
@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 
 const COMMANDS: usize = 3_000;
 
-/// A command on few keys, right or wrong.
+/// Returns a command on a few keys, valid or invalid.
 fn command(random: &mut StdRng, prefix: &str) -> Vec<String> {
     let key = |random: &mut StdRng| format!("{prefix}{}", random.random_range(0..6));
     let first = key(random);
@@ -42,14 +42,14 @@ fn command(random: &mut StdRng, prefix: &str) -> Vec<String> {
     words
 }
 
-/// The reply; of an error its kind alone, since the texts differ.
+/// Returns the reply; of an error only its kind, since the texts differ.
 async fn reply(to: &mut MultiplexedConnection, words: &[String]) -> Result<Value, String> {
     let mut command = redis::Cmd::new();
     for word in words {
         command.arg(word);
     }
     match command.query_async(to).await {
-        // Both tell seconds that pass.
+        // Both count passing seconds down.
         Ok(Value::Int(left @ 990..=1000)) if words[0] == "TTL" => Ok(Value::Int(left.max(1000))),
         Ok(value) => Ok(value),
         Err(error) => Err(error.code().unwrap_or_default().to_owned()),

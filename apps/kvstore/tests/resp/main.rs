@@ -1,4 +1,4 @@
-//! Clients of Redis, which we did not write, against whole stores.
+//! Clients of Redis, written by others, against whole stores.
 
 #![allow(clippy::unwrap_used)]
 
@@ -39,13 +39,13 @@ impl Store {
         }
     }
 
-    /// The path of the Unix socket.
+    /// Returns the path of the Unix socket.
     fn unix(&self) -> String {
         format!("{}/store.sock", self.folder.path().display())
     }
 }
 
-/// Says that a test did not take place.
+/// Prints that a test did not take place.
 #[allow(clippy::print_stderr, reason = "for whoever runs the tests by hand")]
 fn skip(what: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {what}");

@@ -3,7 +3,7 @@
 use crate::{Store, skip};
 use std::process::Command;
 
-/// The output of the program; `None` if it is not installed.
+/// Returns the output of the program; `None` if it is not installed.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).output() {
         Ok(output) => {

@@ -1,4 +1,4 @@
-//! Several shards behind one address.
+//! Several shards behind a single address.
 
 use crate::Store;
 use crate::clients::connect;
@@ -17,7 +17,7 @@ async fn commands_on_several_shards_are_answered_in_their_order() {
     let map = store.server.map();
     let homes: std::collections::HashSet<_> = (0..100).map(|it| map.shard_of(name(it).as_bytes())).collect();
     assert_eq!(homes.len(), 3, "the keys of this test belong to all shards");
-    // The kernel gives the connections to any of the shards.
+    // The kernel assigns the connections to any of the shards.
     for round in 0..8 {
         let mut client = connect(&format!("redis://{}", store.tcp())).await;
         let mut pipeline = redis::pipe();

@@ -13,5 +13,5 @@ pub(crate) enum Command {
     Plot(plot::Plot),
 }
 
-/// Whatever ends the program early; the user sees its text and its sources.
+/// An error that ends the program early; the user sees its text and its sources.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -1,4 +1,4 @@
-//! `ycsb plot`.
+//! The subcommand `ycsb plot`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::Failure;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plot {
-    /// Reports written by `ycsb run --json`; those of one label make one line.
+    /// Reports written by `ycsb run --json`; reports with a common label make a single line.
     #[arg(required = true)]
     reports: Vec<PathBuf>,
     /// The SVG file to write.

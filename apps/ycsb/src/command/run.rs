@@ -1,4 +1,4 @@
-//! `ycsb run`.
+//! The subcommand `ycsb run`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,13 +27,13 @@ pub(crate) struct Run {
     /// A property file, such as workloads/workloadb. Later files replace properties of earlier ones.
     #[arg(short = 'P', value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// A property that replaces one of the files.
+    /// A property that replaces a property of the files.
     #[arg(short = 'p', value_name = "NAME=VALUE")]
     properties: Vec<String>,
     /// The address that the store listens at.
     #[arg(long, value_name = "ADDRESS")]
     server: SocketAddr,
-    /// The number of shards of the store, on the ports that follow its own.
+    /// Number of shards of the store, on the ports that follow its own.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: u16,
     /// A shard of the store that is elsewhere; repeat it in the order of the shards.
@@ -47,29 +47,29 @@ pub(crate) struct Run {
     /// Connections to the store, each driven by a task of its own.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: u16,
-    /// Offered loads in operations per second, one run for each; without any, the property `target`, or else a
-    /// closed loop.
+    /// Offered loads in operations per second, with a run for each; without any, the property `target`, or
+    /// else a closed loop.
     #[arg(long, value_name = "OPERATIONS", value_delimiter = ',', value_parser = rate)]
     rate: Vec<f64>,
     /// Space operations as independent users would, instead of evenly.
     #[arg(long)]
     poisson: bool,
-    /// Operations in flight per connection in a closed loop.
+    /// Number of operations in flight per connection in a closed loop.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     in_flight: u16,
-    /// The most operations in flight per connection in an open loop.
+    /// Largest number of operations in flight per connection in an open loop.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     window: u16,
-    /// End a run for all connections once any has sent its last request.
+    /// End a run for all connections once any connection has sent its last request.
     #[arg(long)]
     stop_together: bool,
-    /// Run on the records that are already there.
+    /// Run on the existing records.
     #[arg(long)]
     skip_load: bool,
-    /// Fixes all random choices.
+    /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Names this report in plots.
+    /// Name of this report in plots.
     #[arg(long)]
     label: Option<String>,
     /// Write the report to this file.
@@ -98,7 +98,8 @@ impl Run {
         let (client, server) = (ClientShard::new(map.clone()), ServerShard::new(map));
         let messages = Serialize::<Message>::new();
         let settings = Settings::default();
-        // Each combination is a type of its own, and no bound says of a type parameter that it runs over both of two lower parts.
+        // Each combination is a type of its own, and no bound can say that a type parameter runs over both of
+        // two lower parts.
         macro_rules! over {
             ($settings:expr, $($lower:expr),+) => {
                 match self.sharding {

@@ -1,4 +1,4 @@
-//! Sleeping until a moment, more exactly than in whole milliseconds.
+//! Sleeps that are more exact than whole milliseconds.
 
 use bertha::Runtime;
 use std::time::Duration;
@@ -13,15 +13,16 @@ use {
     tokio::runtime::Handle,
 };
 
-/// The bytes that a timer gives when read: how often it has expired, as one number.
+/// Number of bytes that a timer returns when read: the number of its expiries.
 #[cfg(target_os = "linux")]
 const EXPIRIES: usize = size_of::<u64>();
 
-/// Sleeps to within some ten microseconds where the system or the runtime has a timer that does so, and to within a
-/// millisecond elsewhere.
+/// An alarm that sleeps to within some ten microseconds if the system or the runtime has a timer that does
+/// so, and to within a millisecond otherwise.
 ///
-/// tokio's own timer counts in milliseconds, which is longer than a whole request takes; a client that paced
-/// itself by it would mostly measure itself, and one that spun instead would take a core from the store.
+/// tokio's own timer counts in milliseconds, which is longer than a whole request takes; a client that used
+/// it for pacing would mostly measure itself, and a client that spun instead would take a core from the
+/// store.
 #[derive(Debug)]
 pub(crate) struct Alarm<R> {
     runtime: R,
@@ -32,12 +33,13 @@ pub(crate) struct Alarm<R> {
 
 #[cfg(target_os = "linux")]
 impl<R: Runtime> Alarm<R> {
-    /// To be called within `runtime`, whose own timer serves if it is not tokio's or if the system gives none.
+    /// Creates an alarm, within `runtime`, whose own timer serves if it is not tokio's or if the system
+    /// provides none.
     pub(crate) fn new(runtime: R) -> Self {
         Self { runtime, timer: Handle::try_current().ok().and_then(|_| precise_timer()) }
     }
 
-    /// Waits for `duration`. Cancellation safe: the next call starts afresh.
+    /// Waits for `duration`. The future is cancellation-safe: the next call starts afresh.
     pub(crate) async fn sleep(&mut self, duration: Duration) {
         if let Some(timer) = &self.timer {
             match expiry(timer, duration).await {
@@ -70,8 +72,8 @@ async fn expiry(timer: &Receiver, duration: Duration) -> std::io::Result<()> {
     arm(timer, duration)?;
     loop {
         timer.readable().await?;
-        // Arming has cleared an earlier expiry that was never read, but tokio may still take the timer for
-        // readable; so only the bytes that can be read from it count.
+        // Arming has cleared an earlier expiry that was never read, but tokio may still believe the timer to
+        // be readable; so only bytes that can be read from it count.
         match timer.try_read(&mut [0; EXPIRIES]) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             other => return other.map(drop),

@@ -1,4 +1,4 @@
-//! One connection's part of a phase.
+//! The part of a connection in a phase.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,25 +14,25 @@ use crate::outstanding::{Finished, Outcome, Outstanding, Progress};
 use crate::schedule::Schedule;
 use crate::workload::Operations;
 
-/// The most messages that are taken from the port at once.
+/// Largest number of messages that are taken from the port at once.
 const BURST: usize = 64;
 
-/// The least time between two bursts that are sent because operations have fallen due. Due operations also leave
-/// with each burst of replies, so this only bounds how often an otherwise idle connection wakes up.
+/// Shortest time between two bursts that are sent because operations have fallen due. Due operations also
+/// leave with each burst of replies, so this only bounds how often an otherwise idle connection wakes up.
 const SLACK: Duration = Duration::from_micros(50);
 
-/// The timer's delay while nothing is due: long, since a timer has to be set to something.
+/// Delay of the timer while nothing is due: a long time, since a timer has to be set to some time.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// When the operations of one connection begin.
+/// The rule by which the operations of a connection begin.
 pub(super) enum Starts {
-    /// With this many in flight.
+    /// Operations begin when fewer than this number are in flight.
     Closed(usize),
-    /// By this schedule.
+    /// Operations begin by this schedule.
     Open(Schedule),
 }
 
-/// Drives one port through one phase.
+/// The driver of a port through a phase.
 pub(super) struct Connection<P, O> {
     pub(super) port: Arc<P>,
     pub(super) operations: O,
@@ -58,15 +58,15 @@ pub(super) struct State {
 }
 
 impl<P: Port, O: Operations> Connection<P, O> {
-    /// Runs until all operations have begun and ended, or until the connection fails; then those in flight count as
-    /// given up.
+    /// Runs until all operations have begun and ended, or until the connection fails; then operations in
+    /// flight count as given up.
     pub(super) async fn run(mut self) -> Part {
         let error = self.drive().await.err();
         let now = self.phase.now();
         let overdue = self.overdue(now);
         self.outstanding.abandon(now, &mut self.state.ended);
         self.account();
-        // One that failed must not keep the others waiting for its last request.
+        // A failed connection must not keep the others waiting for its last request.
         if self.stop_together {
             self.phase.stop();
         }
@@ -111,7 +111,7 @@ impl<P: Port, O: Operations> Connection<P, O> {
         }
     }
 
-    /// Hands the messages in the inbox to the state machine.
+    /// Passes the messages in the inbox to the state machine.
     fn take_in(&mut self, now: Duration) {
         let State { inbox, outbox, ended, .. } = &mut self.state;
         for message in inbox.drain(..) {
@@ -144,7 +144,7 @@ impl<P: Port, O: Operations> Connection<P, O> {
         }
     }
 
-    /// Whether the last operation has begun.
+    /// Returns true if the last operation has begun.
     fn exhausted(&self) -> bool {
         self.operations.remaining() == Some(0)
     }
@@ -169,8 +169,8 @@ impl<P: Port, O: Operations> Connection<P, O> {
         }
     }
 
-    /// Sends the outbox, and takes in replies meanwhile: a store that waits for its replies to be read before it
-    /// reads on must not wait for a client that waits for its requests to be read.
+    /// Sends the outbox, and takes replies meanwhile: a store that waits until its replies are read must not
+    /// wait for a client that waits until its requests are read.
     async fn flush(&mut self) -> Result<(), PortError> {
         while !self.state.outbox.is_empty() {
             let mut burst = std::mem::take(&mut self.state.outbox);
@@ -195,7 +195,7 @@ impl<P: Port, O: Operations> Connection<P, O> {
         self.outstanding.is_empty() && (self.exhausted() || !self.phase.is_open(now))
     }
 
-    /// How long until there is something to do, if no reply comes.
+    /// Returns the time until there is something to do, if no reply comes.
     fn wait(&self, now: Duration) -> Duration {
         let start = match &self.starts {
             Starts::Open(schedule) if self.begins_more(now) => Some(schedule.next().max(now + SLACK)),
@@ -209,7 +209,7 @@ impl<P: Port, O: Operations> Connection<P, O> {
         !self.exhausted() && self.phase.is_open(now) && self.outstanding.room() > 0
     }
 
-    /// How many operations had fallen due by the end but were never begun.
+    /// Returns the number of operations that had fallen due by the end but were never begun.
     fn overdue(&self, now: Duration) -> u64 {
         match &self.starts {
             Starts::Open(schedule) => {

@@ -1,4 +1,4 @@
-//! The engine: drives connections through the load phase and the run phase.
+//! The engine that drives connections through the load phase and the run phase.
 
 mod alarm;
 mod connection;
@@ -28,30 +28,30 @@ pub use port::{Port, PortError};
 
 /// A set of connections to the store, each driven by a task of its own.
 ///
-/// Phases follow one another over the same connections. Dropping the future of a phase aborts its tasks; requests
-/// in flight are then not accounted for.
+/// Phases follow one another over these connections. Dropping the future of a phase aborts its tasks;
+/// requests in flight are then not counted.
 #[derive(Debug)]
 pub struct Driver<P> {
     ports: Vec<Arc<P>>,
     next_ids: Vec<u64>,
-    /// Phases so far, so that none repeats the random choices of another.
+    /// Number of phases so far, so that no phase repeats the random choices of another.
     phases: u64,
 }
 
-/// The results of one connection in one phase.
+/// The results of a connection in a phase.
 #[derive(Debug)]
 pub struct Part {
-    /// Its operations.
+    /// The measured operations.
     pub measurements: Measurements,
-    /// Operations begun.
+    /// Number of begun operations.
     pub issued: u64,
-    /// Operations that were due in an open loop, and not begun before the phase closed.
+    /// Number of operations that were due in an open loop, and not begun before the phase closed.
     pub overdue: u64,
-    /// Messages that were sent again.
+    /// Number of messages that were sent again.
     pub retransmissions: u64,
-    /// Messages that answered nothing, most of them second replies.
+    /// Number of messages that answered nothing, most of them second replies.
     pub ignored: u64,
-    /// Why the connection ended early.
+    /// The reason why the connection ended early.
     pub error: Option<PortError>,
     answered_while_open: u64,
     last_answer: Duration,
@@ -59,7 +59,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Of a task that ended without a result: it panicked, or the runtime has too many.
+    /// Returns the part of a task that ended without a result: it panicked, or the runtime has too many
+    /// tasks.
     fn lost(next_id: u64) -> Self {
         Self {
             measurements: Measurements::default(),
@@ -75,22 +76,22 @@ impl Part {
     }
 }
 
-/// The results of all connections in one phase.
+/// The results of all connections in a phase.
 #[derive(Debug)]
 pub struct Phased {
-    /// One for each connection, in order.
+    /// The part of each connection, in order.
     pub parts: Vec<Part>,
     closed_at: Option<Duration>,
 }
 
 impl<P: Port> Driver<P> {
-    /// Over these connections.
+    /// Creates a driver of these connections.
     pub fn new(ports: Vec<P>) -> Self {
         let next_ids = vec![0; ports.len()];
         Self { ports: ports.into_iter().map(Arc::new).collect(), next_ids, phases: 0 }
     }
 
-    /// Writes every record once, as fast as the windows allow, and without an end to its time.
+    /// Writes every record once, as fast as the windows allow, and without a time limit.
     pub async fn load(&mut self, parameters: &Parameters, plan: &Plan, counter: &Counter) -> Phased {
         let parts = self.ports.len() as u64;
         let operations = (0..parts).map(|part| Load::part(parameters, part, parts)).collect();
@@ -99,8 +100,8 @@ impl<P: Port> Driver<P> {
         self.drive(operations, &plan, counter).await
     }
 
-    /// Carries out the operations of the workload. `sequence` numbers new records, and goes on from one run to the
-    /// next.
+    /// Carries out the operations of the workload. `sequence` numbers new records, and continues from a run
+    /// to the next.
     pub async fn run(
         &mut self,
         parameters: &Parameters,
@@ -144,7 +145,7 @@ impl<P: Port> Driver<P> {
             };
             let (tell, told) = oneshot::channel();
             tasks.push(port.runtime().spawn(async move {
-                // Nobody waits for a phase that was dropped.
+                // A phase that was dropped has no receiver.
                 let _ = tell.send(connection.run().await);
             }));
             ends.push(told);
@@ -160,21 +161,21 @@ impl<P: Port> Driver<P> {
 }
 
 impl Phased {
-    /// The operations of all connections.
+    /// Returns the operations of all connections.
     pub fn measurements(&self) -> Measurements {
         let mut all = Measurements::default();
         self.parts.iter().for_each(|part| all.merge(&part.measurements));
         all
     }
 
-    /// How long the phase counts: until it closed for all connections at once, or else until the last answer. The
-    /// time spent waiting for requests that are given up in the end does not count.
+    /// Returns the duration of the phase: until it closed for all connections at once, or otherwise until the
+    /// last answer. Time that was spent waiting for requests that are given up in the end does not count.
     pub fn elapsed(&self) -> Duration {
         let last_answer = self.parts.iter().map(|part| part.last_answer).max();
         self.closed_at.or(last_answer).unwrap_or_default()
     }
 
-    /// Operations answered per second of [`Phased::elapsed`]; zero if there were none.
+    /// Returns the number of operations answered per second of [`Phased::elapsed`]; zero if there were none.
     pub fn throughput(&self) -> f64 {
         let answered: u64 = match self.closed_at {
             Some(_) => self.parts.iter().map(|part| part.answered_while_open).sum(),

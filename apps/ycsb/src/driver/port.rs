@@ -6,29 +6,31 @@ use std::future::Future;
 use bertha::Runtime;
 use bertha_kvstore::Message;
 
-/// One connection to the store, for as long as a benchmark runs.
+/// A connection to the store, for as long as a benchmark runs.
 ///
-/// It may lose, double and reorder messages; the driver repeats requests and matches replies itself.
+/// The connection may lose, double and reorder messages; the driver repeats requests and matches replies
+/// itself.
 pub trait Port: Send + Sync + 'static {
     /// The runtime below the connection.
     type Runtime: Runtime;
 
-    /// The runtime on which the connection is driven.
+    /// Returns the runtime on which the connection is driven.
     fn runtime(&self) -> &Self::Runtime;
 
     /// Sends all `messages` in order and leaves the vector empty.
     ///
-    /// The driver polls this to its end, and takes in replies through [`Port::recv_batch`] while it waits.
+    /// The driver polls the future to its end, and takes replies through [`Port::recv_batch`] while it waits.
     ///
     /// # Errors
-    /// A [`PortError`] ends the connection. A message that could not be sent but leaves the connection usable (a
-    /// full queue) is a loss, not an error.
+    /// A [`PortError`] ends the connection. A message that could not be sent and leaves the connection usable
+    /// (a full queue) is a loss, not an error.
     fn send_batch(&self, messages: &mut Vec<Message>) -> impl Future<Output = Result<(), PortError>> + Send;
 
-    /// Waits for at least one message, appends those that are there up to `limit`, and returns their number.
+    /// Waits for at least one message, appends the available messages up to `limit`, and returns their
+    /// number.
     ///
-    /// Cancellation safe: if the future is dropped before it is ready, no message is lost. Malformed messages are
-    /// dropped and counted below.
+    /// The future is cancellation-safe: if it is dropped before it is ready, no message is lost. Malformed
+    /// messages are dropped and counted below.
     ///
     /// # Errors
     /// A [`PortError`] ends the connection.
@@ -39,12 +41,12 @@ pub trait Port: Send + Sync + 'static {
     ) -> impl Future<Output = Result<usize, PortError>> + Send;
 }
 
-/// Why a connection can no longer be used.
+/// The reason why a connection can no longer be used.
 #[derive(Debug)]
 pub enum PortError {
-    /// The other end has closed it.
+    /// The peer has closed the connection.
     Closed,
-    /// It failed.
+    /// The connection failed.
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 

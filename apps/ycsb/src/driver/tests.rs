@@ -8,7 +8,7 @@ use crate::outstanding::Limits;
 use crate::properties::Properties;
 use crate::schedule::Arrivals;
 
-/// One end of a pair of bounded channels, and a store at the other.
+/// An end of a pair of bounded channels, with a store at the other end.
 struct Channels {
     requests: mpsc::Sender<Message>,
     replies: Mutex<mpsc::Receiver<Message>>,
@@ -41,15 +41,15 @@ impl Port for Channels {
 struct Weather {
     loss: f64,
     doubling: f64,
-    /// The store goes away after so many requests.
+    /// Number of requests after which the store goes away.
     dies_after: Option<usize>,
 }
 
-/// Connections to one shared store.
+/// Returns connections to a shared store.
 fn connect(count: u64, weather: Weather) -> (Vec<Channels>, Arc<std::sync::Mutex<Store>>) {
     let store = Arc::new(std::sync::Mutex::new(Store::default()));
     let ports = (0..count).map(|seed| {
-        // Short queues, so that each side often waits for the other.
+        // The queues are short, so that each side often waits for the other.
         let (requests, mut incoming) = mpsc::channel::<Message>(3);
         let (outgoing, replies) = mpsc::channel(2);
         let (store, mut rng) = (Arc::clone(&store), StdRng::seed_from_u64(seed));

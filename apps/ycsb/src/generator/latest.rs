@@ -4,14 +4,14 @@ use rand::Rng;
 
 use super::zipfian::{THETA, Zipfian};
 
-/// Draws numbers up to the newest one, which grows as items are inserted.
+/// A generator of numbers up to the newest, which grows as items are inserted.
 #[derive(Clone, Debug)]
 pub struct Latest {
     age: Zipfian,
 }
 
 impl Latest {
-    /// Over `items` items to begin with; 0 counts as 1.
+    /// Creates a generator over `items` items to begin with; 0 counts as 1.
     pub fn new(items: u64) -> Self {
         Self { age: Zipfian::new(items, THETA) }
     }

@@ -1,5 +1,5 @@
-//! The number generators of YCSB's core workloads. All draw from a generator of random bits that the caller
-//! passes in, so that a seed fixes the whole sequence.
+//! The number generators of YCSB's core workloads. All generators draw from a source of random bits that the
+//! caller passes in, so that a seed fixes the whole sequence.
 
 mod latest;
 mod scrambled;

@@ -4,13 +4,13 @@ use rand::Rng;
 
 use super::zipfian::{THETA, Zipfian};
 
-/// The number of ranks that YCSB draws from before it hashes them into the range, whatever the range is.
+/// Number of ranks that YCSB draws from before it hashes them into the range, for ranges of any size.
 const RANKS: u64 = 10_000_000_000;
 
-/// `zeta(RANKS)` for YCSB's skew, which would take minutes to sum.
+/// The value of `zeta(RANKS)` for YCSB's skew, which would take minutes to sum.
 const ZETA_OF_RANKS: f64 = 26.469_028_201_783_02;
 
-/// Draws numbers below a fixed count; a few of them, spread by hash, draw most.
+/// A generator of numbers below a fixed count; a few of them, spread by hash, are drawn most often.
 ///
 /// Hashing a long tail of ranks keeps the same items popular when the range grows, and is why the most popular
 /// item draws slightly more than `1 / zeta` of the requests.
@@ -21,7 +21,7 @@ pub struct ScrambledZipfian {
 }
 
 impl ScrambledZipfian {
-    /// Over `items` items; 0 counts as 1.
+    /// Creates a generator over `items` items; 0 counts as 1.
     pub fn new(items: u64) -> Self {
         Self { ranks: Zipfian::with_zeta(RANKS, THETA, ZETA_OF_RANKS), items: items.max(1) }
     }
@@ -32,7 +32,8 @@ impl ScrambledZipfian {
     }
 }
 
-/// YCSB's hash of record numbers: 64-bit FNV-1a over the eight bytes, lowest first, without the sign.
+/// Computes YCSB's hash of record numbers: 64-bit FNV-1a over the eight bytes, lowest first, without the
+/// sign.
 pub fn fnv_hash(number: u64) -> u64 {
     const OFFSET_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 1_099_511_628_211;
@@ -50,7 +51,8 @@ mod tests {
 
     #[test]
     fn hashes_as_ycsb_does() {
-        // The first keys that a stock YCSB load writes: user6284781860667377211, user8517097267634966620.
+        // These are the first keys that a stock YCSB load writes: user6284781860667377211,
+        // user8517097267634966620.
         assert_eq!(fnv_hash(0), 6_284_781_860_667_377_211);
         assert_eq!(fnv_hash(1), 8_517_097_267_634_966_620);
     }

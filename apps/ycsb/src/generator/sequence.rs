@@ -4,35 +4,36 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Hands out record numbers to several connections, and knows up to which number all inserts are over.
+/// A source of record numbers for several connections, which knows up to which number all inserts are over.
 ///
 /// Reads draw from the numbers below [`InsertSequence::settled`], so that they do not ask for a record whose
-/// insert is still under way. An insert that was given up settles too; a read of it finds nothing.
+/// insert is still under way. An insert that was given up settles too; a read of its record finds nothing.
 #[derive(Debug)]
 pub struct InsertSequence {
     next: AtomicU64,
     settled: AtomicU64,
-    /// Settled numbers above `settled`, with a gap below them: at most as many as there are inserts in flight.
+    /// Settled numbers above `settled`, with a gap below them: at most as many as there are inserts in
+    /// flight.
     ahead: Mutex<BTreeSet<u64>>,
 }
 
 impl InsertSequence {
-    /// Starts at `first`; everything below it exists.
+    /// Creates the sequence from `first` on; all records below it exist.
     pub fn new(first: u64) -> Self {
         Self { next: AtomicU64::new(first), settled: AtomicU64::new(first), ahead: Mutex::default() }
     }
 
-    /// The number of the next record to insert. Every call returns another one.
+    /// Returns the number of the next record to insert. Every call returns another number.
     pub fn take(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Every record below this number has been inserted or given up.
+    /// Returns the number below which every record has been inserted or given up.
     pub fn settled(&self) -> u64 {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// The insert of `number`, which [`InsertSequence::take`] gave, is over.
+    /// Records that the insert of `number`, which [`InsertSequence::take`] returned, is over.
     pub fn settle(&self, number: u64) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         ahead.insert(number);

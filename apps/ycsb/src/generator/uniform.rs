@@ -1,15 +1,15 @@
-//! Every number as likely as any other.
+//! A uniform distribution: every number is as likely as any other.
 
 use rand::{Rng, RngExt};
 
-/// Draws numbers below a fixed count.
+/// A generator of numbers below a fixed count.
 #[derive(Clone, Copy, Debug)]
 pub struct Uniform {
     items: u64,
 }
 
 impl Uniform {
-    /// Over `items` items; 0 counts as 1.
+    /// Creates a generator over `items` items; 0 counts as 1.
     pub fn new(items: u64) -> Self {
         Self { items: items.max(1) }
     }

@@ -2,14 +2,14 @@
 
 use rand::{Rng, RngExt};
 
-/// YCSB's skew.
+/// Skew of YCSB.
 pub const THETA: f64 = 0.99;
 
-/// Draws ranks below a number of items, 0 being the most frequent.
+/// A generator of ranks below a number of items, of which rank 0 is the most frequent.
 ///
-/// Inverts an approximation of the distribution function in constant time, after Gray et al., "Quickly
-/// generating billion-record synthetic databases", SIGMOD 1994. The normalising sum `zeta(n)` costs `n` steps at
-/// first, and only the new ones when the number of items grows.
+/// The generator inverts an approximation of the distribution function in constant time, after Gray et al.,
+/// "Quickly generating billion-record synthetic databases", SIGMOD 1994. The normalising sum `zeta(n)` costs
+/// `n` steps at first, and only a step for each new item when the number of items grows.
 #[derive(Clone, Debug)]
 pub struct Zipfian {
     items: u64,
@@ -21,13 +21,15 @@ pub struct Zipfian {
 }
 
 impl Zipfian {
-    /// Over `items` items (at least 1 is assumed) with skew `theta`, which lies between 0 and 1.
+    /// Creates a generator over `items` items (at least 1 is assumed) with skew `theta`, which lies between 0
+    /// and 1.
     pub fn new(items: u64, theta: f64) -> Self {
         let items = items.max(1);
         Self::with_zeta(items, theta, add_terms(0.0, 0, items, theta))
     }
 
-    /// As [`Zipfian::new`], with the normalising sum already known. For item counts too large to sum over.
+    /// Creates a generator as [`Zipfian::new`], with the normalising sum already known, for item counts that
+    /// are too large to sum over.
     pub fn with_zeta(items: u64, theta: f64, zeta: f64) -> Self {
         let mut zipfian = Self {
             items,
@@ -41,7 +43,7 @@ impl Zipfian {
         zipfian
     }
 
-    /// Extends the range to `items` items; never shrinks it.
+    /// Extends the range to `items` items. The range never shrinks.
     pub fn grow(&mut self, items: u64) {
         if items > self.items {
             self.zeta = add_terms(self.zeta, self.items, items, self.theta);
@@ -50,12 +52,12 @@ impl Zipfian {
         }
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// The normalising sum: rank 0 is drawn with probability `1 / zeta`.
+    /// Returns the normalising sum: rank 0 is drawn with probability `1 / zeta`.
     pub fn zeta(&self) -> f64 {
         self.zeta
     }
@@ -101,7 +103,8 @@ mod tests {
         for _ in 0..DRAWS {
             counts[zipfian.next(&mut rng) as usize] += 1;
         }
-        // The two first ranks are exact in Gray's algorithm; the sums below smooth its approximation of the rest.
+        // The first two ranks are exact in Gray's algorithm; the sums below smooth its approximation of the
+        // rest.
         for rank in [0, 1] {
             let p = 1.0 / ((rank + 1) as f64).powf(THETA) / zipfian.zeta();
             let deviation = (DRAWS as f64 * p * (1.0 - p)).sqrt();

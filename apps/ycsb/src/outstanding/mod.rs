@@ -1,4 +1,4 @@
-//! The requests of one connection that wait for a reply.
+//! The requests of a connection that wait for a reply.
 
 use std::time::Duration;
 
@@ -12,45 +12,47 @@ use crate::workload::{Kind, Request};
 /// The end of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As asked.
+    /// The operation was completed.
     Completed,
     /// The store has no such record.
     Missing,
-    /// The store refused.
+    /// The store refused the operation.
     Refused(Reason),
     /// No attempt was answered in time, or the connection ended first.
     GivenUp,
 }
 
-/// An operation that is over.
+/// An ended operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The kind that it counts as.
+    /// Kind under which the operation is counted.
     pub kind: Kind,
-    /// The number of the record that it was to insert.
+    /// Number of the record that the operation inserts.
     pub inserts: Option<u64>,
-    /// From the intended send time to the last reply, or to giving up.
+    /// Time from the intended send time to the last reply, or to giving up.
     pub latency: Duration,
-    /// Its end.
+    /// Outcome of the operation.
     pub outcome: Outcome,
 }
 
 /// The consequence of a message from the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It answers nothing that waits: a second reply, or one to a request that was given up.
+    /// The message answers no waiting request: it is a second reply, or a reply to a request that was given
+    /// up.
     Ignored,
-    /// The next request of the same operation, to be sent now.
+    /// The next request of the operation, to be sent now.
     Continues(Message),
     /// The operation is over.
     Finished(Finished),
 }
 
-/// Matches replies to requests, repeats lost ones, and bounds those in flight, all by the machine of the
-/// [`Retry`](bertha::chunnels::Retry) Chunnel; and makes operations out of requests, some of two.
+/// A machine that matches replies to requests, repeats lost requests, and bounds requests in flight, all by
+/// the machine of the [`Retry`](bertha::chunnels::Retry) Chunnel; and makes operations out of requests, some
+/// out of two.
 ///
-/// Does no I/O and reads no clock: `now` is the time since any fixed moment and never runs backwards. An operation handed to
-/// [`Outstanding::on_send`] ends in exactly one [`Finished`].
+/// The machine does no I/O and reads no clock: `now` is the time since any fixed moment and never runs
+/// backwards. An operation passed to [`Outstanding::on_send`] ends in exactly one [`Finished`].
 #[derive(Debug)]
 pub struct Outstanding {
     requests: Requests<Flight>,
@@ -70,19 +72,20 @@ struct Flight {
 }
 
 impl Outstanding {
-    /// Nothing in flight. Requests are numbered from `first_id`, which is to be above all numbers that were used
-    /// on the connection before, so that late replies to those are told apart.
+    /// Creates the machine with nothing in flight. Requests are numbered from `first_id`, which must be above
+    /// all numbers that were used on the connection before, so that late replies to earlier requests are told
+    /// apart.
     pub fn new(limits: Limits, first_id: u64) -> Self {
         Self { requests: Requests::new(limits), next_id: first_id, ignored: 0 }
     }
 
-    /// The number of operations that may begin now.
+    /// Returns the number of operations that may begin now.
     pub fn room(&self) -> usize {
         self.requests.room()
     }
 
-    /// Begins an operation that should have been sent at `intended`, and returns its first message, to be sent
-    /// now. The caller has asked for [`Outstanding::room`].
+    /// Begins an operation with the intended send time `intended`, and returns its first message, to be sent
+    /// now. The caller has checked [`Outstanding::room`].
     pub fn on_send(&mut self, request: Request, intended: Duration, now: Duration) -> Message {
         let Request { kind, inserts, key, first, then } = request;
         self.launch(Flight { kind, inserts, key, body: first, then, intended }, now)
@@ -104,7 +107,7 @@ impl Outstanding {
             _ => Outcome::Completed,
         };
         match flight.then.take() {
-            // It takes the place in the window that its predecessor has left.
+            // The second request takes the place in the window that the first has left.
             Some(body) if outcome == Outcome::Completed => {
                 Progress::Continues(self.launch(Flight { body, ..flight }, now))
             }
@@ -112,8 +115,9 @@ impl Outstanding {
         }
     }
 
-    /// Finds the requests that have timed out by `now`. Adds to `send` those that are to be sent again and to `finished` those
-    /// that are given up. To be called after replies were taken in, and at [`Outstanding::next_deadline`].
+    /// Finds the requests that have timed out by `now`. Adds to `send` the requests that have to be sent
+    /// again and to `finished` the requests that are given up. The caller calls it after replies were taken,
+    /// and at [`Outstanding::next_deadline`].
     pub fn poll_retransmit(&mut self, now: Duration, send: &mut Vec<Message>, finished: &mut Vec<Finished>) {
         self.requests.poll(
             now,
@@ -122,37 +126,38 @@ impl Outstanding {
         );
     }
 
-    /// When [`Outstanding::poll_retransmit`] has something to do at the latest, if no reply comes before.
+    /// Returns the latest time at which [`Outstanding::poll_retransmit`] has something to do, if no reply
+    /// comes before.
     pub fn next_deadline(&self) -> Option<Duration> {
         self.requests.next_deadline()
     }
 
-    /// Gives up everything in flight, for when the connection has ended.
+    /// Gives up everything in flight, because the connection has ended.
     pub fn abandon(&mut self, now: Duration, finished: &mut Vec<Finished>) {
         finished.extend(self.requests.abandon().map(|flight| flight.finish(Outcome::GivenUp, now)));
     }
 
-    /// Operations in flight.
+    /// Returns the number of operations in flight.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether nothing is in flight.
+    /// Returns true if nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// The number of messages that were sent again so far.
+    /// Returns the number of messages that were sent again so far.
     pub fn retransmissions(&self) -> u64 {
         self.requests.resent()
     }
 
-    /// The number of messages that answered nothing so far.
+    /// Returns the number of messages that answered nothing so far.
     pub fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// The number that the next request gets.
+    /// Returns the number that the next request gets.
     pub fn next_id(&self) -> u64 {
         self.next_id
     }
@@ -177,7 +182,7 @@ impl Flight {
     }
 }
 
-/// Whether a store may answer `request` with `reply`.
+/// Returns true if a store may answer `request` with `reply`.
 fn answers(request: &Body, reply: &Body) -> bool {
     match reply {
         Body::Found(_) => matches!(request, Body::Get),

@@ -94,8 +94,8 @@ fn a_repeated_request_is_no_sample_of_the_round_trip_time() {
     assert_eq!(outstanding.requests.round_trip(), None);
 }
 
-/// The round trip drifts between 12 and 28 ms, faster than the time-out of its own smoothed value follows, and nothing is
-/// lost.
+/// The round trip drifts between 12 and 28 ms, faster than the time-out of its own smoothed value follows,
+/// and no message is lost.
 #[test]
 fn a_drifting_round_trip_is_not_a_loss() {
     let limits = Limits { min_timeout: MS, window: 1000, ..Limits::default() };
@@ -151,7 +151,7 @@ fn a_late_reply_ends_what_waits_to_be_repeated() {
     assert!(outstanding.room() > 0);
 }
 
-/// The fate of one message in the network.
+/// The fate of a message in the network.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Lost,

@@ -5,30 +5,31 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-/// The runs of one program, in the order of their loads.
+/// The runs of a program, in the order of their loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub label: String,
-    /// One for each load.
+    /// A point for each load.
     pub points: Vec<Point>,
 }
 
-/// Latencies at one load, in microseconds.
+/// Latencies at a load, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Operations per second.
+    /// Load in operations per second.
     pub load: f64,
-    /// The median.
+    /// Median latency.
     pub p50: f64,
     /// The 95th percentile.
     pub p95: f64,
 }
 
-/// Draws one colour for each line: its median solid with filled markers, its 95th percentile dashed with hollow ones.
+/// Draws each line in a colour: its median solid with filled markers, its 95th percentile dashed with hollow
+/// markers.
 ///
 /// # Errors
-/// [`PlotError`] when the lines can't be drawn.
+/// [`PlotError`] if the lines can't be drawn.
 pub fn latency_by_load(lines: &[Line], scale: Scale) -> Result<String, PlotError> {
     let latencies = || lines.iter().flat_map(|line| &line.points).flat_map(|point| [point.p50, point.p95]);
     svg((820, 480), |root| match scale {

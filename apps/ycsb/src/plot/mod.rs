@@ -17,13 +17,13 @@ pub type PlotError = Box<dyn std::error::Error + Send + Sync>;
 /// The division of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal distances are equal differences; begins at zero.
+    /// Equal distances are equal differences; the axis begins at zero.
     Linear,
     /// Equal distances are equal ratios.
     Logarithmic,
 }
 
-/// Distinguishable with any colour vision (after Okabe and Ito).
+/// Colours that are distinguishable with any colour vision (after Okabe and Ito).
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -33,19 +33,19 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(86, 180, 233),
 ];
 
-/// Grid lines.
+/// Colour of grid lines.
 const GRID: RGBColor = RGBColor(228, 228, 228);
 
 fn colour(series: usize) -> RGBColor {
     COLOURS[series % COLOURS.len()]
 }
 
-/// Text of this size.
+/// Returns text of this size.
 fn font(size: u32) -> (&'static str, u32) {
     ("sans-serif", size)
 }
 
-/// A drawing of this size, as text.
+/// Returns a drawing of this size, as text.
 fn svg(
     size: (u32, u32),
     draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), PlotError>,
@@ -59,7 +59,8 @@ fn svg(
     Ok(text)
 }
 
-/// The ends of a logarithmic axis around these values; those that are not above zero have no place on it.
+/// Returns the ends of a logarithmic axis around these values; values that are not above zero have no place
+/// on it.
 fn logarithmic(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (low, high) = values
         .filter(|value| value.is_finite() && *value > 0.0)
@@ -68,13 +69,13 @@ fn logarithmic(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     if high > 0.0 { low * 0.8..high * 1.25 } else { 1.0..10.0 }
 }
 
-/// The end of a linear axis from zero, a little above these values.
+/// Returns the end of a linear axis from zero, a little above these values.
 fn linear(values: impl Iterator<Item = f64>) -> f64 {
     let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     if high > 0.0 { high * 1.05 } else { 1.0 }
 }
 
-/// At most three decimals, and none that say nothing.
+/// Formats a number with at most three decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,32 +1,32 @@
-//! Values over time, in panels one below the other.
+//! Values over time, in panels below each other.
 
 use super::{GRID, PlotError, colour, font, linear, number, svg};
 use plotters::prelude::*;
 
-/// A diagram of one quantity.
+/// A diagram of a single quantity.
 #[derive(Clone, Debug)]
 pub struct Panel<'a> {
     /// The quantity and its unit.
     pub name: &'a str,
-    /// Its lines; those of one place in all panels have one colour.
+    /// Lines of the panel; lines at equal places in all panels have a common colour.
     pub series: Vec<Series>,
-    /// A value to mark by a dashed line.
+    /// Value to mark by a dashed line.
     pub mark: Option<f64>,
 }
 
 /// A line.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name in the legend of the first panel.
+    /// Name in the legend of the first panel.
     pub label: String,
     /// Seconds and values, in order.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Draws the panels over one axis of time.
+/// Draws the panels over a common axis of time.
 ///
 /// # Errors
-/// [`PlotError`] when they can't be drawn.
+/// [`PlotError`] if they can't be drawn.
 pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
     svg((900, 640), |root| {
         let root = root.titled(title, font(17))?;

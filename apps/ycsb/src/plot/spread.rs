@@ -3,7 +3,7 @@
 use super::{GRID, PlotError, colour, font, logarithmic, number, svg};
 use plotters::prelude::*;
 
-/// The distribution of one kind of time, in microseconds.
+/// The distribution of a kind of time, in microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     name: String,
@@ -12,7 +12,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The distribution of these times. `None` without any.
+    /// Returns the distribution of these times; `None` if there are none.
     pub fn of(name: &str, times: &[f64]) -> Option<Self> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -23,15 +23,15 @@ impl Spread {
     }
 }
 
-/// Half the width of a box, and of the ends of its whiskers, of the distance between boxes.
+/// Half the width of a box, and of the ends of its whiskers, as a part of the distance between boxes.
 const BOX: f64 = 0.25;
 const END: f64 = 0.12;
 
-/// Draws a box for each on a logarithmic axis, from the 25th to the 75th percentile with a line at the median, and whiskers to
-/// the 5th and the 95th.
+/// Draws a box for each distribution on a logarithmic axis, from the 25th to the 75th percentile with a line
+/// at the median, and whiskers to the 5th and the 95th.
 ///
 /// # Errors
-/// [`PlotError`] when the boxes can't be drawn.
+/// [`PlotError`] if the boxes can't be drawn.
 pub fn spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
     let times = logarithmic(spreads.iter().flat_map(|spread| spread.percentiles));
     svg((900, 480), |root| {

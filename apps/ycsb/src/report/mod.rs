@@ -15,50 +15,50 @@ use crate::workload::Kind;
 
 pub use table::Table;
 
-/// Everything that one invocation measured: the points of one line in a plot.
+/// The results of an invocation: the points of a line in a plot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Names the line.
+    /// Name of the line.
     pub label: String,
-    /// The workload's file or name.
+    /// File or name of the workload.
     pub workload: String,
-    /// How each connection reaches the store.
+    /// The way in which each connection reaches the store.
     pub connections: Vec<Negotiated>,
     /// The load phase, if there was one.
     pub load: Option<Measured>,
-    /// One run for each offered load.
+    /// The runs, a run for each offered load.
     pub runs: Vec<Measured>,
 }
 
-/// The outcome of the negotiation on one connection.
+/// The outcome of the negotiation on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Negotiated {
     /// The datapath stack, top first.
     pub stack: String,
-    /// Why this one.
+    /// The reason for this stack.
     pub reason: String,
 }
 
-/// One phase.
+/// The results of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Operations per second over all connections; `None` is a closed loop.
+    /// Offered operations per second over all connections; `None` is a closed loop.
     pub offered: Option<f64>,
     /// Operations answered per second.
     pub throughput: f64,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// All operations together.
+    /// Figures of all operations together.
     pub total: Row,
-    /// The kinds that occurred.
+    /// Figures of each kind that occurred.
     pub kinds: Vec<(Kind, Row)>,
-    /// Operations that were due and never begun.
+    /// Number of operations that were due and never begun.
     pub overdue: u64,
-    /// Messages sent again.
+    /// Number of messages sent again.
     pub retransmissions: u64,
-    /// Messages that answered nothing, most of them second replies.
+    /// Number of messages that answered nothing, most of them second replies.
     pub ignored: u64,
-    /// Why connections ended early: the number of the connection, and the error.
+    /// Reasons why connections ended early: the number of the connection, and the error.
     pub errors: Vec<(usize, String)>,
 }
 
@@ -80,7 +80,7 @@ pub struct Row {
 }
 
 impl Measured {
-    /// Sums up a phase that was offered `offered` operations per second.
+    /// Summarises a phase with `offered` operations per second.
     pub fn new(offered: Option<f64>, phased: &Phased) -> Self {
         let measurements = phased.measurements();
         let sum = |count: fn(&crate::driver::Part) -> u64| phased.parts.iter().map(count).sum();
@@ -100,7 +100,7 @@ impl Measured {
 }
 
 impl Row {
-    /// Sums up operations.
+    /// Summarises operations.
     pub fn new(tally: &Tally) -> Self {
         let at = |per_cent| tally.percentile(per_cent).as_secs_f64() * 1e6;
         Self {
@@ -120,8 +120,8 @@ impl Row {
 }
 
 impl Report {
-    /// Why the figures are not those of the whole workload: a load phase that did not write all of `records`, or a
-    /// connection that ended early. `None` if they are.
+    /// Returns the reason why the figures do not describe the whole workload: a load phase that did not write
+    /// all of `records`, or a connection that ended early. Returns `None` if they do.
     pub fn shortcoming(&self, records: u64) -> Option<String> {
         let written = self.load.as_ref().map_or(records, |load| load.total.completed);
         if written < records {
@@ -134,8 +134,8 @@ impl Report {
             .then(|| format!("{} of {} connections ended early", ended.len(), self.connections.len()))
     }
 
-    /// Joins the runs of reports that have one label, each under the first of them. So loads can be measured in turn
-    /// with those of another line, and other work of the machine meanwhile hits both alike.
+    /// Joins the runs of reports with a common label, each under the first of them. So the loads of two lines
+    /// can be measured in turn, and other work of the machine meanwhile affects both alike.
     pub fn joined(reports: impl IntoIterator<Item = Self>) -> Vec<Self> {
         let mut joined: Vec<Self> = Vec::new();
         for report in reports {
@@ -147,7 +147,8 @@ impl Report {
         joined
     }
 
-    /// The line of this report in a figure. A run in a closed loop is drawn at the load that it reached.
+    /// Returns the line of this report in a figure. A run in a closed loop is drawn at the load that it
+    /// reached.
     pub fn line(&self) -> Line {
         let points = self.runs.iter().map(|run| Point {
             load: run.offered.unwrap_or(run.throughput),
@@ -162,7 +163,7 @@ impl Report {
     /// Reads a report that [`Report::write`] wrote.
     ///
     /// # Errors
-    /// [`ReportError`], naming the file.
+    /// [`ReportError`], which names the file.
     pub fn read(path: &Path) -> Result<Self, ReportError> {
         let text = std::fs::read_to_string(path).map_err(|source| ReportError::io(path, source))?;
         serde_json::from_str(&text)
@@ -172,7 +173,7 @@ impl Report {
     /// Writes the report as JSON.
     ///
     /// # Errors
-    /// [`ReportError`], naming the file.
+    /// [`ReportError`], which names the file.
     pub fn write(&self, path: &Path) -> Result<(), ReportError> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|source| ReportError::Malformed { path: path.display().to_string(), source })?;
@@ -180,7 +181,7 @@ impl Report {
     }
 }
 
-/// Why a report could not be read or written.
+/// The reason why a report could not be read or written.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say it all")]
 pub enum ReportError {
@@ -214,7 +215,7 @@ impl std::error::Error for ReportError {
     }
 }
 
-/// An error and its causes in one line, without causes that an error has told in its own text.
+/// Returns an error and its causes in a single line, without causes that an error repeats in its own text.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! A report for people.
+//! A report for human readers.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-/// One line for each run of connections that negotiated the same.
+/// Writes a line for each run of connections with equal negotiations.
 fn write_connections(f: &mut fmt::Formatter<'_>, connections: &[Negotiated]) -> fmt::Result {
     let mut first = 0;
     for group in connections.chunk_by(|a, b| a == b) {
@@ -62,7 +62,7 @@ fn write_row(f: &mut fmt::Formatter<'_>, name: &str, row: &Row) -> fmt::Result {
     writeln!(f, "{:>10.1}", row.max)
 }
 
-/// Writes all that went wrong; nothing if all is well.
+/// Writes all problems; nothing if there are none.
 fn write_troubles(f: &mut fmt::Formatter<'_>, phase: &Measured) -> fmt::Result {
     for (count, text) in [
         (phase.total.missing, "found no record"),

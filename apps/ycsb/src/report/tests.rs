@@ -1,6 +1,6 @@
 use super::*;
 
-/// A run whose latencies are multiples of `p50`, in microseconds.
+/// Returns a run whose latencies are multiples of `p50`, in microseconds.
 fn run(offered: Option<f64>, throughput: f64, p50: f64) -> Measured {
     let total = Row {
         completed: 100,

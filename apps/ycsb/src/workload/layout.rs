@@ -1,11 +1,11 @@
-//! How records look: their keys, and their fields side by side.
+//! The layout of records: their keys, and their fields side by side.
 
 use rand::{Rng, RngExt};
 
 use crate::generator::fnv_hash;
 use crate::parameters::{InsertOrder, Parameters};
 
-/// Makes keys and contents.
+/// A generator of keys and contents.
 ///
 /// A record is its fields side by side without separators, so field `i` begins at `i * field_length`.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout that the parameters ask for.
+    /// Creates the layout that the parameters ask for.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             order: parameters.order,
@@ -29,7 +29,7 @@ impl Layout {
         }
     }
 
-    /// The key of the record with this number: `user` and the number, hashed or as it is.
+    /// Returns the key of the record with this number: `user` and the number, hashed or as it is.
     pub fn key(&self, number: u64) -> String {
         let number = match self.order {
             InsertOrder::Hashed => fnv_hash(number),
@@ -38,18 +38,19 @@ impl Layout {
         format!("user{number:0width$}", width = self.zero_padding)
     }
 
-    /// Random content for a whole record.
+    /// Returns random content for a whole record.
     pub fn record(&self, rng: &mut (impl Rng + ?Sized)) -> Vec<u8> {
         random_bytes(self.fields * self.field_length, rng)
     }
 
-    /// The part of a record that one update overwrites: its offset in bytes, and random content.
+    /// Returns the part of a record that an update overwrites: its offset in bytes, and random content.
     pub fn part(&self, rng: &mut (impl Rng + ?Sized)) -> (u32, Vec<u8>) {
         if self.write_all_fields {
             return (0, self.record(rng));
         }
         let offset = rng.random_range(0..self.fields) * self.field_length;
-        // A record is no longer than a value may be, so its offsets fit; an overlong one would be refused anyway.
+        // A record is no longer than a value may be, so its offsets fit; a longer record would be refused
+        // anyway.
         (u32::try_from(offset).unwrap_or(u32::MAX), random_bytes(self.field_length, rng))
     }
 }

@@ -1,4 +1,4 @@
-//! The load phase: writes every record once.
+//! The load phase, which writes every record once.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use super::{Layout, Operation, Operations};
 use crate::parameters::Parameters;
 
-/// The inserts of one connection's part of the load phase.
+/// The inserts of a connection's part of the load phase.
 #[derive(Clone, Debug)]
 pub struct Load {
     numbers: Range<u64>,
@@ -15,7 +15,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Part `part` of `parts` (counted from 0): adjacent ranges that cover all records together.
+    /// Creates part `part` of `parts` (counted from 0): adjacent ranges that cover all records together.
     pub fn part(parameters: &Parameters, part: u64, parts: u64) -> Self {
         let cut = |part: u64| {
             let count = u128::from(parameters.insert_count) * u128::from(part) / u128::from(parts.max(1));

@@ -9,10 +9,10 @@ use super::{Kind, Layout, Operation, Operations};
 use crate::generator::{InsertSequence, Latest, ScrambledZipfian, Uniform};
 use crate::parameters::{Mix, Parameters, RequestDistribution};
 
-/// The operations of one connection's part of the run phase.
+/// The operations of a connection's part of the run phase.
 #[derive(Clone, Debug)]
 pub struct Mixed {
-    /// `None` is no limit.
+    /// Number of remaining operations; `None` means no limit.
     remaining: Option<u64>,
     mix: Mix,
     layout: Layout,
@@ -28,8 +28,8 @@ enum Chooser {
 }
 
 impl Mixed {
-    /// Part `part` of `parts` (counted from 0) of the operations. All parts share the `sequence` of new records,
-    /// which starts at [`Parameters::records`].
+    /// Creates part `part` of `parts` (counted from 0) of the operations. All parts share the `sequence` of
+    /// new records, which starts at [`Parameters::records`].
     pub fn part(parameters: &Parameters, part: u64, parts: u64, sequence: Arc<InsertSequence>) -> Self {
         let total = parameters.operations;
         let remaining = (total > 0).then(|| total / parts.max(1) + u64::from(part < total % parts.max(1)));
@@ -114,7 +114,7 @@ impl Chooser {
         }
     }
 
-    /// The number of a record below `settled`, which is at least 1.
+    /// Draws the number of a record below `settled`, which is at least 1.
     fn next(&mut self, settled: u64, rng: &mut StdRng) -> u64 {
         match self {
             Self::Uniform { first, over } => *first + over.next(rng),

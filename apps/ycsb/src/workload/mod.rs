@@ -1,4 +1,4 @@
-//! From a workload's parameters to the operations that a connection carries out.
+//! The way from a workload's parameters to the operations that a connection carries out.
 
 mod layout;
 mod load;
@@ -22,7 +22,7 @@ pub enum Kind {
     Update,
     /// Writes a new record.
     Insert,
-    /// Reads a record and then overwrites a field; measured as one.
+    /// Reads a record and then overwrites a field; measured as a single operation.
     ReadModifyWrite,
 }
 
@@ -30,7 +30,7 @@ impl Kind {
     /// All kinds, in the order of reports.
     pub const ALL: [Self; 4] = [Self::Read, Self::Update, Self::Insert, Self::ReadModifyWrite];
 
-    /// The name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// One operation with everything that its requests need.
+/// An operation with everything that its requests need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads all fields.
@@ -53,37 +53,37 @@ pub enum Operation {
     Update {
         /// The record.
         key: String,
-        /// Where the part begins, in bytes.
+        /// Offset of the part, in bytes.
         offset: u32,
-        /// Its new content.
+        /// New content of the part.
         bytes: Vec<u8>,
     },
     /// Writes a new record.
     Insert {
-        /// The number behind the key.
+        /// Number behind the key.
         number: u64,
         /// The record.
         key: String,
-        /// All its fields.
+        /// Content of all fields.
         record: Vec<u8>,
     },
-    /// A read, and when that is answered an update.
+    /// Reads a record, and updates it once the read is answered.
     ReadModifyWrite {
         /// The record.
         key: String,
-        /// Where the part to overwrite begins, in bytes.
+        /// Offset of the part to overwrite, in bytes.
         offset: u32,
-        /// Its new content.
+        /// New content of the part.
         bytes: Vec<u8>,
     },
 }
 
-/// The requests of one operation to the store: all about one key, one after the other.
+/// The requests of an operation to the store: all about a single key, one request after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The kind by which it is counted.
+    /// Kind under which the operation is counted.
     pub kind: Kind,
-    /// The number of the record that it inserts, if it does.
+    /// Number of the record that the operation inserts, if it does.
     pub inserts: Option<u64>,
     /// The record.
     pub key: Key,
@@ -112,14 +112,14 @@ impl From<Operation> for Request {
     }
 }
 
-/// Where a connection takes its operations from.
+/// A source of a connection's operations.
 pub trait Operations: Send {
-    /// The next operation; `None` once and for all when there are no more.
+    /// Returns the next operation; `None`, from then on always, when there are no more.
     fn next(&mut self, rng: &mut StdRng) -> Option<Operation>;
 
-    /// How many operations are left; `None` is no end.
+    /// Returns the number of operations that are left; `None` means no end.
     fn remaining(&self) -> Option<u64>;
 
-    /// The insert of record `number` is over, carried out or given up.
+    /// Records that the insert of record `number` is over, carried out or given up.
     fn settle(&mut self, number: u64);
 }

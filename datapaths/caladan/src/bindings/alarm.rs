@@ -1,4 +1,4 @@
-//! The one timer of Caladan's that this runtime uses.
+//! The only timer of Caladan's that this runtime uses.
 
 use super::Parker;
 use bertha_caladan_sys as sys;
@@ -7,41 +7,44 @@ use std::io;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// A timer that wakes a green thread. One for all, since Caladan has room for 4,096 on each kernel thread, and ends the process beyond.
+/// A timer that wakes a green thread. A single alarm serves all timers, since Caladan has room for 4,096
+/// timers on each kernel thread, and ends the process beyond.
 #[derive(Debug)]
 pub(crate) struct Alarm(NonNull<c_void>);
 
-// SAFETY: any kernel thread may start and cancel a timer, and `&mut self` says that one does at a time.
+// SAFETY: any kernel thread may start and cancel a timer, and `&mut self` ensures that a single thread does
+// so at a time.
 unsafe impl Send for Alarm {}
 
-/// Called by Caladan when the time has come, with preemption disabled.
+/// Wakes the parker. Caladan calls it at the deadline, with preemption disabled.
 unsafe extern "C" fn ring(argument: c_ulong) {
-    // SAFETY: the argument of `new`, which lives for ever.
+    // SAFETY: the argument comes from `new`, and lives forever.
     let parker = unsafe { &*(argument as *const Parker) };
-    // Timers run on threads of the runtime, so the thread that was parked is resumed there and then.
+    // Timers run on threads of the runtime, so the parked thread is resumed at once.
     let _ = parker.wake();
 }
 
 impl Alarm {
     pub(crate) fn new(parker: &'static Parker) -> io::Result<Self> {
         super::check_thread()?;
-        // SAFETY: `ring` takes the address of a parker that lives for ever.
+        // SAFETY: `ring` takes the address of a parker that lives forever.
         let timer = unsafe { sys::bertha_timer_new(ring, std::ptr::from_ref(parker) as c_ulong) };
         NonNull::new(timer).map(Self).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
     /// Wakes the parker after `duration`.
     pub(crate) fn set(&mut self, duration: Duration) {
-        // SAFETY: it reads the clock.
+        // SAFETY: the function reads the clock.
         let now = unsafe { sys::bertha_microtime() };
         let micros = u64::try_from(duration.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX);
         // SAFETY: the timer is not armed: it never was, or `cancel` was called since.
         unsafe { sys::bertha_timer_start(self.0.as_ptr(), now.saturating_add(micros)) };
     }
 
-    /// Stops the timer. Waits until it no longer runs, so the caller holds no lock that a wake takes.
+    /// Stops the timer. The call waits until the timer no longer runs, so the caller must hold no lock that a
+    /// wake takes.
     pub(crate) fn cancel(&mut self) {
-        // SAFETY: the timer is one of Caladan's, made by `new`.
+        // SAFETY: the timer is Caladan's, made by `new`.
         unsafe { sys::bertha_timer_cancel(self.0.as_ptr()) };
     }
 }

@@ -8,21 +8,23 @@ use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
-/// The events of `poll(2)`, of which one says that there is something to read, and one that there is room to write. The others are errors
-/// and ends, which concern both.
+/// The events of `poll(2)`: `READABLE` reports that there is something to read, `WRITABLE` that there is room
+/// to write. All other events are errors and ends, which concern both.
 const READABLE: c_uint = 1;
 const WRITABLE: c_uint = 4;
 
 /// The futures that wait for a socket to become readable or writable.
 ///
-/// Caladan says so once, when it becomes that. So all are woken, and a future that was registered looks once more before it waits.
+/// Caladan reports this once, when the socket becomes readable or writable. So all futures are woken, and a
+/// registered future looks once more before it waits.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// Whether there may be something to read: `false` is right, `true` may be out of date. Caladan's callbacks change it under the lock of
-    /// the socket's queue, so it ends as the queue stands.
+    /// True if there may be something to read: `false` is right, `true` may be out of date. Caladan's
+    /// callbacks change the flag under the lock of the socket's queue, so it ends in agreement with the
+    /// queue.
     readable: AtomicBool,
-    /// Never held while anything is woken; callbacks run with preemption disabled, as polls do, so none comes while a poll of the same
-    /// kernel thread holds it.
+    /// The waiting futures. The lock is never held while a future is woken; callbacks run with preemption
+    /// disabled, as polls do, so no callback comes while a poll of the same kernel thread holds it.
     waiting: Mutex<Waiting>,
 }
 
@@ -32,7 +34,7 @@ struct Waiting {
     write: Wakers,
 }
 
-/// Mostly one, for which nothing is allocated.
+/// The wakers of waiting futures: mostly a single waker, for which nothing is allocated.
 #[derive(Default)]
 struct Wakers {
     first: Option<Waker>,
@@ -60,26 +62,27 @@ impl Wakers {
 }
 
 impl Events {
-    /// Whether a reading call may find anything. It spares the others, which would take a lock to find nothing.
+    /// Returns true if a reading call may find something. The check spares all other calls, which would take
+    /// a lock to find nothing.
     #[inline]
     pub(crate) fn may_be_readable(&self) -> bool {
-        // Acquire, for the release in `wake`. A future that registers, and then finds `false`, misses nothing: whoever sets `true` afterwards
-        // takes the lock after that, and finds the future.
+        // Acquire pairs with the release in `wake`. A future that registers, and then finds `false`, misses
+        // nothing: a thread that sets `true` afterwards takes the lock after that, and finds the future.
         self.readable.load(Ordering::Acquire)
     }
 
-    /// Registers a future that wants to read. It has to look again afterwards.
+    /// Registers a future that wants to read. The future has to look again afterwards.
     #[inline]
     pub(crate) fn wait_to_read(&self, cx: &Context<'_>) {
         self.waiting.lock().read.add(cx.waker());
     }
 
-    /// Registers a future that wants to write, likewise.
+    /// Registers a future that wants to write. The future has to look again afterwards.
     pub(crate) fn wait_to_write(&self, cx: &Context<'_>) {
         self.waiting.lock().write.add(cx.waker());
     }
 
-    /// Wakes all of them, and they ask the socket.
+    /// Wakes all waiting futures, which then ask the socket.
     pub(crate) fn wake_all(&self) {
         self.wake(READABLE | WRITABLE);
     }
@@ -98,27 +101,29 @@ impl Events {
         write.wake();
     }
 
-    /// The number that [`CALLBACKS`] want.
+    /// Returns the number that [`CALLBACKS`] expect.
     pub(super) fn data(&self) -> c_ulong {
         std::ptr::from_ref(self) as c_ulong
     }
 }
 
-/// Called with the socket's lock held and preemption disabled: it only wakes. Wakers must not call the socket, and none does that is made of a
-/// task; whatever else they drop, sockets close in a thread of their own.
+/// Wakes futures when an event begins. Caladan holds the socket's lock, and preemption is disabled: the
+/// callback only wakes. Wakers must not call the socket, and no waker of a task does; whatever else wakers
+/// drop, sockets close in a thread of their own.
 unsafe extern "C" fn begun(data: c_ulong, events: c_uint) {
-    // SAFETY: the number is that of `Events::data`, of a value that the socket keeps in one place, and takes the callbacks off under the same
-    // lock before it drops it.
+    // SAFETY: the number comes from `Events::data`, of a value that the socket keeps in place; the socket
+    // removes the callbacks under the same lock before it drops the value.
     let events_of = unsafe { &*(data as *const Events) };
     events_of.wake(events);
 }
 
-/// Called likewise. Nobody waits for the end of an event.
+/// Records that an event has ended. Caladan calls it as it calls `begun`. No future waits for the end of an
+/// event.
 unsafe extern "C" fn ended(data: c_ulong, events: c_uint) {
     if events & READABLE != 0 {
         // SAFETY: as above.
         let events_of = unsafe { &*(data as *const Events) };
-        // Relaxed: a reader only spares a question.
+        // Relaxed access suffices: a reader only saves a call.
         events_of.readable.store(false, Ordering::Relaxed);
     }
 }

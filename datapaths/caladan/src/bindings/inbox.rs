@@ -1,18 +1,20 @@
-//! The wishes of other threads, which may not call Caladan.
+//! The requests of threads outside of the runtime, which may not call Caladan.
 
 use parking_lot::Mutex;
 use std::mem::take;
 use std::time::Duration;
 
-/// How late the runtime may notice a wish: Caladan has no way to be told of one.
+/// Time within which the runtime notices a request: Caladan can't be notified.
 pub(crate) const LATE: Duration = Duration::from_millis(10);
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// No longer than there are tasks that are parked or yet to begin, and sockets: each has one wish here at most.
+/// Requests that were not served yet. The list is no longer than the number of parked and unbegun tasks, and
+/// of sockets: each has at most one request here.
 static ACTIONS: Mutex<Vec<Action>> = Mutex::new(Vec::new());
 
-/// Calls `action` on a thread of the runtime: at once if this is one, else within [`LATE`].
+/// Calls `action` on a thread of the runtime: at once if the caller is such a thread, otherwise within
+/// [`LATE`].
 pub(crate) fn on_caladan(action: impl FnOnce() + Send + 'static) {
     if super::on_caladan() {
         action();
@@ -21,7 +23,8 @@ pub(crate) fn on_caladan(action: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Does all that other threads wish, and returns how much that was. By threads of the runtime.
+/// Serves all requests of other threads, and returns their number. The caller must be a thread of the
+/// runtime.
 pub(crate) fn serve() -> usize {
     let actions = take(&mut *ACTIONS.lock());
     let count = actions.len();

@@ -1,17 +1,20 @@
-//! Caladan, safe to call: the one place of this crate with `unsafe`.
+//! Safe bindings to Caladan: the only module of this crate with `unsafe`.
 //!
 //! # Why futures are safe on green threads
 //!
-//! Caladan preempts a green thread by a signal, at any instruction, and lets it go on in another kernel thread. Code that has the address of
-//! a thread-local variable in a register would go on with that of another thread; so would the allocator, and a mutex of the kernel thread
-//! that holds it could be waited for by the very next green thread on it. Therefore Rust's code runs with preemption disabled, without
-//! exception: the [start](green_thread) of a green thread disables it before the first line of Rust, callbacks come with it disabled, and it is enabled in
-//! two places alone, [`Parker::park`](parker::Parker::park) and the functions that [block](tcp_socket), around one call of C each.
+//! Caladan preempts a green thread by a signal, at any instruction, and lets it go on in another kernel
+//! thread. Code that has the address of a thread-local variable in a register would go on with the variable
+//! of another thread; so would the allocator, and a mutex of the kernel thread that holds it could be waited
+//! for by the very next green thread on it. Therefore Rust's code runs with preemption disabled, without
+//! exception: the [start](green_thread) of a green thread disables it before the first line of Rust,
+//! callbacks come with it disabled, and it is enabled only in [`Parker::park`](parker::Parker::park) and in
+//! the functions that [block](tcp_socket), around a single call of C each.
 //!
-//! Between two polls a task may move to another kernel thread, as on any executor of several threads, and `Send` is what it takes for that.
-//! But unlike there, the function that polls goes on in the new thread. So a frame that lives across [`Parker::park`](parker::Parker::park) must
-//! not touch a thread-local variable, whose address the compiler may keep from before: polls, and the drops of futures, are calls of functions
-//! that are never inlined into such a frame, [`isolated`](green_thread::isolated).
+//! Between two polls a task may move to another kernel thread, as on any executor of several threads, which
+//! is why tasks have to be `Send`. But unlike on such executors, the function that polls goes on in the new
+//! thread. So a frame that lives across [`Parker::park`](parker::Parker::park) must not touch a thread-local
+//! variable, whose address the compiler may keep from before: polls, and the drops of futures, are calls of
+//! functions that are never inlined into such a frame, [`isolated`](green_thread::isolated).
 
 mod alarm;
 mod events;
@@ -40,14 +43,15 @@ use bertha_caladan_sys as sys;
 use std::io;
 use std::net::SocketAddrV4;
 
-/// Whether the calling thread is one of the runtime's. Any other may not call Caladan.
+/// Returns true if the calling thread belongs to the runtime. No other thread may call Caladan.
 #[inline]
 pub(crate) fn on_caladan() -> bool {
-    // SAFETY: it reads a variable of the calling thread.
+    // SAFETY: the function reads a variable of the calling thread.
     unsafe { sys::bertha_on_caladan() }
 }
 
-/// Fails on threads that are not the runtime's. Sockets, which call this first, can be in anybody's hands.
+/// Fails on threads outside of the runtime. Sockets call this function first, since any thread may own a
+/// socket.
 #[inline]
 pub(crate) fn check_thread() -> io::Result<()> {
     if on_caladan() { Ok(()) } else { Err(elsewhere()) }
@@ -60,12 +64,12 @@ fn elsewhere() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, what)
 }
 
-/// The result of a function that returns 0 or a negative errno.
+/// Converts the result of a function that returns 0 or a negative errno.
 fn check(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
 }
 
-/// The result of a function that returns a length or a negative errno.
+/// Converts the result of a function that returns a length or a negative errno.
 #[inline]
 fn check_length(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| errno(result))
@@ -73,12 +77,12 @@ fn check_length(result: isize) -> io::Result<usize> {
 
 #[cold]
 fn errno(result: isize) -> io::Error {
-    /// `EOPNOTSUPP`, of the shim: Caladan has no such error.
+    /// The shim's `EOPNOTSUPP`: Caladan has no such error.
     const ELSEWHERE: isize = -95;
     if result == ELSEWHERE { elsewhere() } else { io::Error::from_raw_os_error(result.unsigned_abs() as i32) }
 }
 
-/// An address that a function of C filled in.
+/// Returns an address that a function of C filled in.
 fn filled(fill: impl FnOnce(*mut u32, *mut u16)) -> SocketAddrV4 {
     let (mut ip, mut port) = (0_u32, 0_u16);
     fill(&mut ip, &mut port);

@@ -9,21 +9,22 @@ use std::net::SocketAddrV4;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// A queue of TCP connections. Its calls fail outside of the runtime; it may be dropped anywhere.
+/// A queue of TCP connections to accept. Its calls fail outside of the runtime; any thread may drop it.
 #[derive(Debug)]
 pub(crate) struct TcpQueue {
     queue: NonNull<sys::TcpQueue>,
-    /// Caladan has its address.
+    /// The events of the queue, whose address Caladan has.
     events: Arc<Events>,
 }
 
-// SAFETY: Caladan's queues may be used by any number of its threads at once; every function here but `drop` fails on others.
+// SAFETY: Caladan's queues may be used by any number of its threads at once; every function here but `drop`
+// fails on other threads.
 unsafe impl Send for TcpQueue {}
 // SAFETY: as above.
 unsafe impl Sync for TcpQueue {}
 
 impl TcpQueue {
-    /// Port 0 is any. Peers beyond the backlog get no answer.
+    /// Listens at an address, at which port 0 stands for any port. Peers beyond the backlog get no answer.
     pub(crate) fn listen(on: SocketAddrV4, backlog: u32) -> io::Result<Self> {
         check_thread()?;
         let mut queue = ptr::null_mut();
@@ -48,7 +49,7 @@ impl TcpQueue {
         filled(|ip, port| unsafe { sys::bertha_tcp_queue_local(self.queue.as_ptr(), ip, port) })
     }
 
-    /// The next connection. [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+    /// Returns the next connection, or [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
     pub(crate) fn accept(&self) -> io::Result<TcpSocket> {
         check_thread()?;
         let mut socket = ptr::null_mut();
@@ -60,7 +61,7 @@ impl TcpQueue {
 
 /// The first function of a green thread that closes a queue, and the connections in it.
 unsafe extern "C" fn close(argument: *mut c_void) {
-    // SAFETY: this is a green thread, with preemption enabled, and nobody else has the queue.
+    // SAFETY: this is a green thread, with preemption enabled, and the queue has no other owner.
     unsafe { sys::bertha_tcp_queue_close(argument.cast()) };
     open::uncount();
 }
@@ -74,10 +75,11 @@ unsafe impl Send for Closing {}
 impl Closing {
     fn close(self) {
         let Self(queue, events) = self;
-        // SAFETY: this is a thread of the runtime. The callbacks go under the lock under which they are called.
+        // SAFETY: this is a thread of the runtime. The callbacks are removed under the lock under which they
+        // are called.
         unsafe { sys::bertha_tcp_queue_notify(queue.as_ptr(), None, None, 0) };
         drop(events);
-        // SAFETY: `close` takes the queue, which nobody else has.
+        // SAFETY: `close` takes the queue, which has no other owner.
         if let Err(error) = check(unsafe { sys::bertha_thread_spawn(close, queue.as_ptr().cast()) }) {
             tracing::error!(%error, "a TCP listener is never closed, since there is no green thread for it");
         }

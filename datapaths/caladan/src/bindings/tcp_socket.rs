@@ -9,15 +9,16 @@ use std::net::SocketAddrV4;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// A TCP connection. Its calls fail outside of the runtime; it may be dropped anywhere.
+/// A TCP connection. Its calls fail outside of the runtime; any thread may drop it.
 #[derive(Debug)]
 pub(crate) struct TcpSocket {
     socket: NonNull<sys::TcpSocket>,
-    /// Caladan has its address.
+    /// The events of the socket, whose address Caladan has.
     events: Arc<Events>,
 }
 
-// SAFETY: Caladan's sockets may be used by any number of its threads at once; every function here but `drop` fails on others.
+// SAFETY: Caladan's sockets may be used by any number of its threads at once; every function here but `drop`
+// fails on other threads.
 unsafe impl Send for TcpSocket {}
 // SAFETY: as above.
 unsafe impl Sync for TcpSocket {}
@@ -49,7 +50,7 @@ impl TcpSocket {
         &self.events
     }
 
-    /// The addresses of this end and of the peer.
+    /// Returns the addresses of this end and of the peer.
     pub(crate) fn addresses(&self) -> [SocketAddrV4; 2] {
         let mut peer = SocketAddrV4::new([0; 4].into(), 0);
         let local = filled(|ip, port| {
@@ -61,7 +62,8 @@ impl TcpSocket {
         [local, peer]
     }
 
-    /// Whether the connection is established. [`WouldBlock`](io::ErrorKind::WouldBlock) if that is not decided yet.
+    /// Returns `Ok` if the connection is established, and [`WouldBlock`](io::ErrorKind::WouldBlock) if this
+    /// is not decided yet.
     pub(crate) fn established(&self) -> io::Result<()> {
         check_thread()?;
         // SAFETY: this is a thread of the runtime.
@@ -71,30 +73,32 @@ impl TcpSocket {
         }
     }
 
-    /// Reads bytes; none at the end of the stream. If the last segment of the stream has more than fits, the rest is lost, so there has to be
-    /// room for as much as the [window](super::set_window).
+    /// Reads bytes, and returns 0 at the end of the stream. If the last segment of the stream is longer than
+    /// the memory, the rest is lost, so the memory must hold as much as the [window](super::set_window).
     pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         check_thread()?;
         // SAFETY: this is a thread of the runtime, and `into` has as many bytes.
         check_length(unsafe { sys::bertha_tcp_read(self.socket.as_ptr(), into.as_mut_ptr(), into.len()) })
     }
 
-    /// Writes the first bytes. One at a time.
+    /// Writes the first bytes. At most one call may run at a time.
     pub(crate) fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         check_thread()?;
         let count = i32::try_from(parts.len()).unwrap_or(i32::MAX);
-        // SAFETY: this is a thread of the runtime, and there are as many slices, which are as `struct iovec` is by std's promise.
+        // SAFETY: this is a thread of the runtime, and `parts` has `count` slices, each laid out as
+        // `struct iovec` by std's promise.
         check_length(unsafe { sys::bertha_tcp_write(self.socket.as_ptr(), parts.as_ptr().cast(), count) })
     }
 
-    /// Ends the stream to the peer, soon: in a green thread, since it may have to wait for a repetition under way.
+    /// Ends the stream to the peer, soon: a green thread does so, since it may have to wait for a repetition
+    /// under way.
     pub(crate) fn shut_down(self: &Arc<Self>) -> io::Result<()> {
         check_thread()?;
         let argument = Arc::into_raw(self.clone());
         // SAFETY: `shut_down` takes what `argument` is, and the thread is the only one to get it.
         let result = check(unsafe { sys::bertha_thread_spawn(shut_down, argument.cast_mut().cast()) });
         if result.is_err() {
-            // SAFETY: no thread was started, so the count is still ours.
+            // SAFETY: no thread was started, so the count still belongs to this call.
             drop(unsafe { Arc::from_raw(argument) });
         }
         result
@@ -104,21 +108,22 @@ impl TcpSocket {
 /// The first function of a green thread that ends a stream.
 unsafe extern "C" fn shut_down(argument: *mut c_void) {
     let socket: *const TcpSocket = argument.cast_const().cast();
-    // SAFETY: the count of the argument keeps it. A field is read, with preemption enabled: no thread-local variable is touched.
+    // SAFETY: the count of the argument keeps the value alive. The line reads a field, with preemption
+    // enabled: no thread-local variable is touched.
     let inner = unsafe { (*socket).socket };
     // SAFETY: this is a green thread, with preemption enabled.
     unsafe { sys::bertha_tcp_shutdown(inner.as_ptr()) };
     // SAFETY: this is a green thread.
     unsafe { sys::bertha_preempt_disable() };
-    // SAFETY: `TcpSocket::shut_down` made it of a count, for this thread alone.
+    // SAFETY: `TcpSocket::shut_down` made the pointer of a count, for this thread alone.
     super::isolated(|| drop(unsafe { Arc::from_raw(socket) }));
-    // SAFETY: it was disabled above.
+    // SAFETY: preemption was disabled above.
     unsafe { sys::bertha_preempt_enable() };
 }
 
 /// The first function of a green thread that closes a connection, which may have to wait for a repetition under way.
 unsafe extern "C" fn close(argument: *mut c_void) {
-    // SAFETY: this is a green thread, with preemption enabled, and nobody else has the socket.
+    // SAFETY: this is a green thread, with preemption enabled, and the socket has no other owner.
     unsafe { sys::bertha_tcp_close(argument.cast()) };
     open::uncount();
 }
@@ -132,10 +137,11 @@ unsafe impl Send for Closing {}
 impl Closing {
     fn close(self) {
         let Self(socket, events) = self;
-        // SAFETY: this is a thread of the runtime. The callbacks go under the lock under which they are called.
+        // SAFETY: this is a thread of the runtime. The callbacks are removed under the lock under which they
+        // are called.
         unsafe { sys::bertha_tcp_notify(socket.as_ptr(), None, None, 0) };
         drop(events);
-        // SAFETY: `close` takes the socket, which nobody else has.
+        // SAFETY: `close` takes the socket, which has no other owner.
         if let Err(error) = check(unsafe { sys::bertha_thread_spawn(close, socket.as_ptr().cast()) }) {
             tracing::error!(%error, "a TCP connection is never closed, since there is no green thread for it");
         }

@@ -9,22 +9,23 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A UDP socket. Its calls fail outside of the runtime; it may be dropped anywhere.
+/// A UDP socket. Its calls fail outside of the runtime; any thread may drop it.
 #[derive(Debug)]
 pub(crate) struct UdpSocket {
     socket: NonNull<sys::UdpSocket>,
-    /// Caladan has its address.
+    /// The events of the socket, whose address Caladan has.
     events: Arc<Events>,
     is_shut: AtomicBool,
 }
 
-// SAFETY: Caladan's sockets may be used by any number of its threads at once; every function here but `drop` fails on others.
+// SAFETY: Caladan's sockets may be used by any number of its threads at once; every function here but `drop`
+// fails on other threads.
 unsafe impl Send for UdpSocket {}
 // SAFETY: as above.
 unsafe impl Sync for UdpSocket {}
 
 impl UdpSocket {
-    /// A socket that receives what comes to an address, from peers that have no socket of their own there.
+    /// Opens a socket that receives what peers without a socket of their own send to an address.
     pub(crate) fn listen(on: SocketAddrV4) -> io::Result<Self> {
         check_thread()?;
         let mut socket = ptr::null_mut();
@@ -33,7 +34,8 @@ impl UdpSocket {
         Self::new(socket, Arc::default())
     }
 
-    /// A socket for two addresses. Port 0 is any; the address 0.0.0.0 is that by which the peer is reached.
+    /// Opens a socket for two addresses. Port 0 stands for any port, and the address 0.0.0.0 for the address
+    /// by which the peer is reached.
     pub(crate) fn dial(local: SocketAddrV4, peer: SocketAddrV4, events: Arc<Events>) -> io::Result<Self> {
         check_thread()?;
         let mut socket = ptr::null_mut();
@@ -62,7 +64,8 @@ impl UdpSocket {
         filled(|ip, port| unsafe { sys::bertha_udp_local(self.socket.as_ptr(), ip, port) })
     }
 
-    /// The next datagram: its length and its source. What does not fit is cut off. [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+    /// Reads the next datagram, and returns its length and its source. Bytes that do not fit are cut off.
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no datagram.
     pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddrV4)> {
         check_thread()?;
         let mut result = 0;
@@ -75,34 +78,37 @@ impl UdpSocket {
         Ok((check_length(result)?, from))
     }
 
-    /// The length of the next datagram; otherwise as [`read`](Self::read). Also 0 once the socket was [shut](Self::shut_down).
+    /// Reads the next datagram as [`read`](Self::read), and returns only its length. The result is also 0
+    /// once the socket was [shut](Self::shut_down).
     #[inline]
     pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the function fails on other threads than the runtime's, and `into` has as many bytes.
+        // SAFETY: the function fails on threads outside of the runtime, and `into` has as many bytes.
         check_length(unsafe { sys::bertha_udp_receive(self.socket.as_ptr(), into.as_mut_ptr(), into.len()) })
     }
 
-    /// Sends a datagram to the peer. [`WouldBlock`](io::ErrorKind::WouldBlock) if too many are on their way to the scheduler.
+    /// Sends a datagram to the peer. Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if too many are on
+    /// their way to the scheduler.
     #[inline]
     pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
-        // SAFETY: the function fails on other threads than the runtime's, and `message` has as many bytes.
+        // SAFETY: the function fails on threads outside of the runtime, and `message` has as many bytes.
         let result = unsafe { sys::bertha_udp_send(self.socket.as_ptr(), message.as_ptr(), message.len()) };
         check_length(result).map(drop)
     }
 
-    /// Ends it for all its users, and frees its addresses.
+    /// Ends the socket for all its users, and frees its addresses.
     pub(crate) fn shut_down(&self) -> io::Result<()> {
         check_thread()?;
         if !self.is_shut.swap(true, Ordering::Relaxed) {
-            // SAFETY: this is a thread of the runtime, and no other call did the same: Caladan ends the process at the second.
+            // SAFETY: this is a thread of the runtime, and no other call shut the socket: Caladan ends the
+            // process at the second shutdown.
             unsafe { sys::bertha_udp_shutdown(self.socket.as_ptr()) };
         }
         Ok(())
     }
 
-    /// The longest datagram in bytes.
+    /// Returns the length of the longest datagram in bytes.
     pub(crate) fn longest() -> usize {
-        // SAFETY: it reads a number that is fixed once the runtime has started.
+        // SAFETY: the function reads a number that is fixed once the runtime has started.
         unsafe { sys::bertha_udp_payload() as usize }
     }
 }
@@ -116,9 +122,10 @@ unsafe impl Send for Closing {}
 impl Closing {
     fn close(self) {
         let Self(socket, events) = self;
-        // SAFETY: this is a thread of the runtime, and nobody else has the socket. The callbacks go under the lock under which they are called.
+        // SAFETY: this is a thread of the runtime, and the socket has no other owner. The callbacks are
+        // removed under the lock under which they are called.
         unsafe { sys::bertha_udp_notify(socket.as_ptr(), None, None, 0) };
-        // SAFETY: as above. No green thread is blocked in it.
+        // SAFETY: as above. No green thread blocks in the socket.
         unsafe { sys::bertha_udp_close(socket.as_ptr()) };
         open::uncount();
         drop(events);

@@ -1,4 +1,4 @@
-//! Hearing other threads soon.
+//! The task that notices requests of other threads soon.
 
 use crate::bindings::inbox;
 use crate::{CaladanRuntime, Task};
@@ -8,16 +8,17 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long to look for wishes without a pause after the last one.
+/// Time after the last request during which the task looks for further requests without a pause.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// The pauses after that: they double.
+/// The first and the longest pause after that time; the pauses double.
 const PAUSES: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
 
-/// The values of [`Attention`], and the task that looks while there are any.
+/// Number of existing [`Attention`] values, and the task that looks while there are any.
 static ATTENDANTS: Mutex<(usize, Option<Task>)> = Mutex::new((0, None));
 
-/// While one of these exists, the runtime notices what other threads want within a millisecond, and at once while they want much.
+/// A value whose existence makes the runtime notice requests of other threads within a millisecond, and at
+/// once while there are many.
 #[derive(Debug)]
 pub(super) struct Attention(());
 

@@ -1,4 +1,4 @@
-//! A connection whose ends are on two runtimes.
+//! A connection between two runtimes.
 
 use super::attention::Attention;
 use super::ring::Ring;
@@ -10,26 +10,27 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The messages of a connection that wait in each direction at most.
+/// Number of messages of a connection that may wait in each direction.
 const CAPACITY: usize = 256;
 
-/// The messages that are taken from Caladan at a time.
+/// Number of messages that are taken from Caladan at a time.
 const BURST: usize = 32;
 
-/// A base connection over Caladan for tasks of tokio. Dropping it leaves the messages that were sent to Caladan, which still sends them.
+/// A base connection over Caladan for tasks of tokio. When it is dropped, Caladan still sends the messages
+/// that were passed to it.
 pub struct BridgedConnection {
     outgoing: Arc<Ring<Buf>>,
     incoming: Arc<Ring<Result<Buf, Error>>>,
     base: CaladanBase<TokioRuntime>,
     closed: AtomicBool,
-    /// Whether the peer has ended the connection.
+    /// True if the peer has ended the connection.
     ended: AtomicBool,
     _receiving: Task,
     _attention: Attention,
 }
 
 impl BridgedConnection {
-    /// The other end of a connection of Caladan's. To be called in its runtime.
+    /// Creates the handle of a connection of Caladan's. The caller must run in Caladan's runtime.
     pub(super) fn new<C>(connection: C) -> Self
     where
         C: Connection<Data = Buf, Base = CaladanBase>,
@@ -47,7 +48,7 @@ impl BridgedConnection {
         if self.closed.load(Ordering::Acquire) { Err(self.base.closed()) } else { Ok(()) }
     }
 
-    /// A message or an error that came in.
+    /// Unpacks a message or an error that came in.
     fn received(&self, item: Option<Result<Buf, Error>>) -> Result<Buf, Error> {
         self.check_open()?;
         let received =
@@ -59,7 +60,7 @@ impl BridgedConnection {
     }
 }
 
-/// Sends what is in the ring, until it is closed and empty.
+/// Sends the content of the ring, until it is closed and empty.
 async fn send<C: Connection<Data = Buf>>(
     connection: Arc<C>,
     outgoing: Arc<Ring<Buf>>,
@@ -70,7 +71,8 @@ async fn send<C: Connection<Data = Buf>>(
         outgoing.done();
         if let Err(error) = sent {
             let is_last = !error.kind().may_pass();
-            // The receiving end hears of it, as over the kernel; if there is none, it is not waited for.
+            // The receiving end gets the error, as over the kernel; if the ring has no room, the error is
+            // dropped.
             incoming.offer(Err(error));
             if is_last {
                 outgoing.clear();
@@ -78,11 +80,11 @@ async fn send<C: Connection<Data = Buf>>(
             }
         }
     }
-    // It tells the peer; nobody is left to tell of an error.
+    // The close tells the peer; nobody is left to report an error to.
     let _ = connection.close().await;
 }
 
-/// Puts what arrives into the ring, until the connection ends.
+/// Puts arriving messages into the ring, until the connection ends.
 async fn receive<C: Connection<Data = Buf>>(connection: Arc<C>, incoming: Arc<Ring<Result<Buf, Error>>>) {
     let mut burst = Vec::new();
     loop {
@@ -134,7 +136,7 @@ impl Connection for BridgedConnection {
         into.extend(Some(self.recv().await?));
         let mut received = 1;
         while received < limit {
-            // An error of one of these concerns none that follows, or closes the ring.
+            // An error behind the first message concerns no later message, or the ring is closed behind it.
             let Some(item) = self.incoming.try_pop() else { break };
             let Ok(message) = self.received(Some(item)) else { break };
             into.extend(Some(message));

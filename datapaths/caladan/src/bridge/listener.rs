@@ -1,4 +1,4 @@
-//! Accepting on one runtime for another.
+//! Acceptance on one runtime for another.
 
 use super::attention::Attention;
 use super::connection::BridgedConnection;
@@ -9,7 +9,8 @@ use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, Listener, Properties}
 use std::fmt;
 use std::sync::Arc;
 
-/// Accepts base connections over Caladan for tasks of tokio. 128 that were not accepted yet wait on top of those that wait in Caladan.
+/// A listener over Caladan for tasks of tokio. Up to 128 connections that were not accepted yet wait here, in
+/// addition to those that wait in Caladan.
 pub struct BridgedListener {
     pub(super) accepted: Arc<Ring<Result<BridgedConnection, Error>>>,
     pub(super) local: Addr,

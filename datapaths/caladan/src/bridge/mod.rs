@@ -16,32 +16,34 @@ pub use listener::BridgedListener;
 use ring::Ring;
 use std::sync::Arc;
 
-/// The connections that wait to be accepted.
+/// Number of connections that may wait to be accepted.
 const BACKLOG: usize = 128;
 
-/// A datapath over Caladan for tasks of tokio: Caladan's runtime runs beside, on threads of its own, and messages go over bounded rings between
-/// the two. So programs that need tokio need no other change; the price is the way between threads, about a millisecond for a message after
-/// a pause, and a thread of Caladan's that looks for messages while they flow.
+/// A datapath over Caladan for tasks of tokio: Caladan's runtime runs beside tokio, on threads of its own,
+/// and messages go over bounded rings between the two runtimes. So programs that need tokio need no other
+/// change; the price is the way between threads, about a millisecond for a message after a pause, and a
+/// thread of Caladan's that looks for messages while they flow.
 ///
-/// Whatever is dropped ends within a millisecond: a message that arrives for a connection until then is lost.
+/// A dropped connection or listener ends within a millisecond: a message that arrives for it until then is
+/// lost.
 ///
 /// The first `connect` or `listen` starts the runtime, and blocks for as long as that takes.
 #[derive(Debug, Clone, Default)]
 pub struct Bridged<D = Caladan> {
     datapath: D,
-    /// `None` stands for the environment's.
+    /// Settings of the runtime; `None` stands for the settings of the environment.
     config: Option<Config>,
 }
 
 impl Bridged {
-    /// UDP over the runtime that the environment describes; see [`Config::from_env`].
+    /// Creates UDP over the runtime that the environment describes; see [`Config::from_env`].
     pub fn new() -> Self {
         Self::default()
     }
 }
 
 impl<D> Bridged<D> {
-    /// `datapath` over the runtime that `config` describes.
+    /// Creates `datapath` over the runtime that `config` describes.
     pub fn over(datapath: D, config: &Config) -> Self {
         Self { datapath, config: Some(config.clone()) }
     }
@@ -54,7 +56,7 @@ impl<D> Bridged<D> {
     }
 }
 
-/// Runs `action` on Caladan's runtime, unless the caller loses interest.
+/// Runs `action` on Caladan's runtime, unless the caller drops the future.
 async fn on_caladan<T: Send + 'static>(action: impl Future<Output = T> + Send + 'static) -> Result<T, Error> {
     let output = Arc::new(Ring::new(1));
     let into = output.clone();

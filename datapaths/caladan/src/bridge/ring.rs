@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::mem::take;
 use std::task::{Context, Poll, Waker};
 
-/// A bounded queue whose ends are futures, on any runtime.
+/// A bounded queue whose operations are futures, on any runtime.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     state: Mutex<State<T>>,
@@ -16,15 +16,15 @@ pub(super) struct Ring<T> {
 struct State<T> {
     items: VecDeque<T>,
     capacity: usize,
-    /// Nothing more is put in.
+    /// True if no more items may be added.
     is_closed: bool,
-    /// Items that were taken out and are not done with.
+    /// Number of items that were taken out and are not done.
     under_way: usize,
     waiting: Vec<Waker>,
 }
 
 impl<T> State<T> {
-    /// Has the caller woken when anything changes, and says so.
+    /// Registers the caller to be woken at the next change, and returns `Pending`.
     fn wait<R>(&mut self, cx: &Context<'_>) -> Poll<R> {
         if !self.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.waiting.push(cx.waker().clone());
@@ -40,7 +40,7 @@ impl<T> Ring<T> {
         Self { state: Mutex::new(state) }
     }
 
-    /// Changes something, and wakes the tasks that wait for a change.
+    /// Changes the state, and wakes the tasks that wait for a change.
     fn change<R>(&self, change: impl FnOnce(&mut State<T>) -> R) -> R {
         let mut state = self.state.lock();
         let result = change(&mut state);
@@ -50,7 +50,8 @@ impl<T> Ring<T> {
         result
     }
 
-    /// Puts an item in, once there is room. `false` if the ring is closed. Cancellation-safe: it is put in whole or not at all.
+    /// Adds an item, once there is room. Returns false if the ring is closed. The future is
+    /// cancellation-safe: an item is added whole or not at all.
     pub(super) async fn push(&self, item: T) -> bool
     where
         T: Send,
@@ -73,7 +74,7 @@ impl<T> Ring<T> {
         poll_fn(room).await
     }
 
-    /// Puts an item in, or drops it if there is no room.
+    /// Adds an item, or drops it if there is no room.
     pub(super) fn offer(&self, item: T) {
         let refused = self.change(|state| {
             if state.is_closed || state.items.len() >= state.capacity {
@@ -85,7 +86,8 @@ impl<T> Ring<T> {
         drop(refused);
     }
 
-    /// Takes an item out, once there is one. `None` if the ring is closed and empty. Cancellation-safe.
+    /// Removes an item, once there is one. Returns `None` if the ring is closed and empty. The future is
+    /// cancellation-safe.
     pub(super) async fn pop(&self) -> Option<T> {
         poll_fn(|cx| {
             if let Some(item) = self.try_pop() {
@@ -96,7 +98,7 @@ impl<T> Ring<T> {
                 true if state.is_closed => Poll::Ready(None),
                 true => state.wait(cx),
                 false => {
-                    // It came in between.
+                    // An item came in between.
                     drop(state);
                     cx.waker().wake_by_ref();
                     Poll::Pending
@@ -106,7 +108,7 @@ impl<T> Ring<T> {
         .await
     }
 
-    /// Takes an item out, if there is one.
+    /// Removes an item, if there is one.
     pub(super) fn try_pop(&self) -> Option<T> {
         if self.state.lock().items.is_empty() {
             return None;
@@ -118,12 +120,12 @@ impl<T> Ring<T> {
         })
     }
 
-    /// An item that was taken out has done its work.
+    /// Records that a removed item is done.
     pub(super) fn done(&self) {
         self.change(|state| state.under_way = state.under_way.saturating_sub(1));
     }
 
-    /// Waits until all items are taken out and done.
+    /// Waits until all items are removed and done.
     pub(super) async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.state.lock();
@@ -132,12 +134,12 @@ impl<T> Ring<T> {
         .await;
     }
 
-    /// Puts nothing more in. What is in can be taken out.
+    /// Closes the ring for new items. The remaining items can be removed.
     pub(super) fn close(&self) {
         self.change(|state| state.is_closed = true);
     }
 
-    /// Throws away what is in as well.
+    /// Closes the ring, and drops the remaining items too.
     pub(super) fn clear(&self) {
         let items = self.change(|state| {
             state.is_closed = true;

@@ -17,19 +17,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long a writer waits until it tries again by itself: Caladan tells nobody when it has repeated a segment, during which it takes none.
+/// Time until a waiting writer tries again by itself: Caladan does not notify when it has repeated a segment,
+/// and takes no data during the repetition.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// A base connection over TCP and Caladan.
 ///
-/// Closing or dropping it ends the stream; the peer then gets [`Closed`](ErrorKind::Closed) after the last message.
+/// Closing or dropping the connection ends the stream; the peer then gets [`Closed`](ErrorKind::Closed) after
+/// the last message.
 pub struct TcpConnection {
     socket: Arc<TcpSocket>,
     base: CaladanBase,
     reader: Mutex<Reader>,
     writer: Mutex<Writer>,
     closed: AtomicBool,
-    /// Whether the end of the peer's stream was received. Sending would still work until the peer drops the connection.
+    /// True if the end of the peer's stream was received. Sending would still work until the peer drops the
+    /// connection.
     ended: AtomicBool,
 }
 
@@ -42,11 +45,11 @@ impl TcpConnection {
     }
 
     fn check_open(&self) -> Result<(), Error> {
-        // Acquire, for the release of `close`, which wakes afterwards.
+        // Acquire pairs with the release of `close`, which wakes afterwards.
         if self.closed.load(Ordering::Acquire) { Err(self.base.closed()) } else { Ok(()) }
     }
 
-    /// An error if nothing can be sent any more.
+    /// Returns an error if nothing can be sent any more.
     fn check_sending(&self) -> Result<(), Error> {
         self.check_open()?;
         if self.ended.load(Ordering::Relaxed) {
@@ -115,7 +118,8 @@ impl Connection for TcpConnection {
             return Err(self.base.too_large(message.len()));
         }
         let mark = self.when_writable(|writer| writer.write(&self.socket, &message)).await?;
-        // The stream may have taken a part of it: the writer has the rest, and goes on with any call that drives it.
+        // The stream may have taken a part of the message: the writer has the rest, and any call that drives
+        // it goes on.
         self.when_writable(|writer| writer.pass(&self.socket, mark)).await
     }
 

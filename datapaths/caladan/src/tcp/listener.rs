@@ -1,4 +1,4 @@
-//! Accepting TCP connections.
+//! Acceptance of TCP connections.
 
 use super::TcpConnection;
 use crate::CaladanRuntime;
@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long to wait for tasks to end when there are too many for another connection.
+/// Time to wait for tasks to end when there are too many for another connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Accepts TCP connections. Dropping it ends those that were not accepted. While there is no room for the tasks of another connection,
-/// accepting pauses.
+/// A listener for TCP connections. Dropping it ends the connections that were not accepted. While there is no
+/// room for the tasks of another connection, accepting pauses.
 pub struct TcpListener {
     queue: TcpQueue,
     largest: usize,

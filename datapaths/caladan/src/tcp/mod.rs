@@ -16,18 +16,20 @@ use std::io;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// The received bytes of a connection that wait for the application at most: as many as TCP announces without the option that scales them, and
-/// as a [reader](reader) has room for.
+/// Number of received bytes of a connection that wait for the application: as many as TCP announces without
+/// the option that scales windows, and as fit into the memory of a [reader](reader).
 pub(crate) const WINDOW: u32 = 65_535;
 
-/// TCP over Caladan as a datapath, for tasks of [its runtime](crate::CaladanRuntime). Messages are framed as [`framing`](bertha_core::framing)
-/// says, so its ends talk to those of TCP through the kernel.
+/// TCP over Caladan as a datapath, for tasks of [its runtime](crate::CaladanRuntime). Messages are framed as
+/// [`framing`](bertha_core::framing) says, so peers may use TCP through the kernel.
 ///
-/// `connect` fails after five seconds if nobody answers, and at once, with [`Unreachable`](bertha_core::ErrorKind::Unreachable), if the peer says that
-/// the port is closed; other processes over Caladan do not say it in a way that counts.
+/// `connect` fails after five seconds if the peer does not answer, and at once, with
+/// [`Unreachable`](bertha_core::ErrorKind::Unreachable), if the peer reports a closed port. Processes over
+/// Caladan send such reports in a form that does not count.
 ///
-/// This is for peers that speak TCP: Caladan's has neither congestion control nor a time-out for established connections, repeats after
-/// 300 ms, and looks for repetitions each 10 ms; a process that ends takes what it had not sent along.
+/// The datapath serves peers that speak TCP. Caladan's TCP has neither congestion control nor a time-out for
+/// established connections, repeats segments after 300 ms, and looks for repetitions every 10 ms; when a
+/// process ends, data that it had not sent is lost.
 #[derive(Debug, Clone)]
 pub struct Tcp {
     largest: usize,
@@ -41,20 +43,20 @@ impl Default for Tcp {
 }
 
 impl Tcp {
-    /// A datapath with the default settings of the methods below.
+    /// Creates a datapath with the default settings of the methods below.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The largest message in bytes, 16 MiB by default, at most 127 MiB. A peer that announces a larger one is
-    /// [`Malformed`](bertha_core::ErrorKind::Malformed), which ends the connection.
+    /// Sets the largest message in bytes: 16 MiB by default, at most 127 MiB. A peer that announces a larger
+    /// message is [`Malformed`](bertha_core::ErrorKind::Malformed), which ends the connection.
     #[must_use]
     pub fn largest(self, bytes: usize) -> Self {
         Self { largest: bytes.min(127 << 20), ..self }
     }
 
-    /// The connections of a listener that wait to be accepted at most, 1024 by default. A peer that comes when so many wait gets no answer, and
-    /// tries again.
+    /// Bounds the connections of a listener that wait to be accepted: 1024 by default. A peer that comes when
+    /// so many wait gets no answer, and tries again.
     #[must_use]
     pub fn backlog(self, connections: u32) -> Self {
         Self { backlog: connections.max(1), ..self }
@@ -73,7 +75,7 @@ impl Datapath for Tcp {
         let failed = |error: io::Error| {
             let what = format!("connect to {peer}");
             match error.kind() {
-                // Caladan's word for it.
+                // Caladan reports a closed port by this error.
                 io::ErrorKind::ConnectionReset => {
                     failed(io::Error::new(io::ErrorKind::ConnectionRefused, error), &what)
                 }

@@ -10,15 +10,16 @@ use std::collections::VecDeque;
 use std::io;
 
 thread_local! {
-    /// The room for one reading call of any connection. A window fits, since Caladan loses the rest of a last segment that does not.
+    /// Memory for a reading call of any connection. A whole window fits, since Caladan loses the rest of a
+    /// last segment that does not fit.
     static ROOM: RefCell<Vec<u8>> = RefCell::new(vec![0; WINDOW as usize]);
 }
 
-/// Makes messages of a stream.
+/// A reader that makes messages of a stream.
 #[derive(Debug)]
 pub(super) struct Reader {
     frames: Frames,
-    /// The messages of one reading call.
+    /// Messages of the last reading call.
     messages: VecDeque<Buf>,
 }
 
@@ -27,14 +28,14 @@ impl Reader {
         Self { frames: Frames::new(largest), messages: VecDeque::new() }
     }
 
-    /// The next message, or `None` if none is there. Reads only when all messages were taken.
+    /// Returns the next message, or `None` if no message is there. Reads only when all messages were taken.
     pub(super) fn next(&mut self, socket: &TcpSocket) -> Result<Option<Buf>, Error> {
         loop {
             if let Some(message) = self.messages.pop_front() {
                 return Ok(Some(message));
             }
             if self.frames.is_malformed() {
-                // It says so before it reads.
+                // `read` returns the error before it reads.
                 return not_read(
                     self.frames
                         .read(|_| Ok(0), drop)
@@ -55,7 +56,7 @@ impl Reader {
         }
     }
 
-    /// The next message, if one has been read already.
+    /// Returns the next message, if it has been read already.
     pub(super) fn next_read(&mut self) -> Option<Buf> {
         self.messages.pop_front()
     }
@@ -71,7 +72,7 @@ impl Reader {
             let taken = self.frames.read(take, |message| self.messages.push_back(message))?;
             bytes = &bytes[taken..];
             if self.frames.is_malformed() && !self.messages.is_empty() {
-                // The messages before it come first; the next read fails.
+                // The messages before the error come first; the next read fails.
                 break;
             }
         }
@@ -88,12 +89,12 @@ impl Reader {
     }
 }
 
-/// `None` if there was nothing to read.
+/// Returns `None` if there was nothing to read, and the error otherwise.
 #[cold]
 fn not_read(error: io::Error) -> Result<Option<Buf>, Error> {
     if error.kind() == io::ErrorKind::WouldBlock {
         return Ok(None);
     }
-    // That of a peer that does not frame as we do.
+    // The error comes from a peer that does not frame as this datapath does.
     Err(error.downcast::<Error>().map_or_else(|error| failed(error, "receive"), |error| error.at(NAME)))
 }

@@ -5,17 +5,19 @@ use bertha_core::Buf;
 use bertha_core::framing::{HEADER, header};
 use std::io::{self, IoSlice};
 
-/// The longest frame that is copied into one piece, as long as a segment. Caladan makes a segment of its own of a header, without the flag that
-/// wakes the peer: it would wait for the next segment, which an empty message has not.
+/// Length of the longest frame that is copied into a single piece, equal to a segment. Otherwise Caladan
+/// makes a separate segment of a header, without the flag that wakes the peer: the peer would wait for the
+/// next segment, which an empty message does not have.
 const SEGMENT: usize = 1460;
 
-/// Writes whole messages: the rest of one that the stream did not take whole is kept, and goes first.
+/// A writer of whole messages. If the stream does not take all of a message, the rest is kept, and written
+/// first.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     rest: Vec<u8>,
-    /// How much of it is on the stream.
+    /// Number of bytes of the rest that the stream has taken.
     written: usize,
-    /// How many messages have left a rest.
+    /// Number of messages that have left a rest.
     begun: u64,
 }
 
@@ -34,7 +36,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes a message, once the rest of the one before it is written.
+    /// Writes a message, once the rest of the previous message is written.
     pub(super) fn write(&mut self, socket: &TcpSocket, message: &Buf) -> io::Result<Mark> {
         self.flush(socket)?;
         let (header, len) = (header(message), HEADER + message.len());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-/// A base connection over UDP and Caladan. Closing it tells the peer nothing, since datagrams have no end.
+/// A base connection over UDP and Caladan. Closing it sends nothing to the peer, since datagrams have no end.
 pub struct CaladanConnection {
     path: Arc<Path>,
     base: CaladanBase,
@@ -26,7 +26,7 @@ impl CaladanConnection {
 
     #[inline]
     fn check_open(&self) -> Result<(), Error> {
-        // Acquire, for the release of `close`, which wakes afterwards.
+        // Acquire pairs with the release of `close`, which wakes afterwards.
         if self.closed.load(Ordering::Acquire) { Err(self.base.closed()) } else { Ok(()) }
     }
 
@@ -39,7 +39,7 @@ impl CaladanConnection {
         }
     }
 
-    /// Sends a message. `false` if there is no room for it.
+    /// Sends a message. Returns false if there is no room for it.
     #[inline]
     fn try_send(&self, message: &Buf) -> Result<bool, Error> {
         self.check_open()?;
@@ -107,17 +107,17 @@ impl Connection for CaladanConnection {
         into.extend(Some(self.recv().await?));
         let mut received = 1;
         let mut room = Room::take();
-        // An error of these is lost, as a datagram may be.
+        // An error behind the first message is lost, as a datagram may be.
         let more = std::iter::from_fn(|| match self.try_recv(&mut room) {
             Poll::Ready(Ok(message)) => Some(message),
             Poll::Ready(Err(_)) | Poll::Pending => None,
         });
-        // As one iterator, whose state a layer above keeps in registers.
+        // The messages come as a single iterator, whose state a layer above keeps in registers.
         into.extend(more.take(limit - 1).inspect(|_| received += 1));
         Ok(received)
     }
 
-    /// A datagram is out of this layer's hands once it was sent.
+    /// Returns at once: this layer has no part in a datagram once it was sent.
     async fn drain(&self) -> Result<(), Error> {
         Ok(())
     }

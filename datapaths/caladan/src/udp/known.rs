@@ -8,14 +8,17 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The messages that wait at most for each connection, and of strangers: as many as a socket of Caladan's has room for.
+/// Number of messages that may wait for each connection, and for strangers together: as many as a socket of
+/// Caladan's can hold.
 const QUEUE: usize = 512;
 
-/// The messages for a connection that came to the listener's socket: before the connection had its own.
+/// The messages for a connection that came to the listener's socket, before the connection had a socket of
+/// its own.
 #[derive(Debug)]
 pub(super) struct Early {
     messages: Mutex<VecDeque<Buf>>,
-    /// Whether there are any, which changes under the lock. Mostly there are none, and nobody takes it to learn that.
+    /// True if there are messages; the flag changes under the lock. Mostly there are none, and a reader
+    /// learns this without the lock.
     any: AtomicBool,
     events: Arc<Events>,
 }
@@ -25,13 +28,13 @@ impl Early {
         Self { messages: Mutex::default(), any: AtomicBool::new(false), events }
     }
 
-    /// `false` if too many wait.
+    /// Adds a message. Returns false if too many wait.
     fn add(&self, message: Buf) -> bool {
         let mut messages = self.messages.lock();
         let has_room = messages.len() < QUEUE;
         if has_room {
             messages.push_back(message);
-            // Release, for the acquire in `next`; whoever waits is woken afterwards.
+            // Release pairs with the acquire in `next`; waiting futures are woken afterwards.
             self.any.store(true, Ordering::Release);
         }
         drop(messages);
@@ -53,17 +56,17 @@ impl Early {
     }
 }
 
-/// The peers that a listener knows: those with a connection, and those whose first messages wait.
+/// The peers that a listener knows: peers with a connection, and peers whose first messages wait.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     connected: HashMap<SocketAddrV4, Arc<Early>>,
     waiting: VecDeque<(SocketAddrV4, Buf)>,
-    /// Messages for which there was no room.
+    /// Number of messages for which there was no room.
     pub(super) dropped: u64,
 }
 
 impl Known {
-    /// Takes a message that came to the listener's own socket.
+    /// Adds a message that came to the listener's own socket.
     pub(super) fn sort(&mut self, from: SocketAddrV4, message: Buf) {
         let taken = match self.connected.get(&from) {
             Some(early) => early.add(message),
@@ -78,12 +81,12 @@ impl Known {
         }
     }
 
-    /// The peer that has waited the longest.
+    /// Returns the peer that has waited the longest.
     pub(super) fn next(&self) -> Option<SocketAddrV4> {
         self.waiting.front().map(|(peer, _)| *peer)
     }
 
-    /// Gives a peer's messages to its new connection, and remembers that.
+    /// Moves a peer's messages to its new connection, and remembers the connection.
     pub(super) fn connect(&mut self, peer: SocketAddrV4, early: &Arc<Early>) {
         self.connected.insert(peer, early.clone());
         for (from, message) in std::mem::take(&mut self.waiting) {
@@ -98,7 +101,7 @@ impl Known {
         self.dropped += (before - self.waiting.len()) as u64;
     }
 
-    /// Forgets the connection of a peer, unless that has a new one.
+    /// Forgets the connection of a peer, unless the peer has a newer connection.
     pub(super) fn forget(&mut self, peer: SocketAddrV4, early: &Arc<Early>) {
         if self.connected.get(&peer).is_some_and(|other| Arc::ptr_eq(other, early)) {
             self.connected.remove(&peer);

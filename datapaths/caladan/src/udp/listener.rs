@@ -1,4 +1,4 @@
-//! Accepting peers over UDP.
+//! Acceptance of peers over UDP.
 
 use super::CaladanConnection;
 use super::known::{Early, Known};
@@ -17,13 +17,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long to wait for tasks to end when there are too many for another connection.
+/// Time to wait for tasks to end when there are too many for another connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Accepts base connections over UDP.
+/// A listener for base connections over UDP.
 ///
-/// An accepted connection has a socket of its own, for the two addresses, which Caladan prefers to the listener's: nobody sorts messages. It
-/// outlives the listener. While there is no room for the tasks of another connection, accepting pauses.
+/// An accepted connection has a socket of its own for its two addresses, which Caladan prefers to the
+/// listener's socket, so no task sorts messages. The connection outlives the listener. While there is no room
+/// for the tasks of another connection, accepting pauses.
 pub struct CaladanListener {
     socket: UdpSocket,
     local: SocketAddrV4,
@@ -36,12 +37,13 @@ impl CaladanListener {
         Self { socket, local, known: Arc::default() }
     }
 
-    /// The messages that were dropped so far, since too many waited. Those that found Caladan's own queue full are not among them.
+    /// Returns the number of messages dropped so far because too many waited. Messages that found Caladan's
+    /// own queue full are not counted.
     pub fn dropped(&self) -> u64 {
         self.known.lock().dropped
     }
 
-    /// Takes everything out of the listener's socket.
+    /// Moves all messages out of the listener's socket.
     fn sort(&self, known: &mut Known) -> Result<(), Error> {
         let mut room = vec![0; UdpSocket::longest()];
         loop {
@@ -69,7 +71,7 @@ impl CaladanListener {
             };
             let early = Arc::new(Early::new(socket.events().clone()));
             known.connect(peer, &early);
-            // Datagrams that came between the first look and the new socket.
+            // These datagrams came between the first look and the opening of the new socket.
             let sorted = self.sort(&mut known);
             drop(known);
             let accepted = Accepted { early, known: Arc::downgrade(&self.known) };

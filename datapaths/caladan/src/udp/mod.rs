@@ -16,28 +16,30 @@ use path::Path;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-/// UDP over Caladan as a datapath, for tasks of [its runtime](crate::CaladanRuntime): elsewhere every call fails with
-/// [`Unavailable`](bertha_core::ErrorKind::Unavailable).
+/// UDP over Caladan as a datapath, for tasks of [its runtime](crate::CaladanRuntime). Outside of this runtime
+/// every call fails with [`Unavailable`](bertha_core::ErrorKind::Unavailable).
 ///
-/// A peer whose hardware address nobody tells is [`Unreachable`](bertha_core::ErrorKind::Unreachable) from five seconds after the first message
-/// on. Caladan sends and takes no ICMP messages about ports, so nobody hears that a port is closed. IP fragments are neither made nor taken.
+/// A peer whose hardware address no host tells is [`Unreachable`](bertha_core::ErrorKind::Unreachable) from
+/// five seconds after the first message on. Caladan sends and accepts no ICMP messages about ports, so a
+/// closed port is not noticed. IP fragments are neither made nor accepted.
 ///
-/// 512 messages wait on each connection, as many on each listener, and as many again of peers that were not accepted; further ones are
-/// dropped.
+/// On each connection, up to 512 messages wait; on each listener, up to 512, and up to 512 more from peers
+/// that were not accepted. Further messages are dropped.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Caladan;
 
 impl Caladan {
-    /// The datapath of this process's runtime.
+    /// Creates the datapath of this process's runtime.
     pub fn new() -> Self {
         Self
     }
 
-    /// Runs a program with the settings in the environment; see [`Config::from_env`] and [`run`](crate::run()).
+    /// Runs a program with the settings in the environment; see [`Config::from_env`] and
+    /// [`run`](crate::run()).
     ///
     /// # Errors
-    /// Theirs.
+    /// Errors of both functions.
     pub fn run<F>(main: F) -> Result<F::Output, Error>
     where
         F: Future<Output: Send + 'static> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The socket of a connection, and what repairs it.
+//! The socket of a connection, and its repair.
 
 use super::known::{Early, Known};
 use super::room::Room;
@@ -12,30 +12,34 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Context;
 
-/// The messages that failed to be sent after which a socket is replaced. Caladan counts them as under way for ever, and takes 2,048.
+/// Number of failed messages after which a socket is replaced. Caladan counts failed messages as under way
+/// forever, and allows 2,048.
 const FAILURES: usize = 1024;
 
-/// One end of a path between two addresses, for as long as anybody has the connection.
+/// One end of a path between two addresses, for as long as the connection exists.
 ///
-/// A socket is replaced by another one for the same addresses once Caladan's is of no use any more: an error sticks to it, and so do messages
-/// that could not be sent. What was in its queue is lost then, as datagrams may be.
+/// A socket is replaced by another socket for its addresses once it is of no use any more: errors stay on a
+/// Caladan socket, and so do messages that could not be sent. The content of its queue is lost then, as
+/// datagrams may be.
 #[derive(Debug)]
 pub(super) struct Path {
-    /// The socket, until `is_replaced`; then it is shut. So calls take no lock before anything has failed.
+    /// The first socket, until `is_replaced`; then it is shut. With it, calls take no lock before the first
+    /// failure.
     first: UdpSocket,
     is_replaced: AtomicBool,
-    /// The socket in its place. `None` if there could not be one. The lock is for replacing; calls share it.
+    /// The replacement; `None` if no socket could be opened. Replacing takes the lock exclusively; calls
+    /// share it.
     replacement: RwLock<Option<UdpSocket>>,
     events: Arc<Events>,
     pub(super) local: SocketAddrV4,
     pub(super) peer: SocketAddrV4,
     failures: AtomicUsize,
-    /// The length of the longest message.
+    /// Length of the longest message.
     longest: usize,
     accepted: Option<Accepted>,
 }
 
-/// The part of its listener that an accepted connection has.
+/// The link between an accepted connection and its listener.
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) early: Arc<Early>,
@@ -62,8 +66,8 @@ impl Path {
         &self.events
     }
 
-    /// Registers a future that wants to read, which has to try again afterwards. Fails on other threads than the runtime's, which nothing would
-    /// wake in time.
+    /// Registers a future that wants to read, which has to try again afterwards. Fails on threads outside of
+    /// the runtime, which would not be woken in time.
     #[inline]
     pub(super) fn wait_to_read(&self, cx: &Context<'_>) -> Result<(), Error> {
         bindings::check_thread().map_err(|error| failed(error, &format!("receive from {}", self.peer)))?;
@@ -71,7 +75,7 @@ impl Path {
         Ok(())
     }
 
-    /// The next message, or `None` if none is there.
+    /// Returns the next message, or `None` if no message is there.
     #[inline]
     pub(super) fn try_read(&self, room: &mut Room) -> Result<Option<Buf>, Error> {
         if let Some(accepted) = &self.accepted
@@ -93,7 +97,7 @@ impl Path {
         }
     }
 
-    /// Sends a message. `false` if there is no room for it.
+    /// Sends a message. Returns false if there is no room for it.
     #[inline]
     pub(super) fn try_write(&self, message: &[u8]) -> Result<bool, Error> {
         match self.send(message) {
@@ -109,12 +113,12 @@ impl Path {
         }
     }
 
-    /// The length of the next message, which is never 0 because the socket was shut.
+    /// Returns the length of the next message. The length is never 0 because the socket was shut.
     #[inline]
     fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         if !self.is_replaced() {
             match self.first.receive(into) {
-                // It may have been shut just now.
+                // The socket may have been shut at this moment.
                 Ok(0) | Err(_) if self.is_replaced() => {}
                 received => return received,
             }
@@ -135,7 +139,8 @@ impl Path {
 
     #[inline]
     fn is_replaced(&self) -> bool {
-        // Acquire, for the release before it is shut. A call that finds it shut also finds this set, by the lock in the socket.
+        // Acquire pairs with the release before the socket is shut. A call that finds the socket shut also
+        // finds the flag set, by the lock in the socket.
         self.is_replaced.load(Ordering::Acquire)
     }
 
@@ -148,12 +153,12 @@ impl Path {
     #[cold]
     fn replace_socket(&self) {
         if bindings::check_thread().is_err() {
-            // Nothing is wrong with the socket.
+            // The socket works.
             return;
         }
         let mut replacement = self.replacement.write();
         self.is_replaced.store(true, Ordering::Release);
-        // Two sockets can't have the same two addresses.
+        // Two sockets can't have the same two addresses, so the old socket closes first.
         drop(replacement.take());
         let next = self.first.shut_down();
         match next.and_then(|()| UdpSocket::dial(self.local, self.peer, self.events.clone())) {

@@ -1,17 +1,18 @@
-//! Where datagrams are received.
+//! The memory into which datagrams are received.
 
 use bertha_core::{Buf, Error};
 use std::cell::Cell;
 
-/// The longest messages that are copied to a smaller buffer: beyond it there is none in the pool.
+/// Length of the longest message that is copied to a smaller buffer: the pool has no small buffers for longer
+/// messages.
 const FEW: usize = 512;
 
 thread_local! {
     static FREE: Cell<Option<Buf>> = const { Cell::new(None) };
 }
 
-/// Room for the next datagram of any socket: Caladan copies a datagram before it tells its length. While one of these exists, another one in
-/// the same thread has to allocate.
+/// Memory for the next datagram of any socket: Caladan copies a datagram before it tells its length. While a
+/// `Room` exists, a second `Room` in its thread has to allocate.
 #[derive(Debug)]
 pub(super) struct Room(Option<Buf>);
 
@@ -21,7 +22,7 @@ impl Room {
         Self(FREE.take())
     }
 
-    /// Room for `len` bytes at least; all calls are of the same length.
+    /// Returns memory for at least `len` bytes. All calls must have equal lengths.
     #[inline]
     pub(super) fn of(&mut self, len: usize) -> Result<&mut [u8], Error> {
         if self.0.is_none() {
@@ -30,7 +31,7 @@ impl Room {
         Ok(self.0.as_deref_mut().unwrap_or_default())
     }
 
-    /// The message of `len` bytes that was put into the room.
+    /// Returns the message of `len` bytes that was put into the memory.
     #[inline]
     pub(super) fn message(&mut self, len: usize) -> Result<Buf, Error> {
         match &mut self.0 {

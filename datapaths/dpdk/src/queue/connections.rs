@@ -1,4 +1,4 @@
-//! The connections of a queue: their flows, ports and path MTUs, above the shared demultiplexer.
+//! The connections of a queue: their flows, ports and path MTUs, on top of the shared demultiplexer.
 
 use crate::marked::Marked;
 use ahash::RandomState;
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The reason why a datagram was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Undelivered {
-    /// The port is closed: the sender is to be told.
+    /// The port is closed, and the sender has to be told.
     Closed,
-    /// The port is in use, and admits no strangers at the moment.
+    /// The port is in use, and admits no strangers at this moment.
     Unknown,
     /// The connection's queue is full.
     Overflow,
@@ -26,16 +26,16 @@ pub(crate) enum Undelivered {
 pub(crate) enum Ending {
     /// This end closed the connection.
     Closed,
-    /// The peer can't be reached.
+    /// The peer can't be reached, for this reason.
     Unreachable(Obstacle),
 }
 
 /// The reason why a peer can't be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// Its host says that the port is closed.
+    /// The peer's host reports that the port is closed.
     Refused,
-    /// No neighbour says that it has the address, or the gateway's.
+    /// No neighbour has the peer's address, or the gateway's.
     NoNeighbour,
 }
 
@@ -44,24 +44,24 @@ pub(crate) enum Obstacle {
 pub(crate) struct ConnectionState {
     /// The headers of its last message.
     pub(crate) path: Option<Path>,
-    /// The largest message that the path carries, in bytes, which the connection's base reads without the lock.
+    /// Largest message in bytes that the path carries, which the connection's base reads without the lock.
     pub(crate) max_message: Arc<AtomicUsize>,
-    /// This end began it, and learns that the peer can't be reached.
+    /// True if this end opened the connection: it then learns that the peer can't be reached.
     pub(crate) connected: bool,
     obstacle: Option<Obstacle>,
-    /// Whether routers may mark its messages for congestion, and the marks on those of the peer, if they are counted.
+    /// True if routers may mark the connection's messages for congestion.
     pub(crate) is_markable: bool,
     marked: Option<Arc<Marked>>,
 }
 
-/// A listener's number and port.
+/// Number and port of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listening {
     pub(crate) listener: usize,
     pub(crate) port: u16,
 }
 
-/// A connection's number and the port of this end.
+/// Number of a connection, and the port of this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Connected {
     pub(crate) connection: usize,
@@ -72,7 +72,7 @@ pub(crate) struct Connected {
 #[derive(Debug, Clone, Copy)]
 struct Listens {
     listener: usize,
-    /// The address that it listens at.
+    /// The address of the listener.
     on: IpAddr,
 }
 
@@ -90,7 +90,8 @@ impl Connections {
         Self { demux, listeners: HashMap::with_hasher(RandomState::new()), ports: Ports::new() }
     }
 
-    /// Adds a connection to `peer` from an ephemeral port, which `random` chooses of those that `suit`; `None` if no port is left.
+    /// Adds a connection to `peer` from an ephemeral port, which `random` chooses among the ports that
+    /// `suit`. Returns `None` if no port is left.
     pub(crate) fn connect(
         &mut self,
         peer: SocketAddr,
@@ -102,8 +103,8 @@ impl Connections {
         Some(Connected { connection: self.demux.connect(Flow::new(peer, port), state), port })
     }
 
-    /// Adds a listener at the address `on`, at an ephemeral port that `random` chooses if it has none; `None` if the port is in use, or none
-    /// is left.
+    /// Adds a listener at the address `on`, at an ephemeral port that `random` chooses if `on` names none.
+    /// Returns `None` if the port is in use, or no port is left.
     pub(crate) fn listen(&mut self, on: SocketAddr, random: u64) -> Option<Listening> {
         let port = match on.port() {
             0 => self.ports.take_any(random, |_| true)?,
@@ -125,7 +126,8 @@ impl Connections {
         self.ports.release(port);
     }
 
-    /// The connection of a datagram of `flow`; a new one in the listener's backlog, if there is a listener.
+    /// Returns the connection for a datagram of `flow`: a known connection, or a new connection in the
+    /// backlog of the listener, if there is one.
     #[inline]
     pub(crate) fn find(&mut self, flow: Flow) -> Result<usize, Undelivered> {
         match self.demux.find(&flow) {
@@ -144,14 +146,15 @@ impl Connections {
         admitted.ok_or(Undelivered::Unknown)
     }
 
-    /// Takes the connection that has waited longest for a listener. The port is in use as long as it lives.
+    /// Accepts the oldest connection of a listener's backlog. The port is in use as long as the connection
+    /// lives.
     pub(crate) fn accept(&mut self, listener: usize) -> Option<(usize, Flow)> {
         let (connection, flow) = self.demux.accept(listener)?;
         self.ports.share(flow.local_port);
         Some((connection, flow))
     }
 
-    /// Gives a message to the connection that [`find`](Self::find) returned.
+    /// Delivers a message to the connection that [`find`](Self::find) returned.
     #[inline]
     pub(crate) fn deliver(&mut self, connection: usize, message: Buf) -> Result<(), Undelivered> {
         let len = message.len();
@@ -159,12 +162,13 @@ impl Connections {
         if dropped == 0 { Ok(()) } else { Err(Undelivered::Overflow) }
     }
 
-    /// Lets routers mark a connection's messages for congestion or not, and counts the marks on those of its peer.
+    /// Permits or forbids marks for congestion on a connection's messages, and counts the marks on messages
+    /// of its peer.
     pub(crate) fn set_ecn(&mut self, connection: usize, on: bool, marked: &Arc<Marked>) {
         let (_, state) = self.demux.connection_mut(connection);
         state.is_markable = on;
         state.marked = Some(marked.clone());
-        // Its headers say so.
+        // The headers contain the permission, so they are made anew.
         state.path = None;
     }
 
@@ -179,7 +183,7 @@ impl Connections {
         }
     }
 
-    /// The reason why there will be no message. That the peer can't be reached is returned once.
+    /// Returns the reason why no message will come. An obstacle is returned once.
     #[inline]
     pub(crate) fn ending(&mut self, connection: usize) -> Option<Ending> {
         if self.demux.is_closed(connection) {
@@ -189,7 +193,8 @@ impl Connections {
         state.obstacle.take().map(Ending::Unreachable)
     }
 
-    /// The peer can't be reached. Concerns connections that this end began; a listener's peers come and go.
+    /// Records that the peer can't be reached. This concerns connections that this end opened; a listener's
+    /// peers come and go.
     pub(crate) fn on_unreachable(&mut self, flow: Flow, obstacle: Obstacle) {
         let Some(connection) = self.demux.find(&flow) else { return };
         let (_, state) = self.demux.connection_mut(connection);
@@ -199,15 +204,15 @@ impl Connections {
         }
     }
 
-    /// Notes for all connections to `peer` the largest message that the path carries, in bytes.
+    /// Sets the largest message in bytes that the path to `peer` carries, for all its connections.
     pub(crate) fn set_max_message(&self, peer: IpAddr, max: usize) {
         for (_, state) in self.demux.connections().filter(|(flow, _)| flow.peer().ip() == peer) {
-            // Relaxed: a number by itself.
+            // Relaxed access suffices: no other value depends on the number.
             state.max_message.store(max, Ordering::Relaxed);
         }
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub(crate) fn remove(&mut self, connection: usize) {
         if let Some((flow, _)) = self.demux.remove(connection) {
             self.ports.release(flow.local_port);
@@ -229,7 +234,7 @@ mod tests {
         ([0, 0, 0, 0], port).into()
     }
 
-    /// A datagram of `flow` arrives.
+    /// Delivers a datagram of `flow`.
     fn arrive(connections: &mut Connections, flow: Flow, byte: u8) -> Result<(), Undelivered> {
         let connection = connections.find(flow)?;
         connections.deliver(connection, Buf::copy_of(&[byte], 0).unwrap())
@@ -249,7 +254,7 @@ mod tests {
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
         let listening = all.listen(at(9), 0).unwrap();
         assert_eq!((listening.port, all.listen(at(9), 0)), (9, None));
-        // The third takes the place of the first, which begins again.
+        // The third peer takes the place of the first peer, which begins again.
         for (peer, evicted) in [(1, 0), (2, 0), (3, 1), (3, 0), (1, 1), (1, 0)] {
             assert_eq!(arrive(&mut all, flow(peer, 9), peer as u8), Ok(()));
             assert_eq!(all.demux.take_evicted(), evicted);
@@ -263,7 +268,8 @@ mod tests {
             (1, Some(1), Some(1))
         );
         assert_eq!(arrive(&mut all, flow(3, 9), 3), Ok(()));
-        // Connections in the backlog are forgotten, and no new ones are admitted; the port is in use as long as a connection lives.
+        // Connections in the backlog are removed, and no new connections are admitted; the port is in use as
+        // long as a connection lives.
         all.stop_listening(listening);
         assert_eq!(arrive(&mut all, flow(2, 9), 2), Err(Undelivered::Unknown));
         assert_eq!(arrive(&mut all, flow(1, 9), 4), Ok(()));
@@ -305,7 +311,7 @@ mod tests {
         let fits = |all: &mut Connections, flow| (0..100).filter(|_| arrive(all, flow, 1).is_ok()).count();
         let [one, two] = [flow(1, first.port), flow(2, second.port)];
         assert_eq!((fits(&mut all, one), fits(&mut all, two)), (30, 15));
-        // One that is received from goes on, and gets the room of one that is gone.
+        // A connection from which a task receives goes on, and gets the room of a connection that is gone.
         for _ in 0..10 {
             assert_eq!(next(&mut all, second.connection), Some(1));
         }

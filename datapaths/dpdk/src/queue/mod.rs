@@ -1,4 +1,5 @@
-//! One queue of a port, with its stack and its connections. Frames that arrive are in [`receive`], messages that leave in [`send`].
+//! A queue of a port, with its stack and its connections. [`receive`] handles arriving frames, [`send`]
+//! messages to send.
 
 mod connections;
 mod network;
@@ -29,57 +30,60 @@ pub(crate) use steering::Steering;
 #[cfg(feature = "tcp")]
 use streams::Driver;
 
-/// The connections of a listener that wait to be accepted.
+/// Number of connections of a listener that may wait to be accepted.
 const BACKLOG: usize = 1024;
 
-/// The messages of a connection that wait to be received.
+/// Number of messages of a connection that may wait to be received.
 const MAX_QUEUED: usize = 1024;
 
-/// The spare bursts that are kept: as many as sends that wait at once, mostly.
+/// Number of spare bursts that are kept: as many as there are waiting sends, mostly.
 const MAX_SPARE: usize = 64;
 
-/// The polls between two readings of the clock while frames arrive. Everything that depends on it lasts milliseconds or longer.
+/// Number of polls between two readings of the clock while frames arrive. All intervals that depend on the
+/// clock last milliseconds or longer.
 const POLLS_PER_TICK: u32 = 64;
 
-/// A queue of a port, or a part of one if the port has too few, with a part of the connections. It shares nothing with other queues
-/// but rings, so threads with a queue each do not contend. Aligned, so that queues share no cache lines.
+/// A queue of a port, or a part of a queue if the port has too few, with a part of the connections. Queues
+/// share nothing but rings, so threads with a queue each do not contend. The type is aligned so that queues
+/// share no cache lines.
 #[repr(align(128))]
 pub(crate) struct Queue {
-    /// Connections are used from several threads, and each may receive messages of another, so the port's queue, the stack and the
-    /// connections need mutual exclusion. Taken once in a burst, and never held while foreign code runs (wakers, iterators,
-    /// `Extend`).
+    /// Connections are used from several threads, and each may receive messages of another connection, so the
+    /// port's queue, the stack and the connections need mutual exclusion. The lock is taken once for each
+    /// burst, and never held while foreign code runs (wakers, iterators, `Extend`).
     state: Mutex<QueueState>,
     polling: Polling,
-    /// Whether the port has several queues.
+    /// True if the port has several queues.
     has_siblings: bool,
-    /// A thread has polled since another queue's last looked.
+    /// True if a thread has polled since another queue's last look.
     polled: AtomicBool,
-    /// The queue that this one looks after next.
+    /// Number of the queue that this queue looks after next.
     looks_after: AtomicUsize,
 }
 
-/// The parts of a queue that must not be used by two threads at once.
+/// The parts of a queue that two threads must not use at once.
 pub(crate) struct QueueState {
-    /// `None` if the port has fewer queues than there are.
+    /// The receive queue; `None` if the port has fewer queues than the settings ask for.
     rx: Option<RxQueue>,
     pub(crate) network: Network,
-    /// `None` if this is the only queue.
+    /// The access to other queues; `None` if the port has a single queue.
     steering: Option<Steering>,
     pub(crate) connections: Connections,
-    /// All segments arrive in the first queue.
+    /// The TCP connections. All segments arrive in the first queue.
     #[cfg(feature = "tcp")]
     pub(crate) tcp: Driver,
-    /// Frames that have arrived and were not sorted in yet. Empty whenever the lock is free; kept, so that nothing has to be
-    /// initialised.
+    /// Frames that have arrived and were not sorted yet. The burst is empty whenever the lock is free, and
+    /// kept so that nothing has to be initialised.
     arrived: Burst,
-    /// For frames that the port did not take, so that nothing has to be allocated while it is busy.
+    /// Bursts for frames that the port did not take, so that nothing has to be allocated while the port is
+    /// busy.
     #[expect(clippy::vec_box, reason = "they leave in their boxes")]
     spare: Vec<Box<Burst>>,
-    /// Polls since the clock was read.
+    /// Number of polls since the last reading of the clock.
     polls: u32,
-    /// Polls in a row that found nothing.
+    /// Number of consecutive futile polls.
     pub(crate) idle: u32,
-    /// Polls since the poll thread has looked.
+    /// Number of polls since the poll thread's last look.
     pub(crate) polls_since_tick: u32,
     pub(crate) counters: QueueCounters,
 }
@@ -89,7 +93,7 @@ pub(crate) struct Parts {
     pub(crate) rx: Option<RxQueue>,
     pub(crate) network: Network,
     pub(crate) steering: Option<Steering>,
-    /// The messages that may wait to be received.
+    /// Number of messages that may wait to be received.
     pub(crate) max_queued: usize,
 }
 
@@ -129,24 +133,24 @@ impl Queue {
         self.state.try_lock()
     }
 
-    /// Unlocks, then wakes the futures that others' messages were delivered to.
+    /// Unlocks, then wakes the futures of other connections to which messages were delivered.
     #[inline]
     pub(crate) fn release<'a>(&'a self, state: MutexGuard<'a, QueueState>) {
         bertha_polling::release(&QueueSource::new(std::slice::from_ref(self), 0), state);
     }
 
-    /// Notes that a thread polls the queue, so others need not.
+    /// Records that a thread polls the queue, so that other threads need not.
     #[inline]
     pub(crate) fn on_poll(&self) {
         if self.has_siblings {
-            // Relaxed: a hint. The lock orders everything else.
+            // Relaxed access suffices for a hint. The lock orders everything else.
             self.polled.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// After polling the queue with this number in vain, polls another one, if no thread has since the last look: its thread may be busy,
-/// or there may be none; and frames of this queue may arrive there.
+/// Polls another queue, after a futile poll of the queue with this number, unless a thread has polled it
+/// since the last look: its thread may be busy or absent, and frames of this queue may arrive there.
 #[inline]
 pub(crate) fn look_after_another(queues: &[Queue], number: usize) {
     if queues.len() > 1 {
@@ -155,7 +159,7 @@ pub(crate) fn look_after_another(queues: &[Queue], number: usize) {
 }
 
 fn look_after_next(queues: &[Queue], number: usize) {
-    // Relaxed: hints, as above.
+    // Relaxed accesses suffice for hints, as above.
     let other = queues[number].looks_after.load(Ordering::Relaxed) % queues.len();
     queues[number].looks_after.store(other + 1, Ordering::Relaxed);
     if other == number || queues[other].polled.swap(false, Ordering::Relaxed) {
@@ -186,7 +190,7 @@ impl QueueState {
         self.tcp.drive(&mut self.network, &mut self.connections);
     }
 
-    /// Asks the neighbours that have not replied, and gives those up that do not.
+    /// Asks the neighbours that have not replied again, and gives up neighbours that stay silent.
     #[cold]
     fn ask_neighbours(&mut self) {
         let Network { stack, now, .. } = &mut self.network;
@@ -195,7 +199,7 @@ impl QueueState {
         self.send_unresolved();
     }
 
-    /// A router reports a path MTU. It is believed only for a flow that exists.
+    /// Adopts a path MTU that a router reports. The report is believed only for a flow that exists.
     #[cold]
     fn reduce_path_mtu(&mut self, flow: Flow, mtu: usize) {
         let (peer, Network { stack, now, .. }) = (flow.peer().ip(), &mut self.network);
@@ -204,7 +208,7 @@ impl QueueState {
         }
     }
 
-    /// Paths whose MTU was reduced some time ago may carry more by now.
+    /// Forgets path MTUs that were reduced some time ago: the paths may carry more by now.
     #[cold]
     fn expire_path_mtus(&mut self) {
         let Network { stack, now, .. } = &mut self.network;
@@ -213,14 +217,15 @@ impl QueueState {
         }
     }
 
-    /// The largest message that the path of a new connection to `peer` carries, in bytes. Kept up to date.
+    /// Returns the largest message in bytes that the path of a new connection to `peer` carries. The value is
+    /// kept up to date.
     pub(crate) fn max_message(&mut self, connection: usize, peer: IpAddr) -> Arc<AtomicUsize> {
         let (_, state) = self.connections.demux.connection_mut(connection);
         state.max_message.store(self.network.stack.max_payload(peer), Ordering::Relaxed);
         state.max_message.clone()
     }
 
-    /// All counters of the queue.
+    /// Returns all counters of the queue.
     pub(crate) fn counters(&self) -> Counters {
         Counters { stack: self.network.stack.counters(), ..self.network.counters }
     }

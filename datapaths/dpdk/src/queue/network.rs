@@ -1,4 +1,4 @@
-//! The network side of a queue: its stack, and the frames of the stack's own.
+//! The network side of a queue: its stack, and frames that the stack itself sends.
 
 use super::send::Transmitter;
 use super::unresolved::Unresolved;
@@ -10,21 +10,23 @@ use bertha_netstack::Stack;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The stack of a queue, with everything it takes to send frames.
+/// The stack of a queue, with everything that sending frames needs.
 pub(crate) struct Network {
     pub(crate) stack: Stack,
     pub(crate) transmitter: Transmitter,
     port: Arc<PortHandle>,
     pub(crate) pool: Pool,
     pub(crate) counters: Counters,
-    /// The time when the clock was last read.
+    /// Time of the last reading of the clock.
     pub(crate) now: Instant,
-    /// Frames whose neighbour has yet to tell its address.
+    /// Frames to neighbours whose address is not known yet.
     pub(crate) unresolved: Unresolved,
-    /// Whether to announce the interface's addresses when the link comes up: one queue of the port does.
+    /// True if this queue announces the interface's addresses when the link comes up: a single queue of the
+    /// port does.
     announces: bool,
     was_up: bool,
-    /// Frames of the stack's own. Empty whenever the lock is free; kept, so that nothing has to be initialised.
+    /// Frames that the stack itself sends. The burst is empty whenever the lock is free, and kept so that
+    /// nothing has to be initialised.
     replies: Burst,
 }
 
@@ -42,7 +44,8 @@ impl Network {
         Self { stack, transmitter, port, pool, counters, now, unresolved, announces, was_up: false, replies }
     }
 
-    /// Whether the link is up. When it comes up, the neighbours learn this interface's addresses; when it goes down, theirs may change.
+    /// Returns true if the link is up. When it comes up, the neighbours learn this interface's addresses;
+    /// when it goes down, the neighbours' addresses are forgotten, since they may change.
     pub(crate) fn is_up(&mut self) -> bool {
         let up = self.port.is_up();
         if up && !self.was_up && self.announces {
@@ -55,7 +58,8 @@ impl Network {
         up
     }
 
-    /// Sends a frame of the stack's own; if the port does not take it, it is dropped, for the other end asks again.
+    /// Sends a frame of the stack itself. If the port does not take the frame, it is dropped, for the peer
+    /// asks again.
     pub(crate) fn send_reply(&mut self, packet: Packet) {
         if self.replies.push(packet).is_ok() {
             self.transmitter.transmit(&mut self.replies);

@@ -1,4 +1,5 @@
-//! Frames that arrive: from the port to the connection whose future polls, or into the others' queues.
+//! Arriving frames: from the port to the connection whose future polls, or into the queues of other
+//! connections.
 
 use super::connections::{Obstacle, Undelivered};
 use super::steering::Steered;
@@ -25,18 +26,21 @@ use std::task::ready;
 use std::task::{Context, Poll};
 use tokio::task::yield_now;
 
-/// The attempts of a future that waits before it lets other tasks run, which take a microsecond or two. A message is noticed sooner
-/// than if each attempt went through the scheduler, which asks the system for events each time.
+/// Number of attempts of a waiting future before it lets other tasks run. Together they take a microsecond or
+/// two. A message is noticed sooner than if each attempt went through the scheduler, which asks the system
+/// for events each time.
 const ATTEMPTS: u32 = 8;
 
-/// The polls in each attempt, without letting others have the lock, which takes as long as a poll.
+/// Number of polls in each attempt. The lock is not released between them, since releasing it takes as long
+/// as a poll.
 const POLLS: u32 = 8;
 
-/// After so many polls in vain, a future that waits also gives the processor away, in case the sender has none.
+/// Number of futile polls after which a waiting future also gives the processor away, in case the sender has
+/// none.
 const IDLE: u32 = 16 * ATTEMPTS * POLLS;
 
 /// A receive queue of a port.
-// The only value with its port and number.
+// The value is the only `RxQueue` with its port and number.
 pub(crate) struct RxQueue {
     port: Arc<PortHandle>,
     number: u16,
@@ -44,22 +48,24 @@ pub(crate) struct RxQueue {
 
 impl RxQueue {
     /// # Safety
-    /// The port was set up with a receive queue of this number, and this is called once for each.
+    /// The port was set up with a receive queue of this number, and the function is called once for each
+    /// number.
     pub(crate) unsafe fn new(port: Arc<PortHandle>, number: u16) -> Self {
         Self { port, number }
     }
 
-    /// Appends frames that have arrived to `burst`, as far as there is room, and returns how many those were.
+    /// Appends arrived frames to `burst`, as far as it has room. Returns the number of appended frames.
     #[inline]
     pub(crate) fn receive(&mut self, burst: &mut Burst) -> usize {
         let (port, number, mut dropped) = (self.port.number, self.number, 0);
         let receive = |frames, count| {
-            // SAFETY: the port is open as long as its handle lives. No other thread receives from the queue: `self` is exclusive, and
-            // the only one of its number. `fill` gives room for `count` frames.
+            // SAFETY: the port is open as long as its handle lives. No other thread receives from the queue:
+            // `self` is exclusive, and the only value of its number. `fill` gives room for `count` frames.
             unsafe { sys::bertha_receive(port, number, frames, count, &mut dropped) }
         };
-        // SAFETY: the shim returns how many frames it wrote, at most `count`. Their mbufs are from the port's pool, and the caller's as
-        // `rte_eth_rx_burst` returns them; each is in one segment, within its memory.
+        // SAFETY: the shim returns the number of frames that it wrote, at most `count`. Their mbufs are from
+        // the port's pool, and belong to the caller as `rte_eth_rx_burst` returns them; each frame is in a
+        // single segment, within its memory.
         let received = unsafe { burst.fill(receive) };
         if dropped > 0 {
             self.port.dropped.fetch_add(dropped, Ordering::Relaxed);
@@ -68,24 +74,24 @@ impl RxQueue {
     }
 }
 
-/// A queue as one receiving call polls it.
+/// A queue, as a receiving call polls it.
 pub(crate) struct QueueSource<'a> {
     queues: &'a [Queue],
     number: usize,
-    /// Recognises datagrams of the connection that receives; `None` if all messages take the way through its queue.
+    /// Recogniser of datagrams for the connection that receives; `None` if all messages go through its queue.
     prediction: Option<&'a Prediction>,
-    /// Polls in a row that found nothing.
+    /// Number of consecutive futile polls.
     idle: u32,
 }
 
 impl<'a> QueueSource<'a> {
-    /// The queue with this number.
+    /// Creates the source of the queue with this number.
     #[inline]
     pub(crate) fn new(queues: &'a [Queue], number: usize) -> Self {
         Self { queues, number, prediction: None, idle: 0 }
     }
 
-    /// For a connection whose datagrams `prediction` recognises.
+    /// Sets the recogniser of a connection's datagrams.
     #[inline]
     pub(crate) fn with_prediction(self, prediction: Option<&'a Prediction>) -> Self {
         Self { prediction, ..self }
@@ -125,7 +131,8 @@ impl<'a> Source<'a> for QueueSource<'a> {
         if queue.polling == Polling::Thread {
             return (state, Received::Excluded(Role::Onlooker));
         }
-        // The port takes a buffer for each frame that it receives, and gives one back for each that it has sent.
+        // With caches, the thread allocates cheaply: the port takes a buffer for each frame that it receives,
+        // and returns a buffer for each frame that it has sent.
         enter_thread();
         queue.on_poll();
         let polls = if state.connections.demux.follows(key) { 1 } else { POLLS };
@@ -149,18 +156,20 @@ impl<'a> Source<'a> for QueueSource<'a> {
         if self.idle >= IDLE {
             std::thread::yield_now();
         }
-        // Not `wake_by_ref`: the runtime would poll the woken task many times before it turns to the others, or to its reactor. The
-        // future is ready at its second poll.
+        // The task yields in place of `wake_by_ref`: the runtime would poll the woken task many times before
+        // it turns to other tasks, or to its reactor. The yielding future is ready at its second poll.
         let _ = pin!(yield_now()).poll(cx);
         Poll::Pending
     }
 
-    /// The next future that polls is likely to be this one again; the poll thread promotes another if it is not.
+    /// Does nothing: this future is likely to be the next that polls; otherwise the poll thread promotes
+    /// another future.
     #[inline]
     fn hand_over(&mut self, _: &mut QueueState) {}
 }
 
-/// Waits until `take` finds something in the state of the queue with this number, and polls it meanwhile.
+/// Waits until `take` finds something in the state of the queue with this number, and polls the queue
+/// meanwhile.
 #[cfg(feature = "tcp")]
 pub(crate) fn wait_for<T>(
     queues: &[Queue],
@@ -176,13 +185,14 @@ pub(crate) fn wait_for<T>(
 }
 
 impl QueueState {
-    /// Polls once, and gives all messages to the queues of their connections. Returns how many frames there were.
+    /// Polls once, and delivers all messages to the queues of their connections. Returns the number of
+    /// frames.
     pub(crate) fn poll_for_others(&mut self) -> usize {
         self.poll(&mut ReceiveBatch::none(), None)
     }
 
-    /// Polls the port once, and sorts in the frames that have arrived: into `batch` those that `prediction` recognises, as far as they
-    /// are wanted. Returns how many frames there were.
+    /// Polls the port once, and sorts the arrived frames: frames that `prediction` recognises go into `batch`
+    /// as long as it wants more, all others to their connections. Returns the number of frames.
     #[inline]
     pub(crate) fn poll(&mut self, batch: &mut ReceiveBatch<Buf>, prediction: Option<&Prediction>) -> usize {
         let received = match &mut self.rx {
@@ -191,7 +201,7 @@ impl QueueState {
         };
         self.polls_since_tick = self.polls_since_tick.wrapping_add(1);
         self.polls += 1;
-        // Most polls find nothing: how soon a message is noticed depends on the length of this path.
+        // Most polls find nothing: the length of this path decides how soon a message is noticed.
         if received == 0 && self.polls < POLLS_PER_TICK && self.steering.is_none() {
             self.idle = self.idle.saturating_add(1);
             return 0;
@@ -199,7 +209,7 @@ impl QueueState {
         self.process(received, batch, prediction)
     }
 
-    /// Does everything that is due, and sorts in so many frames.
+    /// Does everything that is due, and sorts the `received` frames.
     #[inline(never)]
     fn process(
         &mut self,
@@ -233,10 +243,10 @@ impl QueueState {
         found
     }
 
-    /// Sorts in the frames that have arrived. Those of the connection that polls take no way through the stack and its queue.
+    /// Sorts the arrived frames. Frames of the polling connection bypass the stack and its queue.
     #[inline]
     fn sort_in_arrived(&mut self, batch: &mut ReceiveBatch<Buf>, prediction: Option<&Prediction>) {
-        // Mostly everything is for the connection that polls.
+        // Most frames belong to the polling connection.
         while let Some(prediction) = prediction
             && !batch.is_full()
             && let Some(packet) = self.arrived.pop()
@@ -248,8 +258,9 @@ impl QueueState {
         }
     }
 
-    /// Sorts in a frame while `batch` is not full: into it, if `prediction` recognises the frame.
-    // Always, since it is called in loops: a call would save and restore registers for each message.
+    /// Sorts a frame while `batch` is not full: into the batch, if `prediction` recognises the frame.
+    // Inlining is forced, since the function is called in loops: a call would save and restore registers for
+    // each message.
     #[inline(always)]
     fn sort_in_own(&mut self, packet: Packet, batch: &mut ReceiveBatch<Buf>, prediction: &Prediction) {
         if let Some(payload) = prediction.payload(packet.bytes(), packet.checksums()) {
@@ -261,8 +272,8 @@ impl QueueState {
         }
     }
 
-    /// Sorts in frames where there are several queues: those that have arrived, and those that others have handed over. Returns how
-    /// many there were.
+    /// Sorts frames where the port has several queues: frames that have arrived, and frames that other queues
+    /// have handed over. Returns the number of frames.
     fn sort_in_steered(
         &mut self,
         received: usize,
@@ -277,7 +288,7 @@ impl QueueState {
         received + handed
     }
 
-    /// Sorts in the frames of this queue, which arrived or were `handed` over, and hands over the others.
+    /// Sorts the frames of this queue, which arrived or were `handed` over, and hands all other frames over.
     fn steer_arrived(
         &mut self,
         handed: bool,
@@ -308,7 +319,7 @@ impl QueueState {
         }
     }
 
-    /// Takes a frame through the stack, to its connection.
+    /// Passes a frame through the stack to its connection.
     #[inline(never)]
     fn sort_in(&mut self, packet: Packet) {
         let checksums = packet.checksums();
@@ -318,7 +329,7 @@ impl QueueState {
                 Ok(connection) => {
                     self.connections.count_mark(connection, &frame, payload.len());
                     frame.truncate(payload.end);
-                    // Within the frame, as the stack promises.
+                    // The call can't fail: the payload lies within the frame, as the stack promises.
                     let _ = frame.advance(payload.start);
                     self.deliver(connection, frame);
                     self.network.counters.unknown += self.connections.demux.take_evicted() as u64;
@@ -355,7 +366,8 @@ impl QueueState {
         }
     }
 
-    /// A router could not deliver a message, which ends no connection: the next one may arrive (RFC 1122, section 4.2.3.9).
+    /// Records that a router could not deliver a message. This ends no connection: the next message may
+    /// arrive (RFC 1122, section 4.2.3.9).
     fn on_undelivered(&mut self, flow: Flow) {
         if self.connections.demux.find(&flow).is_some() {
             tracing::debug!(peer = %flow.peer(), "a message did not reach the peer's host, says a router");
@@ -401,7 +413,7 @@ mod tests {
         Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, number]), 1500, None, &[subnet], &[]).unwrap(), now)
     }
 
-    /// A queue with one connection, and the headers of its peer's datagrams.
+    /// A queue with a single connection, and the headers of its peer's datagrams.
     struct World {
         queue: Queue,
         pool: Pool,
@@ -411,7 +423,7 @@ mod tests {
     }
 
     impl World {
-        /// Nothing without DPDK.
+        /// Opens the world; returns `None` without DPDK.
         fn new(device: &str) -> Option<Self> {
             if !crate::AVAILABLE {
                 assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
@@ -424,7 +436,7 @@ mod tests {
             let peer = "10.0.0.2:4000".parse().unwrap();
             let network = |stack| Network::new(0, port, stack, Transmitter::None, now);
             let parts = |stack| Parts { rx: None, network: network(stack), steering: None, max_queued: 1000 };
-            // The neighbour asks, and is answered.
+            // The neighbour asks for the address, and is answered.
             let there = |local_port| Flow::new(([10, 0, 0, 1], local_port).into(), 4000);
             let _ = theirs.route(there(9), now);
             let question = theirs.poll_transmit(<[u8]>::to_vec).unwrap();
@@ -440,7 +452,7 @@ mod tests {
             Some(Self { queue, pool, connection, prediction, path })
         }
 
-        /// A datagram of the connection arrives, whole or damaged.
+        /// Delivers a datagram of the connection, whole or damaged.
         fn arrive(&self, byte: u8, damaged: bool) {
             let mut frame = self.pool.buffer(self.path.len() + 3, 0).unwrap();
             frame[self.path.len()..].fill(byte);
@@ -449,7 +461,7 @@ mod tests {
             self.queue.lock().arrived.push(Packet::from_buf(frame).unwrap()).unwrap();
         }
 
-        /// Sorts everything in that has arrived, for a call that wants `max` messages.
+        /// Sorts everything that has arrived, for a call that wants `max` messages.
         fn sort_in(&self, max: usize) -> ReceiveBatch<Buf> {
             let mut batch = ReceiveBatch::new(self.connection, max);
             self.queue.lock().sort_in_arrived(&mut batch, Some(&self.prediction));
@@ -476,7 +488,8 @@ mod tests {
             frame[world.path.len()..].fill(7);
             world.path.seal(&mut frame);
             if has_mark {
-                // As a router does: it also adjusts the checksum, whose complement grows by what the word shrinks.
+                // The frame changes as in a router, which also adjusts the checksum: its complement grows by
+                // as much as the word shrinks.
                 frame[15] |= 1;
                 let checksum = u16::from_be_bytes([frame[24], frame[25]]);
                 frame[24..26].copy_from_slice(&(checksum - 1).to_be_bytes());
@@ -515,7 +528,7 @@ mod tests {
         let Some(world) = World::new("net_null22") else { return };
         world.arrive(1, false);
         world.arrive(2, false);
-        // One that is not recognised comes in between.
+        // A datagram that is not recognised comes in between.
         let mut batch = ReceiveBatch::new(world.connection, 3);
         let mut state = world.queue.lock();
         state.sort_in_arrived(&mut batch, Some(&world.prediction));

@@ -1,4 +1,4 @@
-//! Messages that leave: from a connection's frames, with room for headers, to the port.
+//! Messages to send: from a connection's frames, with room for headers, to the port.
 
 use super::QueueState;
 use crate::Pool;
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// A transmit queue of a port.
-// The only value with its port and number.
+// The value is the only `TxQueue` with its port and number.
 pub(crate) struct TxQueue {
     port: Arc<PortHandle>,
     number: u16,
@@ -20,37 +20,41 @@ pub(crate) struct TxQueue {
 
 impl TxQueue {
     /// # Safety
-    /// The port was set up with a transmit queue of this number, and this is called once for each.
+    /// The port was set up with a transmit queue of this number, and the function is called once for each
+    /// number.
     pub(crate) unsafe fn new(port: Arc<PortHandle>, number: u16) -> Self {
         Self { port, number }
     }
 
-    /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
+    /// Sends frames from the front of `burst`, as many as the port takes at this moment. Returns the number
+    /// of sent frames.
     #[inline]
     pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
         let (port, number) = (self.port.number, self.number);
         let send = |frames, count| {
-            // SAFETY: the port is open as long as its handle lives. No other thread sends to the queue: `self` is exclusive, and the
-            // only one of its number. `empty` gives `count` whole packets.
+            // SAFETY: the port is open as long as its handle lives. No other thread sends to the queue:
+            // `self` is exclusive, and the only value of its number. `empty` gives `count` whole packets.
             unsafe { sys::bertha_transmit(port, number, frames, count) }
         };
-        // SAFETY: `rte_eth_tx_burst` returns how many packets it has taken, from the first on.
+        // SAFETY: `rte_eth_tx_burst` returns the number of packets that it has taken, from the first on.
         unsafe { burst.empty(send) }
     }
 }
 
-/// A queue's way to a transmit queue.
+/// The way of a queue to a transmit queue.
 pub(crate) enum Transmitter {
-    /// A transmit queue of its own.
+    /// A transmit queue that no other queue uses.
     Own(TxQueue),
-    /// One that it shares with other queues, since the port has too few. Nothing else is locked under this lock.
+    /// A transmit queue that several queues share, since the port has too few. No other lock is taken under
+    /// this lock.
     Shared(Arc<Mutex<TxQueue>>),
-    /// The port has none.
+    /// No transmit queue: the port has none.
     None,
 }
 
 impl Transmitter {
-    /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
+    /// Sends frames from the front of `burst`, as many as the port takes at this moment. Returns the number
+    /// of sent frames.
     #[inline]
     pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
         match self {
@@ -63,26 +67,27 @@ impl Transmitter {
 
 /// The outcome of sending frames.
 pub(crate) enum Sent {
-    /// Their headers are written, and the port has taken as many as it could.
+    /// The headers are written, and the port has taken as many frames as it could.
     Transmitted,
-    /// They were for this interface, and are delivered.
+    /// The frames were for this interface itself, and are delivered.
     Locally,
-    /// They leave when their neighbour has answered.
+    /// The frames are kept, and sent when their neighbour has answered.
     Kept,
-    /// Some are left: the link has to come up, or a neighbour to answer, for which enough of them wait.
+    /// Frames are left: the link has to come up, or a neighbour to answer for which as many frames as allowed
+    /// wait.
     Resolving,
 }
 
 /// A frame with room for headers.
 pub(crate) struct Frame {
     pub(crate) packet: Packet,
-    /// The message was copied, since it could not be sent from its place.
+    /// True if the message was copied, since it could not be sent from its place.
     pub(crate) copied: bool,
 }
 
 impl Frame {
-    /// Makes a message a frame with `headers` bytes of room in front, in its place if possible.
-    // Always, since the result is long, and goes through memory otherwise.
+    /// Makes a frame of a message, with `headers` bytes of room in front, in its place if possible.
+    // Inlining is forced, since the result is long, and would go through memory otherwise.
     #[inline(always)]
     pub(crate) fn new(pool: Pool, message: Buf, headers: usize) -> Result<Self, Error> {
         match Packet::with_headers(headers, message) {
@@ -103,8 +108,8 @@ impl Frame {
 }
 
 impl QueueState {
-    /// Writes the headers of a connection's frames and hands them to the port, if the headers are known; whether they are. Frames that
-    /// the port does not take stay in the burst.
+    /// Writes the headers of a connection's frames and passes the frames to the port, if the headers are
+    /// known. Returns true if they are known. Frames that the port does not take stay in the burst.
     #[inline]
     pub(crate) fn send_on_known_path(&mut self, connection: usize, burst: &mut Burst) -> bool {
         let (_, state) = self.connections.demux.connection_mut(connection);
@@ -118,7 +123,8 @@ impl QueueState {
         }
     }
 
-    /// As [`send_on_known_path`](Self::send_on_known_path), after finding out the headers if necessary.
+    /// Sends as [`send_on_known_path`](Self::send_on_known_path), and finds out the headers first if
+    /// necessary.
     pub(crate) fn send(&mut self, connection: usize, burst: &mut Burst) -> Result<Sent, Error> {
         if self.send_on_known_path(connection, burst) {
             return Ok(Sent::Transmitted);
@@ -176,7 +182,7 @@ impl QueueState {
         }
     }
 
-    /// Moves the frames that are left in a burst on the stack into a spare one.
+    /// Moves the remaining frames of a burst on the stack into a spare burst.
     #[cold]
     pub(crate) fn keep(&mut self, burst: &mut Burst) -> Box<Burst> {
         let mut kept = self.spare.pop().unwrap_or_default();
@@ -184,7 +190,7 @@ impl QueueState {
         kept
     }
 
-    /// Takes a burst back that [`keep`](Self::keep) returned.
+    /// Returns a burst of [`keep`](Self::keep) to the spare bursts.
     pub(crate) fn give_back(&mut self, mut kept: Box<Burst>) {
         if self.spare.len() < super::MAX_SPARE {
             while kept.pop().is_some() {}

@@ -1,7 +1,8 @@
-//! Frames that arrive in one queue and belong to another.
+//! Frames that arrive in a queue and belong to another queue.
 //!
-//! Every flow has a queue, by [`Spread`]. A port that spreads flows in the same way leaves nothing to do here; for any other, the
-//! thread that polls a queue puts the others' frames into their rings, from which they are taken as if they had arrived there.
+//! [`Spread`] assigns a queue to every flow. A port that spreads flows in this way leaves nothing to do here.
+//! For any other port, the thread that polls a queue puts foreign frames into the rings of their queues,
+//! which take them as if they had arrived there.
 
 use crate::Pool;
 use crate::mbuf::{Burst, Packet};
@@ -11,12 +12,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The frames that wait in a ring at most: as many as in a port's queue by default.
+/// Number of frames that may wait in a ring: as many as in a port's queue by default.
 const CAPACITY: usize = 1024;
 
-/// The frames that were handed to a queue.
+/// The frames that other queues have handed over to a queue.
 ///
-/// Several queues put frames here, a burst at a time; the queue itself takes them, and reads the count alone while there are none.
+/// Several queues put frames here, a burst at a time; the owning queue takes them, and reads only the count
+/// while the ring is empty.
 #[derive(Debug)]
 pub(crate) struct Ring {
     waiting: AtomicUsize,
@@ -28,7 +30,7 @@ impl Ring {
         Self { waiting: AtomicUsize::new(0), frames: Mutex::new(VecDeque::with_capacity(CAPACITY)) }
     }
 
-    /// Moves the burst's frames to the end. Those that don't fit stay.
+    /// Moves the burst's frames to the end. Frames that don't fit stay in the burst.
     fn put(&self, burst: &mut Burst) {
         let mut frames = self.frames.lock();
         while frames.len() < CAPACITY
@@ -36,11 +38,11 @@ impl Ring {
         {
             frames.push_back(packet);
         }
-        // Relaxed: a hint; the frames themselves are behind the lock.
+        // Relaxed access suffices for a hint; the frames themselves are behind the lock.
         self.waiting.store(frames.len(), Ordering::Relaxed);
     }
 
-    /// Appends the first frames to `burst`, as far as there is room.
+    /// Appends the first frames to `burst`, as far as it has room.
     #[inline]
     fn take(&self, burst: &mut Burst) -> usize {
         if self.waiting.load(Ordering::Relaxed) == 0 { 0 } else { self.take_some(burst) }
@@ -52,7 +54,7 @@ impl Ring {
         while !burst.is_full()
             && let Some(packet) = frames.pop_front()
         {
-            // There is room.
+            // The burst has room, so the call succeeds.
             let _ = burst.push(packet);
             taken += 1;
         }
@@ -61,13 +63,14 @@ impl Ring {
     }
 }
 
-/// A queue's access to the others' rings.
+/// The access of a queue to the rings of all queues.
 #[derive(Debug)]
 pub(crate) struct Steering {
     own: usize,
     spread: Spread,
     rings: Arc<[Ring]>,
-    /// Frames for each queue that are not in its ring yet. Empty between polls; kept, so that nothing has to be initialised.
+    /// Frames for each queue that are not in its ring yet. The bursts are empty between polls, and kept so
+    /// that nothing has to be initialised.
     leaving: Box<[Burst]>,
     pool: Pool,
 }
@@ -75,16 +78,16 @@ pub(crate) struct Steering {
 /// The decision about a frame.
 #[derive(Debug)]
 pub(crate) enum Steered {
-    /// It belongs here.
+    /// The frame belongs to this queue.
     Keep(Packet),
-    /// Another queue has received it, and this one is to learn from it.
+    /// The frame was received by another queue, and this queue only learns from it.
     Overhear(Packet),
-    /// It was handed to another queue.
+    /// The frame was handed to another queue.
     HandedOn,
 }
 
 impl Steering {
-    /// An access for each queue.
+    /// Creates the access for each queue.
     pub(crate) fn new(spread: Spread, pool: Pool) -> Vec<Self> {
         let rings: Arc<[Ring]> = (0..spread.queues()).map(|_| Ring::new()).collect();
         let leaving = || (0..spread.queues()).map(|_| Burst::new()).collect();
@@ -93,14 +96,15 @@ impl Steering {
             .collect()
     }
 
-    /// Appends frames that others have handed over to `burst`, as far as there is room, and returns how many those were.
+    /// Appends frames that other queues have handed over to `burst`, as far as it has room. Returns the
+    /// number of appended frames.
     #[inline]
     pub(crate) fn take(&self, burst: &mut Burst) -> usize {
         self.rings[self.own].take(burst)
     }
 
-    /// Decides about a frame that arrived here, or that another queue has `handed` over. At most one burst between two
-    /// [flushes](Self::flush).
+    /// Decides about a frame that arrived here, or that another queue has `handed` over. At most one burst of
+    /// frames may come between two [flushes](Self::flush).
     #[inline]
     pub(crate) fn steer(&mut self, packet: Packet, handed: bool) -> Steered {
         let queue = match self.spread.destination(packet.bytes()) {
@@ -121,7 +125,8 @@ impl Steering {
         Steered::HandedOn
     }
 
-    /// Has all other queues overhear a frame. A queue misses it if there is no buffer, or its ring is full; then it asks by itself.
+    /// Copies a frame for all other queues to overhear. A queue misses it if no buffer is free, or its ring
+    /// is full; then this queue asks the neighbour itself.
     #[cold]
     fn copy(&mut self, packet: &Packet) {
         for queue in (0..self.leaving.len()).filter(|queue| *queue != self.own) {
@@ -134,7 +139,8 @@ impl Steering {
         }
     }
 
-    /// Puts frames into the others' rings. Returns how many were dropped since these were full.
+    /// Puts frames into the rings of other queues. Returns the number of frames that were dropped because a
+    /// ring was full.
     #[inline]
     pub(crate) fn flush(&mut self) -> u64 {
         let mut dropped = 0;
@@ -144,7 +150,7 @@ impl Steering {
             }
             ring.put(burst);
             while let Some(packet) = burst.pop() {
-                // A copy is not lost.
+                // A copy does not count: its frame is not lost.
                 dropped += u64::from(self.spread.destination(packet.bytes()) != Destination::All);
             }
         }
@@ -158,7 +164,7 @@ mod tests {
     use crate::Config;
     use crate::open::open;
 
-    /// A datagram to some port, as far as steering looks at it.
+    /// Returns a datagram to `local_port`, as far as steering looks at it.
     fn datagram(pool: Pool, local_port: u16) -> Packet {
         let mut frame = pool.buffer(42, 0).unwrap();
         frame.fill(0);

@@ -1,7 +1,8 @@
 //! Messages to neighbours whose hardware address is not known yet.
 //!
-//! A sender never waits for an answer to a stranger, whose address may be forged: a few frames wait in here, and what is more is dropped and
-//! counted, since a peer that exists asks again. Connections that this end began have more room, and then their sends wait.
+//! Frames to strangers, whose addresses may be forged, never make a sender wait: a few frames wait here, and
+//! further frames are dropped and counted, since a peer that exists asks again. Connections that this end
+//! opened have more room, and when it is full their sends wait.
 
 use super::QueueState;
 use super::connections::Obstacle;
@@ -10,13 +11,13 @@ use crate::mbuf::{Burst, Packet};
 use bertha_netstack::{Flow, Path, Route, Waiting, WaitingLimits};
 use std::net::IpAddr;
 
-/// The room for peers that this end has chosen.
+/// Bounds on frames to peers that this end has chosen.
 const OWN: WaitingLimits = WaitingLimits { frames: 16, neighbours: 64 };
 
-/// The room for answers to strangers.
+/// Bounds on answers to strangers.
 const ANSWERS: WaitingLimits = WaitingLimits { frames: 4, neighbours: 64 };
 
-/// Frames without headers.
+/// Frames without headers, which wait for the addresses of their neighbours.
 pub(crate) struct Unresolved {
     own: Waiting<Headless>,
     answers: Waiting<Headless>,
@@ -33,24 +34,26 @@ impl Unresolved {
         Self { own: Waiting::new(OWN), answers: Waiting::new(ANSWERS) }
     }
 
-    /// Takes the first frames of a burst, as far as there is room, and returns how many others it dropped for them.
+    /// Takes the first frames of a burst, as far as there is room. Returns the number of older frames that
+    /// were dropped for them.
     pub(super) fn take(&mut self, hop: IpAddr, flow: Flow, is_own: bool, burst: &mut Burst) -> u64 {
         let waiting = if is_own { &mut self.own } else { &mut self.answers };
         while waiting.has_room(hop)
             && let Some(packet) = burst.pop()
         {
-            // There is room.
+            // There is room, so the call succeeds.
             let _ = waiting.push(hop, Headless { flow, packet });
         }
         waiting.take_displaced()
     }
 
-    /// Whether a frame of this flow waits.
+    /// Returns true if a frame of this flow waits.
     fn has(&self, flow: Flow) -> bool {
         self.own.iter().chain(self.answers.iter()).any(|frame| frame.flow == flow)
     }
 
-    /// A frame whose neighbour is not `resolving` any more, with the neighbour, and whether this end chose the peer.
+    /// Removes a frame whose neighbour is not `resolving` any more. Returns it with the neighbour, and true
+    /// if this end chose the peer.
     fn pop(&mut self, resolving: impl Fn(IpAddr) -> bool) -> Option<(IpAddr, Headless, bool)> {
         let own = self.own.pop(&resolving).map(|(hop, frame)| (hop, frame, true));
         own.or_else(|| self.answers.pop(&resolving).map(|(hop, frame)| (hop, frame, false)))
@@ -58,8 +61,8 @@ impl Unresolved {
 }
 
 impl QueueState {
-    /// Keeps frames until their neighbour has answered, as far as there is room. Those to a peer that this end has chosen stay in the burst if
-    /// there is none; others are dropped.
+    /// Keeps frames until their neighbour has answered, as far as there is room. When the room is full,
+    /// frames to a peer that this end has chosen stay in the burst; all other frames are dropped.
     pub(super) fn keep_unresolved(&mut self, flow: Flow, is_own: bool, burst: &mut Burst) -> Sent {
         if let Some(hop) = self.network.stack.interface().next_hop(flow.peer().ip()) {
             self.network.counters.unresolved += self.network.unresolved.take(hop, flow, is_own, burst);
@@ -71,7 +74,7 @@ impl QueueState {
         Sent::Kept
     }
 
-    /// Whether frames of this connection wait for their neighbour.
+    /// Returns true if frames of this connection wait for their neighbour.
     pub(crate) fn keeps(&mut self, connection: usize) -> bool {
         let flow = *self.connections.demux.connection_mut(connection).0;
         self.network.unresolved.has(flow)
@@ -83,7 +86,7 @@ impl QueueState {
         }
     }
 
-    /// Sends the frames whose neighbours have told their address, and drops those whose neighbours have not.
+    /// Sends the frames whose neighbours have answered, and drops the frames whose neighbours have not.
     #[cold]
     pub(crate) fn send_unresolved(&mut self) {
         if !self.network.stack.take_settled() {
@@ -121,7 +124,7 @@ impl QueueState {
         }
     }
 
-    /// Frames that the port does not take are dropped.
+    /// Sends the burst. Frames that the port does not take are dropped.
     fn send_rest(&mut self, burst: &mut Burst) {
         self.network.transmitter.transmit(burst);
         while burst.pop().is_some() {

@@ -21,14 +21,14 @@ impl TcpBase {
         Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0), mtu, local, peer }
     }
 
-    /// The error for a message that does not fit.
+    /// Returns the error for a message that does not fit.
     #[cold]
     pub(super) fn too_large(&self, len: usize) -> Error {
         let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu);
         failure(ErrorKind::TooLarge, what)
     }
 
-    /// The error for a call after [`close`](bertha_core::Connection::close).
+    /// Returns the error for a call after [`close`](bertha_core::Connection::close).
     #[cold]
     pub(super) fn closed(&self) -> Error {
         failure(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
@@ -49,7 +49,8 @@ impl Base for TcpBase {
     }
 
     fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
+        // connection is shared.
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 

@@ -13,34 +13,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The time for which `close` waits until the peer has acknowledged everything.
+/// Time for which `close` waits until the peer has acknowledged everything.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The messages of a burst that are made segments of at a time.
+/// Number of messages of a burst that become segments at a time.
 const BURST: usize = 32;
 
 /// A base connection over TCP and DPDK: of messages, or of bytes with [`Chunk`](bertha_core::Chunk) as `Data`.
 ///
-/// `send` is ready once the message is in the send buffer. It is taken whole or not at all: a future that is dropped later than
-/// that leaves the rest to the connection.
+/// `send` is ready once the message is in the send buffer. A message is taken whole or not at all: if its
+/// future is dropped after the message was taken, the connection sends the rest of it.
 ///
-/// Closing or dropping the connection ends the stream; the peer then gets [`Closed`](ErrorKind::Closed) after the last message, or
-/// [`Reset`](ErrorKind::Reset) if it had sent something that nobody received before the connection was dropped.
-/// The empty chunk ends this half of a stream of bytes alone.
+/// Closing or dropping the connection ends the stream; the peer then gets [`Closed`](ErrorKind::Closed) after
+/// the last message, or [`Reset`](ErrorKind::Reset) if the connection was dropped before the application had
+/// received everything from the peer. On a stream of bytes, the empty chunk ends only this end's half.
 pub struct TcpConnection<Data = Buf> {
     device: Arc<Device>,
     key: usize,
     events: Events,
     base: TcpBase,
     closed: AtomicBool,
-    /// Of messages: whether the end of the peer's stream was received. Sending would still work until the peer drops the connection.
-    /// Of bytes: whether this end has sent its own.
+    /// On a stream of messages, true if the end of the peer's stream was received: sending would still work
+    /// until the peer drops the connection. On a stream of bytes, true if this end has sent the end of its
+    /// half.
     ended: AtomicBool,
     data: PhantomData<fn() -> Data>,
 }
 
 impl<Data> TcpConnection<Data> {
-    /// The connection with this number, which no other value refers to.
+    /// Creates the handle of the connection with this number, which no other value refers to.
     pub(super) fn new(
         device: &Arc<Device>,
         state: &mut QueueState,
@@ -62,7 +63,7 @@ impl<Data> TcpConnection<Data> {
         &self.device.queues[QUEUE]
     }
 
-    /// Waits until `take` finds something, for the calls that wait for `event`.
+    /// Waits until `take` finds something, among the calls that wait for `event`.
     fn wait_for<T>(
         &self,
         event: usize,
@@ -83,7 +84,7 @@ impl<Data> TcpConnection<Data> {
         self.wait_for(self.events.send, established).await
     }
 
-    /// Takes the next message, if there is one, and tells the peer of the room that it leaves.
+    /// Takes the next message, if it is there, and tells the peer of the room that it leaves.
     fn take(&self, state: &mut QueueState) -> Option<Result<Buf, Error>> {
         if self.closed.load(Ordering::Relaxed) {
             return Some(Err(self.base.closed()));
@@ -93,7 +94,7 @@ impl<Data> TcpConnection<Data> {
         taken
     }
 
-    /// Tells the peer of room, if the messages that were taken have left much.
+    /// Sends a window update, if the messages that were taken have left much room.
     fn send_window_update(&self, state: &mut QueueState) {
         let now = state.network.now;
         if state.tcp.streams.get_mut(self.key).is_some_and(|stream| stream.needs_window_update(now)) {
@@ -101,7 +102,7 @@ impl<Data> TcpConnection<Data> {
         }
     }
 
-    /// The next message, if one is there.
+    /// Returns the next message, if it is there.
     fn next_whole(&self) -> Option<Buf> {
         let mut state = self.queue().lock();
         let next = state.tcp.streams.get_mut(self.key).and_then(|stream| stream.next_whole());
@@ -110,7 +111,8 @@ impl<Data> TcpConnection<Data> {
         next
     }
 
-    /// Puts a message into the send buffer, after the one before it. It is sent with the next one, unless it is the `last` for now.
+    /// Puts a message into the send buffer, behind the previous message. The message is sent together with
+    /// the next, unless it is the `last` at this time.
     async fn hand_over(&self, message: Buf, last: bool) -> Result<(), Error> {
         if message.len() > self.mtu() {
             return Err(self.base.too_large(message.len()));
@@ -143,7 +145,7 @@ impl<Data> TcpConnection<Data> {
         tcp.flush(network, connections);
     }
 
-    /// Ends this end of the stream, and wakes the futures that wait.
+    /// Closes this end of the stream, and wakes the waiting futures.
     fn end(&self) {
         let mut state = self.queue().lock();
         if let Some(stream) = state.tcp.streams.get_mut(self.key) {
@@ -166,7 +168,8 @@ impl<Data> TcpConnection<Data> {
 
 impl<Data: Octets> TcpConnection<Data> {
     fn check_open(&self) -> Result<(), Error> {
-        // Relaxed: the flags stand for themselves; the effect of `close` on the connection is under the lock.
+        // Relaxed accesses suffice: no other value depends on the flags; `close` changes the connection under
+        // the lock.
         if self.closed.load(Ordering::Relaxed) {
             return Err(self.base.closed());
         }
@@ -177,7 +180,7 @@ impl<Data: Octets> TcpConnection<Data> {
         Ok(())
     }
 
-    /// Notes an error of receiving, which may be the end of the stream.
+    /// Records an error of receiving, which may be the end of the stream.
     #[cold]
     fn not_received(&self, error: Error) -> Error {
         if Data::HAS_BOUNDS && error.kind() == ErrorKind::Closed {
@@ -186,7 +189,7 @@ impl<Data: Octets> TcpConnection<Data> {
         error
     }
 
-    /// Ends this half of the stream, behind everything that was sent.
+    /// Ends this end's half of the stream, behind everything that was sent.
     #[cold]
     fn end_half(&self) {
         self.ended.store(true, Ordering::Relaxed);
@@ -250,7 +253,7 @@ impl<Data: Octets> Connection for TcpConnection<Data> {
         Ok(received)
     }
 
-    /// The stack keeps every message that it has taken until the peer acknowledges it.
+    /// Waits until the peer has acknowledged every message that the stack has taken.
     async fn drain(&self) -> Result<(), Error> {
         Ok(())
     }

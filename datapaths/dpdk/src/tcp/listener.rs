@@ -1,4 +1,4 @@
-//! Accepting TCP connections at a port.
+//! Acceptance of TCP connections at a port.
 
 use super::{QUEUE, Tcp, TcpConnection};
 use crate::Counters;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 /// Accepts TCP connections at a port.
 ///
-/// Dropping it ends accepting: connections that were not accepted are reset, the others live on. Another listener may take the port
-/// at once.
+/// Dropping the listener ends accepting: connections that were not accepted are reset, accepted connections
+/// live on. Another listener may take the port at once.
 pub struct TcpListener<Data = Buf> {
     device: Arc<Device>,
     acceptor: usize,
-    /// Announced when a connection can be accepted.
+    /// The event that announces a connection to accept.
     event: usize,
     local: SocketAddr,
     largest: usize,
@@ -43,7 +43,7 @@ impl<Data: Octets> TcpListener<Data> {
         Ok(Self { device, acceptor, event, local, largest, data: PhantomData })
     }
 
-    /// The frames that were dropped so far, over all connections of the port.
+    /// Returns the counters of frames dropped so far, over all connections of the port.
     pub fn dropped(&self) -> Counters {
         self.device.counters()
     }

@@ -16,27 +16,29 @@ pub use listener::TcpListener;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// The queue that all segments arrive in: only flows of datagrams are spread.
+/// Number of the queue in which all segments arrive: only flows of datagrams are spread.
 const QUEUE: usize = 0;
 
-/// TCP over a DPDK port as a datapath: [smoltcp](https://docs.rs/smoltcp)'s, above the port's own network stack. Messages are
-/// framed as [`framing`](bertha_core::framing) says, so its ends talk to those of TCP through the kernel; as `Tcp<Chunk>` it carries
-/// [`bytes`](Self::bytes).
+/// TCP over a DPDK port as a datapath: the TCP of [smoltcp](https://docs.rs/smoltcp) over the port's own
+/// network stack. Messages are framed as [`framing`](bertha_core::framing) says, so peers may use TCP through
+/// the kernel; `Tcp<Chunk>` carries [`bytes`](Self::bytes).
 ///
-/// Messages go out at once; a burst goes out together. Congestion control is CUBIC (RFC 9438). Neither a received nor a sent
-/// message is free of copies, since smoltcp keeps a stream of bytes in buffers of its own, and a connection allocates these
-/// when it begins: this is for peers that speak TCP, and [`Dpdk`] for speed.
+/// Messages are sent at once; the messages of a burst are sent together. Congestion control is CUBIC (RFC
+/// 9438). Both received and sent messages are copied, since smoltcp keeps a stream of bytes in buffers of its
+/// own, which a connection allocates when it begins: this datapath serves peers that speak TCP, and [`Dpdk`]
+/// serves speed.
 ///
-/// Idle connections live on; a peer that owes an answer and stays silent is given up after [`timeout`](Self::timeout). A process
-/// that ends takes the network stack with it: messages that its peers have not acknowledged are lost, and they are not told. So
-/// [`close`](bertha_core::Connection::close) waits for a second at most until they have.
+/// Idle connections live on; a peer that owes an answer and stays silent is given up after
+/// [`timeout`](Self::timeout). The network stack ends with its process: messages that the peers have not
+/// acknowledged are lost, and the peers are not told. So [`close`](bertha_core::Connection::close) waits for
+/// acknowledgements, for a second at most.
 ///
-/// Of several queues of a port, it uses the first alone. Reports of path MTUs are ignored: the path has to carry as much as the
-/// interface.
+/// Of several queues of a port, only the first is used. Reports of path MTUs are ignored: the path has to
+/// carry as much as the interface.
 ///
-/// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, fewer if
-/// their buffers take more than 32 MiB, and 256 connections that were
-/// dropped and wait for their peer, or for late segments.
+/// The number of connections is at most 16,384. At most 128 strangers per listener may be in the middle of
+/// the handshake, fewer if their buffers take more than 32 MiB. At most 256 dropped connections wait for
+/// their peer, or for late segments.
 #[derive(Debug)]
 pub struct Tcp<Data = Buf> {
     dpdk: Dpdk,
@@ -46,12 +48,12 @@ pub struct Tcp<Data = Buf> {
 }
 
 impl Tcp {
-    /// Over the port that the environment describes, which [`Dpdk::new`] has as well.
+    /// Creates the datapath over the port that the environment describes, which it shares with [`Dpdk::new`].
     pub fn new() -> Self {
         Self::over(&Dpdk::new())
     }
 
-    /// Over the port of `dpdk`.
+    /// Creates the datapath over the port of `dpdk`.
     pub fn over(dpdk: &Dpdk) -> Self {
         let settings = Settings {
             is_framed: true,
@@ -63,16 +65,17 @@ impl Tcp {
         Self { dpdk: dpdk.clone(), settings, backlog: 1024, data: PhantomData }
     }
 
-    /// Over the port that `config` describes, as [`Dpdk::open`] opens it.
+    /// Creates the datapath over the port that `config` describes, opened as by [`Dpdk::open`].
     ///
     /// # Errors
-    /// Those of [`Dpdk::open`].
+    /// Errors of [`Dpdk::open`].
     pub fn open(config: &Config) -> Result<Self, Error> {
         Ok(Self::over(&Dpdk::open(config)?))
     }
 
-    /// The same with bytes as they are, without the frames of [`framing`](bertha_core::framing), for peers that speak another
-    /// protocol over TCP: a [`Chunk`] that is received is at most 64 KiB. A Chunnel for framing makes messages of them.
+    /// Makes a datapath of bytes without the frames of [`framing`](bertha_core::framing), for peers that
+    /// speak another protocol over TCP: a received [`Chunk`] is at most 64 KiB long. A Chunnel for framing
+    /// makes messages of the bytes.
     #[must_use]
     pub fn bytes(self) -> Tcp<Chunk> {
         let Self { dpdk, settings, backlog, .. } = self;
@@ -81,46 +84,47 @@ impl Tcp {
 }
 
 impl<Data: Octets> Tcp<Data> {
-    /// The datapath of datagrams over the same port; it also counts the frames that were dropped.
+    /// Returns the datapath of datagrams over this port; it also counts the frames that were dropped.
     pub fn dpdk(&self) -> &Dpdk {
         &self.dpdk
     }
 
-    /// The largest message in bytes, 16 MiB by default, at most 127 MiB. A peer that announces a larger one is
-    /// [`Malformed`](ErrorKind::Malformed), which ends the connection.
+    /// Sets the largest message in bytes: 16 MiB by default, at most 127 MiB. A peer that announces a larger
+    /// message is [`Malformed`](ErrorKind::Malformed), which ends the connection.
     #[must_use]
     pub fn largest(mut self, bytes: usize) -> Self {
         self.settings.largest = bytes.min(127 << 20);
         self
     }
 
-    /// The received bytes of a connection that wait for the application at most: 128 KiB by default, between 4 KiB and 64 MiB.
+    /// Bounds the received bytes of a connection that wait for the application: 128 KiB by default, between 4
+    /// KiB and 64 MiB.
     #[must_use]
     pub fn receive_buffer(mut self, bytes: usize) -> Self {
         self.settings.receive = bytes.clamp(4 << 10, 64 << 20);
         self
     }
 
-    /// The bytes of a connection that wait to be sent and acknowledged at most: 128 KiB by default, between 4 KiB and 64 MiB. One message
-    /// waits on top of that.
+    /// Bounds the bytes of a connection that wait to be sent and acknowledged: 128 KiB by default, between 4
+    /// KiB and 64 MiB. A single message waits in addition.
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.settings.send = bytes.clamp(4 << 10, 64 << 20);
         self
     }
 
-    /// The connections of a listener that wait to be accepted at most: 1024 by default, and no more than have their buffers in 32 MiB,
-    /// which are 128 unless the buffers are given other sizes. A peer that comes when so many wait gets no answer, and tries again;
-    /// handshakes that are under way then come to their end.
+    /// Bounds the connections of a listener that wait to be accepted: 1024 by default, and at most as many as
+    /// have their buffers in 32 MiB, which is 128 with the default sizes. A peer that comes when so many wait
+    /// gets no answer, and tries again; handshakes that are under way are still completed.
     #[must_use]
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections.max(1);
         self
     }
 
-    /// The silence of a peer that owes an answer after which the connection is
-    /// [`TimedOut`](ErrorKind::TimedOut): four minutes by default (RFC 9293, section 3.8.3). Repetitions and probes are a minute
-    /// apart at most, so that much takes three of them that are lost in a row.
+    /// Sets the silence after which a peer that owes an answer is [`TimedOut`](ErrorKind::TimedOut): four
+    /// minutes by default (RFC 9293, section 3.8.3). Repetitions and probes are at most a minute apart, so
+    /// with the default at least three of them in a row were lost.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;

@@ -1,4 +1,4 @@
-//! This program once more, in a role.
+//! The test program as a child process, in a role.
 
 use super::queues::CONNECTIONS;
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener};
@@ -17,28 +17,28 @@ use tokio::runtime::{Builder, Runtime};
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// The lengths of messages, on top of the number that each begins with.
+/// Lengths of messages, in addition to the number at the beginning of each message.
 const LENGTHS: [usize; 8] = [0, 1, 2, 56, 57, 1000, 1400, 1444];
 
-/// A process that runs.
+/// A running child process.
 pub(crate) struct Child {
     process: std::process::Child,
     output: BufReader<std::process::ChildStdout>,
 }
 
-/// The task of a child, and its surroundings.
+/// The role of a child, and its surroundings.
 pub(crate) struct Role<'a> {
     /// The name of one of the functions below.
     pub(crate) role: &'a str,
-    /// An address.
+    /// An address that the role needs.
     pub(crate) about: &'a str,
     /// The number of messages that a client sends.
     pub(crate) count: usize,
-    /// `BERTHA_DPDK_` variables, without that.
+    /// Variables without their prefix `BERTHA_DPDK_`, with their values.
     pub(crate) settings: &'a [(&'a str, &'a str)],
-    /// The command that runs it: `ip netns exec NAME`, `taskset -c 0`.
+    /// The command that runs the child: `ip netns exec NAME`, `taskset -c 0`.
     pub(crate) within: &'a [&'a str],
-    /// Whether to give up all privileges first.
+    /// True if the child gives up all privileges first.
     pub(crate) unprivileged: bool,
 }
 
@@ -61,7 +61,7 @@ impl Child {
         Self { process, output }
     }
 
-    /// The next line of a child for its parent.
+    /// Returns the next line that the child writes for its parent.
     pub(crate) fn says(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -74,14 +74,14 @@ impl Child {
 }
 
 impl Child {
-    /// Says something to it.
+    /// Writes a line to the child.
     #[cfg(feature = "tcp")]
     pub(crate) fn hears(&mut self, what: &str) {
         use std::io::Write;
         self.process.stdin.as_mut().unwrap().write_all(what.as_bytes()).unwrap();
     }
 
-    /// Ends it without a chance to say anything.
+    /// Kills the child without a chance to write anything.
     pub(crate) fn kill(self) {}
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn say(what: &str) {
     println!("SAYS {what}");
 }
 
-/// Not a test: the process that children run.
+/// This function is no test: it is the process that children run.
 #[test]
 #[ignore = "run by the other tests, as a process of its own"]
 fn child() {
@@ -148,7 +148,7 @@ fn dpdk() -> Dpdk {
     Dpdk::open(&Config::from_env().unwrap()).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-/// Says the checksums that the port computes.
+/// Writes the checksums that the port computes.
 fn say_offload(dpdk: &Dpdk) {
     let Offload { header, udp } = dpdk.offload().unwrap();
     say(&format!("offload {header} {udp}"));
@@ -169,7 +169,8 @@ async fn serve(dpdk: Dpdk, at: Addr) {
     }
 }
 
-/// Echoes the first message of each client, one client after the other, so that one answer that waited would hold up all others.
+/// Echoes the first message of each client, one client after another, so that a single waiting answer would
+/// hold up all others.
 async fn serve_serially(dpdk: Dpdk, at: Addr) {
     let listener = dpdk.listen(at).await.unwrap();
     say("ready");
@@ -185,7 +186,7 @@ async fn serve_serially(dpdk: Dpdk, at: Addr) {
     }
 }
 
-/// Sends datagrams to a server, each from another address of its subnet that nobody has.
+/// Sends datagrams to a server, each from another address of its subnet that no host has.
 fn forge(server: &str, count: usize) {
     let port = Port::open(&Config::from_env().unwrap());
     let mut port = port.unwrap_or_else(|error| panic!("{error:?}"));
@@ -209,7 +210,8 @@ fn forge(server: &str, count: usize) {
     for number in 0..count {
         let mut frame = [&vec![0; path.len()], &b"forged"[..]].concat();
         path.seal(&mut frame);
-        // The source, which two words of the header's checksum and of UDP's have; the latter may be left out.
+        // The source address enters the header's checksum, by two words, and UDP's checksum, which may be
+        // left out.
         frame[29] = 100 + (number % 100) as u8;
         frame[40..42].fill(0);
         frame[24..26].fill(0);
@@ -260,25 +262,26 @@ fn by_threads<F: Future<Output = ()>>(work: impl Fn() -> F + Sync) {
     });
 }
 
-/// No buffer is in use, but for those in the port's rings: virtio lends all that it may receive into, and gets buffers back
-/// that were sent when it sends more.
+/// Asserts that no buffer is in use, except in the port's rings: virtio lends all buffers that it may receive
+/// into, and gets sent buffers back when it sends again.
 fn assert_nothing_is_kept(dpdk: &Dpdk) {
     let config = Config::from_env().unwrap();
-    // Two rings of 256 descriptors for each queue.
+    // Each queue has two rings of 256 descriptors.
     let lent = 2 * 256 * u32::from(config.queues);
     let most = if config.device.unwrap().contains("virtio") { lent } else { 0 };
     let in_use = dpdk.buffers_in_use().unwrap();
     assert!(in_use <= most, "{in_use} buffers were kept: {:?}", dpdk.counters());
 }
 
-/// Says the frames that each queue received.
+/// Writes the frames that each queue received.
 fn say_queues(dpdk: &Dpdk) {
     let queues = dpdk.queues().unwrap();
     let words = queues.iter().map(|it| format!("{}/{}/{}", it.received, it.handed_on, it.taken_over));
     say(&format!("queues {}", words.collect::<Vec<_>>().join(" ")));
 }
 
-/// Echoes to every client, in two threads that share a listener; says once what the queues received: after so many messages.
+/// Echoes to every client, in two threads that share a listener. After `count` messages, writes what the
+/// queues received.
 fn serve_by_threads(at: &Addr, count: usize) {
     let dpdk = dpdk();
     let listener = runtime().block_on(dpdk.listen(at.clone())).unwrap();
@@ -301,7 +304,7 @@ fn serve_by_threads(at: &Addr, count: usize) {
     });
 }
 
-/// Asks over several connections in each of two threads, and says what the queues received.
+/// Sends requests over several connections in each of two threads, and writes what the queues received.
 fn ask_by_threads(to: &Addr, count: usize) {
     let dpdk = dpdk();
     by_threads(async || {
@@ -319,14 +322,15 @@ fn ask_by_threads(to: &Addr, count: usize) {
     say_queues(&dpdk);
 }
 
-/// Has messages echoed, and says that none was lost and no buffer kept.
+/// Sends messages to be echoed, and writes that none was lost and no buffer kept.
 async fn ask(dpdk: Dpdk, to: Addr, count: usize) {
     ask_over(&dpdk, to, count, 16).await;
     assert_nothing_is_kept(&dpdk);
     say("done");
 }
 
-/// Has messages echoed over one connection, bursts of `burst` at a time: a socket of the kernel's has little room.
+/// Sends messages to be echoed over a single connection, bursts of `burst` at a time: a kernel socket has
+/// little room.
 async fn ask_over(dpdk: &Dpdk, to: Addr, count: usize, burst: usize) {
     let connection = dpdk.connect(to).await.unwrap();
     for first in (0..count).step_by(burst) {
@@ -343,20 +347,21 @@ async fn ask_over(dpdk: &Dpdk, to: Addr, count: usize, burst: usize) {
     }
 }
 
-/// A message of which each word says whose it is and where it stands. One in three is as long as the interface carries, the others
-/// are short, so that frames of both kinds come to lie in each place of the port's rings.
+/// Returns a message of which each word tells its message and its position. A message in three is as long as
+/// the interface carries, the others are short, so that frames of both kinds come to lie in each place of the
+/// port's rings.
 fn mixed(number: usize, most: usize) -> Vec<u8> {
     let len = if number.is_multiple_of(3) { most } else { 64 };
     (0..len / 4).flat_map(|word| ((number << 16 | word) as u32).to_be_bytes()).collect()
 }
 
-/// Has messages up to the largest that the interface carries echoed, many at a time.
+/// Sends messages up to the largest that the interface carries to be echoed, many at a time.
 async fn ask_large(to: Addr, count: usize) {
     const BURST: usize = 128;
     let dpdk = dpdk();
     let connection = dpdk.connect(to).await.unwrap();
     let most = connection.base().mtu();
-    // Few messages wait for a server that has not accepted the connection yet.
+    // A server that has not accepted the connection yet queues only a few messages.
     connection.send(connection.base().buffer(1).unwrap()).await.unwrap();
     connection.recv().await.unwrap();
     for first in (0..count).step_by(BURST) {
@@ -390,7 +395,7 @@ async fn ask_large(to: Addr, count: usize) {
     say(&format!("echoed {count} of up to {most}"));
 }
 
-/// Sends messages and waits for nothing.
+/// Sends messages without waiting for answers.
 async fn tell(to: Addr, count: usize) {
     let dpdk = dpdk();
     let connection = dpdk.connect(to).await.unwrap();
@@ -402,7 +407,7 @@ async fn tell(to: Addr, count: usize) {
     say("done");
 }
 
-/// In two threads, so that each queue learns how much the path carries.
+/// Runs `too_large` in two threads, so that each queue learns how much the path carries.
 fn too_large_by_threads(to: &Addr, carries: usize) {
     let dpdk = dpdk();
     by_threads(async || too_large(&dpdk, to, carries).await);
@@ -414,7 +419,7 @@ async fn too_large(dpdk: &Dpdk, to: &Addr, carries: usize) {
     let connection = dpdk.connect(to.clone()).await.unwrap();
     let headers = if to.ip("test").unwrap().is_ipv4() { 28 } else { 48 };
     let started = Instant::now();
-    // Nobody answers; so this also polls.
+    // No peer answers, so sending also polls.
     while let Ok(message) = connection.base().buffer(1500 - headers) {
         assert!(started.elapsed() < Duration::from_secs(20), "it still fits: {:?}", dpdk.counters());
         match connection.send(message).await {
@@ -432,7 +437,7 @@ async fn too_large(dpdk: &Dpdk, to: &Addr, carries: usize) {
     assert_eq!(dpdk.connect(to.clone()).await.unwrap().base().mtu(), fits);
 }
 
-/// As `serve`, with a socket of the kernel's.
+/// Echoes as `serve` does, with a kernel socket.
 fn kernel_serve(at: &str) {
     let socket = UdpSocket::bind(at).unwrap();
     say("ready");
@@ -442,7 +447,7 @@ fn kernel_serve(at: &str) {
     }
 }
 
-/// Has messages echoed one at a time, with a socket of the kernel's.
+/// Sends messages one at a time to be echoed, with a kernel socket.
 fn kernel_ask(to: &str, count: usize) {
     let socket = UdpSocket::bind(if to.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" }).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

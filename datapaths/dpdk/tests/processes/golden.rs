@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// A capture with these frames, in the format of pcap.
+/// Writes a capture with these frames, in the format of pcap.
 fn write_capture(path: &Path, frames: &[Vec<u8>]) {
     let mut bytes = Vec::new();
-    // Microseconds; version 2.4; no time zone; frames as long as there are; Ethernet.
+    // The header says: microseconds; version 2.4; no time zone; frames up to the longest length; Ethernet.
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
         bytes.extend(word.to_ne_bytes());
     }
@@ -23,7 +23,7 @@ fn write_capture(path: &Path, frames: &[Vec<u8>]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// The lines of tshark about the frames that pass `filter`, with all checksums verified.
+/// Returns tshark's lines about the frames that pass `filter`, with all checksums verified.
 fn tshark(capture: &Path, filter: &str) -> Vec<String> {
     let output = Command::new("tshark")
         .args(["-n", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-r"])
@@ -46,7 +46,7 @@ fn packets_are_as_wireshark_has_them() {
     let folder = std::env::temp_dir().join(format!("bertha-golden-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let [heard, said] = ["heard.pcap", "said.pcap"].map(|name| folder.join(name));
-    // Two neighbours ask for the port's address, so that it knows theirs.
+    // Two neighbours ask for the port's address, so that the port knows their addresses.
     let subnets = ["10.0.0.2/24".parse().unwrap(), "fd00::2/64".parse().unwrap()];
     let now = Instant::now();
     let mut peer =

@@ -11,7 +11,7 @@ impl Namespaces {
         self.child(side, role, about, count, if side == "a" { &SETTINGS } else { &[] })
     }
 
-    /// The kernel's output when a datagram was sent to a port and an answer waited for.
+    /// Returns the kernel's output for a datagram that was sent to a port and an answer that was waited for.
     fn says_to(&self, host: &str, port: u16) -> String {
         let talk = format!("exec 3<>/dev/udp/{host}/{port}; echo x >&3; timeout 5 cat <&3 2>&1 || true");
         self.run("b", &["bash", "-c", &talk])
@@ -37,7 +37,7 @@ fn the_kernel_asks_and_pings() {
     for address in ["10.99.0.1 lladdr", "fd99::1 lladdr"] {
         assert!(neighbours.contains(address), "{neighbours}");
     }
-    // A port at which nobody listens: the kernel hears of it.
+    // No process listens at this port, and the kernel learns it.
     assert!(namespaces.says_to("10.99.0.1", 77).contains("refused"));
 }
 
@@ -62,7 +62,8 @@ fn bertha_asks_the_kernel() {
     }
 }
 
-/// Answers to invented addresses hold up no client, although nobody says within three seconds that there is none.
+/// Answers to invented addresses hold up no client, although no host reports within three seconds that there
+/// is none.
 #[test]
 fn forged_peers_delay_no_client() {
     let Some(namespaces) = Namespaces::new("bkg") else { return };
@@ -74,7 +75,7 @@ fn forged_peers_delay_no_client() {
     assert_eq!(client.says(), "done");
 }
 
-/// Each would answer for the other's connections.
+/// Without the claim, each process would answer for the other's connections.
 #[test]
 fn an_interface_and_an_address_belong_to_one_process() {
     let Some(namespaces) = Namespaces::new("bkc") else { return };

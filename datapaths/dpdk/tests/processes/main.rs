@@ -1,7 +1,8 @@
-//! Ports of several processes: shared memory between two of them, the kernel's stack at the other end, and packets as Wireshark
-//! dissects them.
+//! Ports of several processes: shared memory between two processes, the kernel's stack as the peer, and
+//! packets as Wireshark dissects them.
 //!
-//! Each child is this program once more, told by `BERTHA_TEST_ROLE` what to do; DPDK allows one environment per process.
+//! Each child is this program, whose role the variable `BERTHA_TEST_ROLE` names; DPDK allows a single
+//! environment per process.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod child;
@@ -17,17 +18,17 @@ mod vhost;
 
 use std::process::Command;
 
-/// Says that a test did not take place.
+/// Prints that a test did not take place.
 ///
 /// # Panics
-/// If `CI` is `true`.
+/// Panics if `CI` is `true`.
 #[allow(clippy::print_stderr, reason = "for whoever runs the tests by hand")]
 fn skip(what: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {what}");
     eprintln!("SKIPPED: {what}");
 }
 
-/// Whether there is a DPDK; says loudly if not.
+/// Returns true if there is a DPDK; prints a loud message if not.
 fn has_dpdk() -> bool {
     if !bertha_datapath_dpdk::AVAILABLE {
         skip("ports of several processes: DPDK is not installed; see scripts/dpdk install");
@@ -35,7 +36,7 @@ fn has_dpdk() -> bool {
     bertha_datapath_dpdk::AVAILABLE
 }
 
-/// Whether there is such a program.
+/// Returns true if the program exists.
 fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }

@@ -5,7 +5,7 @@ use super::{has, has_dpdk, skip};
 
 fn echoes(name: &str, polling: &str, within: &[&str], count: usize) {
     let socket = std::env::temp_dir().join(format!("bertha-{name}-{}", std::process::id()));
-    // An earlier process of that number may have left one, as another user.
+    // An earlier process with this number may have left a socket, as another user.
     let _ = std::fs::remove_file(&socket);
     let device =
         |role: &str| format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());
@@ -21,7 +21,7 @@ fn echoes(name: &str, polling: &str, within: &[&str], count: usize) {
     };
     let mut server = start("serve", "server", "10.0.0.1/24");
     assert_eq!(server.says(), "ready");
-    // One after the other, so that the port finds its peer again.
+    // Two clients come one after another, so that the port finds its peer again.
     for _ in 0..2 {
         let mut client = start("ask", "client", "10.0.0.2/24");
         assert_eq!(client.says(), "done");
@@ -35,8 +35,9 @@ fn unprivileged_processes_talk_over_shared_memory() {
     }
 }
 
-/// They need more than one of the buffers that the driver has unless it is told otherwise, and lie in one of ours. Between them are
-/// short ones: where a long frame lay before, DPDK 22.11's driver takes a short one for the beginning of another long one.
+/// The large frames need more than one of the driver's default buffers, and fit into one of Bertha's. Short
+/// frames lie between them: where a long frame lay before, DPDK 22.11's driver takes a short frame for the
+/// beginning of another long frame.
 #[test]
 fn frames_are_as_large_as_they_are_to_be() {
     if !has_dpdk() {
@@ -60,7 +61,8 @@ fn frames_are_as_large_as_they_are_to_be() {
     assert_eq!(client.says(), "echoed 16384 of up to 8972");
 }
 
-/// One that was killed leaves its socket, which nobody listens at; one that lives is not disturbed, and named.
+/// A killed server leaves its socket, at which no process listens; a living server is not disturbed, and
+/// named.
 #[test]
 fn a_server_takes_the_place_of_one_that_was_killed() {
     if !has_dpdk() {

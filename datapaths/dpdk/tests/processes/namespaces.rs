@@ -1,16 +1,17 @@
-//! Two network namespaces with a wire in between.
+//! Two network namespaces with a wire between them.
 
 use super::child::{Child, Role};
 use super::{has, has_dpdk, skip};
 use std::process::Command;
 
-/// Removed when dropped.
+/// Two namespaces, which are removed when the value is dropped.
 pub(crate) struct Namespaces {
     name: String,
 }
 
 impl Namespaces {
-    /// New ones; nothing, after having said so loudly, without DPDK or the privileges for it.
+    /// Creates the namespaces. Without DPDK or the privileges for it, prints a loud message and returns
+    /// `None`.
     pub(crate) fn new(purpose: &str) -> Option<Self> {
         if !has_dpdk() {
             return None;
@@ -24,12 +25,12 @@ impl Namespaces {
         Some(Self { name })
     }
 
-    /// The command that runs a program in one of them, `a` or `b`.
+    /// Returns the command that runs a program in a namespace, `a` or `b`.
     pub(crate) fn within(&self, side: &str) -> [String; 4] {
         ["ip".into(), "netns".into(), "exec".into(), format!("{}-{side}", self.name)]
     }
 
-    /// Starts a child in one of them.
+    /// Starts a child in a namespace.
     pub(crate) fn child(
         &self,
         side: &str,
@@ -43,7 +44,7 @@ impl Namespaces {
         Child::start(&Role { role, about, count, settings, within: &within, unprivileged: false })
     }
 
-    /// The output of a program in one of them.
+    /// Returns the output of a program in a namespace.
     pub(crate) fn run(&self, side: &str, program: &[&str]) -> String {
         let within = self.within(side);
         let output = Command::new(&within[0]).args(&within[1..]).args(program).output().unwrap();

@@ -4,10 +4,10 @@ use super::child::{Child, Role};
 use super::has_dpdk;
 use super::namespaces::Namespaces;
 
-/// The connections of a client, half of them in each of its threads.
+/// Number of a client's connections, half of them in each of its threads.
 pub(crate) const CONNECTIONS: usize = 8;
 
-/// The frames that a queue received, as a child says it.
+/// The frames that a queue received, as a child writes them.
 #[derive(Debug)]
 struct Queue {
     received: u64,
@@ -15,7 +15,7 @@ struct Queue {
     taken_over: u64,
 }
 
-/// The queues' counts, as `queues 1/2/3 4/5/6`.
+/// Parses the counts of the queues, written as `queues 1/2/3 4/5/6`.
 fn queues(said: &str) -> Vec<Queue> {
     let words = said.strip_prefix("queues ").unwrap().split(' ');
     let queue = |word: &str| {
@@ -51,13 +51,13 @@ fn both_ends_of_a_memif_find_the_same_queues() {
     let mut client = start("ask-threads", "client", "10.0.0.2/24");
     for (side, queues) in [("client", queues(&client.says())), ("server", queues(&server.says()))] {
         assert!(queues.iter().all(|queue| queue.received > 1000), "{side}: {queues:?}");
-        // The client's ports were chosen so that the answers come to the thread that waits for them, and the server computes
-        // the same queue.
+        // The client's ports were chosen so that answers arrive in the thread that waits for them, and the
+        // server computes the same queue for each port.
         assert!(queues.iter().all(|queue| queue.handed_on == 0), "{side}: {queues:?}");
     }
 }
 
-/// A port with one queue, which is to look like two; the kernel is at the other end.
+/// The port has a single queue, and shall look like a port with two; the kernel is its peer.
 #[test]
 fn frames_of_a_single_queue_are_handed_to_the_others() {
     let Some(namespaces) = Namespaces::new("bqs") else { return };
@@ -70,7 +70,7 @@ fn frames_of_a_single_queue_are_handed_to_the_others() {
         let mut client = namespaces.child("a", "ask-threads", to, MESSAGES, &settings);
         let queues = queues(&client.says());
         let half = MESSAGES as u64 / 2;
-        // Some have arrived more often: questions about neighbours.
+        // Some frames have arrived more often: questions about neighbours.
         assert!(queues[0].received >= 2 * half && queues[1].received == 0, "{queues:?}");
         assert!(queues[0].handed_on >= half && queues[1].handed_on == 0, "{queues:?}");
         assert!(queues[1].taken_over >= half, "{queues:?}");
@@ -94,7 +94,8 @@ fn frames_of_a_single_queue_are_handed_to_the_others() {
     );
 }
 
-/// The kernel spreads frames over the sockets of a port by a hash of its own, so some have to be handed over.
+/// The kernel spreads frames over the sockets of a port by a hash of its own, so some frames have to be
+/// handed over.
 #[test]
 fn a_port_may_spread_as_it_likes() {
     let Some(namespaces) = Namespaces::new("bql") else { return };
@@ -108,7 +109,8 @@ fn a_port_may_spread_as_it_likes() {
     let mut client = namespaces.child("a", "ask-threads", "10.99.0.2:7", 3_200, &settings);
     let queues = queues(&client.says());
     assert!(queues.iter().map(|queue| queue.received).sum::<u64>() >= 3_200, "{queues:?}");
-    // The kernel chooses the queue where a connection's frames arrive; its own queue gets them.
+    // The kernel chooses the queue in which a connection's frames arrive; the connection's own queue gets
+    // them.
     let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
     assert!(sum(|queue| queue.taken_over) >= sum(|queue| queue.handed_on), "{queues:?}");
 }

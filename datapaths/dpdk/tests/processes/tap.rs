@@ -1,4 +1,4 @@
-//! A port that computes checksums (`net_tap`), with the kernel's stack behind it, which looks at them.
+//! A port that computes checksums (`net_tap`), with the kernel's stack behind it, which verifies them.
 
 use super::namespaces::Namespaces;
 use super::skip;

@@ -1,4 +1,4 @@
-//! TCP: the kernel's at the other end of a wire, and processes that end without a word.
+//! TCP: the kernel at the other end of a wire, and processes that end without a word.
 
 use super::child::{Child, Role, say};
 use super::has_dpdk;
@@ -11,10 +11,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// The lengths of messages, on top of the number that each begins with.
+/// Lengths of messages, in addition to the number at the beginning of each message.
 const LENGTHS: [usize; 8] = [0, 1, 1000, 1452, 1460, 9000, 65_536, 300_000];
 
-/// How many connections a client has at once.
+/// Number of connections that a client has at once.
 const CONNECTIONS: usize = 8;
 
 /// Plays a child's role.
@@ -62,7 +62,7 @@ fn message<C: Connection<Data = Buf>>(connection: &C, number: usize) -> Buf {
     message
 }
 
-/// Has messages echoed over several connections at once, and then larger ones.
+/// Sends messages to be echoed over several connections at once, and then larger messages.
 async fn ask<D: Datapath>(datapath: &D, to: &str, count: usize) {
     let to: Addr = to.parse().unwrap();
     let one = async |first: usize| {
@@ -84,7 +84,7 @@ async fn ask<D: Datapath>(datapath: &D, to: &str, count: usize) {
     say("done");
 }
 
-/// As `ask`, one connection with nothing of Bertha in it.
+/// Sends as `ask` does, over a single connection without any part of Bertha.
 fn plain_ask(to: &str, count: usize) {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -97,15 +97,16 @@ fn plain_ask(to: &str, count: usize) {
         assert!(echo == framed, "echo {number}");
     }
     stream.shutdown(std::net::Shutdown::Write).unwrap();
-    // The server has nothing more to say, and closes as well.
+    // The server has no more to send, and closes as well.
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
-    // Nobody listens there.
+    // No server listens there.
     let closed = to.replace(":9", ":77");
     assert_eq!(TcpStream::connect(closed).unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
     say("done");
 }
 
-/// Stays connected while the server is killed and started again: then it learns that the connection is gone.
+/// Stays connected while the server is killed and restarted: the client then learns that the connection is
+/// gone.
 async fn outlive(to: &str) {
     let connection = kernel::Tcp::new().connect(to.parse().unwrap()).await.unwrap();
     connection.send(message(&connection, 1)).await.unwrap();
@@ -210,7 +211,7 @@ fn two_processes_talk_tcp_over_shared_memory() {
     };
     let mut server = start("tcp-serve", "server", "10.0.0.1/24");
     assert_eq!(server.says(), "ready");
-    // One that is killed: its successor has the same address, and begins anew.
+    // The victim is killed: its successor has the victim's address, and begins anew.
     let mut victim = start("tcp-pour", "client", "10.0.0.2/24");
     assert_eq!(victim.says(), "pouring");
     victim.kill();

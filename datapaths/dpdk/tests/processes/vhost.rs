@@ -1,5 +1,5 @@
-//! Two processes that share memory as a virtual machine and its host do: one is the host (`net_vhost`), with the socket, the other
-//! the machine's interface (`net_virtio_user`).
+//! Two processes that share memory as a virtual machine and its host do: the first is the host (`net_vhost`),
+//! with the socket, the second the machine's interface (`net_virtio_user`).
 
 use super::child::{Child, Role};
 use super::{has_dpdk, skip};
@@ -7,11 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Whether the drivers are among those that DPDK loads; says loudly if not.
+/// Returns true if DPDK loads the drivers; prints a loud message if not.
 fn has_drivers() -> bool {
     let output = Command::new("pkg-config").args(["--variable", "libdir", "libdpdk"]).output().unwrap();
     let folder = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("dpdk");
-    // One for the release; none if the drivers are linked.
+    // The release has a folder of drivers; there is none if the drivers are linked.
     let folders = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     let Some(drivers) = folders.into_iter().find(|folder| folder.is_dir()) else { return true };
     for driver in ["net_vhost", "net_virtio"] {
@@ -23,7 +23,7 @@ fn has_drivers() -> bool {
     true
 }
 
-/// The host's end answers to as many clients, one after the other.
+/// Checks that the host's end answers as many clients, one after another.
 fn echoes(name: &str, queues: &str) {
     if !has_dpdk() || !has_drivers() {
         return;
@@ -43,7 +43,7 @@ fn echoes(name: &str, queues: &str) {
     let host = format!("net_vhost0,iface={},queues={queues}", socket.display());
     let machine = format!("net_virtio_user0,path={},queues={queues},mac=02:00:00:00:00:02", socket.display());
     let mut server = start("offload-serve", &host, "10.0.0.1/24");
-    // UDP's checksum is left undone on the way, and nobody misses it: it never is on a wire.
+    // UDP's checksum is left undone on the way, which is harmless: the datagram never is on a wire.
     assert_eq!((server.says(), server.says()), ("offload false true".into(), "ready".into()));
     for _ in 0..2 {
         let mut client = start("offload-ask", &machine, "10.0.0.2/24");

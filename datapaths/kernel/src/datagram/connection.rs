@@ -11,11 +11,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A base connection over datagrams, to one peer.
+/// A base connection over datagrams to a single peer.
 ///
-/// Over datagrams nobody notices that a peer is gone, except that the kernel reports a closed port or socket to the end
-/// that connected. [`close`](Connection::close) ends the connection at this end alone: telling the peer is up to the
-/// layer above.
+/// A datagram connection does not notice that its peer is gone, except that the kernel reports a closed port
+/// or socket to the connecting end. [`close`](Connection::close) ends the connection at this end alone: the
+/// layer above is responsible for telling the peer.
 pub struct DatagramConnection<S: DatagramSocket> {
     endpoint: Arc<Endpoint<S>>,
     slot: usize,
@@ -31,7 +31,8 @@ impl<S: DatagramSocket> DatagramConnection<S> {
 
     #[inline]
     fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flag stands for itself; the effect of `close` on the queue is under the lock.
+        // Relaxed access suffices: no other value depends on the flag; `close` changes the queue under the
+        // lock.
         if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
     }
 

@@ -1,4 +1,4 @@
-//! Accepting connections over datagrams.
+//! Acceptance of connections over datagrams.
 
 use super::{DatagramConnection, DatagramSocket};
 use crate::endpoint::{Counters, Endpoint};
@@ -6,13 +6,14 @@ use bertha_core::{Addr, Error, Listener, Properties};
 use std::fmt;
 use std::sync::Arc;
 
-/// One socket, and a connection to each peer that sends to it.
+/// A listening socket, with a connection to each peer that sends to it.
 ///
-/// There is no task that demultiplexes: any `accept`, `recv` or `recv_batch` that is polled receives for all, keeps
-/// its own messages and wakes the others. So while futures of them wait, at least one has to be polled when it is
-/// woken; one that was polled, kept and never polled again may hold up the others.
+/// No task demultiplexes: any `accept`, `recv` or `recv_batch` that is polled receives for all connections,
+/// keeps its own messages and wakes the futures of the other messages. So while such futures wait, at least
+/// the woken future has to be polled: a future that was polled, kept and never polled again may hold up the
+/// other futures.
 ///
-/// Dropping it ends accepting; its connections live on.
+/// Dropping the listener ends accepting; its connections live on.
 pub struct DatagramListener<S: DatagramSocket> {
     endpoint: Arc<Endpoint<S>>,
 }
@@ -22,7 +23,7 @@ impl<S: DatagramSocket> DatagramListener<S> {
         Self { endpoint }
     }
 
-    /// The messages that were dropped so far, over all connections.
+    /// Returns the number of messages dropped so far, over all connections.
     pub fn dropped(&self) -> Counters {
         self.endpoint.counters()
     }

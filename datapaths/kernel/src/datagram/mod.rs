@@ -1,4 +1,4 @@
-//! Datagram sockets of all kinds: connections that share one socket, and bursts.
+//! Datagram sockets of all kinds: connections that share a socket, and bursts.
 
 mod connection;
 mod listener;
@@ -18,45 +18,47 @@ use std::sync::Arc;
 
 /// A kind of datagram socket, as the connections that share it use it.
 pub trait DatagramSocket: ReceivingSocket {
-    /// The datapath's name, for errors.
+    /// Name of the datapath in errors.
     const NAME: &'static str;
 
-    /// The promises of its connections.
+    /// The promises of the socket's connections.
     const PROPERTIES: Properties;
 
     /// The address of a peer in the form that sending takes.
     type Remote: Send + Sync;
 
-    /// The address of `peer`, where the socket is not connected.
+    /// Returns the address of `peer` in the form for sending, where the socket is not connected.
     fn remote(&self, peer: &Self::Peer) -> Self::Remote;
 
-    /// The base of a connection to `peer`, which is sent to by way of `remote`.
+    /// Returns the base of a connection to `peer`, whose messages are sent to `remote`.
     fn base(self: &Arc<Self>, peer: &Self::Peer, remote: &Self::Remote) -> SocketBase;
 
-    /// Where the socket is bound.
+    /// Returns the address that the socket is bound to.
     fn local_addr(&self) -> Addr;
 
     /// Sends one message.
     fn send_one(&self, message: &[u8], to: &Self::Remote) -> io::Result<()>;
 
-    /// How it takes a burst.
+    /// The form in which the socket takes a burst.
     type Burst: Burst;
 
-    /// Sends as many messages of `burst` as go in one call, one at least, and removes them.
+    /// Sends as many messages of `burst` as fit into a system call, at least one message, and removes the
+    /// sent messages.
     fn send_some(&self, burst: &mut Self::Burst, to: &Self::Remote) -> io::Result<()>;
 }
 
-/// Messages of a burst that were taken and not sent yet. Lives in the future of a batch call, so that no burst needs
-/// an allocation.
+/// Messages of a burst that were taken and not sent yet. The value lives in the future of a batch call, so
+/// that no burst needs an allocation.
 pub trait Burst: Send {
-    /// None.
+    /// Creates an empty burst.
     fn new() -> Self;
 
-    /// Takes as many messages as can wait together, none of them longer than `mtu`. Through `arena` it may say where they
-    /// are to be written. Returns the length of one that is longer, which it drops, and takes none behind it.
+    /// Takes as many messages as can wait together, none of them longer than `mtu`. Through `arena`, the
+    /// burst may offer memory for the next messages. A message that is too long is dropped: its length is
+    /// returned, and no message behind it is taken.
     ///
     /// # Errors
-    /// If there is no memory for one; it is dropped.
+    /// Fails if there is no memory for a message, which is dropped.
     fn fill(
         &mut self,
         messages: &mut impl Iterator<Item = Buf>,
@@ -64,11 +66,11 @@ pub trait Burst: Send {
         mtu: usize,
     ) -> Result<Option<usize>, Error>;
 
-    /// The length of the message that is sent next, if there is one.
+    /// Returns the length of the message that is sent next, or `None` if the burst is empty.
     fn next_len(&self) -> Option<usize>;
 }
 
-/// All messages in their order.
+/// Sends all messages in their order.
 impl Burst for Window {
     fn new() -> Self {
         Self::new()
@@ -96,7 +98,7 @@ impl Burst for Window {
     }
 }
 
-/// The connection of a connected socket.
+/// Returns the connection of a connected socket.
 pub(crate) fn connected<S: DatagramSocket>(
     socket: S,
     peer: S::Peer,
@@ -110,7 +112,7 @@ pub(crate) fn connected<S: DatagramSocket>(
     DatagramConnection::new(endpoint, slot, base, remote)
 }
 
-/// The listener of a bound socket.
+/// Returns the listener of a bound socket.
 pub(crate) fn listening<S: DatagramSocket>(
     socket: S,
     limits: Limits,

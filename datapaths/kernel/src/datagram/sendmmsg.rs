@@ -6,8 +6,8 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags};
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 
-/// Sends the first messages, up to [`WINDOW`], to `to` or where the socket is connected to, and returns how many the
-/// kernel took: at least one.
+/// Sends the first messages, up to [`WINDOW`], to `to`, or to the connected peer if `to` is absent. Returns
+/// the number of messages that the kernel took, which is at least one.
 pub(crate) fn sendmmsg<'a>(
     socket: impl AsFd,
     messages: impl Iterator<Item = &'a [u8]>,

@@ -11,11 +11,12 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// Waits for errors on behalf of all receiving calls of a socket, and wakes the one that polls.
 ///
-/// A call that registered for errors itself, beside readability, would pay for that each time it waits, and errors
-/// are rare. So one registration stands as long as the socket does, and a call only looks at a flag.
+/// A call that registered for errors itself, beside readability, would pay for the registration each time it
+/// waits, and errors are rare. So a single registration lasts as long as the socket, and a call only looks at
+/// a flag.
 pub(super) struct ErrorWatch<S: ReceivingSocket> {
     signal: Arc<Signal<S>>,
-    /// Ready with the next error. Polled, and so locked, only when the signal is set.
+    /// A future that is ready with the next error. It is polled, and so locked, only when the signal is set.
     failure: Mutex<Failure>,
 }
 
@@ -28,13 +29,13 @@ struct Signal<S: ReceivingSocket> {
 
 impl<S: ReceivingSocket> ErrorWatch<S> {
     pub(super) fn new(endpoint: &Arc<Endpoint<S>>) -> Self {
-        // So that the first call that waits registers.
+        // The signal is set at first, so that the first waiting call registers.
         let signal = Signal { is_set: AtomicBool::new(true), endpoint: Arc::downgrade(endpoint) };
         Self { signal: Arc::new(signal), failure: Mutex::new(failure(&endpoint.socket)) }
     }
 
-    /// The error that was reported, if one was. To be called after the caller has begun to wait: the future that polls then is
-    /// woken by the next.
+    /// Returns the reported error, if there is one. The caller must have begun to wait: the next error then
+    /// wakes the polling future.
     #[inline]
     pub(super) fn poll(&self, socket: &Arc<S>) -> Poll<io::Error> {
         if self.signal.is_set.load(Ordering::Acquire) { self.listen(socket) } else { Poll::Pending }
@@ -62,7 +63,8 @@ fn failure<S: ReceivingSocket>(socket: &Arc<S>) -> Failure {
 
 impl<S: ReceivingSocket> Wake for Signal<S> {
     fn wake(self: Arc<Self>) {
-        // Before the lock: a future that becomes the poller later sees it, one that is the poller already is woken.
+        // The flag is set before the lock is taken: a future that becomes the poller later sees it, and the
+        // present poller is woken.
         self.is_set.store(true, Ordering::Release);
         let Some(endpoint) = self.endpoint.upgrade() else { return };
         let poller = endpoint.state.lock().demux.poller();

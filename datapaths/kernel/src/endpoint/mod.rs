@@ -1,4 +1,5 @@
-//! A socket with the connections that share it: one of a connected socket, any number of a listening one.
+//! A socket with the connections that share it: a single connection of a connected socket, any number of a
+//! listening socket.
 
 mod counters;
 mod error_watch;
@@ -27,83 +28,87 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::task::yield_now;
 
-/// The listener of a socket that listens: the only one.
+/// Number of the only listener of a listening socket.
 const LISTENER: usize = 0;
 
-/// How often a call that spins asks the kernel before it lets other tasks run. A message is noticed sooner than if each
-/// attempt went through the scheduler, and others wait for little more than a microsecond.
+/// Number of attempts of a spinning call before it lets other tasks run. A message is noticed sooner than if
+/// each attempt went through the scheduler, and other tasks wait for little more than a microsecond.
 const ATTEMPTS: u32 = 4;
 
-/// A socket that messages come from.
+/// A socket that receives messages.
 pub trait ReceivingSocket: Send + Sync + 'static {
-    /// The name of a peer.
+    /// The key of a peer.
     type Peer: Key;
 
     /// The socket as tokio knows it.
     type Socket: AsyncSocket;
 
-    /// The socket as tokio knows it.
+    /// Returns the socket as tokio knows it.
     fn socket(&self) -> &Self::Socket;
 
-    /// Receives, and hands each buffer to `deliver` with the address of its peer and the length of the messages in it: after the
-    /// last system call, since `deliver` takes a lock.
+    /// Receives, and passes each buffer to `deliver` with the address of its peer and the length of the
+    /// messages in it. `deliver` takes a lock, so it is called only after the last system call.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing was there, which the reactor then knows, unless it was asked eagerly; errors of the socket.
+    /// `WouldBlock` if the socket is empty, which the reactor then knows, unless it was asked eagerly; errors
+    /// of the socket.
     fn receive(&self, request: Request, deliver: impl FnMut(&Self::Peer, usize, Buf))
     -> io::Result<Received>;
 
-    /// An error of the socket was returned to a caller.
+    /// Records that an error of the socket was returned to a caller.
     fn on_error(&self) {}
 }
 
-/// How to receive.
+/// The options of a receiving call.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// How many buffers to fill at most.
+    /// Largest number of buffers to fill.
     pub(crate) width: usize,
-    /// Whether to ask the kernel even if the reactor has not reported anything.
+    /// True if the kernel has to be asked even if the reactor has not reported anything.
     pub(crate) eager: bool,
-    /// Whether other futures wait. One of them is to poll next, and the reactor should know by then if nothing is left, even
-    /// after a message that came alone: otherwise that future would be woken to find it out.
+    /// True if other futures wait. One of these futures polls next, and the reactor should know by then that
+    /// the socket is empty, even after a message that came alone: otherwise the future would be woken only to
+    /// find this out.
     pub(crate) others_wait: bool,
 }
 
 /// The outcome of a receiving call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Received {
-    /// How many buffers were filled.
+    /// Number of filled buffers.
     pub(crate) buffers: usize,
-    /// How many messages were dropped because they were longer than the datapath carries.
+    /// Number of messages dropped because they were longer than the datapath carries.
     pub(crate) oversize: u64,
 }
 
 /// A socket and its demultiplexer.
 pub(crate) struct Endpoint<S: ReceivingSocket> {
     socket: Arc<S>,
-    /// Connections of one socket are used from several threads, and each may receive messages of another, so the
-    /// queues and the role of the poller need mutual exclusion; atomics don't do, since a delivery and the registration of
-    /// a future that waits for it have to exclude each other. Never held over a system call that transfers data, nor while
-    /// foreign code runs (wakers, `Extend`), so it is contended for some hundred nanoseconds at most. A lock per
-    /// connection would cost the future that receives one per peer instead of one per burst.
+    /// Connections of a socket are used from several threads, and each may receive messages of another
+    /// connection, so the queues and the role of the poller need mutual exclusion; atomics don't suffice,
+    /// since a delivery and the registration of a future that waits for it have to exclude each other. The
+    /// lock is never held over a system call that transfers data, nor while foreign code runs (wakers,
+    /// `Extend`), so it is contended for some hundred nanoseconds at most. A lock per connection would cost
+    /// the receiving future a lock for each peer instead of one lock for each burst.
     state: Mutex<State<S>>,
     waiting: Waiting,
     spin_history: SpinHistory,
-    /// Of a connected socket: errors concern the one connection there is, rather than one peer of many.
+    /// The errors of a connected socket, which concern its only connection. A listening socket's errors
+    /// concern one peer of many.
     errors: OnceLock<ErrorWatch<S>>,
 }
 
-/// Everything behind the lock.
+/// The state behind the lock.
 struct State<S: ReceivingSocket> {
     demux: Demux<S::Peer>,
-    /// The connection of a connected socket.
+    /// The only connection of a connected socket.
     only: Option<usize>,
     width: ReceiveWidth,
     counters: Counters,
 }
 
 impl<S: ReceivingSocket> Endpoint<S> {
-    /// A socket that receives from any peer.
+    /// Creates the endpoint of a socket that receives from any peer.
     pub(crate) fn listening(socket: Arc<S>, limits: Limits, waiting: Waiting) -> Arc<Self> {
         let mut demux = Demux::new(limits);
         let listener = demux.listen();
@@ -111,7 +116,8 @@ impl<S: ReceivingSocket> Endpoint<S> {
         Arc::new(Self::new(socket, demux, None, waiting))
     }
 
-    /// A socket that receives from one peer alone, and the number of its connection.
+    /// Creates the endpoint of a socket that receives from a single peer, and returns the number of its
+    /// connection too.
     pub(crate) fn connected(
         socket: Arc<S>,
         peer: S::Peer,
@@ -140,7 +146,8 @@ impl<S: ReceivingSocket> Endpoint<S> {
         state.counters
     }
 
-    /// Waits for a message of `connection`. Cancellation-safe. `None` if this end closed it.
+    /// Waits for a message of `connection`. The future is cancellation-safe. Returns `None` if this end
+    /// closed the connection.
     #[inline]
     pub(crate) fn recv(&self, connection: usize) -> impl Future<Output = Result<Option<Buf>, Error>> {
         self.wait_for(Awaited::Connection(connection), move |state, batch| {
@@ -154,8 +161,9 @@ impl<S: ReceivingSocket> Endpoint<S> {
         })
     }
 
-    /// Waits for messages of `connection` and moves up to `max` to `into`. Cancellation-safe: the batch is only
-    /// filled by the poll that completes the future. Zero if this end closed it.
+    /// Waits for messages of `connection` and moves up to `max` to `into`. The future is cancellation-safe:
+    /// the batch is only filled by the poll that completes it. Returns zero if this end closed the
+    /// connection.
     pub(crate) fn recv_batch(
         &self,
         connection: usize,
@@ -179,8 +187,8 @@ impl<S: ReceivingSocket> Endpoint<S> {
         })
     }
 
-    /// Moves a batch to `into`, then messages from the queue, at most `max` messages in all. The lock is taken once in a batch
-    /// of buffers, and not held while `into` runs.
+    /// Moves a batch to `into`, then messages from the queue, at most `max` messages in all. The lock is
+    /// taken once for each batch of buffers, and not held while `into` runs.
     fn extend(
         &self,
         into: &mut impl Extend<Buf>,
@@ -203,13 +211,15 @@ impl<S: ReceivingSocket> Endpoint<S> {
         }
     }
 
-    /// Waits for a new connection. Cancellation-safe.
+    /// Waits for a new connection. The future is cancellation-safe.
     pub(crate) fn accept(&self) -> impl Future<Output = Result<(usize, S::Peer), Error>> {
         self.wait_for(Awaited::Listener(LISTENER), |state, _| state.demux.accept(LISTENER))
     }
 
-    /// Waits until `take` finds something, receiving in between: one message, if it is for a connection.
-    // Not `async`, so that it is one future and not two, each with a state to be looked at when it is polled.
+    /// Waits until `take` finds something, and receives in between: a single message, if the future waits for
+    /// a connection.
+    // The function is not `async`, so that it makes a single future in place of two, each with a state to be
+    // checked at every poll.
     #[inline]
     fn wait_for<T>(
         &self,
@@ -229,7 +239,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
         })
     }
 
-    /// The error that the kernel reported meanwhile. The caller waits.
+    /// Returns the error that the kernel reported meanwhile. The caller waits.
     #[inline]
     fn poll_error<T>(&self) -> Poll<Result<T, Error>> {
         match self.errors.get() {
@@ -238,19 +248,19 @@ impl<S: ReceivingSocket> Endpoint<S> {
         }
     }
 
-    /// This end closes the connection.
+    /// Closes the connection at this end.
     pub(crate) fn close(&self, connection: usize) {
         let mut state = self.state.lock();
         state.demux.close(connection);
         release(&SocketSource::<S, Buf>::new(self), state);
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub(crate) fn remove(&self, connection: usize) {
         self.state.lock().demux.remove(connection);
     }
 
-    /// Forgets the backlog; from now on, strangers' messages are dropped.
+    /// Drops the backlog; from now on, strangers' messages are dropped.
     pub(crate) fn stop_listening(&self) {
         let demux = &mut self.state.lock().demux;
         while let Some((connection, _)) = demux.accept(LISTENER) {
@@ -261,7 +271,8 @@ impl<S: ReceivingSocket> Endpoint<S> {
 }
 
 impl<S: ReceivingSocket> State<S> {
-    /// Sorts in one buffer of messages, each `stride` bytes long but for the last, all from one peer.
+    /// Delivers a buffer of messages, all from a single peer. Each message is `stride` bytes long, except for
+    /// the last, which may be shorter.
     #[inline]
     fn sort_in<M: Batched>(
         &mut self,
@@ -271,7 +282,7 @@ impl<S: ReceivingSocket> State<S> {
         batch: &mut ReceiveBatch<M>,
     ) {
         let found = match self.only {
-            // The kernel lets no other peer's messages through.
+            // The kernel lets no other peer's messages through, so the sender need not be looked up.
             Some(connection) => Some(connection),
             None => self.demux.find(from).or_else(|| self.demux.admit(LISTENER, from.clone(), ())),
         };
@@ -285,7 +296,7 @@ impl<S: ReceivingSocket> State<S> {
     }
 }
 
-/// One receiving call at an endpoint, for single messages or for buffers of them.
+/// A receiving call at an endpoint, for single messages or for buffers of messages.
 struct SocketSource<'a, S: ReceivingSocket, M> {
     endpoint: &'a Endpoint<S>,
     spin: Spin,
@@ -298,7 +309,7 @@ impl<'a, S: ReceivingSocket, M> SocketSource<'a, S, M> {
         Self { endpoint, spin: Spin::default(), messages: PhantomData }
     }
 
-    /// Whether to ask again at once, should nothing be there.
+    /// Returns true if the call should try again at once when the socket is empty.
     #[inline]
     fn spins(&mut self) -> bool {
         self.spin.goes_on(self.endpoint.waiting, &self.endpoint.spin_history)
@@ -322,7 +333,7 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
         &mut state.demux
     }
 
-    /// Receives once without the lock, or a few times if it spins.
+    /// Receives once without the lock, or a few times if the call spins.
     fn receive(
         &mut self,
         mut state: MutexGuard<'a, State<S>>,
@@ -384,8 +395,8 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
     fn arm(&mut self, state: MutexGuard<'a, State<S>>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if self.spins() {
             release(self, state);
-            // Not `wake_by_ref`: the runtime would poll the woken task many times before it turns to the others, or to the
-            // reactor.
+            // The task yields in place of `wake_by_ref`: the runtime would poll the woken task many times
+            // before it turns to other tasks, or to the reactor.
             let _ = pin!(yield_now()).poll(cx);
             return Poll::Pending;
         }
@@ -394,8 +405,8 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
         readable.map_err(runtime_ended)
     }
 
-    /// Registers the waker of another future at the reactor; one that spins is polled instead, and one for which there is
-    /// something already.
+    /// Registers the waker of another future at the reactor. A spinning future is woken instead, and so is a
+    /// future for which the socket may already have messages.
     fn hand_over(&mut self, state: &mut State<S>) {
         let endpoint = self.endpoint;
         state.demux.promote(|waker| {
@@ -405,7 +416,7 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
     }
 }
 
-/// An error as its source made it, or made of the kernel's.
+/// Returns the error inside `error` if its source made it, or converts the kernel's error.
 #[cold]
 fn from_source(error: io::Error) -> Error {
     error.downcast::<Error>().unwrap_or_else(Error::from)

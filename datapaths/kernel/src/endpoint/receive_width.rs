@@ -1,31 +1,31 @@
-//! How many buffers a receiving call uses.
+//! The number of buffers of a receiving call.
 
 use crate::window::WINDOW;
 
-/// The most buffers of one receiving call.
+/// Largest number of buffers of a receiving call.
 pub(crate) const MAX_WIDTH: usize = WINDOW;
 
-/// The numbers of buffers that there are. One for messages that come alone: the kernel is not asked whether there are more,
-/// which would cost a call, and the reactor's knowledge that there may be.
+/// The possible numbers of buffers. A single buffer serves messages that come alone: the kernel is not asked
+/// for more, which would cost a call, and the reactor's knowledge that the socket may be readable.
 const WIDTHS: [usize; 4] = [1, 2, 8, MAX_WIDTH];
 
-/// After so many single messages in a row, between which the socket was never empty, one call looks whether a second is there;
-/// and after twice as many each time there was none.
+/// Number of consecutive single messages, without the socket being found empty in between, after which a call
+/// looks for a second message. The number doubles each time there was no second message.
 const MIN_LOOK: u32 = 4;
 
-/// The longest such interval.
+/// Largest such number of messages.
 const MAX_LOOK: u32 = 64;
 
-/// The number of buffers of the next receiving call. It gets larger if all were filled twice in a row, and smaller if most were
-/// not: single messages pay for one buffer, a burst for few system calls.
+/// The number of buffers of the next receiving call. It grows if all buffers were filled twice in a row, and
+/// shrinks if most were not: single messages pay for a single buffer, a burst for few system calls.
 #[derive(Debug)]
 pub(super) struct ReceiveWidth {
     width: usize,
-    /// The last call filled all its buffers.
+    /// True if the last call filled all its buffers.
     full: bool,
-    /// Single messages in a row.
+    /// Number of consecutive single messages.
     singles: u32,
-    /// After so many of them it looks for a second.
+    /// Number of single messages after which the next call looks for a second message.
     look: u32,
 }
 
@@ -41,7 +41,7 @@ impl ReceiveWidth {
         self.width
     }
 
-    /// A call with `width` buffers has filled some of them.
+    /// Records that a call with `width` buffers has filled `filled` of them.
     #[inline]
     pub(super) fn on_received(&mut self, width: usize, filled: usize) {
         if width == 1 {
@@ -71,7 +71,7 @@ impl ReceiveWidth {
         self.full = full;
     }
 
-    /// A call has found nothing: the messages before came one by one.
+    /// Records that a call found the socket empty: the messages before came one by one.
     #[inline]
     pub(super) fn on_nothing(&mut self) {
         self.singles = 0;

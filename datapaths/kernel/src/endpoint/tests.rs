@@ -1,4 +1,5 @@
-//! Futures that come, wait, are woken late or dropped at any time: no message may wait while somebody waits for it.
+//! Futures that come, wait, are woken late or are dropped at any time: no message may wait while a future
+//! waits for it.
 
 use super::*;
 use crate::async_socket::Left;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 use tokio::io::{Interest, Ready};
 
-/// A socket and its reactor, in memory: edge-triggered, and with one place for a waker, as tokio's.
+/// A socket and its reactor in memory: edge-triggered, and with room for a single waker, as tokio's.
 #[derive(Default)]
 struct Fake(Mutex<Datagrams>);
 
@@ -91,7 +92,7 @@ impl ReceivingSocket for Fake {
     }
 }
 
-/// Whether a future is to be polled.
+/// A waker that records that its future has to be polled.
 struct Woken(AtomicBool);
 
 impl Wake for Woken {
@@ -107,7 +108,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Polls it if it was woken; the message that it received, if it is done.
+    /// Polls the future if it was woken. Returns the received message if the future is done.
     fn run(&mut self) -> Option<Vec<u8>> {
         if !self.woken.0.swap(false, Ordering::Relaxed) {
             return None;
@@ -153,7 +154,7 @@ fn waiting() -> impl Strategy<Value = Waiting> {
     prop_oneof![Just(Waiting::Park), Just(Waiting::Spin)]
 }
 
-/// An endpoint whose connections 0, 1, ... belong to the peers with these numbers.
+/// Returns an endpoint whose connections 0, 1, ... belong to the peers with these numbers.
 fn endpoint(waiting: Waiting) -> Arc<Endpoint<Fake>> {
     let limits = Limits { backlog: CONNECTIONS, queue: 1000, shared: usize::MAX };
     let endpoint = Endpoint::listening(Arc::new(Fake::default()), limits, waiting);
@@ -202,7 +203,7 @@ proptest! {
                 Event::Run(_) | Event::Drop(_) => {}
             }
         }
-        // Every task that was woken runs; one that spins is woken each time, so rounds are counted.
+        // Every woken task runs. A spinning task is woken each time, so the number of rounds is limited.
         for _ in 0..200 {
             tasks.retain_mut(|task| match task.run() {
                 Some(numbers) => {
@@ -216,7 +217,7 @@ proptest! {
             let waits = tasks.iter().any(|task| task.connection == connection);
             let all = received[connection] == sent[connection];
             prop_assert!(all || !waits, "connection {} waits: {:?}", connection, received[connection]);
-            // No future that was dropped holds messages back, and they are in order.
+            // No dropped future holds messages back, and the messages are in order.
             prop_assert!(sent[connection].starts_with(&received[connection]));
         }
         // Messages that no future waited for are still there.

@@ -12,10 +12,10 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use tokio::net::{TcpSocket, TcpStream};
 
-/// The name in errors.
+/// Name of the datapath in errors.
 const NAME: &str = "Tcp";
 
-/// A base connection of [`Tcp`]: of messages, or of bytes as `TcpConnection<Chunk>`.
+/// A base connection of [`Tcp`]: of messages, or, as `TcpConnection<Chunk>`, of bytes.
 pub type TcpConnection<Data = Buf> = StreamConnection<TcpStream, Data>;
 
 /// The listener of [`Tcp`].
@@ -29,7 +29,7 @@ pub type TcpListener<Data = Buf> = StreamListener<TcpStream, Data>;
 #[derive(Debug)]
 pub struct Tcp<Data = Buf> {
     settings: Settings,
-    /// Whether other listeners may have the same address.
+    /// True if other listeners may have the listener's address.
     is_shared: bool,
     data: PhantomData<fn() -> Data>,
 }
@@ -47,13 +47,14 @@ impl Default for Tcp {
 }
 
 impl Tcp {
-    /// A datapath of messages, with the default settings of the methods below.
+    /// Creates a datapath of messages, with the default settings of the methods below.
     pub fn new() -> Self {
         Self { settings: Settings::default(), is_shared: false, data: PhantomData }
     }
 
-    /// The same with bytes as they are, without the frames of [`framing`](bertha_core::framing), for peers that speak another
-    /// protocol over TCP: a [`Chunk`] that is received is at most 64 KiB. A Chunnel for framing makes messages of them.
+    /// Makes a datapath of bytes without the frames of [`framing`](bertha_core::framing), for peers that
+    /// speak another protocol over TCP: a received [`Chunk`] is at most 64 KiB long. A Chunnel for framing
+    /// makes messages of the bytes.
     #[must_use]
     pub fn bytes(self) -> Tcp<Chunk> {
         Tcp { settings: self.settings, is_shared: self.is_shared, data: PhantomData }
@@ -63,8 +64,8 @@ impl Tcp {
 impl<Data: Octets> Tcp<Data> {
     settings_methods!();
 
-    /// Lets several listeners of one user have the same address (`SO_REUSEPORT`), if all of them ask for it: the kernel spreads
-    /// connections among them, one listener for each thread, say.
+    /// Lets several listeners of a user share an address (`SO_REUSEPORT`), if all of them ask for it: the
+    /// kernel spreads connections among the listeners, of which each thread may have its own.
     #[must_use]
     pub fn reuse_port(self) -> Self {
         Self { is_shared: true, ..self }
@@ -86,7 +87,7 @@ impl<Data: Octets> Tcp<Data> {
     fn bind(&self, on: SocketAddr) -> io::Result<TcpListener<Data>> {
         within_tokio()?;
         let socket = self.socket(on)?;
-        // Else a server that is started again can't listen until its old connections have timed out.
+        // Without the option, a restarted server can't listen until its old connections have timed out.
         socket.set_reuse_address(true)?;
         if self.is_shared {
             socket.set_reuse_port(true)?;

@@ -1,4 +1,4 @@
-//! Marks for congestion on the datagrams of a UDP socket.
+//! Congestion marks on the datagrams of a UDP socket.
 
 use super::socket::{UdpSocket, mode};
 use crate::ecn::{EcnSocket, EcnState};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl UdpSocket {
-    /// Counts marked datagrams, which came in one buffer.
+    /// Counts the marks of datagrams that came in a common buffer.
     #[cold]
     pub(super) fn on_marked(&self, meta: &RecvMeta) {
         if let Some(state) = self.marks.lock().get(&meta.addr) {
@@ -22,12 +22,12 @@ impl UdpSocket {
 impl EcnSocket for UdpSocket {
     fn count_marks(&self, peer: SocketAddr, state: &Arc<EcnState>) -> io::Result<()> {
         let is_v4 = self.local.or(self.peer).is_none_or(|addr| addr.is_ipv4());
-        // Over IPv6 too, where a socket may also have peers of IPv4.
+        // The option is set over IPv6 too, where a socket may also have peers of IPv4.
         let v4 = set_ip_recvtos(&self.io, true);
         let set = if is_v4 { v4 } else { set_ipv6_recvtclass(&self.io, true) };
         set?;
         self.marks.lock().insert(peer, state.clone());
-        // A call that is under way may receive one more message by the earlier way.
+        // A call that is under way may receive one more message in the earlier mode.
         let _ = self.mode.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |mode| {
             (mode != mode::COALESCED).then_some(mode::MARKS)
         });

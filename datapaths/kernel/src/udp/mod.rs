@@ -23,10 +23,10 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 
 /// UDP over IPv4 and IPv6 as a datapath. A message is a datagram.
 ///
-/// Messages may be as large as a datagram, 65507 bytes (65527 over IPv6): the kernel fragments messages that exceed the
-/// path's MTU. Of a burst, messages of equal length go out as one segmented datagram where the kernel has it, and may overtake
-/// those of another length; the rest goes in one `sendmmsg`. Messages are received in up to 32 buffers at a time,
-/// each of up to 64 coalesced messages.
+/// Messages may be as large as a datagram, 65507 bytes (65527 over IPv6): the kernel fragments messages that
+/// exceed the path's MTU. In a burst, messages of equal length are sent as a segmented datagram where the
+/// kernel supports it, and may overtake messages of another length; all other messages are sent by
+/// `sendmmsg`. Messages are received in up to 32 buffers at a time, each of up to 64 coalesced messages.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), bertha_core::Error> {
@@ -42,8 +42,8 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 /// # }
 /// ```
 ///
-/// A listener on several addresses (`0.0.0.0`) answers from the one that the routing table prefers. Where a host has
-/// several, listen on each of them.
+/// A listener on several addresses (`0.0.0.0`) answers from the address that the routing table prefers. Where
+/// a host has several addresses, listen on each of them.
 #[derive(Debug, Clone, Default)]
 pub struct Udp {
     pub(super) options: Options,
@@ -53,9 +53,11 @@ pub struct Udp {
 impl Udp {
     option_methods!();
 
-    /// Has no datagram fragmented, by this host or by a router: a message larger than the path carries is lost, without an
-    /// error unless it exceeds the interface's own MTU ([`TooLarge`](bertha_core::ErrorKind::TooLarge)). For layers that find out
-    /// how large datagrams may be, as RFC 8899 asks; the kernel's own estimate of the path MTU is not used. Off at first.
+    /// Forbids fragmentation of datagrams by this host and by routers: a message larger than the path carries
+    /// is lost, without an error unless it exceeds the interface's own MTU
+    /// ([`TooLarge`](bertha_core::ErrorKind::TooLarge)). The option serves layers that find out the largest
+    /// datagram themselves, as RFC 8899 describes; the kernel's own estimate of the path MTU is not used. The
+    /// option is off by default.
     #[must_use]
     pub fn keep_whole(mut self) -> Self {
         self.keeps_whole = true;
@@ -68,8 +70,8 @@ impl Datapath for Udp {
     type Listener = UdpListener;
 
     /// Opens a socket that is connected to `to`, so that the kernel reports a closed port there: as
-    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable), from the `send` or `recv` after the message that found
-    /// it closed.
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable), from the `send` or `recv` after the message that
+    /// found the port closed.
     async fn connect(&self, to: Addr) -> Result<UdpConnection, Error> {
         let peer = to.ip(UdpSocket::NAME)?;
         let socket =

@@ -1,4 +1,4 @@
-//! The segmentation and coalescing of the kernel.
+//! Segmentation and coalescing by the kernel.
 
 use super::run::SEGMENTS;
 use quinn_udp::{UdpSockRef, UdpSocketState};
@@ -7,19 +7,19 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::OnceLock;
 
-/// Whether the kernel, the card or the path refused a datagram because it was segmented.
+/// Returns true if the kernel, the card or the path refused a datagram because of segmentation.
 pub(super) fn segmentation_failed(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE))
 }
 
-/// The offloads of the kernel, found out once.
+/// The offloads of the kernel, detected when they are first needed.
 ///
-/// The same for all sockets. It is made on a socket of its own, since making it also sets options that ours are to be
-/// without: don't-fragment, which would limit messages to the path's MTU, and time stamps and addresses with each
-/// datagram, which cost time and are not used.
+/// All sockets share the result. A separate socket serves for the detection, since it also sets options that
+/// Bertha's sockets must not have: don't-fragment, which would limit messages to the path's MTU, and time
+/// stamps and addresses with each datagram, which cost time and are not used.
 pub(super) struct Offload {
     pub(super) state: UdpSocketState,
-    /// How many messages it takes as one datagram; 1 if it can't cut them up.
+    /// Number of messages that the kernel takes as a segmented datagram; 1 without segmentation.
     pub(super) segments: usize,
 }
 
@@ -38,7 +38,8 @@ pub(super) fn offload() -> io::Result<&'static Offload> {
     Ok(OFFLOAD.get_or_init(|| Offload { state, segments: segments.min(SEGMENTS) }))
 }
 
-/// Whether the kernel takes so many messages at once, tried out with messages from `socket` to itself. No option tells.
+/// Returns true if the kernel takes `segments` messages at once, which no option tells: `socket` sends
+/// messages to itself.
 fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
     let sent = || {
         nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGsoSegment, &1)?;

@@ -1,4 +1,4 @@
-//! A peer, as a UDP socket sends to it.
+//! The peer of a UDP socket, as sending needs it.
 
 use crate::ecn::EcnState;
 use quinn_udp::EcnCodepoint;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where to send, and how.
+/// Destination of datagrams, and the way of sending to it.
 #[derive(Debug)]
 pub struct Remote {
     pub(super) peer: SocketAddr,
@@ -16,39 +16,39 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The peer that a socket is connected to. `segments`: runs may go there as one segmented datagram.
+    /// Creates the peer that a socket is connected to. `segments` permits segmented datagrams.
     pub(super) fn connected(peer: SocketAddr, segments: bool) -> Self {
         Self { peer, connected: true, segments: AtomicBool::new(segments), ecn: Arc::default() }
     }
 
-    /// One of the peers of a socket that is not connected.
+    /// Creates a peer of a socket that is not connected. `segments` permits segmented datagrams.
     pub(super) fn of(peer: SocketAddr, segments: bool) -> Self {
         Self { connected: false, ..Self::connected(peer, segments) }
     }
 
-    /// The address that the kernel has to be told.
+    /// Returns the address that a system call has to name; `None` if the socket is connected.
     #[inline]
     pub(super) fn to(&self) -> Option<&SocketAddr> {
         (!self.connected).then_some(&self.peer)
     }
 
-    /// The field of datagrams that go there, if they may be marked for congestion.
+    /// Returns the ECN codepoint for datagrams to the peer, if they may be marked.
     pub(super) fn ecn(&self) -> Option<EcnCodepoint> {
         self.ecn.is_on().then_some(EcnCodepoint::Ect0)
     }
 
-    /// Whether and how datagrams are marked.
+    /// Returns the state of congestion marks.
     pub(super) fn ecn_state(&self) -> &Arc<EcnState> {
         &self.ecn
     }
 
-    /// Whether runs may go there as one segmented datagram.
+    /// Returns true if runs may be sent as a segmented datagram.
     pub(super) fn segments(&self) -> bool {
-        // Relaxed: a hint that stands for itself.
+        // Relaxed access suffices: the flag is a hint, and no other value depends on it.
         self.segments.load(Ordering::Relaxed)
     }
 
-    /// The path turned out not to allow segmented datagrams.
+    /// Records that the path does not carry segmented datagrams.
     pub(super) fn never_segment(&self) {
         self.segments.store(false, Ordering::Relaxed);
     }

@@ -1,26 +1,29 @@
-//! Messages of one length behind each other.
+//! Messages of equal length that lie behind each other.
 
 use bertha_core::{Buf, Error};
 
-/// The longest message that goes into a run with others: the payload of UDP over IPv6 in an Ethernet frame. Segments
-/// can't be fragmented, so on a path with a smaller MTU segmentation fails, and is given up for the connection.
+/// Longest message that joins a run: the payload of UDP over IPv6 in an Ethernet frame. Segments can't be
+/// fragmented, so on a path with a smaller MTU segmentation fails, and is given up for the connection.
 pub(super) const SEGMENT: usize = 1500 - 40 - 8;
 
-/// The most messages of a run, and the most that a kernel takes as one datagram: since Linux 6.10, and half as many before.
+/// Largest number of messages in a run, and in a segmented datagram: the limit of Linux since 6.10; earlier
+/// kernels take half as many.
 pub(super) const SEGMENTS: usize = 128;
 
-/// The most bytes of one datagram.
+/// Largest number of bytes in a datagram.
 const CONTENTS: usize = 65_535 - 20 - 8;
 
-/// Messages of one length. The first stays where it was made. The others are made behind it where they can be, and else
-/// are copied there, which costs a fraction of a way of their own through the network stack.
+/// Messages of equal length. The first message stays in its place. Further messages are allocated behind it
+/// if possible, and copied there otherwise, which costs a fraction of a separate way through the network
+/// stack.
 #[derive(Debug)]
 pub(super) struct Run {
     contents: Buf,
-    /// The room behind them; `None` if there is only one message, or if the room is offered to the next.
+    /// The room behind the messages; `None` if there is only one message, or if the room is offered to the
+    /// next message.
     pub(super) room: Option<Buf>,
     segment: usize,
-    /// How many more messages there may be.
+    /// Number of further messages that fit.
     free: usize,
 }
 
@@ -32,10 +35,11 @@ impl Run {
         Self { contents: message, room: None, segment, free }
     }
 
-    /// Adds a message that lies directly behind the others, which are less than they may be. Returns the room behind it.
+    /// Appends a message that lies directly behind a run that is not full. Returns the room behind the
+    /// message.
     ///
     /// # Errors
-    /// The message, if it lies anywhere else.
+    /// Returns the message if it lies anywhere else.
     #[inline]
     pub(super) fn join(&mut self, message: Buf) -> Result<Buf, Buf> {
         let room = self.contents.join(message)?;
@@ -43,7 +47,8 @@ impl Run {
         Ok(room)
     }
 
-    /// Adds a message to others that are less than they may be. It is copied if need be; then its buffer is returned.
+    /// Appends a message to a run that is not full. The message is copied if necessary; its buffer is then
+    /// returned.
     pub(super) fn add(&mut self, message: Buf) -> Result<Option<Buf>, Error> {
         self.free -= 1;
         let outcome = self.contents.join(message);
@@ -70,7 +75,7 @@ impl Run {
         Ok(Some(message))
     }
 
-    /// Moves its messages to where there is room behind them.
+    /// Moves the messages to a buffer with room behind them.
     fn gather(&mut self) -> Result<(), Error> {
         let mut room = Buf::new(CONTENTS, 0)?;
         room.truncate(0);
@@ -84,7 +89,8 @@ impl Run {
         Ok(())
     }
 
-    /// Takes the buffer of a message back that was made behind the others and belonged elsewhere. Whether it was.
+    /// Reuses the tailroom of a message that was placed here but sent in another run. Returns true if the run
+    /// has tailroom again.
     pub(super) fn reclaim(&mut self, mut message: Buf) -> Result<bool, Error> {
         if self.room.is_some() {
             return Ok(true);
@@ -100,40 +106,41 @@ impl Run {
         self.free == 0
     }
 
-    /// How many more messages there may be.
+    /// Returns the number of further messages that fit.
     pub(super) fn free(&self) -> usize {
         self.free
     }
 
-    /// The length of its messages.
+    /// Returns the length of each message.
     #[inline]
     pub(super) fn segment(&self) -> usize {
         self.segment
     }
 
-    /// The messages, one behind the other.
+    /// Returns the messages, one behind the other.
     pub(super) fn contents(&self) -> &[u8] {
         &self.contents
     }
 
-    /// The first messages, at most `count`.
+    /// Returns the first messages, at most `count`.
     pub(super) fn first(&self, count: usize) -> &[u8] {
         &self.contents[..self.contents.len().min(count * self.segment)]
     }
 
-    /// How many messages there are: one at least.
+    /// Returns the number of messages, which is at least one.
     pub(super) fn count(&self) -> usize {
         self.contents.len().checked_div(self.segment).unwrap_or(1)
     }
 
-    /// The first `count` messages, of more, have left.
+    /// Removes the first `count` messages, which were sent. The run holds more than `count`.
     pub(super) fn have_left(&mut self, count: usize) {
-        // Cannot fail: there are more.
+        // The call can't fail: the run holds more messages.
         let _ = self.contents.advance(count * self.segment);
     }
 }
 
-/// The message at the front of its own headroom: layers above may have used less of it than they had reserved.
+/// Moves a message to the front of its own headroom: layers above may have used less of it than they had
+/// reserved.
 fn at_front(mut message: Buf) -> Result<Buf, Error> {
     let (gap, len) = (message.headroom(), message.len());
     message.prepend(gap)?;

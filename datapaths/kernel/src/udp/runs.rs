@@ -1,4 +1,4 @@
-//! A burst on its way into the kernel, with messages of one length behind each other.
+//! A burst on its way into the kernel: messages of equal length lie behind each other.
 
 use super::run::Run;
 use crate::datagram::Burst;
@@ -6,43 +6,47 @@ use bertha_core::buf::BurstArena;
 use bertha_core::{Buf, Error};
 use std::array::from_fn;
 
-/// How many runs may be open at once.
+/// Number of runs that may be open at once.
 const RUNS: usize = 16;
 
-/// Open runs.
+/// The open runs of a burst.
 ///
-/// Another is begun for each length. They leave when they are full, and at the end of the burst; so messages of
-/// different lengths may overtake each other, and those of one length don't. To send whenever the length changes
-/// would keep their order, at the price of a call and a way through the network stack for every few messages: where
-/// replies to reads and to writes alternate, a third of the throughput is left then.
+/// Each message length has its own run. Runs are sent when they are full, and at the end of the burst; so
+/// messages of different lengths may overtake each other, and messages of equal length don't. Sending at each
+/// change of length would keep their order, at the price of a call and a way through the network stack for
+/// every few messages: where replies to reads and to writes alternate, a third of the throughput would be
+/// left.
 #[derive(Debug)]
 pub struct Runs {
-    /// The first `open` are there.
+    /// The runs, of which the first `open` exist.
     runs: [Option<Run>; RUNS],
     open: usize,
-    /// Where most messages go lately; the next one is likely to go there too, so it is made there. Two that belong to
-    /// another run in a row change it, and one alone does not.
+    /// Number of the run that most messages have joined lately. The next message is likely to join it too, so
+    /// it is allocated there. Two consecutive messages of another run change the number; a single such
+    /// message does not.
     last: usize,
-    /// Where the last message went that did not follow another, and how many more `last` could take then.
+    /// Number of the run that the last message joined without following another message, and the room that
+    /// `last` had at that time, in messages.
     before: (usize, usize),
     leaving: Leaving,
-    /// Whether the room behind the last message lies in the arena, unless the next message took it.
+    /// True if the room behind the last message was offered to the arena. The next message may have taken it
+    /// since.
     offered: bool,
-    /// Whether offers are worth while: not if layers above keep the messages that are made there.
+    /// True if offers pay. They don't if layers above keep the messages that lie there.
     offers: bool,
 }
 
-/// The runs that have to leave before another message is taken.
+/// The runs that have to be sent before another message is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     Nothing,
-    /// The run with this number.
+    /// A single run, with this number.
     One(usize),
     All,
 }
 
 impl Runs {
-    /// The run that leaves next.
+    /// Returns the run that is sent next.
     pub(super) fn next(&self) -> Option<&Run> {
         self.runs[self.next_number()?].as_ref()
     }
@@ -54,7 +58,7 @@ impl Runs {
         }
     }
 
-    /// The first `count` messages of [`next`](Self::next) have left.
+    /// Removes the first `count` messages of [`next`](Self::next), which were sent.
     pub(super) fn have_left(&mut self, count: usize) {
         let Some(number) = self.next_number() else { return };
         if let Some(run) = &mut self.runs[number]
@@ -68,14 +72,15 @@ impl Runs {
         self.settle();
     }
 
-    /// The messages that are alone in their runs, if there are several, and no run has to leave before.
+    /// Returns the messages that are alone in their runs, if there are at least two, and no single run has to
+    /// be sent before.
     pub(super) fn singles(&self) -> Option<impl Iterator<Item = &[u8]> + Clone> {
         let runs = || self.runs[..self.open].iter().flatten().filter(|run| run.count() == 1);
         let several = !matches!(self.leaving, Leaving::One(_)) && runs().nth(1).is_some();
         several.then(|| runs().map(Run::contents))
     }
 
-    /// The first `count` of [`singles`](Self::singles) have left.
+    /// Removes the first `count` messages of [`singles`](Self::singles), which were sent.
     pub(super) fn singles_have_left(&mut self, mut count: usize) {
         let mut kept = 0;
         for number in 0..self.open {
@@ -98,9 +103,10 @@ impl Runs {
         }
     }
 
-    /// Takes messages as long as each lies directly behind the last one and is of its length, and the run is not full.
-    /// Returns the first that is otherwise.
-    // In line by force: the compiler finds it too long, and would pass buffers through memory.
+    /// Takes messages as long as each lies directly behind the last message and has its length, and the run
+    /// is not full. Returns the first message that does not fit.
+    // Inlining is forced: the compiler considers the function too long, and would pass buffers through
+    // memory.
     #[inline(always)]
     fn follow(&mut self, messages: &mut impl Iterator<Item = Buf>, arena: &BurstArena) -> Option<Buf> {
         let mut run = self.runs[self.last].as_mut();
@@ -121,7 +127,7 @@ impl Runs {
         }
     }
 
-    /// Takes a message that does not lie behind the last one, or is not of its length.
+    /// Takes a message that does not lie behind the last message, or differs from it in length.
     #[inline(never)]
     fn place(&mut self, message: Buf, arena: &BurstArena) -> Result<(), Error> {
         let (made_for, free) = (self.withdraw(arena), self.free());
@@ -131,7 +137,7 @@ impl Runs {
             None if made_for.is_some() => (self.begin(Buf::copy_of(&message, 0)?), Some(Ok(Some(message)))),
             None => (self.begin(message), None),
         };
-        // None has followed since the one before went there too.
+        // True if no message has followed since the previous message, which joined this run too.
         let in_a_row = self.before == (number, free);
         if in_a_row || made_for.is_none() {
             self.last = number;
@@ -141,7 +147,8 @@ impl Runs {
         if let (Some(made_for), Some(spent)) = (made_for, spent)
             && let Some(run) = &mut self.runs[made_for]
         {
-            // Copied although it was the next for that run: then the layers above have kept the message that was made there.
+            // The message was copied although it fits the run it was allocated for: so the layers above have
+            // kept the message that was allocated there.
             self.offers = made_for != number && run.reclaim(spent)?;
         }
         if self.runs[number].as_ref().is_some_and(Run::is_full) {
@@ -154,19 +161,19 @@ impl Runs {
         Ok(())
     }
 
-    /// How many more messages the run could take that most go to lately.
+    /// Returns the number of further messages that fit into the run `last`.
     fn free(&self) -> usize {
         self.runs[self.last].as_ref().map_or(0, Run::free)
     }
 
-    /// Begins another run, and returns its number.
+    /// Opens another run, and returns its number.
     fn begin(&mut self, message: Buf) -> usize {
         self.runs[self.open] = Some(Run::of(message));
         self.open += 1;
         self.open - 1
     }
 
-    /// Has the next message made behind the last one, if a buffer is asked for.
+    /// Offers the room behind the last message as memory for the next message.
     fn offer(&mut self, arena: &BurstArena) {
         if self.offers
             && let Some(room) = self.runs[self.last].as_mut().and_then(|run| run.room.take())
@@ -176,7 +183,8 @@ impl Runs {
         }
     }
 
-    /// Takes the offer back. If a message was made there instead, the number of the run behind which it was.
+    /// Withdraws the offer. If a message was allocated there, returns the number of the run behind which it
+    /// lies.
     fn withdraw(&mut self, arena: &BurstArena) -> Option<usize> {
         if !std::mem::take(&mut self.offered) {
             return None;
@@ -218,7 +226,7 @@ impl Burst for Runs {
         }
         while self.leaving == Leaving::Nothing && filled.is_ok() {
             let Some(message) = self.follow(messages, arena) else { break };
-            // One that follows others is as long as they are.
+            // A message that follows others has their length, so only the first has to be checked.
             if message.len() > mtu {
                 filled = Ok(Some(message.len()));
                 break;
@@ -240,16 +248,16 @@ mod tests {
     use crate::udp::run::{SEGMENT, SEGMENTS};
     use proptest::prelude::*;
 
-    /// How layers above make a message.
+    /// The way in which the layers above allocate a message.
     #[derive(Debug, Clone, Copy)]
     enum Make {
         Elsewhere,
         InTheArena,
-        /// In a buffer that turns out too large.
+        /// In a buffer that turns out to be too large.
         Shortened,
-        /// With less of a header than they had reserved.
+        /// With a header smaller than the reserved space.
         BehindAGap,
-        /// In the arena, and then once more elsewhere, since they keep the first.
+        /// In the arena, and then a second time elsewhere, since the layers keep the first message.
         Twice,
     }
 
@@ -273,7 +281,7 @@ mod tests {
         message
     }
 
-    /// The datagrams that leave, of one or more messages; at most `max` messages go at once.
+    /// Returns the datagrams that are sent, of one or more messages; at most `max` messages go at once.
     fn leave(lengths: &[(usize, Make)], max: usize) -> Vec<Vec<Vec<u8>>> {
         let (mut runs, mut left, mut kept, arena) = (Runs::new(), Vec::new(), Vec::new(), BurstArena::new());
         let mut messages = lengths
@@ -328,8 +336,8 @@ mod tests {
             made
         });
         runs.fill(&mut messages, &arena, usize::MAX).unwrap();
-        // The first begins the run, the second is copied behind it. The fifth, of another length, is taken out again, and
-        // the sixth is made where it was.
+        // The first message opens the run, the second is copied behind it. The fifth, of another length, is
+        // taken out again, and the sixth is allocated in its place.
         assert_eq!([3, 5, 6, 7, 8].map(|number| places[number] - places[2]), [20, 40, 60, 80, 100]);
     }
 
@@ -378,7 +386,7 @@ mod tests {
                 .iter()
                 .map(|message| (message.len(), u32::from_le_bytes(*message.first_chunk().unwrap())))
                 .collect();
-            // A stable sort keeps the order within one length.
+            // A stable sort keeps the order of messages of equal length.
             sorted.sort_by_key(|(length, _)| *length);
             expected.sort_by_key(|(length, _)| *length);
             prop_assert_eq!(sorted, expected);

@@ -1,4 +1,4 @@
-//! A UDP socket as the kernel gives it: bursts in, bursts out.
+//! A UDP socket as the kernel provides it: bursts in, bursts out.
 
 use super::Udp;
 use super::offload::{Offload, offload, segmentation_failed};
@@ -29,21 +29,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use tokio::io::Interest;
 
-/// The room for one receive: the largest datagram, or as many as the kernel coalesces.
+/// Bytes of memory for a receive: the largest datagram, or as many datagrams as the kernel coalesces.
 const RECEIVE: usize = 65_536;
 
-/// The longest message that is copied to a buffer of its size.
+/// Longest message that is copied to a buffer of its own size.
 ///
-/// A short message that its receiver keeps would keep all of a large buffer from being used, a thousand queued ones 64 MiB; and the
-/// copy of so few bytes, which are in the cache, costs less than fetching a large buffer that is not.
+/// A short message that its receiver keeps would keep all of a large buffer from being reused: a thousand
+/// queued messages would occupy 64 MiB. The copy of so few bytes, which are in the cache, costs less than
+/// fetching a large buffer that is not in the cache.
 const FEW: usize = 2048;
 
-/// How many reports of errors are thrown away at once.
+/// Number of error reports that are discarded at once.
 const MAX_REPORTS: usize = 64;
 
 thread_local! {
-    /// The room that the sockets of a thread receive single messages in: those that wait hold no memory, and the room stays in
-    /// the cache.
+    /// Memory into which the sockets of a thread receive single messages: waiting sockets hold no memory, and
+    /// the memory stays in the cache.
     static SPACE: Cell<Option<Buf>> = const { Cell::new(None) };
 }
 
@@ -57,21 +58,22 @@ fn take_space() -> io::Result<Buf> {
 
 #[inline]
 fn give_space_back(space: Buf) {
-    // In a thread that ends, it goes where buffers go.
+    // In a thread that ends, the buffer returns to its pool.
     let _ = SPACE.try_with(|place| place.set(Some(space)));
 }
 
-/// The ways in which a socket receives, in [`UdpSocket::mode`].
+/// The receive modes of a socket, in [`UdpSocket::mode`].
 pub(super) mod mode {
-    /// Nothing has come, and the receive buffer is the system's own.
+    /// No message has come, and the receive buffer has the system's default size.
     pub(in crate::udp) const FIRST: u8 = 0;
-    /// One message has come; the receive buffer is asked for before the next.
+    /// A single message has come; the receive buffer is enlarged before the next message.
     pub(in crate::udp) const SECOND: u8 = 1;
-    /// Messages come one by one. Plain calls, which can't tell how many were coalesced, cost half as much for one of them.
+    /// Messages come one by one. Plain calls, which can't report coalescing, cost half as much per message.
     pub(in crate::udp) const SINGLE: u8 = 2;
-    /// There was a burst: the kernel coalesces datagrams that arrive.
+    /// A burst has come: the kernel coalesces arriving datagrams.
     pub(in crate::udp) const COALESCED: u8 = 3;
-    /// Marks for congestion are to be counted, about which plain calls don't tell: as after a burst, from the next message on.
+    /// Congestion marks have to be counted, which plain calls don't report: from the next message on, the
+    /// socket receives as after a burst.
     pub(in crate::udp) const MARKS: u8 = 4;
 }
 
@@ -79,29 +81,32 @@ pub(super) mod mode {
 #[derive(Debug)]
 pub struct UdpSocket {
     pub(super) io: tokio::net::UdpSocket,
-    /// Coalesces and segments bursts.
+    /// The segmentation and coalescing of bursts.
     state: &'static UdpSocketState,
-    /// How many messages the kernel takes as one datagram.
+    /// Number of messages that the kernel takes as a segmented datagram.
     segments: usize,
-    /// Where it is bound, if it was told.
+    /// The bound address, if the constructor was told.
     pub(super) local: Option<SocketAddr>,
-    /// The size of the kernel's send buffer that is asked for once the one there is was full; 0 afterwards. Most sockets never fill it.
+    /// Size of the kernel's send buffer, set when the default buffer was full for the first time; 0
+    /// afterwards. Most sockets never fill the default buffer.
     send_buffer: AtomicUsize,
-    /// The peer that it is connected to.
+    /// The peer that the socket is connected to.
     pub(super) peer: Option<SocketAddr>,
-    /// The size of the kernel's receive buffer that is yet to be asked for; 0 if none is. A socket that connects does so when it receives
-    /// for the second time: many exchange one message, and the kernel's own size holds the first messages of a peer.
+    /// Size of the kernel's receive buffer that is yet to be set; 0 if none is. A connecting socket sets it
+    /// at its second receive: many sockets exchange a single message, and the kernel's default buffer holds
+    /// the first messages of a peer.
     receive_buffer: AtomicUsize,
-    /// An error, as the system numbers it, that came behind a message in one call; 0 for none.
+    /// Error number of an error that came behind a message in a call; 0 for none.
     late_error: AtomicI32,
-    /// How it receives: a constant of [`mode`]. Relaxed accesses do, since one call receives at a time.
+    /// The receive mode: a constant of [`mode`]. Relaxed accesses suffice, since a single call receives at a
+    /// time.
     pub(super) mode: AtomicU8,
-    /// The peers whose marks for congestion are counted.
+    /// The peers whose congestion marks are counted.
     pub(super) marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
 }
 
 impl UdpSocket {
-    /// Binds to `local`, and connects to `peer` if there is one.
+    /// Opens a socket that is bound to `local`, and connected to `peer` if there is a peer.
     pub(super) fn open(
         Udp { options, keeps_whole }: &Udp,
         local: Option<SocketAddr>,
@@ -114,7 +119,7 @@ impl UdpSocket {
         let later = match (peer, options.receive_buffer) {
             (Some(_), None) => RECEIVE_BUFFER,
             (_, asked) => {
-                // The system may grant less, and does so silently.
+                // The system may grant less without an error.
                 socket.set_recv_buffer_size(asked.unwrap_or(RECEIVE_BUFFER))?;
                 0
             }
@@ -128,7 +133,7 @@ impl UdpSocket {
             socket.bind(&SockAddr::from(local))?;
         }
         if let Some(peer) = peer {
-            // Without it, the kernel keeps to itself that no host answers at the address.
+            // Without the option, the kernel does not report that no host answers at the address.
             if v4 {
                 nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Ipv4RecvErr, &true)?;
             } else {
@@ -156,7 +161,7 @@ impl UdpSocket {
         })
     }
 
-    /// Has the kernel take a message, and asks it for the send buffer that this socket is to have when there is no room.
+    /// Sends by `send`. If the send buffer is full, enlarges it to its wanted size and tries again.
     #[inline]
     fn sending<T>(&self, mut send: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         match send() {
@@ -168,16 +173,17 @@ impl UdpSocket {
     #[cold]
     fn enlarge(&self) -> bool {
         let wanted = self.send_buffer.swap(0, Ordering::Relaxed);
-        // The system may grant less, and does so silently.
+        // The system may grant less without an error.
         wanted > 0 && SockRef::from(&self.io).set_send_buffer_size(wanted).is_ok()
     }
 
-    /// Whether the kernel can segment.
+    /// Returns true if the kernel can segment.
     pub(super) fn segments(&self) -> bool {
         self.segments > 1
     }
 
-    /// Sends the first messages of a run as one datagram that is cut up on its way, and returns how many they were.
+    /// Sends the first messages of a run as a datagram that is segmented on its way, and returns their
+    /// number.
     fn send_segmented(&self, run: &Run, to: &Remote) -> io::Result<usize> {
         let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
         let transmit = Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size, src_ip: None };
@@ -185,7 +191,7 @@ impl UdpSocket {
         Ok(run.count().min(self.segments))
     }
 
-    /// Sends one message that may be marked, while others of this socket may not.
+    /// Sends a single message that may be marked, while other messages of this socket may not.
     #[cold]
     fn send_markable(&self, contents: &[u8], to: &Remote) -> io::Result<()> {
         let transmit =
@@ -193,12 +199,13 @@ impl UdpSocket {
         self.state.try_send(UdpSockRef::from(&self.io), &transmit)
     }
 
-    /// Whether datagrams to this peer have to be told apart from others by the kernel.
+    /// Returns true if each datagram to this peer must name its ECN codepoint, because the socket has other
+    /// peers.
     fn marks_singly(to: &Remote) -> bool {
         to.to().is_some() && to.ecn().is_some()
     }
 
-    /// Sends the first messages of a run, and returns how many they were.
+    /// Sends the first messages of a run, and returns their number.
     fn send_run(&self, run: &Run, to: &Remote) -> io::Result<usize> {
         let count = run.count();
         if count == 1 {
@@ -219,35 +226,36 @@ impl UdpSocket {
         self.sending(|| sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to()))
     }
 
-    /// Has the kernel coalesce from now on, if it can.
+    /// Turns on the kernel's coalescing of arriving datagrams, if the kernel has it.
     #[cold]
     fn coalesce(&self) {
         if self.state.gro_segments() > 1 {
-            // Where the kernel has no coalescing, datagrams arrive one by one.
+            // If the call fails, datagrams arrive one by one.
             let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::UdpGroSegment, &true);
         }
         self.mode.store(mode::COALESCED, Ordering::Relaxed);
     }
 
-    /// Asks the kernel for the receive buffer that this socket is to have.
+    /// Sets the kernel's receive buffer to its wanted size.
     #[cold]
     fn enlarge_receive_buffer(&self) {
         let wanted = self.receive_buffer.swap(0, Ordering::Relaxed);
         if wanted > 0 {
-            // The system may grant less, and does so silently.
+            // The system may grant less without an error.
             let _ = SockRef::from(&self.io).set_recv_buffer_size(wanted);
         }
         self.change_mode(mode::SECOND, mode::SINGLE);
     }
 
-    /// Changes the way in which it receives, unless that has changed meanwhile.
+    /// Changes the receive mode from `from` to `to`, unless it has changed meanwhile.
     fn change_mode(&self, from: u8, to: u8) {
-        // Failure is the other change.
+        // If the exchange fails, the other change stands.
         let _ = self.mode.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// One datagram, while the kernel does not coalesce. Whether more wait is not asked: mostly there are none, and the answer
-    /// would cost a system call and the reactor's knowledge that there may be.
+    /// Receives a single datagram, while the kernel does not coalesce. The call does not ask for further
+    /// datagrams: mostly there are none, and the question would cost a system call and the reactor's
+    /// knowledge that the socket may be readable.
     #[inline]
     fn receive_one(
         &self,
@@ -264,8 +272,9 @@ impl UdpSocket {
         Ok(Received { buffers: 1, oversize: 0 })
     }
 
-    /// As [`receive_one`](Self::receive_one), and a second one if it is there: other futures wait, and one of them would be woken
-    /// in vain if the reactor did not learn that nothing is left.
+    /// Receives as [`receive_one`](Self::receive_one), and a second datagram if it is there: other futures
+    /// wait, and one of these futures would be woken in vain if the reactor did not learn that the socket is
+    /// empty.
     fn receive_two(
         &self,
         request: Request,
@@ -294,7 +303,7 @@ impl UdpSocket {
         Ok(Received { buffers: 1, oversize: 0 })
     }
 
-    /// One datagram and its sender. A short one lies in a buffer of its size.
+    /// Receives a datagram and returns it with its sender. A short datagram lies in a buffer of its own size.
     #[inline]
     fn receive_now(&self) -> io::Result<(Buf, SocketAddr)> {
         let mut space = take_space()?;
@@ -323,7 +332,7 @@ impl UdpSocket {
         Ok((message.map_err(io::Error::other)?, from))
     }
 
-    /// Datagrams in several buffers, or several coalesced ones in each.
+    /// Receives datagrams into several buffers, or several coalesced datagrams into each.
     fn receive_with<const N: usize>(
         &self,
         request: Request,
@@ -332,8 +341,8 @@ impl UdpSocket {
         let mut buffers = [const { None }; N];
         let mut meta = [RecvMeta::default(); N];
         let filled = self.io.attempt(request.eager, || {
-            // Taken for the moment and given back: sockets that wait hold no memory, and all sockets of a thread share
-            // the same few buffers, which stay in the cache.
+            // The buffers are taken for the duration of the call: waiting sockets hold no memory, and all
+            // sockets of a thread share a few buffers, which stay in the cache.
             buffers.fill_with(|| Buf::new(RECEIVE, 0).ok());
             let mut slices =
                 buffers.each_mut().map(|buffer| IoSliceMut::new(buffer.as_deref_mut().unwrap_or_default()));
@@ -391,7 +400,7 @@ impl ReceivingSocket for UdpSocket {
         }
     }
 
-    /// Empties the queue in which the kernel keeps the reports behind an error: they take of the receive buffer's room.
+    /// Empties the queue of the kernel's error reports, which occupy memory of the receive buffer.
     #[cold]
     fn on_error(&self) {
         for _ in 0..MAX_REPORTS {
@@ -413,7 +422,7 @@ impl DatagramSocket for UdpSocket {
     }
 
     fn base(self: &Arc<Self>, peer: &SocketAddr, remote: &Remote) -> SocketBase {
-        // The rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
+        // The MTU is the rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
         let local = match self.local {
             Some(local) => Local::Known(local.into()),
@@ -460,7 +469,7 @@ impl DatagramSocket for UdpSocket {
 }
 
 impl Bound for UdpSocket {
-    /// A bound socket has an address; should the kernel not tell, it is unnamed.
+    /// Returns the bound address. If the kernel does not report it, the address is unnamed.
     fn local_addr(&self) -> Addr {
         match self.local.map_or_else(|| self.io.local_addr(), Ok) {
             Ok(local) => local.into(),
@@ -505,20 +514,21 @@ mod tests {
         let mut received = Vec::new();
         while received.len() < 8 * 5 {
             receiver.io.readable().await.unwrap();
-            // Without a message after all, it is to be asked again.
+            // The socket found no message, so the kernel is to be asked again.
             let _ = receiver.receive(request(2), |_, _, message| received.extend_from_slice(&message));
         }
         assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
     }
 
-    /// The buffer that the kernel grants a socket that connects so, before its first reception, after it, and after the second.
+    /// Returns the receive buffer that the kernel grants a connecting socket before its first receive, after
+    /// it, and after the second.
     async fn granted(udp: &Udp) -> [usize; 3] {
         let peer = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let socket = UdpSocket::open(udp, None, Some(peer.local_addr().unwrap())).unwrap();
         let size = || SockRef::from(&socket.io).recv_buffer_size().unwrap();
         let mut granted = [size(), 0, 0];
         for (number, granted) in granted.iter_mut().enumerate().skip(1) {
-            // The second time two messages wait, and come together.
+            // Before the second receive two messages wait, and come together.
             for _ in 0..number {
                 peer.send_to(b"message", socket.io.local_addr().unwrap()).unwrap();
             }
@@ -547,7 +557,8 @@ mod tests {
         assert!(small < at_first);
     }
 
-    /// A socket whose receiving calls are counted: each asks the kernel once, unless the reactor knows that nothing is there.
+    /// A socket that counts its receiving calls: each call asks the kernel once, unless the reactor knows
+    /// that the socket is empty.
     struct Counted {
         socket: UdpSocket,
         calls: AtomicUsize,
@@ -587,7 +598,7 @@ mod tests {
             sender.send_to(&[number as u8], to).unwrap();
             assert_eq!(*endpoint.recv(connection).await.unwrap().unwrap(), [number as u8]);
         }
-        // In vain once or twice at first, when the reactor has not reported the socket yet.
+        // The first call or two find nothing, as long as the reactor has not reported the socket.
         let (calls, in_vain) = (socket.calls.load(Ordering::Relaxed), socket.in_vain.load(Ordering::Relaxed));
         assert!(in_vain <= 2 && calls == MESSAGES + in_vain, "{calls} calls, {in_vain} in vain");
     }

@@ -1,17 +1,18 @@
-//! The checksums of a frame that arrives.
+//! The checksums of an arriving frame.
 
-/// The port's verdict on a frame's checksums. The stack verifies those that the port says nothing about.
+/// The port's verdict on a frame's checksums. The stack verifies the checksums about which the port says
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checksums {
-    /// None was verified.
+    /// No checksum was verified.
     Unknown,
-    /// That of the IPv4 header is valid.
+    /// The checksum of the IPv4 header is valid.
     Header,
-    /// That of UDP is valid, or was left out since there is no wire: its field may hold anything.
+    /// The checksum of UDP is valid, or was left out since there is no wire: its field may hold anything.
     Payload,
-    /// Both are valid.
+    /// Both checksums are valid.
     Good,
-    /// One of them is wrong.
+    /// At least one checksum is wrong.
     Bad,
 }
 

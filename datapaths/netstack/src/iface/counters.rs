@@ -1,37 +1,38 @@
-//! The frames that a stack dropped and answered.
+//! Counters of the frames that a stack dropped and answered.
 
 use std::ops::AddAssign;
 
-/// Frames that carried no datagram and no segment for an application, by what became of them.
+/// Frames that carried no datagram and no segment for an application, by their fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Not for this interface: another address, another VLAN, or something unknown in it.
+    /// Frames for another interface: for another address or VLAN, or with an unknown protocol.
     pub foreign: u64,
-    /// From an address that no sender on a wire has: this interface's own, a group's, a loopback address.
+    /// Frames from an address that no sender on a wire has: this interface's own address, a group, a loopback
+    /// address.
     pub martians: u64,
-    /// Cut short, with a wrong length or otherwise not as its protocol has it.
+    /// Frames that are cut short, have a wrong length or otherwise violate their protocol.
     pub malformed: u64,
-    /// With a wrong checksum.
+    /// Frames with a wrong checksum.
     pub checksum: u64,
-    /// Parts of a fragmented packet.
+    /// Fragments of packets.
     pub fragments: u64,
-    /// Requests for this interface's address, and replies to its own.
+    /// Requests for this interface's address, and replies to its own requests.
     pub neighbour: u64,
     /// Claims of another host to have this interface's address.
     pub conflicts: u64,
-    /// Claims of another address for a neighbour than the one that it has confirmed. The neighbour is asked.
+    /// Claims that contradict the address that a neighbour has confirmed. The neighbour is asked.
     pub disputed: u64,
     /// Echo requests, which were answered.
     pub pings: u64,
     /// ICMP errors about datagrams of this interface: undeliverable, or too large for the path.
     pub errors: u64,
-    /// Frames of the stack's own that were not sent, since too many waited.
+    /// Frames of the stack itself that were not sent, since too many waited.
     pub outbox_full: u64,
 }
 
 impl Counters {
-    /// All frames that were dropped unread.
+    /// Returns the number of all frames that were dropped unread.
     pub fn dropped(&self) -> u64 {
         self.foreign + self.martians + self.malformed + self.checksum + self.fragments
     }
@@ -39,7 +40,7 @@ impl Counters {
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        // By name, so that none is forgotten.
+        // The fields are listed by name, so that none is forgotten.
         let Self {
             foreign,
             martians,

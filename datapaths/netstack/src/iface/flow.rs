@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// A peer and the local port that it talks to. An interface has one address of each family, so the local address follows from the
-/// peer's.
+/// A peer and the local port that it talks to. An interface has at most one address of each family, so the
+/// local address follows from the peer's.
 ///
-/// IPv4 addresses are mapped into IPv6 (RFC 4291, section 2.5.5.2): flows are compared for every datagram, and one number compares
-/// faster than an enum.
+/// IPv4 addresses are mapped into IPv6 (RFC 4291, section 2.5.5.2): flows are compared for every datagram,
+/// and a number compares faster than an enum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Flow {
     peer: u128,
@@ -16,7 +16,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Between `peer` and `local_port` at this end.
+    /// Creates the flow between `peer` and `local_port` at this end.
     pub fn new(peer: SocketAddr, local_port: u16) -> Self {
         Self::between(peer.ip(), peer.port(), local_port)
     }
@@ -30,7 +30,7 @@ impl Flow {
         Self { peer, peer_port, local_port }
     }
 
-    /// The exclusive or of the 16-bit words of the peer's address and of both ports.
+    /// Returns the exclusive or of the 16-bit words of the peer's address and of both ports.
     #[inline]
     pub(crate) fn folded(&self) -> u16 {
         let halves = (self.peer >> 64) as u64 ^ self.peer as u64;
@@ -38,12 +38,13 @@ impl Flow {
         (words >> 16) as u16 ^ words as u16 ^ self.peer_port ^ self.local_port
     }
 
-    /// Whether it is one for a listener at the address `on`: one of the same family, or `::`, where listeners take both.
+    /// Returns true if the flow is for a listener at the address `on`: an address of the flow's family, or
+    /// `::`, where listeners accept both families.
     pub fn is_for_listener(&self, on: IpAddr) -> bool {
         on == IpAddr::V6(Ipv6Addr::UNSPECIFIED) || on.is_ipv4() == self.peer().is_ipv4()
     }
 
-    /// The address of the other end.
+    /// Returns the address of the peer.
     pub fn peer(&self) -> SocketAddr {
         SocketAddr::new(Ipv6Addr::from_bits(self.peer).to_canonical(), self.peer_port)
     }

@@ -8,52 +8,52 @@ use crate::wire::{IpProtocol, ecn, ethernet, udp};
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// The most bytes of headers in front of a datagram: Ethernet with a tag, IPv6 and UDP.
+/// Largest number of bytes of headers in front of a datagram: Ethernet with a tag, IPv6 and UDP.
 pub const HEADERS: usize = ethernet::HEADER + ethernet::TAG + ipv6::HEADER + udp::HEADER;
 
-/// The length of the headers that are most frequent: Ethernet without a tag, IPv4 and UDP.
+/// Length of the most frequent headers: Ethernet without a tag, IPv4 and UDP.
 const USUAL: usize = ethernet::HEADER + ipv4::HEADER + udp::HEADER;
 
 /// The checksums that a port computes for datagrams that it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// That of the IPv4 header, whose field is zero.
+    /// True for the checksum of the IPv4 header, whose field is zero.
     pub header: bool,
-    /// That of UDP, whose field has the sum of the pseudo-header, not complemented.
+    /// True for the checksum of UDP, whose field has the sum of the pseudo-header, not complemented.
     pub udp: bool,
 }
 
 /// The description of a frame for a port that computes its checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offloaded {
-    /// The checksums. Never both false.
+    /// The checksums to compute, at least one of the two.
     pub offload: Offload,
-    /// Whether the packet is one of IPv4.
+    /// True if the packet is an IPv4 packet.
     pub is_v4: bool,
-    /// The length of the headers in front of IP, in bytes.
+    /// Length of the headers in front of IP, in bytes.
     pub link: usize,
-    /// The length of the IP header, in bytes.
+    /// Length of the IP header, in bytes.
     pub ip: usize,
 }
 
-/// The headers of a flow's datagrams, except for lengths and checksums. Valid as long as
-/// [`Stack::is_current`](crate::Stack::is_current) says so.
+/// The headers of a flow's datagrams, except for lengths and checksums. The value is valid as long as
+/// [`Stack::is_current`](crate::Stack::is_current) returns true.
 #[derive(Debug, Clone)]
 pub struct Path {
     headers: [u8; HEADERS],
     len: usize,
-    /// The offset of the IP header.
+    /// Offset of the IP header.
     ip: usize,
     is_v4: bool,
     /// The sums of the IPv4 header, and of UDP's header with its pseudo-header, without lengths.
     ip_sum: Sum,
     udp_sum: Sum,
-    /// The sum of the pseudo-header alone.
+    /// The sum of the pseudo-header by itself.
     pseudo_sum: Sum,
     offload: Offload,
-    /// UDP has no checksum.
+    /// True if the datagrams have no UDP checksum.
     unchecked: bool,
-    /// The headers are the most frequent ones, with checksums in software.
+    /// True if the headers are the most frequent headers, with checksums in software.
     usual: bool,
     pub(crate) generation: u32,
     pub(crate) until: Instant,
@@ -77,7 +77,7 @@ impl Path {
                 header.emit(&mut headers[ip..]);
                 (ip + ipv6::HEADER, header.pseudo_header())
             }
-            // The caller took the interface's address of the peer's family.
+            // The caller passed the interface's address of the peer's family.
             _ => (ip, Sum::default()),
         };
         headers[at..at + 2].copy_from_slice(&flow.local_port.to_be_bytes());
@@ -106,7 +106,7 @@ impl Path {
         }
     }
 
-    /// The same for datagrams that routers may mark for congestion (RFC 3168).
+    /// Returns these headers for datagrams that routers may mark for congestion (RFC 3168).
     #[must_use]
     pub fn markable(mut self) -> Self {
         let end = self.len - udp::HEADER;
@@ -115,14 +115,16 @@ impl Path {
         self
     }
 
-    /// The length of the headers in bytes. Even, so that the payload's checksum can be computed by itself.
+    /// Returns the length of the headers in bytes. The length is even, so that the payload's checksum can be
+    /// computed by itself.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "headers are never empty")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The description of each [sealed](Self::seal) frame for the port; `None` if it computes no checksum.
+    /// Returns the description of each [sealed](Self::seal) frame for the port; `None` if the port computes
+    /// no checksum.
     #[inline]
     pub fn offloaded(&self) -> Option<Offloaded> {
         let Self { offload, is_v4, ip: link, .. } = *self;
@@ -133,12 +135,13 @@ impl Path {
         Some(Offloaded { offload, is_v4, link, ip })
     }
 
-    /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, in front of the payload. The frame is at most as long as
-    /// the interface allows.
+    /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, in front of the payload. The
+    /// frame is at most as long as the interface allows.
     ///
     /// # Panics
-    /// If the frame is shorter than the headers.
-    // Always, since it is called in loops: a call would save and restore registers for each message.
+    /// Panics if the frame is shorter than the headers.
+    // Inlining is forced, since the function is called in loops: a call would save and restore registers for
+    // each message.
     #[inline(always)]
     pub fn seal(&self, frame: &mut [u8]) {
         match frame.split_first_chunk_mut() {
@@ -147,8 +150,8 @@ impl Path {
         }
     }
 
-    /// Writes whole words, each of them once: the driver reads the frame at once, and a load that overlaps several stores has to wait
-    /// for all of them.
+    /// Writes whole words, each word once: the driver reads the frame at once, and a load that overlaps
+    /// several stores has to wait for all of them.
     #[inline]
     fn seal_usual(&self, headers: &mut [u8; USUAL], payload: &[u8]) {
         let datagram = (udp::HEADER + payload.len()) as u16;
@@ -191,12 +194,12 @@ impl Path {
         ip[at + 6..at + 8].copy_from_slice(&self.payload_checksum(datagram, payload));
     }
 
-    /// The checksum of the IPv4 header of a packet of `total` bytes.
+    /// Returns the checksum of the IPv4 header of a packet of `total` bytes.
     fn header_checksum(&self, total: u16) -> [u8; 2] {
         if self.offload.header { [0, 0] } else { self.ip_sum.and_number(total).checksum() }
     }
 
-    /// The checksum of UDP for a datagram of `datagram` bytes.
+    /// Returns the checksum of UDP for a datagram of `datagram` bytes.
     fn payload_checksum(&self, datagram: u16, payload: &[u8]) -> [u8; 2] {
         if self.unchecked {
             return [0, 0];

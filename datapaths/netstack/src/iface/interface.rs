@@ -1,4 +1,4 @@
-//! The addresses of an interface, and the way to others.
+//! The addresses of an interface, and the ways to other addresses.
 
 use crate::MacAddr;
 use crate::wire::ethernet::EthernetHeader;
@@ -12,12 +12,12 @@ use std::str::FromStr;
 pub struct Subnet {
     /// The address of this interface.
     pub address: IpAddr,
-    /// The length of the prefix in bits.
+    /// Length of the prefix in bits.
     pub prefix: u8,
 }
 
 impl Subnet {
-    /// Whether `address` is that of a neighbour, or this interface's.
+    /// Returns true if `address` belongs to a neighbour, or to this interface.
     pub fn contains(&self, address: IpAddr) -> bool {
         let differing = match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => (own.to_bits() ^ other.to_bits()).leading_zeros(),
@@ -59,7 +59,7 @@ impl fmt::Display for InvalidInterface {
 
 impl std::error::Error for InvalidInterface {}
 
-/// The address and the gateway of one family.
+/// The address and the gateway of a family.
 #[derive(Debug, Clone, Copy)]
 struct Family {
     subnet: Subnet,
@@ -74,20 +74,23 @@ pub struct Interface {
     mtu: usize,
     v4: Option<Family>,
     v6: Option<Family>,
-    /// The IPv4 address and the mask of its subnet's host bits, since each packet is compared with them; both zero if there is none. Links of
-    /// two nodes have no host bits (RFC 3021).
+    /// The IPv4 address and the mask of its subnet's host bits, kept since each packet is compared with them;
+    /// both are zero without an IPv4 address. Links of two nodes have no host bits (RFC 3021).
     own_v4: u32,
     host_v4: u32,
 }
 
 impl Interface {
-    /// An interface with at most one address of each family, and a gateway in the subnet for packets to other subnets.
+    /// Creates an interface with at most one address of each family, and a gateway in the subnet for packets
+    /// to other subnets.
     ///
-    /// `mtu` is the largest IP packet in bytes. With `vlan`, all frames are tagged with this number.
+    /// `mtu` is the size of the largest IP packet in bytes. With `vlan`, all frames are tagged with this
+    /// number.
     ///
     /// # Errors
-    /// If there is no address, two of a family, or one that an interface can't have; if a gateway is no neighbour; if the MTU is
-    /// below the minimum of its families (576, RFC 791; 1280, RFC 8200) or above 9216; if the VLAN's number is out of range.
+    /// Fails if there is no address, two addresses of a family, or an address that an interface can't have;
+    /// if a gateway is no neighbour; if the MTU is below the minimum of its families (576, RFC 791; 1280, RFC
+    /// 8200) or above 9216; or if the VLAN's number is out of range.
     pub fn new(
         mac: MacAddr,
         mtu: usize,
@@ -144,33 +147,33 @@ impl Interface {
         if address.is_ipv4() { self.v4.as_ref() } else { self.v6.as_ref() }
     }
 
-    /// The interface's address of the family of `other`, if it has one.
+    /// Returns the interface's address of the family of `other`, if it has such an address.
     pub fn address_for(&self, other: IpAddr) -> Option<IpAddr> {
         self.family(other).map(|family| family.subnet.address)
     }
 
-    /// Whether `address` is the interface's own.
+    /// Returns true if `address` is the interface's own.
     #[inline]
     pub fn is_own(&self, address: IpAddr) -> bool {
         self.address_for(address) == Some(address)
     }
 
-    /// All addresses, with their subnets.
+    /// Returns all addresses, with their subnets.
     pub fn subnets(&self) -> impl Iterator<Item = Subnet> {
         [self.v4, self.v6].into_iter().flatten().map(|family| family.subnet)
     }
 
-    /// The largest IP packet, in bytes.
+    /// Returns the size of the largest IP packet, in bytes.
     pub fn mtu(&self) -> usize {
         self.mtu
     }
 
-    /// The largest payload of a datagram to the family of `peer`, in bytes.
+    /// Returns the size of the largest payload of a datagram to the family of `peer`, in bytes.
     pub fn max_payload(&self, peer: IpAddr) -> usize {
         max_payload(self.mtu, peer)
     }
 
-    /// The length of the headers of a datagram to `peer`: Ethernet's with its tag, IP's and UDP's.
+    /// Returns the length of the headers of a datagram to `peer`: Ethernet's with its tag, IP's and UDP's.
     pub fn headers(&self, peer: IpAddr) -> usize {
         let ip = if peer.is_ipv4() { ipv4::HEADER } else { ipv6::HEADER };
         EthernetHeader::len(self.vlan) + ip + udp::HEADER
@@ -190,14 +193,14 @@ impl Interface {
         }
     }
 
-    /// Whether `address` can be a neighbour's.
+    /// Returns true if `address` can belong to a neighbour.
     pub(crate) fn is_neighbour(&self, address: IpAddr) -> bool {
         let near = self.family(address).is_some_and(|family| family.subnet.contains(address));
         !self.is_martian(address) && (near || is_link_local(address))
     }
 
-    /// Whether no packet from a wire can have this source: it is this interface's own, or not that of one interface, or belongs inside of
-    /// a host.
+    /// Returns true if no packet from a wire can have this source: it is this interface's own, or does not
+    /// belong to a single interface, or is used only inside of a host.
     pub(crate) fn is_martian(&self, source: IpAddr) -> bool {
         match source {
             IpAddr::V4(source) => self.is_martian_v4(source),
@@ -205,31 +208,33 @@ impl Interface {
         }
     }
 
-    /// The same for IPv4 (RFC 1122, section 3.2.1.3).
+    /// Returns true if no IPv4 packet from a wire can have this source (RFC 1122, section 3.2.1.3).
     #[inline]
     pub(crate) fn is_martian_v4(&self, source: Ipv4Addr) -> bool {
         let bits = source.to_bits();
-        // Of this network, without its number; inside of a host; a group.
+        // These addresses stand for this network, without its number; for the host itself; for a group.
         matches!(bits >> 24, 0 | 127 | 224..=239) || bits == u32::MAX || self.is_own_or_broadcast(bits)
     }
 
-    /// Whether an IPv4 address is this interface's own, or stands for all of its subnet: of its host bits, all are set, or none is.
+    /// Returns true if an IPv4 address is this interface's own, or stands for its whole subnet: all of its
+    /// host bits are set, or none.
     #[inline]
     fn is_own_or_broadcast(&self, bits: u32) -> bool {
         let (differing, host) = (bits ^ self.own_v4, self.host_v4);
         differing == 0 || differing & !host == 0 && (bits & host == host || bits & host == 0)
     }
 
-    /// The same for IPv6 (RFC 4291, section 2).
+    /// Returns true if no IPv6 packet from a wire can have this source (RFC 4291, section 2).
     #[inline]
     pub(crate) fn is_martian_v6(&self, source: Ipv6Addr) -> bool {
         let bits = source.to_bits();
-        // No address, inside of a host; the other family's, which never is on a wire as such, and which flows would take for the same;
-        // a group.
+        // These addresses are the unspecified and the loopback address; mapped IPv4 addresses, which never
+        // are on a wire as such, and which flows would take for IPv4; and groups.
         bits <= 1 || bits >> 32 == 0xffff || bits >> 120 == 0xff || self.v6() == Some(source)
     }
 
-    /// The neighbour through which `to` is reached: itself, or a gateway. `None` without a gateway, and for groups.
+    /// Returns the neighbour through which `to` is reached: `to` itself, or a gateway. Returns `None` without
+    /// a gateway, and for groups.
     pub fn next_hop(&self, to: IpAddr) -> Option<IpAddr> {
         let broadcast = matches!(to, IpAddr::V4(to) if self.is_own_or_broadcast(to.to_bits()));
         if !is_unicast(to) || broadcast {
@@ -240,7 +245,7 @@ impl Interface {
     }
 }
 
-/// The payload of a datagram to the family of `peer` in an IP packet of `packet` bytes.
+/// Returns the size of a datagram's payload in an IP packet of `packet` bytes, for the family of `peer`.
 pub(crate) fn max_payload(packet: usize, peer: IpAddr) -> usize {
     let header = if peer.is_ipv4() { ipv4::HEADER } else { ipv6::HEADER };
     packet.saturating_sub(header + udp::HEADER)
@@ -250,7 +255,7 @@ fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// Whether `address` can be that of one interface.
+/// Returns true if `address` can belong to a single interface.
 pub(crate) fn is_unicast(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast

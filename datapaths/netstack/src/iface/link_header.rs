@@ -1,4 +1,4 @@
-//! The Ethernet header in front of packets to one peer.
+//! The Ethernet header in front of packets to a peer.
 
 use super::Interface;
 use crate::MacAddr;
@@ -6,8 +6,8 @@ use crate::wire::ethernet::{self, EtherType, EthernetHeader};
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// The header of frames with IP packets to a peer, or to the gateway on its way. Valid as long as
-/// [`Stack::is_link_current`](crate::Stack::is_link_current) says so.
+/// The header of frames with IP packets to a peer, or to the gateway on its way. The value is valid as long
+/// as [`Stack::is_link_current`](crate::Stack::is_link_current) returns true.
 #[derive(Debug, Clone)]
 pub struct LinkHeader {
     bytes: [u8; ethernet::HEADER + ethernet::TAG],
@@ -31,7 +31,7 @@ impl LinkHeader {
         Self { bytes, len, generation, until }
     }
 
-    /// The bytes of the header.
+    /// Returns the bytes of the header.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

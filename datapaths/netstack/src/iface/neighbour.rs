@@ -1,57 +1,58 @@
-//! One neighbour's link-layer address, and how it is kept true: neighbour unreachability detection (RFC 4861, section 7.3), for ARP
-//! as well (RFC 1122, section 2.3.2.1).
+//! The link-layer address of a neighbour, and how it is kept true: neighbour unreachability detection (RFC
+//! 4861, section 7.3), for ARP as well (RFC 1122, section 2.3.2.1).
 //!
-//! Anybody on the wire can claim any address. So a claim never replaces an address that the neighbour itself has confirmed: the
-//! neighbour is asked at that address, and only if it is silent there, everybody is asked anew. Nothing that nobody asked for is believed,
-//! but for the address of one that asks us: it is to get a reply, so it is used, and asked in turn.
+//! Any node on the wire can claim any address. So a claim never replaces an address that the neighbour itself
+//! has confirmed: the neighbour is asked at the confirmed address, and only if it is silent there, all nodes
+//! are asked anew. Unsolicited statements are not believed, with an exception: a neighbour that asks for this
+//! interface's address has to get a reply, so the address that it tells is used, and asked in turn.
 
 use crate::MacAddr;
 use std::time::{Duration, Instant};
 
-/// The time for which an address is valid (RFC 4861, REACHABLE_TIME, twice as long).
+/// Time for which an address is valid (RFC 4861, REACHABLE_TIME, twice as long).
 pub(crate) const REACHABLE: Duration = Duration::from_secs(60);
 
-/// The pause between requests (RFC 4861, RETRANS_TIMER).
+/// Time between requests (RFC 4861, RETRANS_TIMER).
 const RETRANSMIT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The requests without a reply after which a neighbour counts as unreachable (RFC 4861, MAX_UNICAST_SOLICIT and
-/// MAX_MULTICAST_SOLICIT).
+/// Number of requests without a reply after which a neighbour counts as unreachable (RFC 4861,
+/// MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT).
 const MAX_REQUESTS: u8 = 3;
 
-/// The time for which a confirmed address is not asked about again, however often others claim it.
+/// Time for which a confirmed address is not asked about again, however often other nodes claim it.
 const DISPUTE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time for which an address at which nobody answered is not asked for again.
+/// Time for which the address of a neighbour that did not answer is not asked for again.
 const FAILED: Duration = Duration::from_secs(1);
 
 /// A question about a neighbour's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// To everybody on the wire.
+    /// A question to all nodes on the wire.
     All,
-    /// To the one that is thought to have it.
+    /// A question to the node that is thought to have the address.
     One(MacAddr),
 }
 
 /// The result of a look-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolution {
-    /// The address, to be looked up again at `until`.
+    /// The address is known, and has to be looked up again at `until`.
     Known { mac: MacAddr, until: Instant },
-    /// The neighbour has yet to reply.
+    /// The neighbour has not replied yet.
     Resolving,
-    /// The neighbour has not replied.
+    /// The neighbour has not replied in time.
     Failed,
 }
 
 /// A message that names a neighbour's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Statement {
-    /// The reply to a question of ours, or so it seems.
+    /// The message answers a question of this interface, or so it seems.
     Reply,
-    /// A question to us, by one that is to get a reply (RFC 826).
+    /// The message asks this interface, and its sender has to get a reply (RFC 826).
     Request,
-    /// Neither asked for nor asking us.
+    /// The message neither answers nor asks this interface.
     Announcement,
 }
 
@@ -71,13 +72,13 @@ impl Requests {
         self.last + RETRANSMIT_INTERVAL
     }
 
-    /// One more; `None` if there were enough.
+    /// Counts another request; returns `None` if there were enough.
     fn next(self, now: Instant) -> Option<Self> {
         (self.number < MAX_REQUESTS).then_some(Self { number: self.number + 1, last: now })
     }
 }
 
-/// Another one that says that it has the neighbour's address.
+/// Another node that claims the neighbour's address.
 #[derive(Debug, Clone, Copy)]
 struct Claimant {
     mac: MacAddr,
@@ -86,77 +87,81 @@ struct Claimant {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// Everybody is asked (INCOMPLETE), and the first claimant since the last request once more.
+    /// All nodes are asked (INCOMPLETE), and once more the first claimant since the last request.
     Resolving { requests: Requests, claimant: Option<Claimant> },
-    /// Nobody has answered, and nobody is asked again before `until`.
+    /// No node has answered, and no node is asked again before `until`.
     Failed { until: Instant },
-    /// It named the address itself, and was not asked there yet (STALE). Everybody may have been asked before.
+    /// The neighbour named the address itself, and was not asked there yet (STALE). `all_asked` says that all
+    /// nodes were asked before.
     Claimed { mac: MacAddr, all_asked: bool },
-    /// It is asked at the address, which is in use meanwhile (PROBE).
+    /// The neighbour is asked at the address, which is in use meanwhile (PROBE).
     Asked { mac: MacAddr, requests: Requests },
-    /// The same, and the address was only claimed before. Another that claims it is asked as well.
+    /// The neighbour is asked at an address that was only claimed before, and is in use meanwhile. A rival
+    /// that claims the address is asked as well.
     AskedFirst { mac: MacAddr, requests: Requests, rival: Option<Claimant>, all_asked: bool },
-    /// It has answered (REACHABLE).
+    /// The neighbour has answered (REACHABLE).
     Reachable { mac: MacAddr, until: Instant },
-    /// It has answered, and another one claims its address since then. To be asked at `due`.
+    /// The neighbour has answered, and another node has claimed its address since. The neighbour has to be
+    /// asked at `due`.
     Disputed { mac: MacAddr, due: Instant },
 }
 
-/// A change that concerns others.
+/// A change that concerns users of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// None.
+    /// No change.
     Nothing,
-    /// A neighbour that frames wait for has an address now, or none is to be expected.
+    /// A neighbour for which frames wait has an address now, or none is expected.
     Settled,
     /// An address that was looked up is not valid any more.
     Invalid,
 }
 
-/// The change that time brings.
+/// A change that the passing of time causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Nothing,
     Ask(Question),
-    /// Nobody has answered.
+    /// No node has answered.
     Settled,
-    /// The neighbour is silent, and to be forgotten.
+    /// The neighbour is silent, and has to be forgotten.
     Gone,
 }
 
-/// A neighbour.
+/// What is known about a neighbour.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Neighbour {
     state: State,
-    /// The time when it was first heard of, or last confirmed.
+    /// Time at which the neighbour was first heard of, or last confirmed.
     pub(crate) since: Instant,
-    /// This end wants to talk to it, and does not answer a stranger alone.
+    /// True if this end wants to talk to the neighbour, and does not only answer a stranger.
     pub(crate) wanted: bool,
 }
 
 impl Neighbour {
-    /// One that everybody has been asked about.
+    /// Creates the entry of a neighbour about which all nodes have been asked.
     pub(crate) fn resolving(wanted: bool, now: Instant) -> Self {
         let state = State::Resolving { requests: Requests::first(now), claimant: None };
         Self { state, since: now, wanted }
     }
 
-    /// One that has asked us.
+    /// Creates the entry of a neighbour that has asked this interface.
     pub(crate) fn claimed(mac: MacAddr, now: Instant) -> Self {
         Self { state: State::Claimed { mac, all_asked: false }, since: now, wanted: false }
     }
 
-    /// Whether no address is known.
+    /// Returns true if no address is known.
     pub(crate) fn is_unresolved(&self) -> bool {
         matches!(self.state, State::Resolving { .. } | State::Failed { .. })
     }
 
-    /// Whether everybody is being asked about it.
+    /// Returns true if all nodes are being asked about the neighbour.
     pub(crate) fn is_resolving(&self) -> bool {
         matches!(self.state, State::Resolving { .. })
     }
 
-    /// The order in which neighbours are forgotten when there are too many: those that strangers may have invented first.
+    /// Returns the rank by which neighbours are forgotten when there are too many: neighbours that strangers
+    /// may have invented come first.
     pub(crate) fn rank(&self) -> (u8, Instant) {
         let rank = match self.state {
             State::Claimed { .. } => 0,
@@ -167,12 +172,12 @@ impl Neighbour {
         (rank, self.since)
     }
 
-    /// Whether its address was looked up.
+    /// Returns true if the neighbour's address was looked up.
     pub(crate) fn is_used(&self) -> bool {
         !(self.is_unresolved() || matches!(self.state, State::Claimed { .. }))
     }
 
-    /// The time of the next [step](Self::step).
+    /// Returns the time of the next [step](Self::step).
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.state {
             State::Resolving { requests, claimant: Some(Claimant { asked: false, .. }) }
@@ -228,7 +233,8 @@ impl Neighbour {
         }
     }
 
-    /// Its address, for use. An address that it has not confirmed lately is used while it is asked.
+    /// Returns the neighbour's address, for use. An address that was not confirmed lately is used while the
+    /// neighbour is asked.
     pub(crate) fn look_up(&mut self, now: Instant) -> (Resolution, Step) {
         let requests = Requests::first(now);
         let step = match self.state {
@@ -255,7 +261,7 @@ impl Neighbour {
         (resolution, step)
     }
 
-    /// Hears that its address is `mac`.
+    /// Records a statement that the neighbour's address is `mac`.
     pub(crate) fn hear(&mut self, mac: MacAddr, statement: Statement, now: Instant) -> Change {
         let reply = statement == Statement::Reply;
         match &mut self.state {
@@ -323,7 +329,7 @@ impl Neighbour {
         }
     }
 
-    /// Whether a statement that its address is `mac` contradicts what it has confirmed.
+    /// Returns true if the address `mac` contradicts the address that the neighbour has confirmed.
     pub(crate) fn is_disputed_by(&self, mac: MacAddr) -> bool {
         match self.state {
             State::Asked { mac: known, .. }
@@ -338,7 +344,7 @@ impl Neighbour {
         self.since = now;
     }
 
-    /// The one that answered may be gone: its address is as good as any claim from now on.
+    /// Records that the node that answered may be gone: its address counts as a mere claim from now on.
     pub(crate) fn distrust(&mut self) {
         if let State::Asked { mac, .. }
         | State::AskedFirst { mac, .. }

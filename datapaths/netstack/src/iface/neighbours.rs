@@ -8,14 +8,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// The most entries: strangers in a large subnet are to cost little memory.
+/// Largest number of entries: strangers in a large subnet must cost little memory.
 const CAPACITY: usize = 1024;
 
-/// The most entries without an address.
+/// Largest number of entries without an address.
 const MAX_UNRESOLVED: usize = 256;
 
-/// The strangers in a second whose addresses are asked for so that they get an answer. They may have invented them, and everybody on
-/// the wire hears the question. One that is really there mostly asks first.
+/// Number of strangers in a second whose addresses are asked for so that they get an answer. Strangers may
+/// have invented these addresses, and all nodes on the wire receive the question. A stranger that exists
+/// mostly asks first.
 const MAX_STRANGERS: u32 = 1000;
 
 /// The reason for a look-up.
@@ -31,21 +32,21 @@ pub(crate) enum Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lookup {
     pub(crate) resolution: Resolution,
-    /// A question to be sent.
+    /// A question that has to be sent.
     pub(crate) question: Option<Question>,
 }
 
-/// The neighbours' addresses.
+/// The addresses of neighbours.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     table: HashMap<IpAddr, Neighbour, RandomState>,
-    /// The strangers that were asked about.
+    /// The limit of questions about strangers.
     strangers: RateLimit,
-    /// Nothing is due before.
+    /// Time of the next step; nothing is due before.
     due: Option<Instant>,
-    /// Changes whenever an address that was returned is no longer valid.
+    /// Number that changes whenever an address that was returned is no longer valid.
     generation: u32,
-    /// A neighbour that was being resolved is not any more.
+    /// True if the resolution of a neighbour has ended.
     settled: bool,
 }
 
@@ -60,41 +61,42 @@ impl Neighbours {
         }
     }
 
-    /// Changes whenever an address that was returned is no longer valid.
+    /// Returns a number that changes whenever an address that was returned is no longer valid.
     #[inline]
     pub(crate) fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// The time when [`step`](Self::step) is due, at the earliest.
+    /// Returns the earliest time at which [`step`](Self::step) is due.
     #[inline]
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Whether a neighbour that was being resolved is not any more, since it was last [taken](Self::take_settled).
+    /// Returns true if the resolution of a neighbour has ended since the last
+    /// [`take_settled`](Self::take_settled).
     #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.settled
     }
 
-    /// Whether a neighbour that was being resolved is not any more, since this was last asked.
+    /// Returns true if the resolution of a neighbour has ended since the last call.
     #[inline]
     pub(crate) fn take_settled(&mut self) -> bool {
         std::mem::take(&mut self.settled)
     }
 
-    /// Whether everybody is being asked about `neighbour`.
+    /// Returns true if all nodes are being asked about `neighbour`.
     pub(crate) fn is_resolving(&self, neighbour: IpAddr) -> bool {
         self.table.get(&neighbour).is_some_and(Neighbour::is_resolving)
     }
 
-    /// Whether an address of `neighbour` is known.
+    /// Returns true if an address of `neighbour` is known.
     pub(crate) fn is_known(&self, neighbour: IpAddr) -> bool {
         self.table.get(&neighbour).is_some_and(|entry| !entry.is_unresolved())
     }
 
-    /// The address of `neighbour`, or the state of its resolution.
+    /// Returns the address of `neighbour`, or the state of its resolution.
     pub(crate) fn look_up(&mut self, neighbour: IpAddr, purpose: Purpose, now: Instant) -> Lookup {
         let wanted = purpose == Purpose::Own;
         let Some(entry) = self.table.get_mut(&neighbour) else {
@@ -129,7 +131,8 @@ impl Neighbours {
         Lookup { resolution: Resolution::Resolving, question: Some(Question::All) }
     }
 
-    /// Hears that the address of `neighbour` is `mac`. Whether that disputes what the neighbour has confirmed.
+    /// Records a statement that the address of `neighbour` is `mac`. Returns true if it disputes what the
+    /// neighbour has confirmed.
     pub(crate) fn hear(
         &mut self,
         neighbour: IpAddr,
@@ -155,7 +158,7 @@ impl Neighbours {
         disputed
     }
 
-    /// Does what is due, and asks the questions that it takes.
+    /// Does what is due, and asks the necessary questions.
     #[cold]
     pub(crate) fn step(&mut self, now: Instant, mut ask: impl FnMut(IpAddr, Question)) {
         let (mut gone, mut settled) = (false, false);
@@ -181,7 +184,7 @@ impl Neighbours {
         self.due = self.table.values().filter_map(Neighbour::due).min();
     }
 
-    /// The wire was cut, and others may be at its end: no address counts as confirmed.
+    /// Records that the wire was cut, and that other nodes may be at its end: no address counts as confirmed.
     pub(crate) fn distrust(&mut self) {
         for entry in self.table.values_mut() {
             entry.distrust();
@@ -212,7 +215,8 @@ impl Neighbours {
         }
     }
 
-    /// Makes room for one more of a `kind`, of which there may be `max`, by forgetting the one that matters least.
+    /// Makes room for another entry of a `kind`, of which there may be `max`, by forgetting the least
+    /// important entry.
     fn make_room(&mut self, max: usize, kind: impl Fn(&Neighbour) -> bool) {
         if self.table.len() < max {
             return;
@@ -248,7 +252,7 @@ mod tests {
         IpAddr::from((0x0a01_0000 + number).to_be_bytes())
     }
 
-    /// One that has answered at `now`.
+    /// Returns neighbours among which `IP` has answered at `now`.
     fn confirmed(now: Instant) -> Neighbours {
         let mut neighbours = Neighbours::new(now);
         neighbours.look_up(IP, Own, now);
@@ -263,7 +267,7 @@ mod tests {
         asked
     }
 
-    /// The address that is in use.
+    /// Returns the address that is in use.
     fn mac(neighbours: &mut Neighbours, now: Instant) -> Option<MacAddr> {
         match neighbours.look_up(IP, Own, now).resolution {
             Resolution::Known { mac, .. } => Some(mac),
@@ -318,7 +322,7 @@ mod tests {
             assert_eq!(lookup.question, asked.then_some(Question::One(MAC)), "{after}");
         }
         assert_eq!(neighbours.generation(), before);
-        // Silent at its address: it may have another by now.
+        // The neighbour is silent at its address: it may have another address by now.
         let lookup = neighbours.look_up(IP, Own, start + seconds(63.0));
         assert_eq!(lookup, Lookup { resolution: Resolution::Resolving, question: Some(Question::All) });
         assert_ne!(neighbours.generation(), before);
@@ -334,7 +338,7 @@ mod tests {
         let mut neighbours = confirmed(start);
         let generation = neighbours.generation();
         let mut asked = 0;
-        // A thousand a second, for ten seconds; the neighbour answers questions.
+        // A thousand strangers come in a second, for ten seconds; the neighbour answers questions.
         for millisecond in 0..10_000_u32 {
             let now = start + Duration::from_millis(millisecond.into());
             let statement = [Reply, Request, Announcement][millisecond as usize % 3];
@@ -378,14 +382,14 @@ mod tests {
         let start = Instant::now();
         let mut neighbours = Neighbours::new(start);
         neighbours.hear(IP, OTHER, Request, start);
-        // Nobody has used it: the last one that asks counts, and nothing that nobody asked for.
+        // The address was not used yet: the last asker counts, and an unsolicited answer does not.
         neighbours.hear(IP, MAC, Request, start);
         neighbours.hear(IP, OTHER, Announcement, start);
         neighbours.hear(IP, OTHER, Reply, start);
         let known = Resolution::Known { mac: MAC, until: start + seconds(1.0) };
         let lookup = neighbours.look_up(IP, Answer, start);
         assert_eq!(lookup, Lookup { resolution: known, question: Some(Question::One(MAC)) });
-        // Now another one asks, and is asked as well: the one that answers counts.
+        // Now another node asks, and is asked as well: the node that answers counts.
         neighbours.hear(IP, OTHER, Reply, start);
         assert_eq!((mac(&mut neighbours, start), steps(&mut neighbours, start)), (Some(MAC), vec![]));
         neighbours.hear(IP, OTHER, Request, start);

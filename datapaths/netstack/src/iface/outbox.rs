@@ -1,14 +1,14 @@
-//! Frames of the stack's own that wait to be sent: requests, replies and errors.
+//! Frames of the stack itself that wait to be sent: requests, replies and errors.
 
 use std::collections::VecDeque;
 
-/// The longest such frame, in bytes: an ICMP error with the packet that it quotes.
+/// Length of the longest such frame, in bytes: an ICMP error with the packet that it quotes.
 pub(crate) const MAX_FRAME: usize = 192;
 
-/// The frames that wait at most. A port that is polled sends them at once.
+/// Largest number of waiting frames. A port that is polled sends them at once.
 const CAPACITY: usize = 32;
 
-/// A bounded queue of short frames. Allocates once.
+/// A bounded queue of short frames. The queue allocates once.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     frames: VecDeque<Frame>,
@@ -25,7 +25,7 @@ impl Outbox {
         Self { frames: VecDeque::with_capacity(CAPACITY) }
     }
 
-    /// Queues a frame, whose length `write` returns; false if too many wait.
+    /// Queues a frame, whose length `write` returns. Returns false if too many frames wait.
     pub(crate) fn push(&mut self, write: impl FnOnce(&mut [u8; MAX_FRAME]) -> usize) -> bool {
         if self.frames.len() >= CAPACITY {
             return false;
@@ -36,7 +36,7 @@ impl Outbox {
         true
     }
 
-    /// Hands the first frame to `send`.
+    /// Passes the first frame to `send`.
     pub(crate) fn pop<T>(&mut self, send: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let frame = self.frames.pop_front()?;
         Some(send(&frame.bytes[..frame.len]))

@@ -5,16 +5,19 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// The time for which a report is valid; then larger packets are tried again (RFC 1191, section 6.3; RFC 8201, section 4).
+/// Time for which a report is valid; then larger packets are tried again (RFC 1191, section 6.3; RFC 8201,
+/// section 4).
 const LIFETIME: Duration = Duration::from_secs(600);
 
-/// The most peers that are remembered. Each has a flow of this stack, so strangers don't fill the table.
+/// Largest number of peers that are remembered. Each peer has a flow of this stack, so strangers don't fill
+/// the table.
 const CAPACITY: usize = 1024;
 
-/// The smallest MTU over IPv4 that is believed: all hosts receive this much (RFC 791), and a forged report does no more harm.
+/// Smallest MTU over IPv4 that is believed: all hosts receive packets of this size (RFC 791), and a forged
+/// report does no more harm.
 const MIN_V4: usize = 576;
 
-/// The MTU of every path over IPv6 (RFC 8200, section 5).
+/// The MTU that every path over IPv6 carries (RFC 8200, section 5).
 const MIN_V6: usize = 1280;
 
 /// Common MTUs, for routers that report none (RFC 1191, section 7).
@@ -24,9 +27,9 @@ const PLATEAUS: [usize; 8] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, MIN_
 #[derive(Debug)]
 pub(crate) struct PathMtus {
     table: HashMap<IpAddr, Report, RandomState>,
-    /// The time when the first report expires.
+    /// Time at which the first report expires.
     expires_at: Option<Instant>,
-    /// Changes whenever the MTU of a path was reduced.
+    /// Number that changes whenever the MTU of a path is reduced.
     generation: u32,
 }
 
@@ -46,18 +49,18 @@ impl PathMtus {
         self.generation
     }
 
-    /// The largest packet to `peer`, if it is less than the interface has.
+    /// Returns the size of the largest packet to `peer`, if it is less than the interface's.
     pub(crate) fn of(&self, peer: IpAddr) -> Option<usize> {
-        // Often the table is empty.
+        // In many stacks the table is empty.
         if self.table.is_empty() { None } else { self.table.get(&peer).map(|report| report.mtu) }
     }
 
-    /// Notes the report of a router that packets to `peer` may have at most `mtu` bytes; false if that is not less than `before`, the
-    /// MTU up to now.
+    /// Records a router's report that packets to `peer` may have at most `mtu` bytes. Returns false if this
+    /// is not less than `before`, the MTU up to now.
     pub(crate) fn reduce(&mut self, peer: IpAddr, mtu: usize, before: usize, now: Instant) -> bool {
         let mtu = match peer {
             IpAddr::V4(_) => mtu.max(MIN_V4),
-            // Reports of less are to be ignored (RFC 8201, section 4).
+            // Reports of a smaller MTU have to be ignored (RFC 8201, section 4).
             IpAddr::V6(_) if mtu < MIN_V6 => return false,
             IpAddr::V6(_) => mtu,
         };
@@ -74,7 +77,7 @@ impl PathMtus {
         true
     }
 
-    /// The time when the first report expires.
+    /// Returns the time at which the first report expires.
     #[inline]
     pub(crate) fn expires_at(&self) -> Option<Instant> {
         self.expires_at
@@ -93,7 +96,8 @@ impl PathMtus {
     }
 }
 
-/// The likely MTU of a path where a packet of `total` bytes was too large, and the router did not say.
+/// Returns the likely MTU of a path on which a packet of `total` bytes was too large, and whose router
+/// reported no MTU.
 pub(crate) fn plateau_below(total: usize) -> usize {
     PLATEAUS.into_iter().find(|&plateau| plateau < total).unwrap_or(MIN_V4)
 }

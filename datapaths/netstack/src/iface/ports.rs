@@ -3,29 +3,29 @@
 use ahash::RandomState;
 use std::collections::HashMap;
 
-/// The first ephemeral port (RFC 6335, section 6).
+/// First ephemeral port (RFC 6335, section 6).
 const FIRST_EPHEMERAL: u16 = 49_152;
 
 const EPHEMERAL: u16 = u16::MAX - FIRST_EPHEMERAL + 1;
 
-/// The number of connections and listeners at each port of UDP, or of TCP.
+/// Number of connections and listeners at each port of UDP, or of TCP.
 #[derive(Debug, Default)]
 pub struct Ports {
     users: HashMap<u16, usize, RandomState>,
 }
 
 impl Ports {
-    /// All ports are free.
+    /// Creates the table with all ports free.
     pub fn new() -> Self {
         Self { users: HashMap::with_hasher(RandomState::new()) }
     }
 
-    /// Whether `port` is in use.
+    /// Returns true if `port` is in use.
     pub fn is_used(&self, port: u16) -> bool {
         self.users.contains_key(&port)
     }
 
-    /// Takes `port`; false if it is in use.
+    /// Takes `port`. Returns false if it is in use.
     pub fn take(&mut self, port: u16) -> bool {
         let free = !self.is_used(port);
         if free {
@@ -34,8 +34,8 @@ impl Ports {
         free
     }
 
-    /// Takes a free ephemeral port that `suits`. It begins to look at one that `random` bits choose, so that strangers can't guess it
-    /// (RFC 6056, section 3.3.1). `None` if none is left.
+    /// Takes a free ephemeral port that `suits`. The search begins at a port that `random` bits choose, so
+    /// that strangers can't guess it (RFC 6056, section 3.3.1). Returns `None` if no port is left.
     pub fn take_any(&mut self, random: u64, suits: impl Fn(u16) -> bool) -> Option<u16> {
         let start = (random % u64::from(EPHEMERAL)) as u16;
         (0..EPHEMERAL)
@@ -43,12 +43,12 @@ impl Ports {
             .find(|&port| suits(port) && self.take(port))
     }
 
-    /// Counts one more user of a port.
+    /// Counts another user of a port.
     pub fn share(&mut self, port: u16) {
         *self.users.entry(port).or_default() += 1;
     }
 
-    /// Counts one user less of a port.
+    /// Counts a user less of a port.
     pub fn release(&mut self, port: u16) {
         if let Some(users) = self.users.get_mut(&port) {
             *users -= 1;

@@ -1,4 +1,4 @@
-//! The headers that a flow's next datagram is going to have.
+//! The headers that a flow's next datagram will have.
 
 use super::{Checksums, Flow, Interface};
 use crate::wire::checksum::Sum;
@@ -8,13 +8,13 @@ use crate::wire::{IpProtocol, udp};
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// The length of the headers: Ethernet without a tag, IPv4 without options, UDP.
+/// Length of the headers: Ethernet without a tag, IPv4 without options, UDP.
 const HEADERS: usize = ethernet::HEADER + ipv4::HEADER + udp::HEADER;
 
-/// The headers of one flow's datagrams on arrival, as far as they are alike, so that a few comparisons of words recognise a frame
-/// instead of parsing it (header prediction, as V. Jacobson did for TCP).
+/// The headers of a flow's arriving datagrams, as far as they are alike, so that a few comparisons of words
+/// recognise a frame without parsing it (header prediction, as V. Jacobson did for TCP).
 ///
-/// For IPv4 without a VLAN. A frame that it does not [recognise](Self::payload) is not wrong:
+/// A prediction serves IPv4 without a VLAN. A frame that it does not [recognise](Self::payload) is not wrong:
 /// [`Stack::receive`](crate::Stack::receive) decides.
 #[derive(Debug, Clone)]
 pub struct Prediction {
@@ -24,15 +24,18 @@ pub struct Prediction {
     addresses: Sum,
     /// The sum of UDP's pseudo-header without the length, and of the ports.
     sum: Sum,
-    /// UDP's checksum is not verified.
+    /// True if UDP's checksum is not verified.
     unchecked: bool,
 }
 
-/// The bits of the headers' words that are compared. Frames begin with a cache line, so each word lies in one, and in one of the
-/// stores that a driver has just copied it with: a load across two stores has to wait for both.
+/// Masks of the bits of the headers' words that are compared. Frames begin at a cache line, so each word lies
+/// within a line, and within a single one of the stores with which a driver has just copied it: a load across
+/// two stores has to wait for both.
 ///
-/// In order: the destination, and that the source is no group; EtherType, version and header length; no fragment (neither more to come, nor an offset) and the
-/// protocol; the source address and half of the destination address; the other half, and the ports.
+/// The words compare, in order: the destination address of Ethernet, and the source's bit for groups;
+/// EtherType, version and header length; the fragment fields (no fragment follows, the offset is zero) and
+/// the protocol; the source address and half of the destination address; the other half of the destination
+/// address, and the ports.
 const MASKS: [[u8; 8]; 5] = [
     [255, 255, 255, 255, 255, 255, 1, 0],
     [0, 0, 0, 0, 255, 255, 255, 0],
@@ -42,8 +45,8 @@ const MASKS: [[u8; 8]; 5] = [
 ];
 
 impl Prediction {
-    /// Predicts datagrams of `flow` to `interface`, whose UDP checksum is verified unless they are `unchecked`; `None` if they are
-    /// not over IPv4, or in a VLAN.
+    /// Predicts datagrams of `flow` to `interface`, whose UDP checksum is verified unless they are
+    /// `unchecked`. Returns `None` if the flow is not over IPv4, or the interface is in a VLAN.
     pub(crate) fn new(interface: &Interface, flow: Flow, unchecked: bool) -> Option<Self> {
         let (own, IpAddr::V4(peer)) = (interface.v4()?, flow.peer().ip()) else { return None };
         if interface.vlan.is_some() || interface.is_martian(peer.into()) {
@@ -60,14 +63,15 @@ impl Prediction {
         headers[ports + 2..ports + 4].copy_from_slice(&flow.local_port.to_be_bytes());
         let addresses = Sum::of(&peer.octets()).and(Sum::of(&own.octets()));
         let sum = ip.pseudo_header().and(Sum::of(&headers[ports..ports + 4]));
-        // A packet is no fragment; whether it may become one is masked out.
+        // The packet is no fragment; the bit that forbids fragmentation is masked out.
         let words = std::array::from_fn(|number| word(&headers, number) & u64::from_ne_bytes(MASKS[number]));
         Some(Self { words, addresses, sum, unchecked })
     }
 
-    /// The place of the payload in `frame`, if it is an undamaged datagram of this flow. Checksums that the port has not verified are
-    /// verified here.
-    // Always, since it is called in loops: a call would save and restore registers for each frame.
+    /// Returns the range of the payload in `frame`, if the frame is an undamaged datagram of this flow.
+    /// Checksums that the port has not verified are verified here.
+    // Inlining is forced, since the function is called in loops: a call would save and restore registers for
+    // each frame.
     #[inline(always)]
     pub fn payload(&self, frame: &[u8], checksums: Checksums) -> Option<Range<usize>> {
         let headers = frame.first_chunk::<HEADERS>()?;
@@ -94,7 +98,7 @@ impl Prediction {
         valid.then_some(payload)
     }
 
-    /// Verifies the checksums that the port has not verified.
+    /// Verifies the checksums that the port has not verified. Returns true if they are valid.
     #[inline(never)]
     fn are_valid(&self, by_port: Checksums, headers: &[u8; HEADERS], len: u16, payload: &[u8]) -> bool {
         by_port != Checksums::Bad
@@ -102,8 +106,8 @@ impl Prediction {
             && (self.unchecked || by_port.payload() || self.payload_is_valid(headers, len, payload))
     }
 
-    /// Verifies the checksum of an IPv4 header as predicted: besides the addresses there are the type of service, the word with
-    /// length and time to live, and the checksum.
+    /// Verifies the checksum of an IPv4 header that matches the prediction. Besides the addresses, the sum
+    /// consists of the type of service, the word with length and time to live, and the checksum.
     #[inline]
     fn header_is_valid(&self, headers: &[u8; HEADERS]) -> bool {
         let [service, checksum] = [14, 24].map(|at| u16::from_ne_bytes([headers[at], headers[at + 1]]));
@@ -114,7 +118,7 @@ impl Prediction {
             .is_valid()
     }
 
-    // Always, since the compiler can't tell which of its two callers is the frequent one.
+    // Inlining is forced, since the compiler can't tell which of its two callers is the frequent caller.
     #[inline(always)]
     fn payload_is_valid(&self, headers: &[u8; HEADERS], len: u16, payload: &[u8]) -> bool {
         let [.., c0, c1] = *headers;
@@ -130,7 +134,7 @@ impl Prediction {
     }
 }
 
-/// The headers' `number`th eight bytes as they lie in memory.
+/// Returns the headers' `number`th eight bytes as they lie in memory.
 #[inline]
 fn word(headers: &[u8; HEADERS], number: usize) -> u64 {
     headers[8 * number..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes))

@@ -1,4 +1,4 @@
-//! Frames that arrive.
+//! Arriving frames.
 
 use super::{Checksums, Flow, Stack};
 use crate::MacAddr;
@@ -24,40 +24,41 @@ use std::time::Instant;
 pub enum Arrival {
     /// A datagram to this interface.
     Datagram {
-        /// Its flow. If neither a connection nor a listener has it, see [`Stack::refuse`].
+        /// The datagram's flow. If neither a connection nor a listener has it, see [`Stack::refuse`].
         flow: Flow,
-        /// The place of its payload in the frame.
+        /// The range of its payload in the frame.
         payload: Range<usize>,
     },
     /// A TCP segment to this interface, with a valid header and checksum.
     Segment {
-        /// Its flow. If no connection has it, see [`Stack::refuse`].
+        /// The segment's flow. If no connection has it, see [`Stack::refuse`].
         flow: Flow,
-        /// The place of its IP packet in the frame.
+        /// The range of its IP packet in the frame.
         packet: Range<usize>,
-        /// Whether it asks for a new connection.
+        /// True if the segment asks for a new connection.
         opens: bool,
     },
-    /// The frame was turned into a reply, which is to be sent: its first so many bytes.
+    /// The frame was turned into a reply, which has to be sent: its first bytes, of this number.
     Reply(usize),
-    /// The peer's host takes no datagrams of this flow: the port is closed, or it does not speak UDP.
+    /// The peer's host accepts no datagrams of this flow: the port is closed, or the host does not speak UDP.
     Refused(Flow),
-    /// A datagram of this flow was not delivered, for a reason that may pass: the next one may be (RFC 1122, section 4.2.3.9; RFC 5461).
+    /// A datagram of this flow was not delivered, for a reason that may pass: the next datagram may be
+    /// delivered (RFC 1122, section 4.2.3.9; RFC 5461).
     Unreachable(Flow),
-    /// A datagram of this flow was too large for a link on the way, which carries IP packets of `mtu` bytes. If the flow exists, see
-    /// [`Stack::reduce_path_mtu`]; else the error is forged.
+    /// A datagram of this flow was too large for a link on the way, which carries IP packets of `mtu` bytes.
+    /// If the flow exists, see [`Stack::reduce_path_mtu`]; otherwise the error is forged.
     TooBig {
         /// The flow of the datagram.
         flow: Flow,
-        /// The MTU that the router says, or is likely to mean.
+        /// The MTU that the router reports, or is likely to mean.
         mtu: usize,
     },
-    /// The frame was dealt with, or dropped and counted.
+    /// The frame was handled, or dropped and counted.
     Nothing,
 }
 
 impl Stack {
-    /// Takes a frame in.
+    /// Processes a frame.
     pub fn receive(&mut self, frame: &mut [u8], checksums: Checksums, now: Instant) -> Arrival {
         self.receive_ethernet(frame, checksums, now).unwrap_or_else(|rejected| {
             match rejected {
@@ -70,8 +71,8 @@ impl Stack {
         })
     }
 
-    /// Learns from a frame that another stack of the same interface has received, dealt with and counted: several queues have
-    /// one each.
+    /// Learns from a frame that another stack of this interface has received, handled and counted: several
+    /// queues have a stack each.
     pub fn overhear(&mut self, frame: &mut [u8], checksums: Checksums, now: Instant) -> Arrival {
         let counters = self.counters;
         self.overhears = true;
@@ -84,7 +85,7 @@ impl Stack {
         }
     }
 
-    /// Takes in a frame of this interface to itself, which was on no wire.
+    /// Processes a frame of this interface to itself, which was on no wire.
     pub fn receive_own(&mut self, frame: &mut [u8], now: Instant) -> Arrival {
         self.loops_back = true;
         let arrival = self.receive(frame, Checksums::Good, now);
@@ -130,13 +131,13 @@ impl Stack {
         Arrival::Nothing
     }
 
-    /// Whether a source that is none on a wire is one here, since the frame was on no wire.
+    /// Returns true if a source that no sender on a wire has is valid here, since the frame was on no wire.
     #[cold]
     fn loops_back_from(&self, source: IpAddr) -> bool {
         self.loops_back && self.interface.is_own(source)
     }
 
-    /// Takes in the IPv4 packet that begins `at` so many bytes of the frame.
+    /// Processes the IPv4 packet at the offset `at` of the frame.
     #[inline]
     fn receive_ipv4(
         &mut self,
@@ -174,7 +175,7 @@ impl Stack {
                 }
                 Icmpv4Message::Refused(quoted) => Ok(self.undelivered(&quoted, Arrival::Refused)),
                 Icmpv4Message::Unreachable(quoted) => Ok(self.undelivered(&quoted, Arrival::Unreachable)),
-                // From before RFC 1191.
+                // The router predates RFC 1191.
                 Icmpv4Message::TooBig { quoted, mtu: 0 } => {
                     Ok(self.too_big(&quoted, plateau_below(quoted.packet_len)))
                 }
@@ -188,7 +189,7 @@ impl Stack {
         }
     }
 
-    /// Takes in the IPv6 packet that begins `at` so many bytes of the frame.
+    /// Processes the IPv6 packet at the offset `at` of the frame.
     fn receive_ipv6(
         &mut self,
         frame: &mut [u8],
@@ -205,7 +206,7 @@ impl Stack {
         if !(direct || header.destination == group || header.destination == icmpv6::ALL_NODES) {
             return Ok(self.foreign());
         }
-        // A node without an address asks for one; nothing else has none.
+        // Only a node without an address sends without a source, to ask for an address.
         let anonymous = header.source.is_unspecified();
         if self.interface.is_martian_v6(header.source)
             && !anonymous
@@ -252,7 +253,7 @@ impl Stack {
                 Icmpv6Message::TooBig { quoted, mtu } if direct => Ok(self.too_big(&quoted, mtu)),
                 Icmpv6Message::Advertisement { target, target_mac, solicited } => {
                     let statement = if solicited { Statement::Reply } else { Statement::Announcement };
-                    // Without an address, it confirms the one of its sender.
+                    // Without a link-layer address, the message confirms the address of its sender.
                     self.hear(target.into(), target_mac.unwrap_or(link.source), statement, now);
                     Ok(Arrival::Nothing)
                 }
@@ -270,7 +271,7 @@ impl Stack {
         }
     }
 
-    /// Sends the first `len` bytes of the frame, whose packet was turned into a reply, back to the sender.
+    /// Returns the first `len` bytes of the frame, whose packet was turned into a reply, to the sender.
     fn reply(&mut self, frame: &mut [u8], link: &EthernetHeader, len: usize) -> Arrival {
         self.counters.pings += 1;
         frame[..6].copy_from_slice(&link.source.0);
@@ -290,7 +291,7 @@ impl Stack {
         Arrival::TooBig { flow, mtu }
     }
 
-    /// The flow of a quoted datagram, if this interface sent it.
+    /// Returns the flow of a quoted datagram, if this interface sent it.
     fn own_flow(&self, quoted: &QuotedDatagram) -> Option<Flow> {
         let own = self.interface.is_own(quoted.source.ip());
         own.then(|| Flow::new(quoted.destination, quoted.source.port()))
@@ -299,7 +300,7 @@ impl Stack {
     fn receive_arp(&mut self, packet: &[u8], now: Instant) -> Result<Arrival, Rejected> {
         let arp = ArpPacket::parse(packet).ok_or(Rejected::Malformed)?;
         let Some(own) = self.interface.v4() else { return Ok(self.foreign()) };
-        // A node that asks whether it may take an address has none (RFC 5227, section 2.1).
+        // A node that asks if it may take an address has none (RFC 5227, section 2.1).
         let (sender, anonymous) = (IpAddr::from(arp.sender), arp.sender.is_unspecified());
         if !anonymous && self.interface.is_martian(sender) && arp.sender != own {
             return Ok(self.martian());
@@ -323,7 +324,8 @@ impl Stack {
         Ok(Arrival::Nothing)
     }
 
-    /// A neighbour asks for this interface's link-layer address, and tells its own, if it has a network address.
+    /// Handles a neighbour's question for this interface's link-layer address. The neighbour tells its own,
+    /// if it has a network address.
     fn solicited(
         &mut self,
         source: Ipv6Addr,
@@ -332,7 +334,8 @@ impl Stack {
         now: Instant,
     ) {
         if source.is_unspecified() {
-            // A node without an address asks whether it may take this one; all nodes are to get the answer (RFC 4861, section 7.2.4).
+            // A node without an address asks if it may take this address; all nodes have to get the answer
+            // (RFC 4861, section 7.2.4).
             return self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
         }
         if let Some(mac) = source_mac {
@@ -341,7 +344,7 @@ impl Stack {
         self.queue_advertisement(source, source_mac.unwrap_or(link_source), true);
     }
 
-    /// A router asks for the groups that this interface listens to.
+    /// Handles a router's question for the groups that this interface listens to.
     fn report_group(&mut self, own: Ipv6Addr, query: ListenerQuery, now: Instant) -> Arrival {
         let concerns_us = query.group.is_unspecified() || query.group == icmpv6::solicited_node_group(own);
         if concerns_us && self.may_refuse(now) {
@@ -351,7 +354,7 @@ impl Stack {
         Arrival::Nothing
     }
 
-    /// A neighbour says which link-layer address belongs to `address`.
+    /// Handles a neighbour's statement that `mac` is the link-layer address of `address`.
     fn hear(&mut self, address: IpAddr, mac: MacAddr, statement: Statement, now: Instant) {
         if self.interface.is_own(address) {
             self.counters.conflicts += u64::from(mac != self.interface.mac);
@@ -364,7 +367,7 @@ impl Stack {
     }
 }
 
-/// The arrival of a datagram whose header begins at `at` in its frame.
+/// Returns the arrival of a datagram whose header begins at `at` in its frame.
 #[inline]
 fn datagram_arrival(datagram: &UdpHeader, peer: IpAddr, at: usize) -> Arrival {
     let flow = Flow::between(peer, datagram.source, datagram.destination);

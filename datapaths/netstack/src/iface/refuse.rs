@@ -1,4 +1,5 @@
-//! Errors for packets that nobody takes. Strangers cause few of them (RFC 1812, section 4.3.2.8).
+//! Errors for packets that no application receives. Strangers cause few such errors (RFC 1812, section
+//! 4.3.2.8).
 
 use super::Stack;
 use crate::wire::ethernet::{EtherType, EthernetHeader};
@@ -11,7 +12,8 @@ use crate::wire::{IpProtocol, ParameterProblem};
 use std::time::Instant;
 
 impl Stack {
-    /// Whether a stranger may be told once more that nobody takes its packet: a hundred times a second, by any protocol.
+    /// Returns true if another stranger may be told that no application receives its packet: this happens at
+    /// most a hundred times a second, over all protocols.
     pub fn may_refuse(&mut self, now: Instant) -> bool {
         self.error_limit.allow(now)
     }
@@ -21,7 +23,7 @@ impl Stack {
     pub fn refuse(&mut self, frame: &[u8], now: Instant) {
         let Some((link, at)) = EthernetHeader::parse(frame) else { return };
         let packet = &frame[at..];
-        // Received before, so its checksum need not be verified.
+        // The frame was received before, so its checksum need not be verified.
         match link.ethertype {
             EtherType::IPV4 => match Ipv4Header::parse(packet, true) {
                 Ok(header) if header.protocol == IpProtocol::TCP => {
@@ -45,7 +47,7 @@ impl Stack {
         }
     }
 
-    /// Tells the sender of an IPv4 packet that nobody takes it.
+    /// Tells the sender of an IPv4 packet that no application receives it.
     #[cold]
     pub(super) fn refuse_v4(
         &mut self,
@@ -62,7 +64,7 @@ impl Stack {
         }
     }
 
-    /// Tells the sender of an IPv6 packet to this interface that it has a part that is not understood.
+    /// Tells the sender of an IPv6 packet to this interface that a part of it is not understood.
     #[cold]
     pub(super) fn report_problem(
         &mut self,

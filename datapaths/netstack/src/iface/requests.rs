@@ -1,4 +1,5 @@
-//! Frames of the stack's own: questions about neighbours, answers to theirs, and reports of groups.
+//! Frames that the stack itself sends: questions about neighbours, answers to their questions, and reports of
+//! groups.
 
 use super::neighbour::Question;
 use super::{Stack, outbox};
@@ -11,8 +12,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
 impl Stack {
-    /// Tells the neighbours this interface's address (RFC 5227, section 3; RFC 4861, section 7.2.6), so that those with an outdated
-    /// one learn it, and switches the group in which it is asked for (RFC 4861, section 7.2.1). To be called when the link comes up.
+    /// Tells this interface's address to the neighbours (RFC 5227, section 3; RFC 4861, section 7.2.6), so
+    /// that neighbours with an outdated address learn it, and tells switches the group in which it is asked
+    /// for (RFC 4861, section 7.2.1). The caller does so when the link comes up.
     pub fn announce(&mut self) {
         if let Some(own) = self.interface.v4() {
             self.queue_arp(&ArpPacket::request(self.interface.mac, own, own), MacAddr::BROADCAST);
@@ -23,7 +25,8 @@ impl Stack {
         self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
     }
 
-    /// Asks what is due about neighbours; [`neighbours_due`](Self::neighbours_due) says when.
+    /// Queues the questions about neighbours that are due; [`neighbours_due`](Self::neighbours_due) returns
+    /// the time.
     #[cold]
     pub fn poll_neighbours(&mut self, now: Instant) {
         let mut questions = Vec::new();
@@ -33,7 +36,7 @@ impl Stack {
         }
     }
 
-    /// Asks for the link-layer address of a neighbour.
+    /// Queues a question for the link-layer address of a neighbour.
     pub(super) fn queue_request(&mut self, neighbour: IpAddr, question: Question) {
         let mac = self.interface.mac;
         match (neighbour, self.interface.address_for(neighbour)) {
@@ -56,12 +59,13 @@ impl Stack {
                     icmpv6::emit_solicitation(bytes, Own { mac, ip }, to, target)
                 });
             }
-            // `address_for` gives addresses of the same family.
+            // This does not happen: `address_for` returns addresses of the neighbour's family.
             _ => {}
         }
     }
 
-    /// Tells this interface's IPv6 address, if it has one, `to` a neighbour that `solicited` it or to a group.
+    /// Queues this interface's IPv6 address, if it has one, `to` a neighbour that `solicited` it or to a
+    /// group.
     pub(super) fn queue_advertisement(&mut self, to: Ipv6Addr, to_mac: MacAddr, solicited: bool) {
         if let Some(ip) = self.interface.v6() {
             let own = Own { mac: self.interface.mac, ip };
@@ -71,7 +75,8 @@ impl Stack {
         }
     }
 
-    /// Tells switches and routers the group in which this interface listens for questions about its address `own`.
+    /// Queues the report of the group in which this interface listens for questions about its address `own`,
+    /// to switches and routers.
     pub(super) fn queue_report(&mut self, own: Ipv6Addr, reason: mld::Reason) {
         let group = icmpv6::solicited_node_group(own);
         let to = MacAddr::of_group(mld::receivers(group, reason));
@@ -82,7 +87,7 @@ impl Stack {
         self.queue(to, EtherType::ARP, |bytes| arp.emit(bytes));
     }
 
-    /// Queues a frame, whose packet `emit` writes and returns the length of.
+    /// Queues a frame. `emit` writes its packet and returns the packet's length.
     pub(super) fn queue(&mut self, to: MacAddr, ethertype: EtherType, emit: impl FnOnce(&mut [u8]) -> usize) {
         let (source, vlan) = (self.interface.mac, self.interface.vlan);
         let header = EthernetHeader { destination: to, source, vlan, ethertype };
@@ -95,18 +100,20 @@ impl Stack {
         }
     }
 
-    /// Hands the first frame of the stack's own to `send`, if one waits. It may be shorter than Ethernet's minimum; the port pads it.
+    /// Passes the first of the stack's own frames to `send`, if a frame waits. The frame may be shorter than
+    /// Ethernet's minimum; the port pads it.
     pub fn poll_transmit<T>(&mut self, send: impl FnOnce(&[u8]) -> T) -> Option<T> {
         self.outbox.pop(send)
     }
 
-    /// Whether a frame waits in [`poll_transmit`](Self::poll_transmit), or a neighbour is [settled](Self::take_settled).
+    /// Returns true if a frame waits in [`poll_transmit`](Self::poll_transmit), or a neighbour is
+    /// [settled](Self::take_settled).
     #[inline]
     pub fn has_news(&self) -> bool {
         self.has_frames() || self.neighbours.is_settled()
     }
 
-    /// Whether a frame waits in [`poll_transmit`](Self::poll_transmit).
+    /// Returns true if a frame waits in [`poll_transmit`](Self::poll_transmit).
     #[inline]
     pub fn has_frames(&self) -> bool {
         !self.outbox.is_empty()

@@ -8,15 +8,15 @@ use crate::wire::ipv6::Ipv6Header;
 use crate::wire::{IpProtocol, icmpv4, icmpv6};
 use std::net::IpAddr;
 
-/// The entries of the table where the port has none of its own.
+/// Number of entries of the table, if the port has no table of its own.
 const ENTRIES: usize = 128;
 
-/// The assignment of an interface's flows to queues: the Toeplitz hash of addresses and ports is the index of a table, whose entries
-/// name the queues in turn.
+/// The assignment of an interface's flows to queues: the Toeplitz hash of addresses and ports is the index of
+/// a table, whose entries name the queues in turn.
 ///
-/// A port that hashes with the same key and table puts the datagrams of a flow into the queue that is computed here; for any
-/// other port, the thread that polls hands them over. The key is symmetric: both ends of a flow compute the same queue if they have
-/// the same number of queues.
+/// A port that hashes with this key and table puts the datagrams of a flow into the queue that is computed
+/// here; for any other port, the polling thread hands them over. The key is symmetric: both ends of a flow
+/// compute the same queue if their numbers of queues are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     queues: usize,
@@ -26,46 +26,49 @@ pub struct Spread {
 /// The queue where a frame is to be received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// This one: it is a datagram.
+    /// The queue with this number: the frame is a datagram.
     Queue(usize),
-    /// The first one: it belongs to a protocol whose flows are not spread.
+    /// The first queue: the frame belongs to a protocol whose flows are not spread.
     First,
-    /// The one that it arrived in; and all others are to overhear it, since it is about neighbours, paths or flows.
+    /// The queue in which the frame arrived. All other queues have to overhear the frame, since it is about
+    /// neighbours, paths or flows.
     All,
-    /// The one that it arrived in.
+    /// The queue in which the frame arrived.
     Here,
 }
 
 impl Spread {
-    /// A spread over `queues`, one at least, by a table of so many `entries`; 0 if the port has no table.
+    /// Creates a spread over at least one queue, by a table of `entries` entries; 0 if the port has no table.
     pub fn new(queues: usize, entries: usize) -> Self {
         Self { queues: queues.max(1), entries: if entries == 0 { ENTRIES } else { entries } }
     }
 
-    /// The number of queues.
+    /// Returns the number of queues.
     pub fn queues(&self) -> usize {
         self.queues
     }
 
-    /// The key for ports that want one of `len` bytes.
+    /// Returns the key for a port that wants `len` bytes.
     pub fn key(len: usize) -> impl Iterator<Item = u8> {
         REPEATED.to_be_bytes().into_iter().cycle().take(len)
     }
 
-    /// The queue that the table's entry with this number names.
+    /// Returns the queue that the table's entry with this number names.
     fn entry(&self, number: usize) -> usize {
         number % self.entries % self.queues
     }
 
-    /// The queue of a flow's datagrams, in both directions. `own` is this interface's address of the peer's family.
+    /// Returns the queue of a flow's datagrams, in both directions. `own` is this interface's address of the
+    /// peer's family.
     #[inline]
     pub fn queue_of(&self, flow: Flow, own: IpAddr) -> usize {
-        // IPv4 addresses are mapped into IPv6 here, all with the same words in front: these cancel out.
+        // IPv4 addresses are mapped into IPv6 here, all with equal words in front, which cancel out.
         let own = Flow::between(own, 0, 0);
         self.entry(symmetric(flow.folded() ^ own.folded()) as usize)
     }
 
-    /// The destination of a frame. Nothing of it is verified: that is up to the queue's [`Stack`](crate::Stack).
+    /// Returns the destination of a frame. Nothing in the frame is verified: the queue's
+    /// [`Stack`](crate::Stack) does so.
     #[inline]
     pub fn destination(&self, frame: &[u8]) -> Destination {
         let Some((link, at)) = EthernetHeader::parse(frame) else { return Destination::Here };
@@ -168,7 +171,7 @@ mod tests {
             stacks[1].refuse(&frame, now);
             let [error] = &transmits(&mut stacks[1])[..] else { panic!("one error") };
             assert_eq!(spread.destination(error), Destination::All);
-            // Of another protocol, cut short, and of none.
+            // The frames belong to another protocol, are cut short, or have no protocol.
             let protocol = path.len() - 8 - if v6 { 34 } else { 11 };
             let mut other = frame.clone();
             other[protocol] = 6;

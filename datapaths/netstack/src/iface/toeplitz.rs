@@ -1,8 +1,9 @@
-//! The Toeplitz hash, by which ports with several queues choose one, as Microsoft's "RSS hashing functions" describe it.
+//! The Toeplitz hash, by which ports with several queues choose a queue, as Microsoft's "RSS hashing
+//! functions" describe it.
 
-/// The hash of `input` with `key`, which is at least four bytes longer than the input.
+/// Computes the hash of `input` with `key`, which is at least four bytes longer than the input.
 ///
-/// One bit after the other: the reference for the table below.
+/// The function handles bit after bit: it is the reference for the table below.
 #[cfg(test)]
 pub(crate) fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
     let window = |bit: usize| (0..32).fold(0, |window, at| window << 1 | u32::from(is_set(key, bit + at)));
@@ -14,12 +15,12 @@ fn is_set(bytes: &[u8], bit: usize) -> bool {
     bytes[bit / 8] >> (7 - bit % 8) & 1 == 1
 }
 
-/// The symmetric key repeats these 16 bits. With such a key the two ends of a flow hash alike, and its words may be added before they
-/// are hashed: "Scalable TCP session monitoring with symmetric receive-side scaling" (Woo
-/// and Park, 2012), where this value is from.
+/// The symmetric key repeats these 16 bits. With such a key both ends of a flow compute equal hashes, and its
+/// words may be added before they are hashed: the value comes from "Scalable TCP session monitoring with
+/// symmetric receive-side scaling" (Woo and Park, 2012).
 pub(crate) const REPEATED: u16 = 0x6d5a;
 
-/// The hash, with the symmetric key, of 16-bit words whose exclusive or is `word`.
+/// Returns the hash, with the symmetric key, of 16-bit words whose exclusive or is `word`.
 #[inline]
 pub(crate) fn symmetric(word: u16) -> u32 {
     let [high, low] = word.to_be_bytes();
@@ -28,7 +29,7 @@ pub(crate) fn symmetric(word: u16) -> u32 {
     u32::from(half) << 16 | u32::from(half)
 }
 
-/// The upper half of the hash of each value of a word's upper and of its lower byte.
+/// The upper half of the hash for each value of a word's upper byte, and of its lower byte.
 static BYTES: [[u16; 256]; 2] = tables();
 
 const fn tables() -> [[u16; 256]; 2] {
@@ -73,7 +74,7 @@ mod tests {
         ("[3ffe:1900:4545:3:200:f8ff:fe21:67cf]:44251", "[fe80::200:f8ff:fe21:67cf]:38024", 0x02d1_feef),
     ];
 
-    /// The bytes of a packet that are hashed.
+    /// Returns the bytes of a packet that are hashed.
     fn input(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
         let octets = |address: SocketAddr| match address.ip() {
             std::net::IpAddr::V4(ip) => ip.octets().to_vec(),

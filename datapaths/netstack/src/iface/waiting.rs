@@ -1,27 +1,28 @@
-//! Frames that wait until their neighbour has told its address (RFC 1122, section 2.3.2.2; RFC 4861, section 7.2.2).
+//! Frames that wait until their neighbour has told its address (RFC 1122, section 2.3.2.2; RFC 4861, section
+//! 7.2.2).
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 /// A few frames for each of a few neighbours.
-///
-/// The newest neighbour displaces the oldest, so a flood of answers to addresses that do not exist keeps the answer to one that does for
-/// long enough: that one replies to the question about it at once.
+/// The newest neighbour displaces the oldest, so even a flood of answers to addresses that do not exist
+/// leaves the answer to an existing address here for long enough: an existing neighbour replies to a question
+/// at once.
 #[derive(Debug)]
 pub struct Waiting<F> {
-    /// The oldest first.
+    /// Neighbours with waiting frames, the oldest first.
     neighbours: VecDeque<Neighbour<F>>,
     limits: WaitingLimits,
-    /// Frames whose neighbour was displaced.
+    /// Number of frames whose neighbour was displaced.
     displaced: u64,
 }
 
 /// The bounds of [`Waiting`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingLimits {
-    /// The frames for one neighbour at most.
+    /// Largest number of frames for a neighbour.
     pub frames: usize,
-    /// The neighbours at most.
+    /// Largest number of neighbours.
     pub neighbours: usize,
 }
 
@@ -32,18 +33,18 @@ struct Neighbour<F> {
 }
 
 impl<F> Waiting<F> {
-    /// No frames.
+    /// Creates the list without frames.
     pub fn new(limits: WaitingLimits) -> Self {
         Self { neighbours: VecDeque::new(), limits, displaced: 0 }
     }
 
-    /// Whether no frame waits.
+    /// Returns true if no frame waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.neighbours.is_empty()
     }
 
-    /// Whether there is room for one more frame for the neighbour with this address.
+    /// Returns true if there is room for another frame for the neighbour with this address.
     pub fn has_room(&self, address: IpAddr) -> bool {
         let frames = self.neighbours.iter().find(|neighbour| neighbour.address == address);
         frames.is_none_or(|neighbour| neighbour.frames.len() < self.limits.frames)
@@ -52,7 +53,7 @@ impl<F> Waiting<F> {
     /// Keeps `frame` for the neighbour with this address.
     ///
     /// # Errors
-    /// The frame, if enough frames wait for this neighbour.
+    /// Returns the frame if enough frames wait for this neighbour.
     pub fn push(&mut self, address: IpAddr, frame: F) -> Result<(), F> {
         if let Some(neighbour) = self.neighbours.iter_mut().find(|neighbour| neighbour.address == address) {
             if neighbour.frames.len() >= self.limits.frames {
@@ -70,7 +71,8 @@ impl<F> Waiting<F> {
         Ok(())
     }
 
-    /// The first frame for a neighbour that does not let it wait any longer, and the neighbour's address.
+    /// Removes the first frame whose neighbour does not make it wait any longer. Returns it with the
+    /// neighbour's address.
     pub fn pop(&mut self, mut still_waits: impl FnMut(IpAddr) -> bool) -> Option<(IpAddr, F)> {
         let at = self.neighbours.iter().position(|neighbour| !still_waits(neighbour.address))?;
         let neighbour = &mut self.neighbours[at];
@@ -78,16 +80,16 @@ impl<F> Waiting<F> {
         if neighbour.frames.is_empty() {
             self.neighbours.remove(at);
         }
-        // No neighbour is without frames.
+        // Every neighbour in the list has a frame.
         Some((address, frame?))
     }
 
-    /// The frames that wait.
+    /// Returns the frames that wait.
     pub fn iter(&self) -> impl Iterator<Item = &F> {
         self.neighbours.iter().flat_map(|neighbour| &neighbour.frames)
     }
 
-    /// The frames that were dropped to make room, since this was last asked.
+    /// Returns the number of frames that were dropped to make room since the last call.
     pub fn take_displaced(&mut self) -> u64 {
         std::mem::take(&mut self.displaced)
     }

@@ -12,7 +12,7 @@ fn destination(path: &Path) -> [u8; 6] {
     frame[..6].try_into().unwrap()
 }
 
-/// Questions of the first stack reach the second one, and its answers come back.
+/// Passes questions of the first stack to the second, and its answers back.
 fn talk(ours: &mut Stack, theirs: &mut Stack, now: Instant) {
     for mut frame in transmits(ours) {
         theirs.receive(&mut frame, Checksums::Unknown, now);
@@ -22,7 +22,7 @@ fn talk(ours: &mut Stack, theirs: &mut Stack, now: Instant) {
     }
 }
 
-/// Everything that can name another address for the second stack.
+/// Returns every frame that can name another address for the second stack.
 fn poison(v6: bool) -> Vec<Vec<u8>> {
     if v6 {
         let option = [&[1, 1][..], &NOBODY.0].concat();
@@ -60,7 +60,8 @@ fn poison_changes_no_way_while_the_neighbour_answers() {
                 ours.poll_neighbours(now);
             }
             for mut frame in transmits(&mut ours) {
-                // Answers to the one that asks in the neighbour's name go where it says; questions don't.
+                // Answers to an asker in the neighbour's name go to the address that it gives; questions
+                // don't.
                 if frame[..6] == MACS[1].0 {
                     questions += 1;
                     theirs.receive(&mut frame, Checksums::Unknown, now);
@@ -82,7 +83,7 @@ fn poison_changes_no_way_while_the_neighbour_answers() {
     }
 }
 
-/// Of one that asks us in the neighbour's name nobody knows whether it is the neighbour; of all others, one does.
+/// An asker in the neighbour's name may be the neighbour itself; every other claim is recognised as false.
 #[test]
 fn poison_before_the_first_answer_changes_nothing_either() {
     for v6 in [false, true] {
@@ -129,7 +130,7 @@ fn a_neighbour_that_moved_is_found_although_it_only_says_so_once() {
         let _ = ours.route(flow, start);
         talk(&mut ours, &mut theirs, start);
         let Route::Ready(path) = ours.route(flow, start) else { panic!("no answer") };
-        // From now on it has another card, and answers what reaches that.
+        // From now on the neighbour has another card, and answers what reaches this card.
         ours.receive(&mut poison(v6)[0].clone(), Checksums::Unknown, start);
         let found = (0..50).find(|tenth| {
             let now = start + Duration::from_millis(100 * tenth);
@@ -150,7 +151,7 @@ fn a_neighbour_that_moved_is_found_although_it_only_says_so_once() {
     }
 }
 
-/// A server's answers to offers: frames with the number of the peer.
+/// The answers of a server to offers: frames with the number of the peer.
 struct Server {
     stack: Stack,
     waiting: Waiting<Flow>,
@@ -197,7 +198,7 @@ fn forged_offers_delay_no_client() {
     let mut now = start;
     let mut questions = 0;
     for number in 0..20_000_u32 {
-        // 20,000 in 0.6 seconds.
+        // The peers come at a rate of 20,000 in 0.6 seconds.
         now += Duration::from_micros(30);
         let ip: IpAddr = [10, 0, 0, 100 + (number % 100) as u8].into();
         server.answer(Flow::new((ip, (1024 + number / 100) as u16).into(), 9), now);
@@ -207,7 +208,8 @@ fn forged_offers_delay_no_client() {
         server.on_settled(now);
         let mut asked = transmits(&mut server.stack);
         questions += asked.len();
-        // In the midst of it, a client comes that knows the server's address from before, so that it is asked.
+        // In the midst of the flood comes a client that knows the server's address from before, so that it is
+        // asked.
         if number == 10_000 {
             let flow = Flow::new(address(1, false, 4000), 9);
             server.answer(flow, now);
@@ -224,7 +226,7 @@ fn forged_offers_delay_no_client() {
     }
     assert!(questions < 200, "the wire hears {questions} questions");
     assert!(server.waiting.iter().count() <= 256);
-    // Later, nothing of it is left.
+    // Later, nothing is left of the flood.
     for second in 1..6 {
         now += Duration::from_secs(second);
         server.stack.poll_neighbours(now);

@@ -1,4 +1,4 @@
-//! Neighbour discovery as RFC 4861 and RFC 3810 have it.
+//! Neighbour discovery as RFC 4861 and RFC 3810 describe it.
 
 use super::crafted::{GROUP, NOBODY, THEM6, US6, advertisement, icmpv6, solicitation};
 use super::{MACS, address, stack, transmits};
@@ -13,7 +13,7 @@ fn source_link_layer() -> Vec<u8> {
     [&[1, 1][..], &MACS[1].0].concat()
 }
 
-/// The frames that a stack sends when this one arrives.
+/// Returns the frames that a stack sends when `frame` arrives, and the stack.
 fn answers(mut frame: Vec<u8>) -> (Vec<Vec<u8>>, Stack) {
     let now = Instant::now();
     let mut ours = stack(0, None, now);
@@ -39,7 +39,7 @@ fn solicitations_are_answered_and_those_that_must_be_discarded_are_not() {
             let mut wrong = good.clone();
             wrong[21] = hops;
             wrong[55] = code;
-            // The sum stays right: what the code gains, the checksum loses.
+            // The sum stays right: the checksum loses what the code gains.
             wrong[57] = wrong[57].wrapping_sub(code);
             not_answered(wrong);
         }
@@ -55,7 +55,7 @@ fn solicitations_are_answered_and_those_that_must_be_discarded_are_not() {
         solicitation(THEM6, GROUP, &[&option[..], &[9, 0, 0, 0, 0, 0, 0, 0]].concat()),
         solicitation(THEM6, GROUP, &[1, 2, 2, 0, 0, 0, 0, 2]),
         solicitation(THEM6, GROUP, &[1]),
-        // A group has no address, and a message is not shorter than its target.
+        // A group has no link-layer address, and a message is not shorter than its target.
         icmpv6(THEM6, GROUP, 255, &[&[135, 0, 0, 0, 0, 0, 0, 0][..], &GROUP.octets(), &option].concat()),
         icmpv6(THEM6, GROUP, 255, &[&[135, 0, 0, 0, 0, 0, 0, 0][..], &US6.octets()[..15]].concat()),
     ] {
@@ -82,7 +82,7 @@ fn advertisements_are_believed_if_they_answer_and_are_well_formed() {
         matches!(ours.route(flow, now), Route::Ready(_))
     };
     assert!(learns(advertisement(THEM6, MACS[1], 0x60)));
-    // One that is not an answer makes its sender be asked.
+    // A frame that is not an answer makes the stack ask its sender.
     let mut ours = stack(0, None, now);
     let _ = ours.route(flow, now);
     transmits(&mut ours);
@@ -97,14 +97,14 @@ fn advertisements_are_believed_if_they_answer_and_are_well_formed() {
     };
     let option = [&[2, 1][..], &MACS[1].0].concat();
     assert!(learns(message(US6, 0x40, &option)));
-    // An answer is to the one that asked.
+    // An answer goes to the asker.
     assert!(!learns(message(NODES, 0x60, &option)));
     assert!(!learns(message(US6, 0x60, &[2, 0])));
     assert!(!learns(message(US6, 0x60, &[&option[..], &[7, 0]].concat())));
     let mut far = message(US6, 0x60, &option);
     far[21] = 64;
     assert!(!learns(far));
-    // Nobody asked.
+    // The answer comes without a question.
     let mut ours = stack(0, None, now);
     ours.receive(&mut advertisement(THEM6, NOBODY, 0x60), Checksums::Unknown, now);
     assert!(matches!(ours.route(flow, now), Route::Resolving));
@@ -119,7 +119,8 @@ fn the_group_in_which_it_is_asked_is_reported_at_the_start_and_when_a_router_ask
     let report = frames.iter().find(|frame| frame.len() > 62 && frame[62] == 143).expect("a report");
     let is_report = |report: &[u8], kind: u8| {
         assert_eq!(report[..6], [0x33, 0x33, 0, 0, 0, 0x16]);
-        // A packet of one hop, with the alert for routers, from nobody since there is no link-local address.
+        // The packet has a hop limit of 1 and the alert for routers. Its source is unspecified, since there
+        // is no link-local address.
         assert_eq!((report[20], report[21], &report[22..38]), (0, 1, &[0; 16][..]));
         assert_eq!(report[54..62], [58, 0, 5, 2, 0, 0, 1, 0]);
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Two stacks on one wire.
+//! Two stacks on a wire.
 
 use super::{MACS, address, stack, too_big, transmits};
 use crate::{Arrival, Checksums, Flow, MacAddr, Offload, Path, Route, Stack};
 use std::time::{Duration, Instant};
 
-/// Brings the frames that wait at either to the other, until none does.
+/// Passes waiting frames from each stack to the other, until none waits.
 fn exchange(stacks: &mut [Stack; 2], now: Instant) {
     loop {
         let mut quiet = true;
@@ -20,7 +20,7 @@ fn exchange(stacks: &mut [Stack; 2], now: Instant) {
     }
 }
 
-/// The headers from the first to the second, after it asked.
+/// Returns the headers from the first stack to the second, after it has asked for the address.
 pub(super) fn path(stacks: &mut [Stack; 2], flow: Flow, now: Instant) -> Path {
     assert!(matches!(stacks[0].route(flow, now), Route::Resolving));
     exchange(stacks, now);
@@ -76,7 +76,7 @@ fn a_wrong_bit_is_noticed() {
         frame[last] ^= 1;
         assert_ne!(stacks[1].receive(&mut frame, Checksums::Good, now), Arrival::Nothing);
         assert_eq!(stacks[1].receive(&mut whole.clone(), Checksums::Bad, now), Arrival::Nothing);
-        // Without a checksum, in IPv4 alone.
+        // IPv4 alone allows datagrams without a checksum.
         let mut frame = whole;
         frame[14 + header + 6..14 + header + 8].fill(0);
         assert_eq!(stacks[1].receive(&mut frame, Checksums::Unknown, now) == Arrival::Nothing, v6);
@@ -96,7 +96,7 @@ fn without_checksums_udp_has_none_over_ipv4_and_nothing_else_is_left_out() {
             stacks[1].receive(&mut frame.to_vec(), Checksums::Unknown, now) != Arrival::Nothing
         };
         assert!(accepts(&mut stacks, &whole));
-        // The checksum that it does not verify may be wrong; that of IPv4's header may not.
+        // The checksum that the stack does not verify may be wrong; IPv4's header checksum may not.
         let mut wrong = whole.clone();
         wrong[14 + header + 6] ^= 1;
         assert_eq!(accepts(&mut stacks, &wrong), !v6);
@@ -122,7 +122,7 @@ fn padding_and_foreign_frames_do_not_matter() {
     let mut tagged = [&padded[..12], &[0x81, 0, 0, 5], &padded[12..]].concat();
     assert_eq!(stacks[1].receive(&mut tagged, Checksums::Unknown, now), Arrival::Nothing);
     assert_eq!(stacks[1].counters().foreign, before + 2);
-    // A tag that only has a priority.
+    // The tag has only a priority.
     tagged[15] = 0;
     tagged[14] = 0xe0;
     assert_ne!(stacks[1].receive(&mut tagged, Checksums::Unknown, now), Arrival::Nothing);
@@ -194,7 +194,7 @@ fn a_neighbour_with_a_new_card_is_heard() {
         stacks[1].receive(&mut frame, Checksums::Unknown, start);
     }
     assert_eq!((stacks[0].counters().disputed, stacks[1].counters().conflicts), (1, 1));
-    // The old card is asked, and is gone; then everybody is.
+    // The old card is asked, and does not answer; then all nodes are asked.
     let mut now = start;
     while stacks[0].is_current(&path, now) && now < start + Duration::from_secs(5) {
         now += Duration::from_millis(100);
@@ -236,7 +236,7 @@ fn a_stack_that_overhears_learns_and_says_nothing() {
     }
 }
 
-/// A port's work: fills in what was left to it.
+/// Computes the checksums that were left to the port, as a port does.
 fn offload(frame: &mut [u8], path: &Path) {
     use crate::wire::checksum::Sum;
     let Some(offloaded) = path.offloaded() else { return };
@@ -276,7 +276,7 @@ fn a_port_completes_the_checksums_that_are_left_to_it() {
         for len in [0, 1, 2, 63, 1000] {
             let sent = datagram(&path, &vec![0xa5; len]);
             if path.offloaded().is_some() {
-                // Not yet whole, unless the port is told so.
+                // The checksum is not whole yet, and counts as wrong unless the port says otherwise.
                 let left = stacks[1].receive(&mut sent.clone(), Checksums::Unknown, now);
                 assert_eq!(left, Arrival::Nothing);
                 let said = match (header && !v6, udp) {
@@ -317,7 +317,7 @@ fn a_path_that_carries_less_is_told_and_remembered_for_a_while() {
         assert_eq!(stacks[0].poll_expired_path_mtu(later), Some(ip));
         assert_eq!((stacks[0].poll_expired_path_mtu(later), stacks[0].path_mtu_expires_at()), (None, None));
         assert_eq!(stacks[0].max_payload(ip), 1500 - header);
-        // A router that does not say, about a packet of 1428 bytes.
+        // The router does not report the MTU, for a packet of 1428 bytes.
         if !v6 {
             let arrival = stacks[0].receive(&mut too_big(error, 0), Checksums::Unknown, now);
             assert_eq!(arrival, Arrival::TooBig { flow, mtu: 1006 });
@@ -331,7 +331,7 @@ fn fragments_are_dropped_and_counted() {
     let mut stacks = [stack(0, None, now), stack(1, None, now)];
     let path = path(&mut stacks, Flow::new(address(1, false, 9), 4000), now);
     let whole = datagram(&path, b"some bytes");
-    // More fragments, and an offset.
+    // The fields say that more fragments follow, and that the offset is not zero.
     for (at, value) in [(20, 0x20), (21, 1), (20, 1)] {
         let mut fragment = whole.clone();
         fragment[20] = 0;

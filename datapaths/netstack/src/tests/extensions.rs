@@ -1,4 +1,4 @@
-//! The extension headers of IPv6 as RFC 8200 and RFC 6946 have them.
+//! The extension headers of IPv6 as RFC 8200 and RFC 6946 describe them.
 
 use super::crafted::{THEM6, US6, icmpv6, ipv6, sealed, udp6};
 use super::{MACS, stack, transmits};
@@ -11,8 +11,8 @@ const DESTINATION_OPTIONS: u8 = 60;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 
-/// The fate of a packet with this chain of headers in front of a datagram: whether the datagram arrives, and the code and the pointer
-/// of the error.
+/// Returns the fate of a packet with this chain of headers in front of a datagram: true if the datagram
+/// arrives, and the code and the pointer of the error.
 fn fate(to: Ipv6Addr, first: u8, headers: &[u8], last: &[u8]) -> (bool, Option<(u8, u32)>) {
     let now = Instant::now();
     let mut ours = stack(0, None, now);
@@ -21,7 +21,8 @@ fn fate(to: Ipv6Addr, first: u8, headers: &[u8], last: &[u8]) -> (bool, Option<(
     let errors = transmits(&mut ours);
     assert!(errors.len() <= 1);
     let error = errors.first().map(|error| {
-        // To the sender's card and address, from ours; a Parameter Problem, which quotes the packet.
+        // The error is a Parameter Problem, which quotes the packet; it goes to the sender's card and
+        // address, from the first stack's.
         assert_eq!(
             (&error[..6], &error[22..38], &error[38..54]),
             (&MACS[1].0[..], &US6.octets()[..], &THEM6.octets()[..])
@@ -33,7 +34,7 @@ fn fate(to: Ipv6Addr, first: u8, headers: &[u8], last: &[u8]) -> (bool, Option<(
     (matches!(arrival, Arrival::Datagram { .. }), error)
 }
 
-/// Destination options with one of this kind.
+/// Returns a header of destination options with a single option of this kind.
 fn option(kind: u8) -> [u8; 8] {
     [17, 0, kind, 4, 0, 0, 0, 0]
 }
@@ -58,7 +59,7 @@ fn options_for_every_hop_come_first() {
     assert_eq!(fate(US6, 0, &[17, 0, 1, 4, 0, 0, 0, 0], &datagram), (true, None));
     let late = [[0, 0, 1, 4, 0, 0, 0, 0], [17, 0, 1, 4, 0, 0, 0, 0]].concat();
     assert_eq!(fate(US6, DESTINATION_OPTIONS, &late, &datagram), (false, Some((1, 40))));
-    // Longer than its header.
+    // The option is longer than its header.
     assert_eq!(fate(US6, 0, &[17, 0, 1, 5, 0, 0, 0, 0], &datagram), (false, None));
     assert_eq!(fate(US6, 0, &[17, 0, 0, 0, 0, 0, 0, 1], &datagram), (false, None));
 }
@@ -76,7 +77,7 @@ fn a_fragment_that_is_all_of_its_packet_is_taken() {
     let datagram = udp6(THEM6);
     let fragment = |place: u8, more: u8| [17, 0, place, more, 1, 2, 3, 4];
     assert_eq!(fate(US6, FRAGMENT, &fragment(0, 0), &datagram), (true, None));
-    // With reserved bits.
+    // The reserved bits are set.
     assert_eq!(fate(US6, FRAGMENT, &fragment(0, 6), &datagram), (true, None));
     for (place, more) in [(0, 1), (0, 8), (1, 0)] {
         assert_eq!(fate(US6, FRAGMENT, &fragment(place, more), &datagram), (false, None));
@@ -88,7 +89,7 @@ fn an_unknown_protocol_is_reported() {
     assert_eq!(fate(US6, 99, &[], &[1; 30]), (false, Some((1, 6))));
     assert_eq!(fate(US6, DESTINATION_OPTIONS, &[99, 0, 1, 4, 0, 0, 0, 0], &[1; 30]), (false, Some((1, 40))));
     assert_eq!(fate(NODES, 99, &[], &[1; 30]), (false, None));
-    // Nothing is meant to follow.
+    // Nothing may follow this header.
     assert_eq!(fate(US6, 59, &[], &[1; 30]), (false, None));
 }
 

@@ -1,4 +1,4 @@
-//! Frames of this stack before smoltcp's parser, and frames of smoltcp's before this stack.
+//! Frames of this stack before smoltcp's parser, and frames of smoltcp before this stack.
 
 use super::{MACS, address, stack, transmits};
 use crate::{Arrival, Checksums, Flow, Route};
@@ -22,7 +22,7 @@ fn mac(number: usize) -> EthernetAddress {
     EthernetAddress(MACS[number].0)
 }
 
-/// A frame of smoltcp's from the second stack's address, with the payload that `emit` writes.
+/// Returns a frame of smoltcp from the second stack's address, with the payload that `emit` writes.
 fn frame(
     to: EthernetAddress,
     ethertype: EthernetProtocol,
@@ -57,7 +57,7 @@ fn ipv6(to: Ipv6Addr, protocol: IpProtocol, hops: u8, len: usize, emit: impl FnO
     })
 }
 
-/// A segment from the second stack's address to the first one's.
+/// Returns a segment from the second stack's address to the first stack's.
 pub(super) fn segment(v6: bool, ports: [u16; 2], control: TcpControl, ack: bool, payload: &[u8]) -> Vec<u8> {
     let repr = TcpRepr {
         src_port: ports[0],
@@ -107,10 +107,10 @@ proptest! {
         };
         prop_assert_eq!(ours.receive(&mut theirs, Checksums::Unknown, now), expected.clone());
         prop_assert_eq!(&theirs, &whole);
-        // Padding does not belong to it.
+        // Padding does not belong to the packet.
         theirs.extend([0; 7]);
         prop_assert_eq!(ours.receive(&mut theirs, Checksums::Good, now), expected);
-        // Behind the IP header, which for IPv6 has no checksum.
+        // The bytes lie behind the IP header, which for IPv6 has no checksum.
         let behind = 14 + if v6 { 40 } else { 20 };
         theirs.truncate(whole.len());
         theirs[behind + at.index(whole.len() - behind)] ^= 1_u8 << bit;
@@ -125,7 +125,7 @@ proptest! {
     ) {
         let now = Instant::now();
         let mut ours = stack(0, None, now);
-        // Theirs.
+        // The datagram is smoltcp's.
         let repr = UdpRepr { src_port: ports[0], dst_port: ports[1] };
         let emit = |bytes: &mut [u8]| repr.emit(
             &mut UdpPacket::new_unchecked(bytes),
@@ -142,7 +142,7 @@ proptest! {
         let Arrival::Datagram { flow, payload: at } = arrival else { panic!("{arrival:?}") };
         prop_assert_eq!(flow, Flow::new(address(1, v6, ports[0]), ports[1]));
         prop_assert_eq!(&theirs[at], &payload[..]);
-        // Ours.
+        // The datagram is this stack's.
         let mut both = [ours, stack(1, None, now)];
         prop_assert!(matches!(both[0].route(flow, now), Route::Resolving));
         for mut request in transmits(&mut both[0]) {
@@ -261,7 +261,7 @@ fn neighbour_discovery_goes_both_ways() {
     let message = Icmpv6Repr::parse(&US6, &THEM6, &message, &capabilities).unwrap();
     let Icmpv6Repr::Ndisc(NdiscRepr::NeighborAdvert { target_addr, lladdr, .. }) = message else { panic!() };
     assert_eq!((target_addr, lladdr), (US6, Some(RawHardwareAddress::from_bytes(&MACS[0].0))));
-    // From behind a router.
+    // The frame comes from behind a router.
     far[14 + 7] = 254;
     ours.receive(&mut far, Checksums::Unknown, now);
     assert!(transmits(&mut ours).is_empty());

@@ -1,4 +1,4 @@
-//! Marks for congestion.
+//! Congestion marks.
 
 use super::ends::{datagram, path};
 use super::{address, stack};
@@ -6,7 +6,7 @@ use crate::wire::checksum::Sum;
 use crate::{Arrival, Checksums, Flow, is_marked};
 use std::time::Instant;
 
-/// The offset of the IP header.
+/// Offset of the IP header.
 const IP: usize = 14;
 
 #[test]
@@ -25,7 +25,7 @@ fn routers_may_mark_what_is_sent_so_and_marks_are_seen() {
         let payload = frame.len() - 10..frame.len();
         let expected = Arrival::Datagram { flow: Flow::new(address(0, v6, 4000), 9), payload };
         assert_eq!(stacks[1].receive(&mut frame.clone(), Checksums::Unknown, now), expected);
-        // A router marks it.
+        // A router marks the packet.
         frame[ip + 1] |= if v6 { 0x10 } else { 1 };
         if !v6 {
             frame[ip + 10..ip + 12].fill(0);
@@ -42,6 +42,6 @@ fn frames_of_any_length_and_kind_are_looked_at() {
     for len in 0..40 {
         assert!(!is_marked(&vec![0; len]));
     }
-    // Neither IPv4 nor IPv6.
+    // The frame is neither IPv4 nor IPv6.
     assert!(!is_marked(&[0xff; 60]));
 }

@@ -35,7 +35,7 @@ fn sources_of_no_sender_are_dropped_whatever_they_carry() {
         US6,
         Ipv6Addr::LOCALHOST,
         Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1),
-        // Taken for the same flow as 10.0.0.2, otherwise.
+        // Otherwise the address would be taken for 10.0.0.2.
         Ipv4Addr::new(10, 0, 0, 2).to_ipv6_mapped(),
     ] {
         is_dropped_as_martian(ipv6(source, US6, 17, 9, &udp6(source)));
@@ -58,7 +58,7 @@ fn a_node_without_an_address_gets_no_echo() {
     assert!(transmits(&mut ours).is_empty());
 }
 
-/// Replies would go to all.
+/// Replies to such a frame would go to all nodes.
 #[test]
 fn a_group_of_interfaces_sends_nothing() {
     for source in [[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]] {
@@ -77,7 +77,7 @@ fn a_flow_to_the_interface_itself_is_not_predicted_from_a_wire() {
     let now = Instant::now();
     let mut ours = stack(0, None, now);
     assert!(ours.predict(Flow::new(address(0, false, 9), 9)).is_none());
-    // A message to itself was on no wire.
+    // A message from the interface to itself was on no wire.
     let mut own = ipv4(US, 17, &UDP4);
     let arrival = ours.receive_own(&mut own, now);
     assert_eq!(arrival, Arrival::Datagram { flow: Flow::new(address(0, false, 4096), 9), payload: 42..46 });

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 pub(crate) const MACS: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
 
-/// One of two neighbours, 0 or 1, with addresses of both families.
+/// Returns a neighbour, 0 or 1, with addresses of both families.
 pub(crate) fn stack(number: usize, vlan: Option<u16>, now: Instant) -> Stack {
     let subnets = [["10.0.0.1/24", "fd00::1/64"], ["10.0.0.2/24", "fd00::2/64"]][number];
     let subnets = subnets.map(|subnet| subnet.parse().unwrap());
@@ -26,7 +26,7 @@ pub(crate) fn stack(number: usize, vlan: Option<u16>, now: Instant) -> Stack {
     Stack::new(Interface::new(MACS[number], 1500, vlan, &subnets, gateways).unwrap(), now)
 }
 
-/// The address of one of the two, with a port.
+/// Returns the address of a neighbour, with a port.
 pub(crate) fn address(number: usize, v6: bool, port: u16) -> SocketAddr {
     let ip = match (number, v6) {
         (0, false) => "10.0.0.1",
@@ -37,7 +37,8 @@ pub(crate) fn address(number: usize, v6: bool, port: u16) -> SocketAddr {
     SocketAddr::new(ip.parse().unwrap(), port)
 }
 
-/// The ICMP error in a frame made one that says that a packet was too large, and what would not have been.
+/// Turns the ICMP error in a frame into a report that a packet was too large, with the MTU that would have
+/// sufficed.
 pub(crate) fn too_big(error: &[u8], mtu: u16) -> Vec<u8> {
     use crate::wire::checksum::Sum;
     let mut frame = error.to_vec();
@@ -48,7 +49,7 @@ pub(crate) fn too_big(error: &[u8], mtu: u16) -> Vec<u8> {
     frame[message + 6..message + 8].copy_from_slice(&mtu.to_be_bytes());
     let mut sum = Sum::of(&frame[message..]);
     if v6 {
-        // The pseudo-header: addresses, length and protocol.
+        // The pseudo-header consists of addresses, length and protocol.
         let len = (frame.len() - message) as u16;
         sum = sum.and(Sum::of(&frame[22..54])).and_number(len).and_number(58);
     }
@@ -56,7 +57,7 @@ pub(crate) fn too_big(error: &[u8], mtu: u16) -> Vec<u8> {
     frame
 }
 
-/// The frames that the stack wants to send.
+/// Returns the frames that the stack wants to send.
 pub(crate) fn transmits(stack: &mut Stack) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| stack.poll_transmit(<[u8]>::to_vec)).collect()
 }

@@ -9,10 +9,10 @@ use rand::{RngExt, SeedableRng};
 use smoltcp::wire::TcpControl;
 use std::time::{Duration, Instant};
 
-/// So many frames, each made of a good one.
+/// Number of frames, each made of a good frame.
 const FRAMES: u64 = 1_000_000;
 
-/// One frame of each kind that the two stacks exchange.
+/// Returns a frame of each kind that the two stacks exchange.
 fn good_frames(now: Instant) -> Vec<Vec<u8>> {
     let mut stacks = [stack(0, None, now), stack(1, None, now)];
     let (mut frames, mut errors) = (Vec::new(), Vec::new());
@@ -36,7 +36,7 @@ fn good_frames(now: Instant) -> Vec<Vec<u8>> {
         ours.refuse(&datagram, now);
         collect(ours, theirs);
         collect(theirs, ours);
-        // An error about a datagram of ours, to us.
+        // The frame is an error to the first stack about a datagram of its own.
         let flow = Flow::new(address(1, v6, 9), 4000);
         let _ = ours.route(flow, now);
         collect(ours, theirs);
@@ -66,7 +66,7 @@ fn good_frames(now: Instant) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Extension headers, unknown protocols, other errors, and the questions of routers.
+/// Returns frames with extension headers, unknown protocols, other errors, and questions of routers.
 fn rare_frames() -> Vec<Vec<u8>> {
     let options = [60, 0, 1, 4, 0, 0, 0, 0, 43, 0, 0x9e, 4, 0, 0, 0, 0];
     let rest = [44, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 1, 2, 3, 4];
@@ -85,7 +85,7 @@ fn rare_frames() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Changes, removes or adds bytes.
+/// Changes, removes or adds bytes of a frame.
 fn damage(frame: &mut Vec<u8>, rng: &mut StdRng) {
     for _ in 0..rng.random_range(1..4) {
         let at = rng.random_range(0..=frame.len());
@@ -93,7 +93,7 @@ fn damage(frame: &mut Vec<u8>, rng: &mut StdRng) {
             0 => frame.truncate(at),
             1 => frame.insert(at, rng.random()),
             2 => frame.extend(std::iter::repeat_n(rng.random::<u8>(), rng.random_range(0..100))),
-            // Numbers at the edges, where lengths and offsets go wrong.
+            // The values lie at the edges, where lengths and offsets go wrong.
             3 if at < frame.len() => frame[at] = [0, 1, 0x7f, 0x80, 0xff][rng.random_range(0..5)],
             _ if at < frame.len() => frame[at] ^= 1 << rng.random_range(0..8),
             _ => {}
@@ -115,9 +115,9 @@ fn a_million_mutated_frames_are_each_dealt_with() {
         let now = start + Duration::from_micros(number * 50);
         let mut frame = frames[rng.random_range(0..frames.len())].clone();
         damage(&mut frame, &mut rng);
-        // As if a port had found all checksums right, so that the parts behind them are reached.
+        // `Good` stands for a port that found all checksums right, so that the parts behind them are reached.
         let checksums = [Checksums::Unknown, Checksums::Good][rng.random_range(0..2)];
-        // Frames of several queues come this way first.
+        // In a port with several queues, frames are spread first.
         if let Destination::Queue(queue) = spread.destination(&frame) {
             assert!(queue < 3);
         }
@@ -153,7 +153,7 @@ fn a_million_mutated_frames_are_each_dealt_with() {
     assert!(counters.malformed > 1000 && counters.checksum > 1000 && counters.foreign > 1000, "{counters:?}");
 }
 
-/// All that a port may say of a frame.
+/// All verdicts of a port on a frame.
 const SAID: [Checksums; 5] =
     [Checksums::Unknown, Checksums::Header, Checksums::Payload, Checksums::Good, Checksums::Bad];
 
@@ -164,7 +164,8 @@ fn what_is_predicted_is_what_the_stack_finds() {
     predict(stack(0, None, start).without_udp_checksums(), start);
 }
 
-/// Whatever is predicted, the stack has to find as well; and of what it finds of that flow, almost all is to be predicted.
+/// Checks that the stack finds every datagram that is predicted, and that almost every datagram of the flow
+/// that it finds is predicted.
 fn predict(mut ours: Stack, start: Instant) {
     let seed: u64 = rand::random();
     println!("seed {seed}");
@@ -205,7 +206,7 @@ fn predict(mut ours: Stack, start: Instant) {
         match rng.random_range(0..3) {
             0 => {}
             1 => damage(&mut frame, &mut rng),
-            // One bit of the headers, which a comparison of a part of them would miss.
+            // A single bit of the headers changes, which a comparison of a part of them would miss.
             _ => {
                 let at = rng.random_range(0..frame.len().min(path.len()));
                 frame[at] ^= 1 << rng.random_range(0..8);

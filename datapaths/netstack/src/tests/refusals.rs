@@ -1,4 +1,4 @@
-//! Refusals of frames, and the consequences of others' refusals.
+//! Refusals of frames, and the consequences of refusals by other hosts.
 
 use super::crafted::{THEM, icmp, ipv4};
 use super::judge::segment;
@@ -24,7 +24,7 @@ fn an_unknown_protocol_is_unreachable() {
     assert!(counted < 100, "at most a hundred are written at all: {counted}");
 }
 
-/// An ICMP error about a datagram of ours.
+/// Returns an ICMP error about a datagram of the first stack.
 fn error(kind: u8, code: u8) -> Vec<u8> {
     let quoted =
         [0x45, 0, 0, 40, 0, 0, 0, 0, 63, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x0f, 0xa0, 0, 9, 0, 20, 0, 0];
@@ -75,7 +75,7 @@ fn segments_that_nobody_takes_are_reset_as_the_rfc_has_it() {
                 (repr.seq_number, repr.ack_number)
             })
         };
-        // The crafted segments have the number 7, and acknowledge 9.
+        // The crafted segments have the sequence number 7, and acknowledge 9.
         let zero = TcpSeqNumber(0);
         assert_eq!(reset(TcpControl::Syn, false, b""), Some((zero, Some(TcpSeqNumber(8)))));
         assert_eq!(reset(TcpControl::Fin, false, b"abc"), Some((zero, Some(TcpSeqNumber(11)))));

@@ -3,10 +3,10 @@
 use crate::MacAddr;
 use std::net::Ipv4Addr;
 
-/// The length of a packet.
+/// Length of a packet.
 const LEN: usize = 28;
 
-/// Ethernet, IPv4, and the lengths of their addresses.
+/// The numbers of Ethernet and IPv4, and the lengths of their addresses.
 const ADDRESS_TYPES: [u8; 6] = [0, 1, 8, 0, 6, 4];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub(crate) struct ArpPacket {
 }
 
 impl ArpPacket {
-    /// The question which hardware address `target` has.
+    /// Creates the question for the hardware address of `target`.
     pub(crate) fn request(sender_mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) -> Self {
         Self { operation: Operation::Request, sender_mac, sender, target_mac: MacAddr([0; 6]), target }
     }
 
-    /// The packet at the front of `bytes`; `None` if it is neither request nor reply, is about other protocols, or comes from a
-    /// hardware address that no interface has.
+    /// Parses the packet at the front of `bytes`. Returns `None` if it is neither request nor reply, is about
+    /// other protocols, or comes from a hardware address that no interface has.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let packet: &[u8; LEN] = bytes.first_chunk()?;
         let operation = match packet[6..8] {

@@ -1,15 +1,16 @@
 //! The Internet checksum (RFC 1071).
 
-/// A sum of 16-bit words that is not folded yet. Words are added as they lie in memory, and the sum is stored as it comes out: it
-/// does not depend on the byte order (RFC 1071, section 2).
+/// A sum of 16-bit words that is not folded yet. Words are added in the byte order in which they lie in
+/// memory, and the sum is stored in this order too: the result does not depend on the byte order (RFC 1071,
+/// section 2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum(u64);
 
 impl Sum {
-    /// Of `bytes`, which begin at an even offset of the packet; an odd last byte is padded with zero.
+    /// Sums `bytes`, which begin at an even offset of the packet; an odd last byte is padded with zero.
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // Long words, with their carries counted aside: adding one is a single instruction.
+        // Words are long, and their carries are counted separately: adding a word is a single instruction.
         let (words, last) = bytes.as_chunks();
         let (blocks, rest) = words.as_chunks::<4>();
         let (mut sum, mut carries) = (0_u64, 0_u64);
@@ -29,7 +30,7 @@ impl Sum {
         if last.is_empty() { sum } else { sum.and(Self::of_few(last)) }
     }
 
-    /// Of fewer than eight bytes.
+    /// Sums fewer than eight bytes.
     #[inline]
     fn of_few(bytes: &[u8]) -> Self {
         let (words, last) = bytes.as_chunks();
@@ -38,13 +39,13 @@ impl Sum {
         Self(sum + u64::from(last))
     }
 
-    /// Of eight bytes as they lie in memory.
+    /// Sums eight bytes as they lie in memory.
     #[inline]
     pub(crate) fn of_long_word(word: u64) -> Self {
         Self((word >> 32) + (word & 0xffff_ffff))
     }
 
-    /// Of two bytes as they lie in memory.
+    /// Sums two bytes as they lie in memory.
     #[inline]
     pub(crate) fn of_word(word: u16) -> Self {
         Self(word.into())
@@ -62,7 +63,7 @@ impl Sum {
         Self(self.0 + u64::from(number.to_be()))
     }
 
-    /// The folded sum; all ones if a valid checksum was summed up.
+    /// Returns the folded sum; all ones if a valid checksum was summed up.
     #[inline]
     pub(crate) fn folded(self) -> u16 {
         let (sum, carry) = (self.0 as u32).overflowing_add((self.0 >> 32) as u32);
@@ -72,13 +73,13 @@ impl Sum {
         sum + u16::from(carry)
     }
 
-    /// Whether the bytes that were summed up, their checksum included, are undamaged.
+    /// Returns true if the bytes that were summed up, their checksum included, are undamaged.
     #[inline]
     pub(crate) fn is_valid(self) -> bool {
         self.folded() == 0xffff
     }
 
-    /// The checksum as it goes into its field, which counted as zero.
+    /// Returns the checksum for its field, which counted as zero.
     #[inline]
     pub(crate) fn checksum(self) -> [u8; 2] {
         (!self.folded()).to_ne_bytes()
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As the RFC describes it.
+    /// Computes the checksum as the RFC describes it.
     fn plain(bytes: &[u8]) -> [u8; 2] {
         let mut sum: u32 = 0;
         for word in bytes.chunks(2) {

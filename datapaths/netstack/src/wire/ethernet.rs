@@ -2,10 +2,10 @@
 
 use crate::MacAddr;
 
-/// The length of a header without a tag.
+/// Length of a header without a tag.
 pub(crate) const HEADER: usize = 14;
 
-/// The length of a tag.
+/// Length of a tag.
 pub(crate) const TAG: usize = 4;
 
 /// The protocol of a frame's payload.
@@ -19,18 +19,19 @@ impl EtherType {
     const VLAN: Self = Self(0x8100);
 }
 
-/// A header.
+/// An Ethernet header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EthernetHeader {
     pub(crate) destination: MacAddr,
     pub(crate) source: MacAddr,
-    /// The number of the VLAN. A tag with a priority alone counts as none.
+    /// Number of the VLAN. A tag that has only a priority counts as `None`.
     pub(crate) vlan: Option<u16>,
     pub(crate) ethertype: EtherType,
 }
 
 impl EthernetHeader {
-    /// The header at the front of `frame` and its length; `None` if the frame is too short.
+    /// Parses the header at the front of `frame`, and returns it with its length; `None` if the frame is too
+    /// short.
     #[inline]
     pub(crate) fn parse(frame: &[u8]) -> Option<(Self, usize)> {
         let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *frame.first_chunk()?;
@@ -50,7 +51,7 @@ impl EthernetHeader {
         Some((header, HEADER + TAG))
     }
 
-    /// The length of a header that is emitted in the VLAN `vlan`, or in none.
+    /// Returns the length of a header that is emitted in the VLAN `vlan`, or without a tag.
     pub(crate) fn len(vlan: Option<u16>) -> usize {
         if vlan.is_some() { HEADER + TAG } else { HEADER }
     }

@@ -5,7 +5,7 @@ use super::ipv4::Ipv4Header;
 use super::quoted::QuotedDatagram;
 use super::{HOP_LIMIT, IpProtocol, Rejected};
 
-/// The length of a header.
+/// Length of a header.
 const HEADER: usize = 8;
 
 /// Types of messages.
@@ -13,20 +13,22 @@ const ECHO_REPLY: u8 = 0;
 const UNREACHABLE: u8 = 3;
 pub(crate) const ECHO_REQUEST: u8 = 8;
 
-/// Codes of `UNREACHABLE`: an unknown protocol; a closed port; a packet that is too large and must not be fragmented.
+/// Codes of `UNREACHABLE`: an unknown protocol; a closed port; a packet that is too large and must not be
+/// fragmented.
 pub(crate) const PROTOCOL: u8 = 2;
 pub(crate) const PORT: u8 = 3;
 const FRAGMENTATION_NEEDED: u8 = 4;
 
-/// A message.
+/// An ICMP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Icmpv4Message {
     EchoRequest,
-    /// The host of a datagram's receiver says that nobody takes it.
+    /// The host of a datagram's receiver reports that no application receives it.
     Refused(QuotedDatagram),
-    /// A datagram was not delivered, which may pass (RFC 1122, section 4.2.3.9).
+    /// A datagram was not delivered, for a reason that may pass (RFC 1122, section 4.2.3.9).
     Unreachable(QuotedDatagram),
-    /// A datagram was too large for a link on the way, which carries packets of `mtu` bytes; 0 if the router predates RFC 1191.
+    /// A datagram was too large for a link on the way, which carries packets of `mtu` bytes; `mtu` is 0 if
+    /// the router predates RFC 1191.
     TooBig {
         quoted: QuotedDatagram,
         mtu: usize,
@@ -36,12 +38,12 @@ pub(crate) enum Icmpv4Message {
 }
 
 impl Icmpv4Message {
-    /// The message that is the payload of an IP packet.
+    /// Parses the message that is the payload of an IP packet.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejected> {
         if !Sum::of(bytes).is_valid() {
             return Err(Rejected::Checksum);
         }
-        // As one with a wrong checksum: so short a message has none.
+        // A message that is so short has no checksum, and counts as a message with a wrong checksum.
         let (header, quoted) = bytes.split_first_chunk::<HEADER>().ok_or(Rejected::Checksum)?;
         let quoted = QuotedDatagram::parse_ipv4(quoted);
         Ok(match (*header, quoted) {
@@ -69,10 +71,10 @@ pub(crate) fn echo_reply(packet: &mut [u8], header: &Ipv4Header) {
     seal(message);
 }
 
-/// Writes the error that nobody takes `packet`, with this header: its port or its protocol is unknown, as `code` has it. Returns the
-/// length, at most 96.
+/// Writes the error that no application receives `packet`, with this header: its port or its protocol is
+/// unknown, according to `code`. Returns the length, at most 96.
 pub(crate) fn emit_unreachable(bytes: &mut [u8], code: u8, packet: &[u8], header: &Ipv4Header) -> usize {
-    // The header and eight bytes behind it.
+    // The error quotes the header and eight bytes behind it.
     let quoted = &packet[..header.total.min(header.len + 8)];
     let len = HEADER + quoted.len();
     let at = Ipv4Header::new(header.destination, header.source, IpProtocol::ICMP, len).emit(bytes);

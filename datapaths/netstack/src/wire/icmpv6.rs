@@ -8,7 +8,7 @@ use super::{IpProtocol, ParameterProblem, Rejected};
 use crate::MacAddr;
 use std::net::Ipv6Addr;
 
-/// The length of a header.
+/// Length of a header.
 const HEADER: usize = 8;
 
 /// Types of messages.
@@ -20,7 +20,7 @@ const ECHO_REPLY: u8 = 129;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
 
-/// The code of `UNREACHABLE` for a closed port, and that of `PARAMETER_PROBLEM` for an unknown protocol.
+/// The code of `UNREACHABLE` for a closed port, and the code of `PARAMETER_PROBLEM` for an unknown protocol.
 const PORT: u8 = 4;
 const NEXT_HEADER: u8 = 1;
 
@@ -32,52 +32,55 @@ const TARGET_LINK_LAYER: u8 = 2;
 const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 
-/// The most of a packet that an error quotes: as much as fits into the shortest frame of this stack. RFC 4443 asks for more, but no
-/// stack reads beyond the ports.
+/// Largest number of bytes of a packet that an error quotes: as many as fit into the shortest frame of this
+/// stack. RFC 4443 asks for more, but no stack reads beyond the ports.
 const MAX_QUOTED: usize = 96;
 
-/// All nodes on a link (RFC 4291, section 2.7.1).
+/// The group of all nodes on a link (RFC 4291, section 2.7.1).
 pub(crate) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// A message.
+/// An ICMPv6 message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Icmpv6Message {
     EchoRequest,
-    /// The host of a datagram's receiver says that nobody takes it.
+    /// The host of a datagram's receiver reports that no application receives it.
     Refused(QuotedDatagram),
-    /// A datagram was not delivered, which may pass (RFC 1122, section 4.2.3.9).
+    /// A datagram was not delivered, for a reason that may pass (RFC 1122, section 4.2.3.9).
     Unreachable(QuotedDatagram),
     /// A datagram was too large for a link on the way, which carries packets of `mtu` bytes.
     TooBig {
         quoted: QuotedDatagram,
         mtu: usize,
     },
-    /// The question which link-layer address `target` has, by a neighbour with the address `source_mac`, if it says so.
+    /// A neighbour asks for the link-layer address of `target`, and tells its own in `source_mac`, if it has
+    /// one.
     Solicitation {
         target: Ipv6Addr,
         source_mac: Option<MacAddr>,
     },
-    /// The link-layer address of `target`; without one, that it is reachable. It may be the answer to a solicitation.
+    /// The link-layer address of `target`; without an address, the statement that `target` is reachable. The
+    /// message may answer a solicitation.
     Advertisement {
         target: Ipv6Addr,
         target_mac: Option<MacAddr>,
         solicited: bool,
     },
-    /// The question which groups this end listens to.
+    /// A router asks for the groups that this end listens to.
     ListenerQuery(ListenerQuery),
     /// Another message.
     Other,
 }
 
 impl Icmpv6Message {
-    /// The message behind `header` in `packet`.
+    /// Parses the message behind `header` in `packet`.
     pub(crate) fn parse(packet: &[u8], header: &Ipv6Header) -> Result<Self, Rejected> {
         let bytes = &packet[header.payload()];
         let sum = header.pseudo_header().and_number(bytes.len() as u16);
         if !sum.and(Sum::of(bytes)).is_valid() {
             return Err(Rejected::Checksum);
         }
-        // As one with a wrong checksum, and so is a solicitation or advertisement without a target.
+        // A message that is so short counts as a message with a wrong checksum, and so does a solicitation or
+        // advertisement without a target.
         let (first, rest) = bytes.split_first_chunk::<HEADER>().ok_or(Rejected::Checksum)?;
         let target = || {
             let (target, options) = rest.split_first_chunk::<16>().ok_or(Rejected::Checksum)?;
@@ -95,14 +98,14 @@ impl Icmpv6Message {
                 QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, Self::Refused)
             }
             [UNREACHABLE, ..] => QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, Self::Unreachable),
-            // From farther away than a neighbour, they are forged (RFC 4861, section 7.1).
+            // Messages from farther away than a neighbour are forged (RFC 4861, section 7.1).
             [SOLICITATION | ADVERTISEMENT, code, ..] if code != 0 || header.hop_limit != 255 => {
                 return Err(Rejected::Malformed);
             }
             [SOLICITATION, ..] => {
                 let (target, options) = target()?;
                 let source_mac = link_layer_option(options, SOURCE_LINK_LAYER)?;
-                // A node without an address has nothing to name, and asks the group.
+                // A node without an address can't name its link-layer address, and asks the group.
                 let anonymous = header.source.is_unspecified();
                 if anonymous && (source_mac.is_some() || !is_solicited_node_group(header.destination)) {
                     return Err(Rejected::Malformed);
@@ -126,8 +129,8 @@ impl Icmpv6Message {
     }
 }
 
-/// The link-layer address in the option of this kind. Without a length, an option makes the message one to be discarded (RFC 4861,
-/// section 4.6).
+/// Returns the link-layer address in the option of this kind. An option of length zero makes the whole
+/// message invalid (RFC 4861, section 4.6).
 fn link_layer_option(mut options: &[u8], kind: u8) -> Result<Option<MacAddr>, Rejected> {
     let mut found = None;
     while let Some(&this) = options.first() {
@@ -143,7 +146,8 @@ fn link_layer_option(mut options: &[u8], kind: u8) -> Result<Option<MacAddr>, Re
     Ok(found)
 }
 
-/// Turns the packet of an echo request, with this header, into the reply of `own`, without extension headers. Returns its length.
+/// Turns the packet of an echo request, with this header, into the reply of `own`, without extension headers.
+/// Returns its length.
 pub(crate) fn echo_reply(packet: &mut [u8], header: &Ipv6Header, own: Ipv6Addr) -> usize {
     let len = header.payload().len();
     let reply = Ipv6Header::new(own, header.source, IpProtocol::ICMPV6, len);
@@ -154,13 +158,15 @@ pub(crate) fn echo_reply(packet: &mut [u8], header: &Ipv6Header, own: Ipv6Addr) 
     reply.total
 }
 
-/// Writes the error that the port is closed to which `packet`, with this header, went. Returns the length.
+/// Writes the error that the port is closed to which `packet`, with this header, was sent. Returns the
+/// length.
 pub(crate) fn emit_port_unreachable(bytes: &mut [u8], packet: &[u8], header: &Ipv6Header) -> usize {
     let first = [UNREACHABLE, PORT, 0, 0, 0, 0, 0, 0];
     emit(bytes, header.destination, header.source, first, &[quoted(packet, header)])
 }
 
-/// Writes the error of `own` that something in `packet`, with this header, is not understood. Returns the length.
+/// Writes the error of `own` that a part of `packet`, with this header, is not understood. Returns the
+/// length.
 pub(crate) fn emit_parameter_problem(
     bytes: &mut [u8],
     own: Ipv6Addr,
@@ -173,7 +179,7 @@ pub(crate) fn emit_parameter_problem(
     emit(bytes, own, header.source, first, &[quoted(packet, header)])
 }
 
-/// The part of a packet that an error quotes.
+/// Returns the part of a packet that an error quotes.
 fn quoted<'a>(packet: &'a [u8], header: &Ipv6Header) -> &'a [u8] {
     &packet[..header.total.min(MAX_QUOTED)]
 }
@@ -185,13 +191,14 @@ pub(crate) struct Own {
     pub(crate) ip: Ipv6Addr,
 }
 
-/// Writes the question which link-layer address `target` has, to `to`: the group that it must be in, or itself. Returns the length.
+/// Writes the question for the link-layer address of `target`, to `to`: the group that `target` must be in,
+/// or `target` itself. Returns the length.
 pub(crate) fn emit_solicitation(bytes: &mut [u8], own: Own, to: Ipv6Addr, target: Ipv6Addr) -> usize {
     let parts = [&target.octets()[..], &[SOURCE_LINK_LAYER, 1], &own.mac.0];
     emit(bytes, own.ip, to, [SOLICITATION, 0, 0, 0, 0, 0, 0, 0], &parts)
 }
 
-/// Writes the address of `own`, to `to`, because it was `solicited` or unasked. Returns the length.
+/// Writes the address of `own`, to `to`. `solicited` says that it answers a solicitation. Returns the length.
 pub(crate) fn emit_advertisement(bytes: &mut [u8], own: Own, to: Ipv6Addr, solicited: bool) -> usize {
     let flags = OVERRIDE | if solicited { SOLICITED } else { 0 };
     let parts = [&own.ip.octets()[..], &[TARGET_LINK_LAYER, 1], &own.mac.0];
@@ -213,7 +220,8 @@ fn emit(bytes: &mut [u8], own: Ipv6Addr, to: Ipv6Addr, first: [u8; HEADER], part
     at + len
 }
 
-/// The group in which a node listens for questions about its address `target` (RFC 4291, section 2.7.1).
+/// Returns the group in which a node listens for questions about its address `target` (RFC 4291, section
+/// 2.7.1).
 pub(crate) fn solicited_node_group(target: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = target.octets();
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]))

@@ -5,28 +5,29 @@ use super::{HOP_LIMIT, IpProtocol, Rejected};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-/// The length of a header without options.
+/// Length of a header without options.
 pub(crate) const HEADER: usize = 20;
 
-/// A header.
+/// An IPv4 header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ipv4Header {
     pub(crate) source: Ipv4Addr,
     pub(crate) destination: Ipv4Addr,
     pub(crate) protocol: IpProtocol,
-    /// The length of the header, options included.
+    /// Length of the header, options included.
     pub(crate) len: usize,
-    /// The length of the whole packet.
+    /// Length of the whole packet.
     pub(crate) total: usize,
 }
 
 impl Ipv4Header {
-    /// A header without options in front of `payload` bytes.
+    /// Creates a header without options in front of `payload` bytes.
     pub(crate) fn new(source: Ipv4Addr, destination: Ipv4Addr, protocol: IpProtocol, payload: usize) -> Self {
         Self { source, destination, protocol, len: HEADER, total: HEADER + payload }
     }
 
-    /// The header at the front of a whole packet. Options are skipped. The checksum is not looked at if the port has `verified` it.
+    /// Parses the header at the front of a whole packet. Options are skipped. The checksum is not verified
+    /// again if the port has `verified` it.
     #[inline]
     pub(crate) fn parse(bytes: &[u8], verified: bool) -> Result<Self, Rejected> {
         let Some(fixed) = bytes.first_chunk::<HEADER>() else { return Err(Rejected::Malformed) };
@@ -38,7 +39,7 @@ impl Ipv4Header {
         if !verified && !Sum::of(&bytes[..len]).is_valid() {
             return Err(Rejected::Checksum);
         }
-        // More fragments, or an offset.
+        // The field says that more fragments follow, or that the offset is not zero.
         if u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0 {
             return Err(Rejected::Fragment);
         }
@@ -57,7 +58,7 @@ impl Ipv4Header {
         bytes[..HEADER].fill(0);
         bytes[0] = 0x45;
         bytes[2..4].copy_from_slice(&(self.total as u16).to_be_bytes());
-        // Never fragmented, so it needs no identification (RFC 6864, section 4.1).
+        // The packet is never fragmented, so it needs no identification (RFC 6864, section 4.1).
         bytes[6] = 0x40;
         bytes[8] = HOP_LIMIT;
         bytes[9] = self.protocol.0;
@@ -68,13 +69,14 @@ impl Ipv4Header {
         HEADER
     }
 
-    /// The bytes of the packet behind the header.
+    /// Returns the range of the packet behind the header.
     #[inline]
     pub(crate) fn payload(&self) -> Range<usize> {
         self.len..self.total
     }
 
-    /// The part of UDP's and TCP's checksums that stems from the addresses and the protocol (RFC 768), without the length.
+    /// Returns the part of UDP's and TCP's checksums that stems from the addresses and the protocol (RFC
+    /// 768), without the length.
     pub(crate) fn pseudo_header(&self) -> Sum {
         let addresses = Sum::of(&self.source.octets()).and(Sum::of(&self.destination.octets()));
         addresses.and_number(self.protocol.0.into())

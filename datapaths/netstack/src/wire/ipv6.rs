@@ -6,30 +6,30 @@ use super::{HOP_LIMIT, IpProtocol, Rejected};
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
-/// The length of a header without extensions.
+/// Length of a header without extensions.
 pub(crate) const HEADER: usize = 40;
 
-/// The offset of the number of the next header.
+/// Offset of the number of the next header.
 const NEXT_HEADER: usize = 6;
 
-/// A header.
+/// An IPv6 header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ipv6Header {
     pub(crate) source: Ipv6Addr,
     pub(crate) destination: Ipv6Addr,
     pub(crate) protocol: IpProtocol,
-    /// The offset of the protocol's number.
+    /// Offset of the protocol's number.
     pub(crate) protocol_at: usize,
     pub(crate) hop_limit: u8,
-    /// The length of the header with its extensions.
+    /// Length of the header with its extensions.
     pub(crate) len: usize,
-    /// The length of the whole packet.
+    /// Length of the whole packet.
     pub(crate) total: usize,
 }
 
 impl Ipv6Header {
-    /// A header without extensions in front of `payload` bytes. ICMPv6 gets the hop limit that neighbour discovery needs (RFC 4861,
-    /// section 7.1).
+    /// Creates a header without extensions in front of `payload` bytes. ICMPv6 gets the hop limit that
+    /// neighbour discovery needs (RFC 4861, section 7.1).
     pub(crate) fn new(source: Ipv6Addr, destination: Ipv6Addr, protocol: IpProtocol, payload: usize) -> Self {
         let hop_limit = if protocol == IpProtocol::ICMPV6 { 255 } else { HOP_LIMIT };
         Self::ending(source, destination, hop_limit, HEADER + payload, end(protocol))
@@ -40,7 +40,8 @@ impl Ipv6Header {
         Self { source, destination, protocol, protocol_at, hop_limit, len, total }
     }
 
-    /// The header at the front of a whole packet, without its extensions: if it has any, they are the protocol.
+    /// Parses the header at the front of a whole packet, without its extensions: the first extension, if
+    /// there is one, counts as the protocol.
     #[inline]
     pub(crate) fn parse_fixed(bytes: &[u8]) -> Result<Self, Rejected> {
         let Some(fixed) = bytes.first_chunk::<HEADER>() else { return Err(Rejected::Malformed) };
@@ -55,20 +56,20 @@ impl Ipv6Header {
         Ok(Self::ending(source, destination, fixed[7], total, end(IpProtocol(fixed[NEXT_HEADER]))))
     }
 
-    /// Whether there may be extensions.
+    /// Returns true if there may be extensions.
     #[inline]
     pub(crate) fn may_extend(&self) -> bool {
         !matches!(self.protocol, IpProtocol::UDP | IpProtocol::TCP | IpProtocol::ICMPV6)
     }
 
-    /// The header with its extensions, which the packet has at its front.
+    /// Returns the header with its extensions, which the packet has at its front.
     #[cold]
     pub(crate) fn with_extensions(&self, bytes: &[u8]) -> Result<Self, Rejected> {
         let end = End::find(&bytes[..self.total], end(self.protocol))?;
         Ok(Self::ending(self.source, self.destination, self.hop_limit, self.total, end))
     }
 
-    /// The header at the front of a whole packet, with its extensions.
+    /// Parses the header at the front of a whole packet, with its extensions.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejected> {
         let fixed = Self::parse_fixed(bytes)?;
         if fixed.may_extend() { fixed.with_extensions(bytes) } else { Ok(fixed) }
@@ -85,13 +86,14 @@ impl Ipv6Header {
         HEADER
     }
 
-    /// The bytes of the packet behind the header.
+    /// Returns the range of the packet behind the header.
     #[inline]
     pub(crate) fn payload(&self) -> Range<usize> {
         self.len..self.total
     }
 
-    /// The part of a checksum that stems from the addresses and the protocol (RFC 8200, section 8.1), without the length.
+    /// Returns the part of a checksum that stems from the addresses and the protocol (RFC 8200, section 8.1),
+    /// without the length.
     pub(crate) fn pseudo_header(&self) -> Sum {
         let addresses = Sum::of(&self.source.octets()).and(Sum::of(&self.destination.octets()));
         addresses.and_number(self.protocol.0.into())
@@ -106,7 +108,7 @@ impl Ipv6Header {
     }
 }
 
-/// The end of a header without extensions.
+/// Returns the end of a header without extensions.
 fn end(protocol: IpProtocol) -> End {
     End { protocol, named_at: NEXT_HEADER, len: HEADER }
 }

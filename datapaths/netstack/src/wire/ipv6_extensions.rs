@@ -2,16 +2,16 @@
 
 use super::{IpProtocol, ParameterProblem, Rejected};
 
-/// The extension headers of a packet at most.
+/// Largest number of extension headers in a packet.
 const MAX_EXTENSIONS: usize = 8;
 
-/// The numbers of headers that are known.
+/// Numbers of the known headers.
 const HOP_BY_HOP_OPTIONS: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
 
-/// Options without a meaning here: padding (RFC 8200, section 4.2), and the one for routers (RFC 2711).
+/// Options without a meaning here: padding (RFC 8200, section 4.2), and the alert for routers (RFC 2711).
 const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
 const ROUTER_ALERT: u8 = 5;
@@ -20,17 +20,17 @@ const ROUTER_ALERT: u8 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) protocol: IpProtocol,
-    /// The offset of the number of the protocol.
+    /// Offset of the protocol's number.
     pub(super) named_at: usize,
-    /// The length of all headers.
+    /// Length of all headers.
     pub(super) len: usize,
 }
 
 impl End {
     /// Walks over the extension headers of a whole packet, from the place behind the fixed header.
     ///
-    /// A packet with a header or an option that has to be understood and is not is rejected, and so is a fragment, unless it is all of
-    /// its packet (RFC 6946).
+    /// A packet is rejected if it has a header or an option that has to be understood and is unknown. A
+    /// fragment is rejected too, unless it is its whole packet (RFC 6946).
     pub(super) fn find(packet: &[u8], fixed: Self) -> Result<Self, Rejected> {
         let (mut end, mut rejected) = (fixed, None);
         for number in 0..=MAX_EXTENSIONS {
@@ -62,7 +62,7 @@ impl End {
         }
         match rejected {
             None => Ok(end),
-            // No error is answered with one (RFC 4443, section 2.4).
+            // No error is answered with an error (RFC 4443, section 2.4).
             Some(_)
                 if end.protocol == IpProtocol::ICMPV6
                     && packet.get(end.len).is_none_or(|kind| *kind < 128) =>
@@ -74,7 +74,7 @@ impl End {
     }
 }
 
-/// A route with nodes still to be visited is not for an end.
+/// Rejects a route with nodes that have yet to be visited: the packet is not for an end.
 fn check_routing(header: &[u8], at: usize) -> Result<(), Rejected> {
     if header[3] == 0 {
         return Ok(());
@@ -82,13 +82,13 @@ fn check_routing(header: &[u8], at: usize) -> Result<(), Rejected> {
     Err(Rejected::Problem(ParameterProblem { code: 0, pointer: at + 2, to_group: false }))
 }
 
-/// An offset of zero, and none to follow.
+/// Accepts a fragment with an offset of zero and no following fragment.
 fn check_fragment(header: &[u8]) -> Result<(), Rejected> {
     let place = u16::from_be_bytes([header[2], header[3]]);
     if place & 0xfff9 == 0 { Ok(()) } else { Err(Rejected::Fragment) }
 }
 
-/// The first two bits of an unknown option say what to do (RFC 8200, section 4.2).
+/// Checks options. The first two bits of an unknown option say what to do (RFC 8200, section 4.2).
 fn check_options(header: &[u8], header_at: usize) -> Result<(), Rejected> {
     let mut at = 2;
     while let Some(&kind) = header.get(at) {

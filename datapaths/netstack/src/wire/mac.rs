@@ -8,27 +8,27 @@ use std::net::Ipv6Addr;
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
-    /// All interfaces.
+    /// The address of all interfaces.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether it names a group of interfaces, or all.
+    /// Returns true if the address names a group of interfaces, or all interfaces.
     pub fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }
 
-    /// Whether it can be the address of one interface.
+    /// Returns true if the address can belong to a single interface.
     pub fn is_unicast(self) -> bool {
         !self.is_multicast() && self.0 != [0; 6]
     }
 
-    /// The address of frames to the IPv6 group `group` (RFC 2464, section 7).
+    /// Returns the address of frames to the IPv6 group `group` (RFC 2464, section 7).
     pub(crate) fn of_group(group: Ipv6Addr) -> Self {
         let [.., a, b, c, d] = group.octets();
         Self([0x33, 0x33, a, b, c, d])
     }
 }
 
-/// As six pairs of digits: `02:00:00:00:00:01`.
+/// Writes six pairs of digits: `02:00:00:00:00:01`.
 impl fmt::Display for MacAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;

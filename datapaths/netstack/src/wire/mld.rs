@@ -1,5 +1,5 @@
-//! Multicast listener discovery: the groups that an interface listens to, so that switches forward them (RFC 3810; RFC 2710 for
-//! switches that know no more).
+//! Multicast listener discovery: an interface reports the groups that it listens to, so that switches forward
+//! them (RFC 3810; RFC 2710 for older switches).
 
 use super::IpProtocol;
 use super::ipv6::Ipv6Header;
@@ -10,16 +10,16 @@ pub(super) const QUERY: u8 = 130;
 const REPORT_1: u8 = 131;
 const REPORT_2: u8 = 143;
 
-/// The length of a query and of a report of the first version. Queries of the second one are longer.
+/// Length of a query and of a report of the first version. Queries of the second version are longer.
 const LEN_1: usize = 24;
 
-/// All routers that speak the second version.
+/// The group of all routers that speak the second version.
 const ROUTERS_2: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16);
 
-/// The options for every hop: that routers look at the packet (RFC 2711), and padding.
+/// The options for every hop: the alert that makes routers look at the packet (RFC 2711), and padding.
 const HOP_BY_HOP: [u8; 8] = [IpProtocol::ICMPV6.0, 0, 5, 2, 0, 0, 1, 0];
 
-/// The records of a report: the group is listened to, whoever sends.
+/// Types of the records of a report. Both say that the interface listens to the group, for any sender.
 const MODE_IS_EXCLUDE: u8 = 2;
 const CHANGE_TO_EXCLUDE: u8 = 4;
 
@@ -30,10 +30,10 @@ pub(crate) enum Version {
     Two,
 }
 
-/// The question of a router.
+/// A query of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListenerQuery {
-    /// About all groups if it is unspecified.
+    /// The group in question; the unspecified address stands for all groups.
     pub(crate) group: Ipv6Addr,
     pub(crate) version: Version,
 }
@@ -48,8 +48,8 @@ pub(crate) enum Reason {
 }
 
 impl ListenerQuery {
-    /// The query in a whole ICMPv6 message behind `header`; `None` unless a neighbour with a link-local address sent it (RFC 3810,
-    /// section 5.1.14).
+    /// Parses the query in a whole ICMPv6 message behind `header`. Returns `None` unless a neighbour with a
+    /// link-local address sent it (RFC 3810, section 5.1.14).
     pub(super) fn parse(bytes: &[u8], header: &Ipv6Header) -> Option<Self> {
         if header.hop_limit != 1 || !header.source.is_unicast_link_local() {
             return None;
@@ -60,7 +60,7 @@ impl ListenerQuery {
     }
 }
 
-/// The receivers of a report about `group`.
+/// Returns the receivers of a report about `group`.
 pub(crate) fn receivers(group: Ipv6Addr, reason: Reason) -> Ipv6Addr {
     if reason == Reason::Asked(Version::One) { group } else { ROUTERS_2 }
 }
@@ -87,7 +87,7 @@ pub(crate) fn emit_report(bytes: &mut [u8], own: Ipv6Addr, group: Ipv6Addr, reas
             LEN_1
         }
     };
-    // Without a link-local address, there is none to send it from (RFC 3590).
+    // An interface without a link-local address sends from the unspecified address (RFC 3590).
     let source = if own.is_unicast_link_local() { own } else { Ipv6Addr::UNSPECIFIED };
     let to = receivers(group, reason);
     let whole =

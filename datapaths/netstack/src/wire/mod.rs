@@ -1,7 +1,8 @@
-//! Formats on the wire, one file for each protocol. They know bytes alone: state is in [`iface`](crate::iface).
+//! Formats on the wire, a file for each protocol. The formats know bytes only: state is in
+//! [`iface`](crate::iface).
 //!
-//! A header parses from the front of a slice, with every length checked, and emits itself to the front of one. Behind what is parsed
-//! padding may lie.
+//! A header parses from the front of a slice, with every length checked, and emits itself to the front of a
+//! slice. Padding may lie behind the parsed part.
 
 pub(crate) mod arp;
 pub(crate) mod checksum;
@@ -21,30 +22,30 @@ pub(crate) mod udp;
 /// The reason why a packet was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rejected {
-    /// Cut short, with a wrong length, or otherwise not as its protocol has it.
+    /// The packet is cut short, has a wrong length, or otherwise violates its protocol.
     Malformed,
-    /// With a wrong checksum.
+    /// A checksum is wrong.
     Checksum,
-    /// A part of a fragmented packet.
+    /// The packet is a fragment.
     Fragment,
-    /// With something in it that has to be understood, and is not.
+    /// A part of the packet has to be understood, and is unknown.
     Unknown,
-    /// The same, and its sender is to be told.
+    /// A part of the packet has to be understood and is unknown, and its sender has to be told.
     Problem(ParameterProblem),
 }
 
-/// A part of a packet that is not understood, so that its sender is to be told (RFC 4443, section 3.4).
+/// A part of a packet that is not understood, so that its sender has to be told (RFC 4443, section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ParameterProblem {
     pub(crate) code: u8,
-    /// The offset of the part in the packet.
+    /// Offset of the part in the packet.
     pub(crate) pointer: usize,
-    /// Even a packet to a group is answered.
+    /// True if even a packet to a group is answered.
     pub(crate) to_group: bool,
 }
 
 impl ParameterProblem {
-    /// The next header at this offset is unknown.
+    /// Creates the problem of an unknown next header, whose number lies at this offset.
     pub(crate) fn next_header(pointer: usize) -> Self {
         Self { code: 1, pointer, to_group: false }
     }
@@ -59,9 +60,9 @@ impl IpProtocol {
     pub(crate) const TCP: Self = Self(6);
     pub(crate) const UDP: Self = Self(17);
     pub(crate) const ICMPV6: Self = Self(58);
-    /// Nothing follows the header (RFC 8200, section 4.7).
+    /// No header and no payload follows (RFC 8200, section 4.7).
     pub(crate) const NONE: Self = Self(59);
 }
 
-/// The initial hop limit of packets of this stack (RFC 1700).
+/// Initial hop limit of packets of this stack (RFC 1700).
 const HOP_LIMIT: u8 = 64;

@@ -8,12 +8,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 pub(crate) struct QuotedDatagram {
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
-    /// The length of the whole IP packet, as its header has it.
+    /// Length of the whole IP packet, according to its header.
     pub(crate) packet_len: usize,
 }
 
 impl QuotedDatagram {
-    /// A datagram over IPv4. Its checksums are not looked at: routers have changed the header on the way.
+    /// Parses a datagram over IPv4. Its checksums are not verified: routers have changed the header on the
+    /// way.
     pub(crate) fn parse_ipv4(bytes: &[u8]) -> Option<Self> {
         let header = bytes.first_chunk::<{ ipv4::HEADER }>()?;
         let len = usize::from(header[0] & 0xf) * 4;
@@ -29,7 +30,7 @@ impl QuotedDatagram {
         })
     }
 
-    /// A datagram over IPv6, without extension headers.
+    /// Parses a datagram over IPv6, without extension headers.
     pub(crate) fn parse_ipv6(bytes: &[u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<{ ipv6::HEADER }>()?;
         if header[0] >> 4 != 6 || IpProtocol(header[6]) != IpProtocol::UDP {
@@ -46,7 +47,7 @@ impl QuotedDatagram {
     }
 }
 
-/// Source and destination port of UDP's header, which is quoted whole (RFC 792).
+/// Returns source and destination port of UDP's header, which is quoted whole (RFC 792).
 fn ports(datagram: &[u8]) -> Option<[u16; 2]> {
     let &[s0, s1, d0, d1, ..] = datagram.first_chunk::<8>()?;
     Some([[s0, s1], [d0, d1]].map(u16::from_be_bytes))

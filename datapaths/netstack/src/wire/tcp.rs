@@ -1,9 +1,10 @@
-//! TCP headers (RFC 9293, section 3.1), as far as it takes to find the connection of a segment, or to refuse one.
+//! TCP headers (RFC 9293, section 3.1), as far as needed to find the connection of a segment, or to refuse a
+//! segment.
 
 use super::Rejected;
 use super::checksum::Sum;
 
-/// The length of a header without options.
+/// Length of a header without options.
 pub(crate) const HEADER: usize = 20;
 
 const FIN: u8 = 0x01;
@@ -11,18 +12,18 @@ const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 
-/// A header.
+/// A TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TcpHeader {
     pub(crate) source: u16,
     pub(crate) destination: u16,
-    /// The segment asks for a new connection: SYN without ACK.
+    /// True if the segment asks for a new connection: SYN without ACK.
     pub(crate) opens: bool,
 }
 
 impl TcpHeader {
-    /// The header at the front of `bytes`, an IP packet's whole payload. The checksum is verified if `pseudo` has its part from the
-    /// IP header.
+    /// Parses the header at the front of `bytes`, an IP packet's whole payload. The checksum is verified if
+    /// `pseudo` has its part from the IP header.
     pub(crate) fn parse(bytes: &[u8], pseudo: Option<Sum>) -> Result<Self, Rejected> {
         let Some(&[s0, s1, d0, d1, .., offset, flags, _, _, _, _, _, _]) = bytes.first_chunk::<HEADER>()
         else {
@@ -45,8 +46,9 @@ impl TcpHeader {
     }
 }
 
-/// Writes the reset for `segment`, which belongs to no connection (RFC 9293, section 3.10.7.1), to the front of `bytes`; false if the
-/// segment is a reset itself. `pseudo` is the reset's part of the checksum from the IP header.
+/// Writes the reset for `segment`, which belongs to no connection (RFC 9293, section 3.10.7.1), to the front
+/// of `bytes`. Returns false if the segment is a reset itself. `pseudo` is the reset's part of the checksum
+/// from the IP header.
 pub(crate) fn emit_reset(bytes: &mut [u8], segment: &[u8], pseudo: Sum) -> bool {
     let Some(&[s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, offset, flags, ..]) =
         segment.first_chunk::<HEADER>()

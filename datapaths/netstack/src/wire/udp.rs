@@ -3,21 +3,21 @@
 use super::Rejected;
 use super::checksum::Sum;
 
-/// The length of a header.
+/// Length of a header.
 pub(crate) const HEADER: usize = 8;
 
-/// A header.
+/// A UDP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UdpHeader {
     pub(crate) source: u16,
     pub(crate) destination: u16,
-    /// The length of header and payload.
+    /// Length of header and payload.
     pub(crate) len: usize,
 }
 
 impl UdpHeader {
-    /// The header at the front of `bytes`, an IP packet's payload with the whole datagram. The checksum is verified if `pseudo` has
-    /// its part from the IP header; it may be absent if `optional`.
+    /// Parses the header at the front of `bytes`, an IP packet's payload with the whole datagram. The
+    /// checksum is verified if `pseudo` has its part from the IP header; it may be absent if `optional`.
     #[inline]
     pub(crate) fn parse(bytes: &[u8], pseudo: Option<Sum>, optional: bool) -> Result<Self, Rejected> {
         let Some(&[s0, s1, d0, d1, l0, l1, c0, c1]) = bytes.first_chunk() else {

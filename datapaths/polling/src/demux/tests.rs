@@ -14,7 +14,7 @@ fn messages(bytes: &[u8]) -> Pieces {
     Buf::copy_of(bytes, 0).unwrap().into_pieces(1)
 }
 
-/// Delivers messages of one byte each from a peer, and returns how many were dropped.
+/// Delivers messages of one byte each from a peer, and returns the number of dropped messages.
 fn deliver(demux: &mut Demux<u32>, from: u32, bytes: &[u8]) -> usize {
     match demux.find(&from).or_else(|| demux.admit(0, from, ())) {
         Some(connection) => demux.deliver(connection, messages(bytes)),
@@ -50,7 +50,7 @@ fn a_flood_of_addresses_takes_no_more_than_the_backlog() {
     let mut demux = listening(8, 10);
     let dropped: usize = (0..10_000).map(|from| deliver(&mut demux, from, b"xy")).sum();
     assert_eq!((demux.connections.len(), dropped, demux.take_evicted()), (8, 0, 2 * (10_000 - 8)));
-    // The last ones are there: earlier clients do not keep out later ones.
+    // The newest clients are there: earlier clients do not keep later clients out.
     let held: Vec<_> = std::iter::from_fn(|| demux.accept(0)).map(|(_, peer)| peer).collect();
     assert_eq!(held, Vec::from_iter(9_992..10_000));
 }
@@ -63,7 +63,7 @@ fn queues_are_bounded_until_accepted_and_after() {
     assert_eq!(queued(&mut demux, connection).len(), UNACCEPTED);
     assert_eq!(deliver(&mut demux, 1, &[0; 100]), 60);
     assert_eq!(queued(&mut demux, connection).len(), 40);
-    // The future that receives takes at once, so messages of its own are not bounded.
+    // The future that receives takes its messages at once, so its own messages are not bounded.
     let buffer = || Buf::copy_of(&[0; 100], 0).unwrap();
     let mut batch = ReceiveBatch::<Pieces>::new(connection, 30);
     demux.deliver_own(connection, buffer(), 1, &mut batch);
@@ -201,7 +201,7 @@ fn a_future_that_begins_to_wait_takes_over_and_an_onlooker_is_never_promoted() {
     assert!(demux.wait(&mut a, Waker::noop(), Role::Poller));
     assert!(demux.wait(&mut b, Waker::noop(), Role::Poller));
     assert!(!demux.wait(&mut onlooker, Waker::noop(), Role::Onlooker));
-    // It has lost the lead, and does not get it back by being polled.
+    // The future has lost the role of the poller, and does not regain it by being polled.
     assert!(!demux.wait(&mut a, Waker::noop(), Role::Poller) && demux.follows(&a));
     demux.leave(&mut b);
     assert!(demux.promote(|_| false) && demux.wakes());

@@ -5,50 +5,50 @@ use crate::waiters::{Awaited, WaiterKey};
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// How a future waits.
+/// The part that a waiting future plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It never polls: it waits at a source that others poll.
+    /// The future never polls: it waits at a source that other futures or threads poll.
     Onlooker,
-    /// Another future polls at this moment. This one may be [promoted](Demux::promote) later.
+    /// Another future polls at this moment. This future may be [promoted](Demux::promote) later.
     Follower,
-    /// It polls if no other future does, and it takes over when it begins to wait: a future that has just dealt with a message is
-    /// the most likely to get the next one.
+    /// The future polls if no other future does, and it takes over when it begins to wait: a future that has
+    /// just handled a message is the most likely to get the next message.
     Poller,
 }
 
 impl<K: Key, T> Demux<K, T> {
-    /// Whether the future waits while another one polls.
+    /// Returns true if the future waits while another future polls.
     #[inline]
     pub fn follows(&self, key: &WaiterKey) -> bool {
         key.waits() && self.poller != key.token
     }
 
-    /// Whether other futures than this one wait.
+    /// Returns true if futures other than this future wait.
     #[inline]
     pub fn others_wait(&self, key: &WaiterKey) -> bool {
         self.waiters.len() > usize::from(key.waits())
     }
 
-    /// The waker of the future that polls.
+    /// Returns the waker of the polling future.
     pub fn poller(&self) -> Option<Waker> {
         self.poller.map(|token| self.waiters.waker(token).clone())
     }
 
-    /// Makes the caller the one that receives without the lock, unless another does. It calls
-    /// [`end_receiving`](Self::end_receiving) soon, without waiting in between.
+    /// Lets the caller receive without the lock, and returns true, unless another future does so already. The
+    /// caller then calls [`end_receiving`](Self::end_receiving) soon, without waiting in between.
     #[inline]
     pub fn begin_receiving(&mut self) -> bool {
         !std::mem::replace(&mut self.is_receiving, true)
     }
 
-    /// The caller has received, and everything that arrived was delivered.
+    /// Records that the caller has received, and that everything that arrived was delivered.
     #[inline]
     pub fn end_receiving(&mut self) {
         self.is_receiving = false;
     }
 
-    /// The future waits. Returns whether it is the one that polls.
+    /// Registers the future as waiting. Returns true if it is the polling future.
     pub fn wait(&mut self, key: &mut WaiterKey, waker: &Waker, role: Role) -> bool {
         let may_poll = role != Role::Onlooker;
         let (token, is_new) = match key.token {
@@ -70,7 +70,7 @@ impl<K: Key, T> Demux<K, T> {
         if polls {
             self.poller = Some(token);
         } else if self.poller == Some(token) {
-            // The future that receives at this moment sees to another one.
+            // The future that receives at this moment hands the role over to another future.
             self.poller = None;
         }
         polls
@@ -84,7 +84,7 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// The future waits no longer, in vain or not: others get the messages that it left.
+    /// Ends the wait of a future, successful or not: messages that the future left wake other futures.
     #[inline]
     pub fn leave(&mut self, key: &mut WaiterKey) {
         if key.waits() {
@@ -92,7 +92,7 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Out of line: a future that finds a message at once has not waited.
+    /// Does the work of `leave` out of line: a future that finds a message at once has not waited.
     #[inline(never)]
     fn leave_list(&mut self, key: &mut WaiterKey) {
         let Some(token) = key.token.take() else { return };
@@ -107,7 +107,7 @@ impl<K: Key, T> Demux<K, T> {
             && match key.awaited {
                 Awaited::Connection(connection) => self.connections[connection].queue.len() > 0,
                 Awaited::Listener(listener) => !self.listeners[listener].backlog.is_empty(),
-                // Others know; the next one looks.
+                // The state of the event is unknown here; the next future looks by itself.
                 Awaited::Event(_) => true,
             };
         if left {
@@ -115,14 +115,15 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Whether futures wait and none of them polls or receives.
+    /// Returns true if futures wait and none of them polls or receives.
     #[inline]
     pub fn lacks_poller(&self) -> bool {
         self.waiters.len() > 0 && self.poller.is_none() && !self.is_receiving
     }
 
-    /// Makes a future that waits the one that polls, if none does. `arm` is called with its waker: it returns true if something
-    /// will call that once there is anything to receive; otherwise the future is woken. Returns whether a future waits that polls.
+    /// Makes a waiting future the polling future, if no future polls. `arm` is called with its waker, and
+    /// returns true if something will call this waker once there may be messages to receive; otherwise the
+    /// future is woken. Returns true if some future polls or receives.
     pub fn promote(&mut self, arm: impl FnOnce(&Waker) -> bool) -> bool {
         if self.poller.is_some() || self.is_receiving {
             return true;
@@ -135,7 +136,7 @@ impl<K: Key, T> Demux<K, T> {
         true
     }
 
-    /// Wakes one future that awaits this, of those that were not woken yet.
+    /// Wakes a future that waits for `awaited` and was not woken yet.
     pub fn notify(&mut self, awaited: Awaited) {
         let waiting = match awaited {
             Awaited::Connection(connection) => &self.connections[connection].waiters,
@@ -154,19 +155,20 @@ impl<K: Key, T> Demux<K, T> {
         self.woken.push(self.waiters.waker(token).clone());
     }
 
-    /// Whether any future is to be woken once the lock is free.
+    /// Returns true if wakers have to be called once the lock is free.
     #[inline]
     pub fn wakes(&self) -> bool {
         !self.woken.is_empty()
     }
 
-    /// The wakers that are to be called once the lock is free.
+    /// Removes and returns the wakers that have to be called once the lock is free.
     #[inline]
     pub fn take_woken(&mut self) -> Vec<Waker> {
         std::mem::take(&mut self.woken)
     }
 
-    /// Takes the emptied list of [`take_woken`](Self::take_woken) back, so that waking does not allocate.
+    /// Returns the emptied list of [`take_woken`](Self::take_woken) to the demultiplexer, so that waking does
+    /// not allocate.
     pub fn reuse(&mut self, emptied: Vec<Waker>) {
         if self.woken.capacity() == 0 {
             self.woken = emptied;

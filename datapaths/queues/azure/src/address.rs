@@ -1,12 +1,12 @@
-//! Where an account is, and the signature that opens it.
+//! The address of an account, and the signature that gives access to it.
 
 use azure_core::http::Url;
 use bertha_core::{Error, ErrorKind};
 
-/// The address of the account's queues, with its signature if it has one.
+/// Returns the address of the account's queues, with its signature if it has one.
 ///
-/// By the variables that Azure's tools read: `AZURE_STORAGE_CONNECTION_STRING`; or `AZURE_STORAGE_QUEUE_ENDPOINT` or
-/// `AZURE_STORAGE_ACCOUNT`, with `AZURE_STORAGE_SAS_TOKEN`.
+/// The variables of Azure's tools decide: `AZURE_STORAGE_CONNECTION_STRING`; or
+/// `AZURE_STORAGE_QUEUE_ENDPOINT` or `AZURE_STORAGE_ACCOUNT`, with `AZURE_STORAGE_SAS_TOKEN`.
 pub(crate) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Url, Error> {
     if let Some(connection) = variable("AZURE_STORAGE_CONNECTION_STRING") {
         return from_connection_string(&connection);
@@ -22,8 +22,8 @@ pub(crate) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Resul
     signed(&endpoint, variable("AZURE_STORAGE_SAS_TOKEN").as_deref())
 }
 
-/// The same by the parts of a connection string: `QueueEndpoint`, or `AccountName` with `DefaultEndpointsProtocol` and
-/// `EndpointSuffix`; and `SharedAccessSignature`.
+/// Returns the address from the parts of a connection string: `QueueEndpoint`, or `AccountName` with
+/// `DefaultEndpointsProtocol` and `EndpointSuffix`; and `SharedAccessSignature`.
 fn from_connection_string(text: &str) -> Result<Url, Error> {
     let part = |name: &str| {
         text.split(';')
@@ -61,11 +61,11 @@ fn signed(endpoint: &str, signature: Option<&str>) -> Result<Url, Error> {
     Ok(url)
 }
 
-/// An address as the application wrote it.
+/// Parses an address as the application wrote it.
 pub(crate) fn parse(text: &str) -> Result<Url, Error> {
     match Url::parse(text) {
         Ok(url) if !url.cannot_be_a_base() && url.has_host() => Ok(url),
-        // Its text would contain the signature.
+        // The text of the source would contain the signature.
         _ => Err(invalid(format!(
             "{:?} is no address of an account",
             text.split('?').next().unwrap_or_default()
@@ -73,7 +73,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, Error> {
     }
 }
 
-/// The address of a queue of the account.
+/// Returns the address of a queue of the account.
 pub(crate) fn queue(account: &Url, name: &str) -> Url {
     let mut url = account.clone();
     url.set_path(&format!("{}/{name}", account.path().trim_end_matches('/')));

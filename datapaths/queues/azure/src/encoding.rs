@@ -3,17 +3,18 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The longest text of a message.
+/// Length of the longest text of a message.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// The longest message whose base64 is such a text.
+/// Length of the longest message whose base64 is such a text.
 pub(crate) const MAX_MESSAGE: usize = LONGEST_TEXT / 4 * 3;
 
 pub(crate) fn encode(payload: &[u8]) -> String {
     STANDARD.encode(payload)
 }
 
-/// `None` if the text was not written by this crate or another program with the same habit.
+/// Decodes a text. Returns `None` if the text was not written by this crate or another program that uses
+/// base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }

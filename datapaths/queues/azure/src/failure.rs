@@ -3,19 +3,19 @@
 use azure_core::error::ErrorKind as Azure;
 use bertha_core::{Error, ErrorKind};
 
-/// The kind that the status and the code of an answer mean.
+/// Returns the kind for the status and the code of an answer.
 fn kind(status: u16, code: &str) -> ErrorKind {
     match status {
         401 | 403 => ErrorKind::Unauthenticated,
         413 => ErrorKind::TooLarge,
-        // With 500, the service gave up on its own time limit.
+        // With 500, the service gave up at its own time limit.
         408 | 429 | 500.. => ErrorKind::Exhausted,
         _ if code == "RequestBodyTooLarge" || code == "MessageTooLarge" => ErrorKind::TooLarge,
         _ => ErrorKind::Invalid,
     }
 }
 
-/// The error of a call, such as "sending to the queue orders".
+/// Returns the error of a call, such as "sending to the queue orders".
 pub(crate) fn failure(call: &str, error: azure_core::Error) -> Error {
     let (kind, text) = match error.kind() {
         Azure::HttpResponse { status, error_code, .. } => {
@@ -42,11 +42,11 @@ pub(crate) fn failure(call: &str, error: azure_core::Error) -> Error {
         Azure::DataConversion => (ErrorKind::Malformed, format!("{call} failed: {}", causes(&error))),
         _ => (ErrorKind::Invalid, format!("{call} failed: {}", causes(&error))),
     };
-    // Not the error itself: its text contains the address, and so the signature.
+    // The source is left out: its text contains the address, and so the signature.
     Error::new(kind, text).at("AzureQueue")
 }
 
-/// Status and code of an answer.
+/// Returns status and code of an answer.
 pub(crate) fn answer(error: &azure_core::Error) -> Option<(u16, &str)> {
     match error.kind() {
         Azure::HttpResponse { status, error_code, .. } => {
@@ -56,7 +56,7 @@ pub(crate) fn answer(error: &azure_core::Error) -> Option<(u16, &str)> {
     }
 }
 
-/// The texts of an error and its causes, without queries, which contain signatures.
+/// Returns the texts of an error and its causes, without queries, which contain signatures.
 fn causes(error: &azure_core::Error) -> String {
     let mut parts = Vec::new();
     let mut next: Option<&dyn std::error::Error> = Some(error);

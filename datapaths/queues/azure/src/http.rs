@@ -7,12 +7,12 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time limit of an answer, which takes milliseconds.
+/// Time limit of an answer, which takes milliseconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// HTTP with TLS by ring, and the certificates that the system trusts.
+/// Returns HTTP with TLS by ring, and the certificates that the system trusts.
 pub(crate) fn transport() -> Result<Transport, Error> {
-    // The one that the application installed has precedence.
+    // An implementation that the application installed has precedence.
     _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)

@@ -4,28 +4,33 @@
 //! |---|---|---|---|---|---|---|
 //! | none | one | 48 KiB | 1 sent, 32 received, 1 acknowledged | until acknowledged | after the visibility timeout | by this crate |
 //!
-//! The topic `orders` is the queue `orders`. It can't be received from under the names of two subscriptions, since the service has no multicast.
+//! The topic `orders` is the queue `orders`. Two subscriptions can't receive from it, since the service has
+//! no multicast.
 //!
 //! # Encoding
-//! Messages are XML text of at most 64 KiB, so they travel as base64, which is the habit of Azure's own tools. A third of the limit
-//! goes into that.
+//! Messages are XML text of at most 64 KiB, so they travel as base64, as in Azure's own tools. The encoding
+//! takes a quarter of the limit.
 //!
 //! # Messages that fail again and again
-//! The service has no dead-letter queue. It counts deliveries, and the receiver that is handed a message for the 11th time
-//! ([`AzureQueue::dead_letters_after`]) puts it into the queue `orders-poison`, as Azure Functions do, and deletes it: two calls.
+//! The service has no dead-letter queue. It counts deliveries, and the receiver that gets a message for the
+//! 11th time ([`AzureQueue::dead_letters_after`]) puts it into the queue `orders-poison`, as Azure Functions
+//! do, and deletes it, in two calls.
 //!
 //! # Waiting
 //! The service has no call that waits for messages. The queue connection pauses between its calls while a queue is empty.
 //!
 //! # Endpoint and credentials
-//! The endpoint is the account's, `https://ACCOUNT.queue.core.windows.net`. Credentials are a shared access signature (SAS) in that address,
-//! or a credential of Entra ID, such as one from the crate `azure_identity`. [`AzureQueue::from_env`] reads what the tools of Azure read. The SDK for Rust
-//! does not sign with account keys: make a signature with one, by `az storage account generate-sas --services q --resource-types sco --permissions rwdlacup`.
-//! TLS is rustls with ring.
+//! The endpoint is the account's, `https://ACCOUNT.queue.core.windows.net`. Credentials are a shared access
+//! signature (SAS) in this address, or a credential of Entra ID, such as a credential of the crate
+//! `azure_identity`. [`AzureQueue::from_env`] reads the variables of Azure's tools. The SDK for Rust does not
+//! sign with account keys: make a signature with a key, by
+//! `az storage account generate-sas --services q --resource-types sco --permissions rwdlacup`. TLS is rustls
+//! with ring.
 //!
 //! # Failures
-//! Retries inside the SDK are switched off: the queue connection retries, and counts each call. A message that its receiver holds longer than the
-//! visibility timeout ([`AzureQueue::redeliver_after`]) is delivered again; nothing extends it.
+//! Retries inside the SDK are switched off: the queue connection retries, and counts each call. A message
+//! that its receiver holds longer than the visibility timeout ([`AzureQueue::redeliver_after`]) is delivered
+//! again; nothing extends the timeout.
 
 #![forbid(unsafe_code)]
 

@@ -4,16 +4,16 @@ use crate::publisher::send;
 use crate::queue::Queue;
 use bertha_core::{Error, ErrorKind};
 
-/// Where messages go that were delivered too often.
+/// The queue for messages that were delivered too often.
 #[derive(Debug, Clone)]
 pub(crate) struct Poison {
-    /// The most deliveries of a message.
+    /// Largest number of deliveries of a message.
     pub(crate) deliveries: u32,
     pub(crate) queue: Queue,
 }
 
 impl Poison {
-    /// Stores a message of this text, in a queue that is created for the first one.
+    /// Stores a message of this text, in a queue that is created for the first such message.
     pub(crate) async fn put(&self, text: String) -> Result<(), Error> {
         match send(&self.queue, text.clone()).await {
             Err(error) if error.kind() == ErrorKind::Invalid => {

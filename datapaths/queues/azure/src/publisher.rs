@@ -1,4 +1,4 @@
-//! Sending to a queue.
+//! The publishing end of a queue.
 
 use crate::encoding::encode;
 use crate::queue::Queue;
@@ -6,10 +6,10 @@ use azure_storage_queue::models::{QueueClientSendMessageOptions, QueueMessage};
 use bertha_core::Error;
 use bertha_queue::{Outgoing, Publisher, Unsent};
 
-/// Messages are kept until they are acknowledged.
+/// Lifetime of messages that are kept until they are acknowledged.
 const FOR_EVER: i32 = -1;
 
-/// An end that publishes to a topic in Azure Queue Storage: one message in each call.
+/// An end that publishes to a topic in Azure Queue Storage: a single message in each call.
 #[derive(Debug)]
 pub struct AzurePublisher {
     pub(crate) queue: Queue,

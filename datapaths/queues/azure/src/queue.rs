@@ -1,11 +1,11 @@
-//! Queues: creating and deleting them, and which subscription may receive from them.
+//! Queues: how they are created and deleted, and which subscription may receive from them.
 
 use crate::failure::{answer, failure};
 use azure_storage_queue::QueueClient;
 use azure_storage_queue::models::{QueueClientGetPropertiesResultHeaders, QueueClientSetMetadataOptions};
 use bertha_core::{Error, ErrorKind};
 
-/// The entry in a queue's metadata that names its one subscription.
+/// The entry in a queue's metadata that names its only subscription.
 const OWNER: &str = "bertha_subscription";
 
 /// A queue and its name.
@@ -17,7 +17,7 @@ pub(crate) struct Queue {
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The client's address contains the signature.
+        // The client is left out: its address contains the signature.
         f.debug_tuple("Queue").field(&self.name).finish()
     }
 }
@@ -27,7 +27,7 @@ impl Queue {
     pub(crate) async fn create(&self) -> Result<(), Error> {
         match self.client.create(None).await {
             Ok(_) => Ok(()),
-            // With metadata, so it is not quite the same.
+            // The existing queue has metadata, and so differs a little.
             Err(error) if answer(&error) == Some((409, "QueueAlreadyExists")) => Ok(()),
             Err(error) => Err(self.failure("creating", error)),
         }
@@ -41,12 +41,12 @@ impl Queue {
         }
     }
 
-    /// An error if there is no such queue.
+    /// Returns an error if there is no such queue.
     pub(crate) async fn check(&self) -> Result<(), Error> {
         self.client.get_properties(None).await.map(drop).map_err(|error| self.failure("opening", error))
     }
 
-    /// Makes `name` the one subscription of the queue, unless another one is.
+    /// Makes `name` the only subscription of the queue, unless the queue has another subscription.
     pub(crate) async fn claim(&self, name: &str) -> Result<(), Error> {
         let properties =
             self.client.get_properties(None).await.map_err(|error| self.failure("opening", error))?;

@@ -1,4 +1,4 @@
-//! The service's value: how topics are opened, created and deleted.
+//! The service: how topics are opened, created and deleted.
 
 use crate::address;
 use crate::encoding::MAX_MESSAGE;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The longest visibility timeout: seven days.
 const LONGEST_VISIBILITY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Azure Queue Storage, for topics with one subscription and without order.
+/// Azure Queue Storage, for topics with a single subscription and without order.
 ///
 /// ```
 /// # fn run() -> Result<(), bertha_core::Error> {
@@ -39,10 +39,12 @@ pub struct AzureQueue {
 }
 
 impl AzureQueue {
-    /// The queues of an account, by the address of its queues with a shared access signature as its query.
+    /// Creates the queues of an account, by the address of its queues with a shared access signature as its
+    /// query.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no address. Whether the service takes the signature shows when it is used.
+    /// [`Invalid`](ErrorKind::Invalid) if `account` is no address. The first use shows if the service accepts
+    /// the signature.
     pub fn new(account: &str) -> Result<Self, Error> {
         Ok(Self {
             account: address::parse(account)?,
@@ -53,35 +55,38 @@ impl AzureQueue {
         })
     }
 
-    /// The queues of an account, with a credential of Entra ID, for instance from the crate `azure_identity`. Over `https` alone.
+    /// Creates the queues of an account, with a credential of Entra ID, for instance of the crate
+    /// `azure_identity`. Only `https` is allowed.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// Errors of [`new`](Self::new).
     pub fn with_credential(account: &str, credential: Arc<dyn TokenCredential>) -> Result<Self, Error> {
         let mut queues = Self::new(account)?;
         queues.credential = Some(credential);
         Ok(queues)
     }
 
-    /// The queues of the account that the environment names, as it does for Azure's tools: `AZURE_STORAGE_CONNECTION_STRING` with a
-    /// `SharedAccessSignature`; or `AZURE_STORAGE_ACCOUNT` (or `AZURE_STORAGE_QUEUE_ENDPOINT`) and `AZURE_STORAGE_SAS_TOKEN`.
+    /// Creates the queues of the account that the environment names, by the variables of Azure's tools:
+    /// `AZURE_STORAGE_CONNECTION_STRING` with a `SharedAccessSignature`; or `AZURE_STORAGE_ACCOUNT` (or
+    /// `AZURE_STORAGE_QUEUE_ENDPOINT`) and `AZURE_STORAGE_SAS_TOKEN`.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if these are missing or make no address.
+    /// [`Invalid`](ErrorKind::Invalid) if these variables are missing or form no address.
     pub fn from_env() -> Result<Self, Error> {
         Self::new(address::from_variables(|name| std::env::var(name).ok())?.as_str())
     }
 
-    /// With another time after which a message that was not acknowledged is delivered again: the visibility timeout, in whole
-    /// seconds, 30 by default, at most seven days. Longer than the application works on a message, and shorter than it may wait after a crash.
+    /// Sets the time after which a message that was not acknowledged is delivered again: the visibility
+    /// timeout, in whole seconds, 30 by default, at most seven days. The time should be longer than the
+    /// application's work on a message, and shorter than a message may wait after a crash.
     #[must_use]
     pub fn redeliver_after(mut self, time: Duration) -> Self {
         self.visibility = time.clamp(Duration::from_secs(1), LONGEST_VISIBILITY);
         self
     }
 
-    /// With another number of deliveries after which a message is put into the queue with `-poison` at the end of its name, 10 by default. `None`:
-    /// it is delivered again and again.
+    /// Sets the number of deliveries after which a message is put into the queue with `-poison` at the end of
+    /// its name: 10 by default. With `None` it is delivered again and again.
     #[must_use]
     pub fn dead_letters_after(mut self, deliveries: Option<u32>) -> Self {
         self.deliveries = deliveries.map(|deliveries| deliveries.max(1));
@@ -111,7 +116,7 @@ impl AzureQueue {
     }
 }
 
-/// Without the signature.
+/// Writes the value without the signature.
 impl fmt::Debug for AzureQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AzureQueue")

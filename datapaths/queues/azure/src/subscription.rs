@@ -1,4 +1,4 @@
-//! Receiving from a queue.
+//! The receiving end of a queue.
 
 use crate::encoding::decode;
 use crate::failure::answer;
@@ -9,7 +9,7 @@ use bertha_core::Error;
 use bertha_queue::{Incoming, Subscription};
 use std::time::Duration;
 
-/// The most messages in a call that receives.
+/// Largest number of messages in a call that receives.
 pub(crate) const BATCH: usize = 32;
 
 /// An end that receives from a queue.
@@ -19,11 +19,11 @@ pub(crate) const BATCH: usize = 32;
 pub struct AzureSubscription {
     pub(crate) queue: Queue,
     pub(crate) poison: Option<Poison>,
-    /// The time after which a message that was not acknowledged is delivered again.
+    /// Time after which a message that was not acknowledged is delivered again.
     pub(crate) visibility: Duration,
 }
 
-/// A message that was delivered, in the words of Azure: its name and its pop receipt.
+/// The id and the pop receipt of Azure for a delivered message.
 #[derive(Debug, Clone)]
 pub struct AzureReceipt {
     id: String,
@@ -68,7 +68,7 @@ impl Subscription for AzureSubscription {
 }
 
 impl AzureSubscription {
-    /// A message for the application, unless it is put aside.
+    /// Returns a message for the application, unless it is put aside.
     async fn accept(&self, message: ReceivedMessage) -> Result<Option<Incoming<AzureReceipt>>, Error> {
         let (Some(id), Some(pop)) = (message.message_id, message.pop_receipt) else { return Ok(None) };
         let receipt = AzureReceipt { id, pop };
@@ -104,7 +104,8 @@ impl AzureSubscription {
         self.outcome(self.queue.client.delete_message(id, pop, None).await.map(drop), "acknowledging to")
     }
 
-    /// A message whose visibility timeout has passed is delivered again; nothing can be done about it.
+    /// Reports success for a message whose visibility timeout has passed: it is delivered again, and nothing
+    /// can prevent this.
     fn outcome(&self, result: azure_core::Result<()>, doing: &str) -> Result<(), Error> {
         match result {
             Err(error) if answer(&error).is_some_and(|(_, code)| is_expired(code)) => {

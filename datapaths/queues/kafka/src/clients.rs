@@ -1,4 +1,4 @@
-//! The common part of the clients of a process.
+//! The common part of a process's clients.
 
 use crate::failure::unreachable;
 use bertha_core::Error;
@@ -8,10 +8,10 @@ use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use std::sync::Arc;
 
-/// Takes what a client reports on its own.
+/// A receiver of reports that a client makes on its own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reports {
-    /// The last time that a broker did not accept the client: its words.
+    /// The text of a broker that last did not accept the client.
     refusal: Arc<Mutex<Option<String>>>,
 }
 
@@ -41,7 +41,7 @@ impl ClientContext for Reports {
     }
 }
 
-/// The settings of all clients, which the application's own come on top of.
+/// Returns the settings of all clients, which the application's own settings override.
 pub(crate) fn settings(brokers: &str) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
@@ -49,13 +49,13 @@ pub(crate) fn settings(brokers: &str) -> ClientConfig {
         // A broker that comes back is found soon.
         .set("reconnect.backoff.ms", "50")
         .set("reconnect.backoff.max.ms", "1000")
-        // One that hangs is given up; no less than the broker may take to answer.
+        // A broker that hangs is given up. The time must not be less than the broker may take to answer.
         .set("socket.timeout.ms", "10000")
         .set("message.max.bytes", "1048588");
     config
 }
 
-/// Runs calls of the library that wait, where they hold up nobody.
+/// Runs blocking calls of the library on a thread where they hold up no task.
 pub(crate) async fn blocking<T: Send + 'static>(
     call: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

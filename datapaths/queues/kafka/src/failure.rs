@@ -17,7 +17,7 @@ pub(crate) fn failure(error: KafkaError) -> Error {
     of_code(error.rdkafka_error_code(), &text).because(error)
 }
 
-/// The error for a code, with the client library's words for it.
+/// Returns the error for a code, with the client library's text for it.
 pub(crate) fn of_code(code: Option<Code>, text: &str) -> Error {
     let (kind, what) = match code {
         Some(
@@ -59,7 +59,7 @@ pub(crate) fn of_code(code: Option<Code>, text: &str) -> Error {
     Error::new(kind, format!("{what} ({text})")).at("Kafka")
 }
 
-/// The error of a client that publishes no more, whatever is done about the cause.
+/// Returns the error of a client that publishes no more, even if the cause is removed.
 pub(crate) fn ended(code: Code, text: &str) -> Error {
     of_code(Some(code), &format!("{text}; connect again afterwards, since this client publishes no more"))
 }
@@ -94,7 +94,7 @@ fn is_passing(code: Code) -> bool {
     )
 }
 
-/// Whether a commit came too late: its partitions belong to another receiver.
+/// Returns true if a commit came too late: its partitions belong to another receiver.
 pub(crate) fn is_of_lost_partition(error: &KafkaError) -> bool {
     let lost = [
         Code::IllegalGeneration,
@@ -131,7 +131,7 @@ mod tests {
         KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_INVALID, reason, key, value)
     }
 
-    /// By the client library's words where it was built without OpenSSL.
+    /// The client library's text names the cause if it was built without OpenSSL.
     #[test]
     fn what_needs_the_feature_for_tls_names_it() {
         let tls = of_setting("security.protocol", "SASL_SSL", "OpenSSL not available at build time");

@@ -18,22 +18,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The time limit of connecting, and of what happens once for a topic or a subscription.
+/// Time limit of connecting, and of operations that happen once for a topic or a subscription.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long one question to the broker waits before it is looked for another reason.
+/// Time for which a single question to the broker waits before other causes of its silence are checked.
 const QUESTION: Duration = Duration::from_millis(500);
 
-/// The most messages of one call.
+/// Largest number of messages in a call.
 const BATCH: usize = 1000;
 
-/// The most bytes of one call that publishes.
+/// Largest number of bytes in a call that publishes.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The bytes of the client's limit that a message may not use, since its envelope counts as well.
+/// Number of bytes of the client's limit that a message may not use, since its envelope counts as well.
 const FRAME: usize = 588;
 
-/// Brokers of Kafka. Cheap to clone: clones share the clients that publish and that create topics; each receiver is a client of its own.
+/// Brokers of Kafka. Clones are cheap and share the clients that publish and that create topics; each
+/// receiver is a client of its own.
 #[derive(Clone)]
 pub struct Kafka {
     config: ClientConfig,
@@ -58,7 +59,7 @@ impl Kafka {
     /// Connects with settings of librdkafka, as its documentation names them.
     ///
     /// # Errors
-    /// As for [`connect`](Self::connect).
+    /// Errors of [`connect`](Self::connect).
     pub async fn with_config<'a>(
         brokers: &str,
         own: impl IntoIterator<Item = (&'a str, &'a str)> + Send,
@@ -69,9 +70,9 @@ impl Kafka {
         publishing
             .set("enable.idempotence", "true")
             .set("message.timeout.ms", "30000")
-            // Messages that are there are sent; a burst is there at once.
+            // Messages are sent as soon as they are there; a burst is there at once.
             .set("linger.ms", "0")
-            // The choice of other clients of Kafka, so that they agree on the partition of a key.
+            // Other clients of Kafka use this partitioner, so that all agree on the partition of a key.
             .set("partitioner", "murmur2_random");
         let mut config = config;
         for (name, value) in own {
@@ -94,10 +95,11 @@ impl Kafka {
         Ok(kafka)
     }
 
-    /// Into how many partitions a topic that is created is divided: the most receivers of a subscription that get messages. 8 by default.
+    /// Sets the number of partitions of a new topic, which bounds the number of receivers of a subscription
+    /// that get messages. 8 by default.
     ///
     /// # Panics
-    /// If there are none.
+    /// Panics if `partitions` is zero.
     #[must_use]
     pub fn partitions(mut self, partitions: u16) -> Self {
         assert!(partitions > 0, "a topic has at least one partition");
@@ -105,15 +107,15 @@ impl Kafka {
         self
     }
 
-    /// After what time a receiver that is not heard of counts as dead, and its partitions go to others. Ten seconds by default; brokers allow no less
-    /// than their `group.min.session.timeout.ms`, six seconds.
+    /// Sets the time after which a silent receiver counts as dead, and its partitions go to others. Ten
+    /// seconds by default; brokers allow no less than their `group.min.session.timeout.ms`, six seconds.
     #[must_use]
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
     }
 
-    /// Ready when a broker has answered.
+    /// Waits until a broker has answered.
     async fn check_connection(&self) -> Result<(), Error> {
         let (producer, reports) = (self.producer.clone(), self.reports.clone());
         blocking(move || {
@@ -126,7 +128,7 @@ impl Kafka {
                     return Err(unauthenticated(&text));
                 }
             }
-            // Brokers that want a login end a connection without one, and say nothing.
+            // Brokers that require a login end a connection without a login, and report nothing.
             Err(unreachable(
                 "no broker has answered for ten seconds; does it want TLS or a login, by security.protocol?",
             ))
@@ -134,7 +136,8 @@ impl Kafka {
         .await
     }
 
-    /// The settings of a member of the group: the application's own, and for what these leave open, ours.
+    /// Returns the settings of a member of the group: the application's own settings, and defaults for what
+    /// they leave open.
     fn receiving(&self, group: &str) -> ClientConfig {
         let session = self.session_timeout.as_millis();
         let (session, heartbeat) = (session.to_string(), (session / 3).max(1).to_string());
@@ -147,15 +150,17 @@ impl Kafka {
             ("partition.assignment.strategy", "cooperative-sticky"),
             ("session.timeout.ms", &session),
             ("heartbeat.interval.ms", &heartbeat),
-            // A step back waits for the question that is at the broker.
+            // A step back waits for the request that is at the broker.
             ("fetch.wait.max.ms", "100"),
             ("fetch.error.backoff.ms", "100"),
-            // The bound of what the client reads ahead.
+            // The setting bounds what the client reads ahead.
             ("queued.max.messages.kbytes", "16384"),
-            // When that is full, the client looks again after this time. A fast receiver has taken all of it long before a second is over.
+            // When the bound is reached, the client looks again after this time. With the default of a
+            // second, a fast receiver would have taken everything long before.
             ("fetch.queue.backoff.ms", "10"),
         ];
-        // A copy of the value: listed by `config_map`, settings have a placeholder for each password.
+        // The value is copied from the configuration itself: the settings that `config_map` lists have a
+        // placeholder for each password.
         let mut config = self.config.clone();
         for (name, value) in defaults {
             if config.get(name).is_none() {
@@ -165,18 +170,21 @@ impl Kafka {
         config
     }
 
-    /// The time after which others have the messages of a receiver that has gone: its session ends, and they hear of it by the answer to a heartbeat.
+    /// Returns the time after which other receivers have the messages of a receiver that has gone: its
+    /// session ends, and they learn of it by the answer to a heartbeat.
     fn redelivery(&self) -> Duration {
         let own = self.config.get("session.timeout.ms").and_then(|time| time.parse().ok());
         let session = own.map_or(self.session_timeout, Duration::from_millis);
         session + session / 3
     }
 
-    /// The number of a topic's partitions; nothing if there is no such topic, or not all of its partitions can be used yet.
+    /// Returns the number of a topic's partitions; `None` if there is no such topic, or not all of its
+    /// partitions can be used yet.
     async fn partitions_of(&self, topic: &str) -> Result<Option<i32>, Error> {
         let (producer, topic) = (self.producer.clone(), topic.to_owned());
         blocking(move || {
-            // The client may put a question to a connection that it is giving up, and then nothing answers that.
+            // The client may send a question over a connection that it is giving up; such a question is never
+            // answered.
             let deadline = Instant::now() + ANSWER_TIMEOUT;
             let metadata = loop {
                 match producer.client().fetch_metadata(Some(&topic), QUESTION) {
@@ -205,9 +213,11 @@ impl Kafka {
     }
 }
 
-/// Lets a new group begin with what comes from now on. A group that has begun, or whose receivers are just beginning, stays as it is.
+/// Lets a new group begin with messages that come from now on. A group that has begun, or whose receivers are
+/// just beginning, stays as it is.
 ///
-/// Asks again for a while where the broker can't say yet: it has heard of a new topic before it keeps it.
+/// The function repeats the question for a while if the broker can't answer yet: the broker learns of a new
+/// topic before it stores it.
 fn begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     loop {
@@ -225,8 +235,8 @@ fn begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Res
     }
 }
 
-/// The broker's refusal, if it has told this new member one. The client asks on in spite of it, until the question's time is up, and tells it
-/// where messages would arrive.
+/// Returns the broker's refusal of this new member, if there is one. The client repeats its question in spite
+/// of a refusal, until the question's time is up, and reports the refusal where messages would arrive.
 fn refusal(consumer: &StreamConsumer<Member>) -> Option<Error> {
     let told = std::iter::from_fn(|| consumer.recv().now_or_never());
     told.filter_map(Result::err).map(failure).find(|error| error.kind() == ErrorKind::Unauthenticated)
@@ -239,7 +249,8 @@ fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32)
         ends.insert(partition, end);
     }
     let mut new = TopicPartitionList::new();
-    // Once more, since another receiver may begin as well: what is published after that is behind these ends, or they are not used.
+    // The check is repeated, since another receiver may begin as well: messages that are published after the
+    // check are behind these ends, or the ends are not used.
     let still_new = not_begun(consumer, topic, ends.keys().copied())?;
     for (partition, end) in ends.into_iter().filter(|(partition, _)| still_new.contains(partition)) {
         new.add_partition_offset(topic, partition, Offset::Offset(end)).map_err(failure)?;
@@ -253,7 +264,7 @@ fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32)
     }
 }
 
-/// Those of the partitions of which the group does not know where to begin.
+/// Returns the partitions for which the group does not know where to begin.
 fn not_begun(
     consumer: &StreamConsumer<Member>,
     topic: &str,
@@ -288,7 +299,7 @@ impl Service for Kafka {
             publish_bytes: BATCH_BYTES.max(max_message),
             receive_batch: BATCH,
             acknowledge_batch: BATCH,
-            // The broker's default, with which topics are created.
+            // The time is the default of the broker, which creates topics with it.
             retention: Some(Duration::from_secs(7 * 24 * 60 * 60)),
             redelivery: self.redelivery(),
             dead_letters: false,
@@ -316,7 +327,7 @@ impl Service for Kafka {
     }
 
     async fn create(&self, topic: &str) -> Result<(), Error> {
-        // The broker knows how many replicas there should be.
+        // The broker knows the wanted number of replicas.
         let new = NewTopic::new(topic, self.partitions.into(), TopicReplication::Fixed(-1));
         let options = AdminOptions::new().request_timeout(Some(ANSWER_TIMEOUT));
         for result in self.admin.create_topics([&new], &options).await.map_err(failure)? {
@@ -325,7 +336,7 @@ impl Service for Kafka {
                 Err((_, code)) => return Err(of_code(Some(code), &code.to_string())),
             }
         }
-        // Brokers hear of it a little later.
+        // Brokers learn of the topic a little later.
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         while self.partitions_of(topic).await?.is_none() {
             if Instant::now() > deadline {
@@ -350,7 +361,7 @@ impl Service for Kafka {
 
 impl fmt::Debug for Kafka {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the settings, which may have a password among them.
+        // The settings are left out, since they may contain a password.
         f.debug_struct("Kafka")
             .field("partitions", &self.partitions)
             .field("session_timeout", &self.session_timeout)

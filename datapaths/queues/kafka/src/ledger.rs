@@ -1,25 +1,29 @@
-//! Which messages of its partitions a receiver has been given, and which of them are done. Without I/O.
+//! The messages that a receiver was given from its partitions, and the messages among them that are done.
+//! Without I/O.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The partitions that a receiver has at the moment.
+/// The partitions that a receiver has at this moment.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     partitions: HashMap<i32, Partition>,
-    /// Counts the partitions that were ever assigned, so that one that comes again is another.
+    /// Number of partitions that were ever assigned, by which a partition that is assigned again is told
+    /// apart.
     assigned: u64,
 }
 
 #[derive(Debug)]
 struct Partition {
     assignment: u64,
-    /// The messages that were given out and not acknowledged, with how often each was given out.
+    /// The offsets of messages that were given out and not acknowledged, with the number of times that each
+    /// was given out.
     open: BTreeMap<i64, u32>,
-    /// Acknowledged messages behind an open one. After a step back they are read again.
+    /// Offsets of acknowledged messages behind an open message. After a step back these messages are read
+    /// again.
     done: BTreeSet<i64>,
-    /// Behind the last message that was given out. Nothing before the first.
+    /// Offset behind the last message that was given out; `None` before the first message.
     end: Option<i64>,
-    /// The group's number, as far as it is known here.
+    /// The group's committed offset, as far as it is known here.
     committed: i64,
 }
 
@@ -40,7 +44,7 @@ pub(crate) struct Place {
 }
 
 impl Ledger {
-    /// A partition belongs to this receiver from now on.
+    /// Adds a partition, which belongs to this receiver from now on.
     pub(crate) fn assign(&mut self, partition: i32) {
         self.assigned += 1;
         let assignment = self.assigned;
@@ -49,12 +53,14 @@ impl Ledger {
         self.partitions.insert(partition, new);
     }
 
-    /// A partition belongs to somebody else from now on. What was given out of it counts no more.
+    /// Removes a partition, which belongs to another receiver from now on. Messages that were given out of it
+    /// don't count any more.
     pub(crate) fn revoke(&mut self, partition: i32) {
         self.partitions.remove(&partition);
     }
 
-    /// Takes note of a message that is to be given out. Nothing if it is done, or not of a partition of this receiver.
+    /// Records a message that is about to be given out. Returns `None` if it is done, or belongs to no
+    /// partition of this receiver.
     pub(crate) fn give(&mut self, partition: i32, offset: i64) -> Option<Given> {
         let found = self.partitions.get_mut(&partition)?;
         let end = found.end.get_or_insert(offset);
@@ -67,7 +73,8 @@ impl Ledger {
         Some(Given { partition, offset, assignment: found.assignment, delivery: *delivery })
     }
 
-    /// Takes note that messages are done, and says up to where everything is that is not committed.
+    /// Records that messages are done. Returns the places up to which everything is done, if they are not
+    /// committed yet.
     pub(crate) fn acknowledge(&mut self, given: impl IntoIterator<Item = Given>) -> Vec<Place> {
         let mut touched = BTreeSet::new();
         for Given { partition, offset, assignment, .. } in given {
@@ -87,7 +94,7 @@ impl Ledger {
         places.collect()
     }
 
-    /// Takes note that the group knows it.
+    /// Records that the group knows these places.
     pub(crate) fn on_committed(&mut self, places: &[Place]) {
         for place in places {
             if let Some(found) = self.partitions.get_mut(&place.partition) {
@@ -96,8 +103,8 @@ impl Ledger {
         }
     }
 
-    /// The places to read on from, so that messages that were given back are given out again. One that was given out again meanwhile is with
-    /// somebody else.
+    /// Returns the places to read on from, so that messages that were given back are given out again. A
+    /// message that was given out again meanwhile belongs to another receiver.
     pub(crate) fn give_back(&self, given: impl IntoIterator<Item = Given>) -> Vec<Place> {
         let mut first: BTreeMap<i32, i64> = BTreeMap::new();
         for Given { partition, offset, assignment, delivery } in given {
@@ -119,7 +126,7 @@ mod tests {
         Place { partition, offset }
     }
 
-    /// A ledger that has given out the messages 5 to 7 of a partition.
+    /// Returns a ledger that has given out the messages 5 to 7 of a partition.
     fn busy() -> (Ledger, Vec<Given>) {
         let mut ledger = Ledger::default();
         ledger.assign(0);
@@ -165,7 +172,7 @@ mod tests {
         let again = ledger.give(0, 5).unwrap();
         assert_eq!(ledger.give(0, 6), None);
         let last = ledger.give(0, 7).unwrap();
-        // The first receipts are old by now, but a message that is done is done.
+        // The first receipts are old by now, but an acknowledged message stays acknowledged.
         assert_eq!(ledger.give_back([given[0]]), []);
         assert_eq!(ledger.acknowledge([given[0], last]), [place(0, 8)]);
         assert_eq!(ledger.acknowledge([again]), [place(0, 8)]);

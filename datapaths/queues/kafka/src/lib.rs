@@ -1,8 +1,8 @@
-//! Kafka topics as the bottom of a stack, by librdkafka, which is built with this crate: it needs a C compiler, `make` and zlib. Runs
-//! on tokio alone.
+//! Kafka topics as the bottom of a stack, by librdkafka, which is built with this crate: it needs a C
+//! compiler, `make` and zlib. The crate runs only on tokio.
 //!
-//! A topic is a topic of Kafka, and a subscription a consumer group, called `SUBSCRIPTION.TOPIC`, that begins with what is published after it was
-//! opened first.
+//! A topic is a topic of Kafka, and a subscription a consumer group, called `SUBSCRIPTION.TOPIC`. The group
+//! begins with messages that are published after it was first opened.
 //!
 //! | | |
 //! |---|---|
@@ -16,26 +16,32 @@
 //!
 //! # Acknowledging
 //!
-//! Kafka knows for each partition of a group one number: everything before it is done. So a message that is acknowledged while an earlier one of
-//! its partition is not, is remembered here and committed with that one; if the receiver dies before, it is delivered again. A message that is given back takes
-//! its partition back to it: it is delivered again, and behind it, in order, those of its partition that are not acknowledged by then.
+//! Kafka keeps a single number for each partition of a group: everything before it is done. So if a message
+//! is acknowledged before an earlier message of its partition, the acknowledgement is remembered here and
+//! committed together with the earlier message's; if the receiver dies before, the message is delivered
+//! again. A message that is given back takes its partition back to this message: it is delivered again, and
+//! behind it, in order, all messages of the partition that are not acknowledged by then.
 //!
-//! When receivers come or go, the group moves partitions among them. What a receiver has not acknowledged of a partition that it loses is delivered to the
-//! next one, and its own acknowledgements of it count no more.
+//! When receivers come or go, the group moves partitions among them. Messages that a receiver has not
+//! acknowledged of a partition that it loses are delivered to the next receiver, and its own acknowledgements
+//! of them don't count any more.
 //!
-//! A receiver belongs to the group from when it first asks for messages. One that then asks for none for five minutes
-//! (`max.poll.interval.ms`) counts as dead, and gets its partitions again when it asks. More receivers than partitions are of no use: the others get nothing.
+//! A receiver joins the group when it first asks for messages. A receiver that then asks for none for five
+//! minutes (`max.poll.interval.ms`) counts as dead, and gets its partitions again when it asks. More
+//! receivers than partitions are of no use: the surplus receivers get nothing.
 //!
 //! # Credentials
 //!
-//! By librdkafka's own settings, with [`with_config`](Kafka::with_config): `security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password` and the others of
-//! its documentation. TLS and SCRAM need the feature `ssl`, which the facade calls `kafka-ssl`.
+//! Credentials are librdkafka's own settings, passed to [`with_config`](Kafka::with_config):
+//! `security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password` and further settings of its
+//! documentation. TLS and SCRAM need the feature `ssl`, which the facade calls `kafka-ssl`.
 //!
 //! # Failures
 //!
-//! The client connects again by itself. A message that the broker has not confirmed within thirty seconds (`message.timeout.ms`) fails with
-//! [`Unreachable`](bertha_core::ErrorKind::Unreachable); it may have been stored, and those with the same key that were sent with it as well. A client
-//! whose user may not publish ends for good: one that connects after the right was given publishes again.
+//! The client connects again by itself. A message that the broker has not confirmed within thirty seconds
+//! (`message.timeout.ms`) fails with [`Unreachable`](bertha_core::ErrorKind::Unreachable); it may have been
+//! stored, and so may messages with its key that were sent with it. A client whose user may not publish ends
+//! for good: a new client, connected after the right was given, publishes again.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Publishing to a topic.
+//! The publishing end of a topic.
 
 use crate::clients::Reports;
 use crate::failure::{ended, failure, unauthenticated, unreachable};
@@ -8,9 +8,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer};
 use std::fmt;
 
-/// An end that publishes to a topic of Kafka. Ready when all replicas that are in step have the messages.
+/// An end that publishes to a topic of Kafka. Calls are ready when all in-sync replicas have the messages.
 ///
-/// All publishers of a [`Kafka`](crate::Kafka) share a client, which gathers what they send into as few requests as it can.
+/// All publishers of a [`Kafka`](crate::Kafka) share a client, which gathers their messages into as few
+/// requests as it can.
 pub struct KafkaPublisher {
     pub(crate) producer: FutureProducer<Reports>,
     pub(crate) reports: Reports,
@@ -18,7 +19,7 @@ pub struct KafkaPublisher {
 }
 
 impl KafkaPublisher {
-    /// The error, by its cause where the client has ended for good.
+    /// Returns the error, or its cause if the client has ended for good.
     fn failure(&self, error: KafkaError) -> Error {
         let is_ended = error.rdkafka_error_code() == Some(RDKafkaErrorCode::Fatal);
         match self.producer.client().fatal_error() {
@@ -33,13 +34,13 @@ impl Publisher for KafkaPublisher {
         let mut confirmations = Vec::with_capacity(burst.len());
         let mut refused = None;
         for message in burst {
-            // The bytes of the key decide on the partition, as for other clients of Kafka.
+            // The bytes of the key decide about the partition, as for other clients of Kafka.
             let key = message.key.map(u64::to_be_bytes);
             let mut record = FutureRecord::to(&self.topic).payload(message.payload);
             record.key = key.as_ref().map(|key| &key[..]);
             match self.producer.send_result(record) {
                 Ok(confirmation) => confirmations.push(confirmation),
-                // Later messages stay back, so that the order can be kept when this is tried again.
+                // Later messages stay back, so that the order can be kept when this message is tried again.
                 Err((error, _)) => {
                     refused = Some(self.failure(error));
                     break;

@@ -1,4 +1,4 @@
-//! Receiving from a subscription.
+//! The receiving end of a subscription.
 
 use crate::clients::{Reports, blocking};
 use crate::failure::{failure, invalid, is_of_lost_partition};
@@ -17,26 +17,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, oneshot};
 
-/// The time limit of a step back.
+/// Time limit of a step back.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time limit of leaving a group.
+/// Time limit of leaving a group.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An end that receives from a consumer group of Kafka, as one member of it.
+/// An end that receives from a consumer group of Kafka, as a member of the group.
 pub struct KafkaSubscription {
     consumer: Mutex<Option<Arc<StreamConsumer<Member>>>>,
     ledger: Arc<Mutex<Ledger>>,
     topic: Arc<str>,
-    /// Set once it is a member of its group.
+    /// Cell that is set once the end is a member of its group.
     joined: OnceCell<()>,
 }
 
-/// A message of a partition, as long as this receiver has the partition.
+/// The handle of a partition's message, valid as long as this receiver has the partition.
 #[derive(Debug, Clone)]
 pub struct KafkaReceipt(Given);
 
-/// Takes note of partitions that come and go.
+/// The part of a consumer that records partitions that come and go.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     reports: Reports,
@@ -79,8 +79,9 @@ impl KafkaSubscription {
         }
     }
 
-    /// Joins the group, unless that was done. Not before somebody asks for messages: a member that does not ask would keep those of its
-    /// partitions from the others, and each change of the group from its end.
+    /// Joins the group, unless it is joined already. The end joins only when a caller asks for messages: a
+    /// member that does not ask would withhold the messages of its partitions from other members, and each
+    /// change of the group from its own end.
     async fn join(&self, consumer: &Arc<StreamConsumer<Member>>) -> Result<(), Error> {
         let join = || {
             let (consumer, topic) = (consumer.clone(), self.topic.clone());
@@ -93,10 +94,10 @@ impl KafkaSubscription {
         self.consumer.lock().clone().ok_or_else(|| invalid("the subscription was closed"))
     }
 
-    /// The message, unless it is done or of a partition that is lost.
+    /// Returns the message, unless it is done or belongs to a lost partition.
     fn take(&self, message: &BorrowedMessage<'_>) -> Option<Incoming<KafkaReceipt>> {
         let given = self.ledger.lock().give(message.partition(), message.offset())?;
-        // A message without payload is one that deletes, which no publisher of ours sends.
+        // In Kafka, a message without payload deletes; Bertha's publishers send no such message.
         let payload = message.payload().unwrap_or_default().to_vec();
         Some(Incoming { payload, receipt: KafkaReceipt(given) })
     }
@@ -111,7 +112,8 @@ impl KafkaSubscription {
     }
 }
 
-/// Whether the client goes on by itself. It reports each attempt to connect, so there are many while a broker is away.
+/// Returns true unless the client goes on by itself. The client reports each attempt to connect, so there are
+/// many such errors while a broker is away.
 fn is_news(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
@@ -141,7 +143,7 @@ impl Subscription for KafkaSubscription {
                     Ok(message) => burst.extend(self.take(&message)),
                     Err(error) if is_news(&error) => tracing::debug!(%error, "Kafka"),
                     Err(error) if burst.is_empty() => return Err(failure(error)),
-                    // It comes again, if it lasts.
+                    // The error comes again, if its cause lasts.
                     Err(_) => break,
                 }
                 if burst.len() >= limit {
@@ -178,7 +180,7 @@ impl Subscription for KafkaSubscription {
         blocking(move || {
             let list = consumer.seek_partitions(list, SEEK_TIMEOUT).map_err(failure)?;
             for element in list.elements() {
-                // One that was lost meanwhile is read again elsewhere.
+                // A partition that was lost meanwhile is read again by another receiver.
                 if let Err(error) = element.error()
                     && error.rdkafka_error_code() != Some(RDKafkaErrorCode::State)
                 {
@@ -190,8 +192,9 @@ impl Subscription for KafkaSubscription {
         .await
     }
 
-    /// Leaves the group, so that others get its partitions at once. Where the client does not manage that in ten seconds, they get
-    /// them when the session has timed out, and a warning says so.
+    /// Leaves the group, so that other receivers get its partitions at once. If the client does not manage
+    /// that within ten seconds, they get the partitions when the session has timed out, and a warning says
+    /// so.
     async fn close(&self) -> Result<(), Error> {
         let consumer = self.consumer.lock().take();
         if let Some(left) = consumer.map(leave)
@@ -214,13 +217,14 @@ impl Drop for KafkaSubscription {
     }
 }
 
-/// Drops a consumer, which leaves its group in a round trip, on a thread of its own: the client's library waits in it without a limit
-/// where its own thread has ended before, and a runtime that is shut down waits for threads that it lent.
+/// Drops a consumer, which leaves its group in a round trip, on a thread of its own: the client's library
+/// waits without a limit if its own thread has ended before, and a runtime that is shut down waits for the
+/// threads that it lent.
 fn leave(consumer: Arc<StreamConsumer<Member>>) -> oneshot::Receiver<()> {
     let (end, ended) = oneshot::channel();
     let leaving = move || {
         drop(consumer);
-        // Nobody waits for the end of one that was dropped.
+        // If the future was dropped, no task waits for the end.
         let _ = end.send(());
     };
     if let Err(error) = std::thread::Builder::new().name("kafka-leave".to_owned()).spawn(leaving) {

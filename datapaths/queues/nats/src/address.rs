@@ -4,10 +4,11 @@ use crate::failure::invalid;
 use async_nats::{ConnectOptions, ServerAddr};
 use bertha_core::Error;
 
-/// The addresses that are separated by commas.
+/// Parses addresses that are separated by commas.
 ///
 /// # Errors
-/// [`Invalid`](bertha_core::ErrorKind::Invalid) if one is none. The text does not repeat it, since it may have a password in it.
+/// [`Invalid`](bertha_core::ErrorKind::Invalid) if one of them is no address. The text does not repeat it,
+/// since it may contain a password.
 pub(crate) fn parse(address: &str) -> Result<Vec<ServerAddr>, Error> {
     let addresses = address.split(',').map(|address| address.trim().parse());
     addresses.collect::<Result<_, _>>().map_err(|_| {
@@ -15,7 +16,7 @@ pub(crate) fn parse(address: &str) -> Result<Vec<ServerAddr>, Error> {
     })
 }
 
-/// The options with the login in the addresses, if there is one: the client library takes none from there.
+/// Adds the login in the addresses to the options, if there is one: the client library ignores it.
 pub(crate) fn log_in(
     addresses: &[ServerAddr],
     options: ConnectOptions,
@@ -31,7 +32,7 @@ pub(crate) fn log_in(
     Ok((options, true))
 }
 
-/// Text of which bytes may be written as `%41`.
+/// Decodes text in which bytes may be written as `%41`.
 fn decode(text: &str) -> Result<String, Error> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

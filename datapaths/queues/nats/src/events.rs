@@ -1,9 +1,9 @@
-//! Reports of the connection to the server that nobody asked for.
+//! Unsolicited reports of the connection to the server.
 
 use async_nats::{Event, ServerError};
 use tokio::sync::watch;
 
-/// Tells how often the client has connected, and which call the server has refused last.
+/// The reports: how often the client has connected, and which call the server has refused last.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
     connected: watch::Sender<u64>,
@@ -28,16 +28,16 @@ impl Events {
         tracing::debug!(%event, "NATS");
     }
 
-    /// Changes with each connection to a server.
+    /// Returns a number that changes with each connection to a server.
     pub(crate) fn connections(&self) -> watch::Receiver<u64> {
         self.connected.subscribe()
     }
 
-    /// Ready with the server's words once it refuses something that concerns `topic`, from now on. The server says that to the connection,
-    /// and leaves the request without an answer.
+    /// Waits until the server refuses a call that concerns `topic`, and returns the server's text. The server
+    /// reports this to the connection, and leaves the request without an answer.
     pub(crate) async fn refusal(&self, topic: &str) -> String {
         let mut refused = self.refused.subscribe();
-        // Without its sender, which `self` has, it never ends.
+        // The loop ends only without the sender, which `self` owns.
         while refused.changed().await.is_ok() {
             let text = refused.borrow_and_update();
             if text.contains(topic) {

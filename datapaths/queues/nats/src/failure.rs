@@ -16,7 +16,7 @@ pub(crate) fn invalid(what: impl Into<Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::Invalid, what).at("Nats")
 }
 
-/// Nothing came back, or nothing could be sent.
+/// Returns the error for a missing answer, or for a request that could not be sent.
 pub(crate) fn unreachable(cause: impl Into<Cause>) -> Error {
     let cause = cause.into();
     Error::new(ErrorKind::Unreachable, format!("the server does not answer; is it running? ({cause})"))
@@ -24,7 +24,7 @@ pub(crate) fn unreachable(cause: impl Into<Cause>) -> Error {
         .because(cause)
 }
 
-/// The server has said that the user may not do it.
+/// Returns the error for a server that denies the user a permission.
 pub(crate) fn forbidden(text: &str) -> Error {
     let advice = "the user may not do this; give it the right to publish to and subscribe to the topic's subjects, `$JS.API.>`, `$JS.ACK.>` and `_INBOX.>`";
     Error::new(ErrorKind::Unauthenticated, format!("{advice} ({text})")).at("Nats")
@@ -32,14 +32,14 @@ pub(crate) fn forbidden(text: &str) -> Error {
 
 const NO_TLS: &str = "no TLS with the server; has an authority that this system trusts, or one in the options, signed its certificate for this address, and does it trust that of this end, if it wants one?";
 
-/// Whether TLS is among the causes.
+/// Returns true if TLS is among the causes.
 fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         if error.is::<rustls::Error>() {
             return true;
         }
-        // It gives the source of its content as its own.
+        // This error type gives the source of its content as its own source.
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         next = inner.map(|inner| inner as _).or_else(|| error.source());
     }
@@ -55,7 +55,7 @@ pub(crate) fn of_connecting(error: async_nats::ConnectError, credentials: &str) 
             ),
         ),
         ConnectErrorKind::Tls => (ErrorKind::Unauthenticated, NO_TLS.to_owned()),
-        // To the client library, a certificate that is not trusted is a failure of the socket.
+        // To the client library, an untrusted certificate is a failure of the socket.
         ConnectErrorKind::Io if is_of_tls(&error) => (ErrorKind::Unauthenticated, NO_TLS.to_owned()),
         ConnectErrorKind::ServerParse => {
             (ErrorKind::Invalid, "the address has to be nats://host:port or tls://host:port".to_owned())
@@ -83,7 +83,7 @@ pub(crate) fn of_publishing(error: PublishError) -> Error {
     Error::new(kind, format!("{what} ({error})")).at("Nats").because(error)
 }
 
-/// A failed call of JetStream's API, in which the client library has the server's answer somewhere.
+/// A failed call of JetStream's API, whose error contains the server's answer.
 pub(crate) trait Answered: std::error::Error + Send + Sync + 'static {
     fn answer(&self) -> Option<Answer>;
 }

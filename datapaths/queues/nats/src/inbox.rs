@@ -9,31 +9,31 @@ use futures_util::{FutureExt, StreamExt};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// For how much longer than the server a request is thought to be there.
+/// Additional time for which a request is assumed to be at the server.
 const SLACK: Duration = Duration::from_millis(500);
 
-/// The subject that the server delivers to, and the requests that are there.
+/// The subject that the server delivers to, and the pending requests.
 pub(crate) struct Inbox {
     prefix: String,
     messages: Subscriber,
-    /// For each consumer its request at the server, if there is one.
+    /// The pending request of each consumer at the server, if there is one.
     requests: Vec<Option<Request>>,
     /// Messages that have come and were not taken.
     kept: VecDeque<Kept>,
-    /// The server waits so long for an acknowledgement, or for a word that it is on its way.
+    /// Time for which the server waits for an acknowledgement, or for a report of progress.
     redelivery: Duration,
 }
 
 struct Kept {
     message: Message,
-    /// The time of its arrival, or of the last word about it.
+    /// Time of the message's arrival, or of the last report about it.
     since: Instant,
 }
 
 struct Request {
-    /// How many messages it may still bring.
+    /// Number of messages that the request may still bring.
     left: usize,
-    /// The server has forgotten it then.
+    /// Time at which the server has dropped the request.
     until: Instant,
 }
 
@@ -43,13 +43,13 @@ pub(crate) enum Arrival {
     Message(Message),
     /// A request has ended.
     End,
-    /// The server knows nothing of the consumer any more.
+    /// The server does not know the consumer any more.
     Gone(String),
 }
 
 impl Inbox {
     /// # Errors
-    /// If the client is closed.
+    /// Fails if the client is closed.
     pub(crate) async fn open(client: &Client, consumers: usize, redelivery: Duration) -> Result<Self, Error> {
         let prefix = client.new_inbox();
         let messages = client.subscribe(format!("{prefix}.*")).await.map_err(unreachable)?;
@@ -57,8 +57,8 @@ impl Inbox {
         Ok(Self { prefix, messages, requests, kept: VecDeque::new(), redelivery })
     }
 
-    /// Asks for so many messages of a consumer, unless a request is there: to be sent as soon as there are any, and all at once that
-    /// are there by then.
+    /// Asks for `count` messages of a consumer, unless a request is pending. The server answers as soon as
+    /// there are any messages, and sends all messages that are there by then.
     pub(crate) async fn ask(
         &mut self,
         number: usize,
@@ -77,7 +77,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Forgets the requests: the server has, if it is another process than before.
+    /// Drops the requests: the server has done so too, if it is another process than before.
     pub(crate) fn forget(&mut self) {
         self.requests.fill_with(|| None);
     }
@@ -87,16 +87,16 @@ impl Inbox {
         self.requests.iter().flatten().any(|request| request.until > now)
     }
 
-    /// The next arrival. Nothing if the client was closed. Cancellation-safe.
+    /// Returns the next arrival; `None` if the client was closed. The future is cancellation-safe.
     pub(crate) async fn next(&mut self) -> Option<Arrival> {
         let message = self.messages.next().await?;
         Some(self.sort(message))
     }
 
-    /// An arrival that is there. Messages that were kept come first.
+    /// Returns an arrival that is there. Messages that were kept come first.
     pub(crate) async fn ready(&mut self) -> Option<Arrival> {
         while let Some(Kept { message, since }) = self.kept.pop_front() {
-            // Otherwise it is with somebody else by now, or soon.
+            // Otherwise another receiver has the message by now, or soon.
             if since.elapsed() < self.redelivery {
                 return Some(Arrival::Message(message));
             }
@@ -105,7 +105,8 @@ impl Inbox {
         Some(self.sort(message))
     }
 
-    /// Keeps what has come, and tells the server that it is on its way, so that it does not deliver it to others.
+    /// Keeps the messages that have come, and reports progress to the server, so that it does not deliver
+    /// them to other receivers.
     pub(crate) async fn keep(&mut self, client: &Client) -> Result<(), Error> {
         while let Some(message) = self.messages.next().now_or_never().flatten() {
             if let Arrival::Message(message) = self.sort(message) {
@@ -133,7 +134,7 @@ impl Inbox {
             }
             return Arrival::Message(message);
         };
-        // Its subject is that of the request. Something may have come that nobody asked for.
+        // The message has the subject of its request. An unsolicited message may have come, too.
         let number = message.subject.rsplit('.').next().and_then(|number| number.parse::<usize>().ok());
         if let Some(request) = number.and_then(|number| self.requests.get_mut(number)) {
             *request = None;
@@ -144,14 +145,15 @@ impl Inbox {
         if is_gone { Arrival::Gone(text) } else { Arrival::End }
     }
 
-    /// The consumer that sent the message, by its subject: the partition, or the one behind them.
+    /// Returns the number of the consumer that sent the message, by its subject: the number of the partition,
+    /// or the number behind the partitions.
     fn number_of(&self, message: &Message) -> Option<usize> {
         let last = self.requests.len() - 1;
         let partition = message.subject.rsplit('.').next()?.parse().ok();
         Some(partition.filter(|number| *number < last).unwrap_or(last))
     }
 
-    /// Ends the deliveries, and returns how to reply to what has come and was not taken.
+    /// Ends the deliveries, and returns the reply subjects of messages that have come and were not taken.
     pub(crate) async fn shut(mut self) -> Vec<Subject> {
         let mut replies: Vec<Subject> = self.kept.drain(..).filter_map(|kept| kept.message.reply).collect();
         let _ = self.messages.drain().await;

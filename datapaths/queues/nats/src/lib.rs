@@ -1,7 +1,7 @@
 //! Topics in NATS JetStream as the bottom of a stack.
 //!
-//! A topic is a stream of the server, and a subscription a durable pull consumer, or one for each partition where order by key
-//! is kept. Runs on tokio alone.
+//! A topic is a stream of the server, and a subscription a durable pull consumer, or a consumer for each
+//! partition where order by key is kept. The crate runs only on tokio.
 //!
 //! | | without order | [`ordered_by_key`](Nats::ordered_by_key) |
 //! |---|---|---|
@@ -16,30 +16,35 @@
 //!
 //! # Order by key
 //!
-//! The stream has a subject for each partition, a key belongs to one of them, and the server hands out one message of a partition at a
-//! time: the next one when that is acknowledged. So order holds whatever receivers do, also when messages are delivered again, and a
-//! subscription works on at most as many messages with keys at once as there are partitions. The number is the topic's, fixed when it is created.
-//! A receiver that works on a message may have one of each other partition with it, which wait for it as they would behind a consumer of Kafka.
-//! Messages without a key have no order, and wait for nothing.
+//! The stream has a subject for each partition, a key belongs to one partition, and the server delivers a
+//! single message of a partition at a time: the next message when this message is acknowledged. So order
+//! holds for any behaviour of receivers, also when messages are delivered again, and a subscription works on
+//! at most as many messages with keys at once as there are partitions. The number is a property of the topic,
+//! fixed when it is created. A receiver that works on a message may hold a message of each other partition,
+//! which waits for it as it would behind a consumer of Kafka. Messages without a key have no order, and wait
+//! for nothing.
 //!
 //! # Dead letters
 //!
-//! JetStream stops delivering a message at a limit, and puts it nowhere. So the receiver that is handed a message once too often publishes
-//! it to the topic `NAME-dead`, which [`create`](bertha_queue::Service::create) makes beside the topic `NAME`, and then ends it. A process
-//! that dies between the two does that again, and the server recognises the repetition. Subscriptions of a dead-letter topic begin with its
-//! oldest message.
+//! JetStream stops delivering a message at a limit, and puts it nowhere. So the receiver that gets a message
+//! once too often publishes it to the topic `NAME-dead`, which [`create`](bertha_queue::Service::create)
+//! creates beside the topic `NAME`, and then ends it. A process that dies between these two steps repeats
+//! them, and the server recognises the repetition. Subscriptions of a dead-letter topic begin with its oldest
+//! message.
 //!
 //! # Credentials
 //!
-//! As for the other clients of NATS: in the address (`nats://user:password@host`, `nats://token@host`), `tls://` for TLS with the
-//! certificates of the system, or the path of a credentials file (`.creds`) in the environment variable `NATS_CREDS`. For anything else there
-//! are [`ConnectOptions`].
+//! The rules of other NATS clients apply: the credentials are in the address (`nats://user:password@host`,
+//! `nats://token@host`), or in a credentials file (`.creds`) whose path is in the environment variable
+//! `NATS_CREDS`; `tls://` means TLS with the certificates of the system. [`ConnectOptions`] serve all other
+//! cases.
 //!
 //! # Failures
 //!
-//! The client reconnects by itself, and what a receiver had asked for is asked again. A call that the server does not answer
-//! within five seconds is [`Unreachable`](bertha_core::ErrorKind::Unreachable). A message that was stored before the server crashed is there afterwards;
-//! before the machine loses its power, the server may have as much as two minutes that are not on the disk (its `sync_interval`).
+//! The client reconnects by itself, and the requests of a receiver are repeated. A call that the server does
+//! not answer within five seconds is [`Unreachable`](bertha_core::ErrorKind::Unreachable). A message that was
+//! stored survives a crash of the server. When the machine loses its power, the server may lose as much as
+//! the last two minutes that are not on the disk (its `sync_interval`).
 
 #![forbid(unsafe_code)]
 

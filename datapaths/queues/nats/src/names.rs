@@ -1,12 +1,12 @@
-//! The names at the server of what belongs to a topic.
+//! The names of a topic's parts at the server.
 
 use crate::failure::invalid;
 use bertha_core::Error;
 
-/// Behind the name of a topic: that of its dead letters.
+/// Suffix of the topic for dead letters, behind the name of a topic.
 const DEAD: &str = "-dead";
 
-/// The name of the topic of dead letters; nothing for one that is such a topic itself.
+/// Returns the name of the topic for dead letters; `None` for a topic that holds dead letters itself.
 pub(crate) fn dead_letters(topic: &str) -> Option<String> {
     (!is_of_dead_letters(topic)).then(|| format!("{topic}{DEAD}"))
 }
@@ -15,17 +15,18 @@ pub(crate) fn is_of_dead_letters(topic: &str) -> bool {
     topic.ends_with(DEAD)
 }
 
-/// The last part of the subject of messages without a key, in a topic that keeps order by key.
+/// Last part of the subject of messages without a key, in a topic that keeps order by key.
 const WITHOUT_KEY: &str = "any";
 
-/// The subjects of a topic: its name; or one for each partition, and behind them that of messages without a key.
+/// Returns the subjects of a topic: its name; or a subject for each partition, and behind them the subject of
+/// messages without a key.
 pub(crate) fn subjects(topic: &str, partitions: Option<usize>) -> Vec<String> {
     let Some(count) = partitions else { return vec![topic.to_owned()] };
     let partitions = (0..count).map(|partition| format!("{topic}.{partition}"));
     partitions.chain([format!("{topic}.{WITHOUT_KEY}")]).collect()
 }
 
-/// The name of the consumer of a subscription, for one of its topic's subjects.
+/// Returns the name of the consumer of a subscription, for one of its topic's subjects.
 pub(crate) fn consumer(subscription: &str, topic: &str, subject: &str) -> String {
     match subject.strip_prefix(topic).and_then(|rest| rest.strip_prefix('.')) {
         None => subscription.to_owned(),
@@ -33,13 +34,13 @@ pub(crate) fn consumer(subscription: &str, topic: &str, subject: &str) -> String
     }
 }
 
-/// Whether messages of this subject stay in order.
+/// Returns true if messages of this subject stay in order.
 pub(crate) fn is_ordered(topic: &str, subject: &str) -> bool {
     subject != topic && subject.strip_prefix(topic) != Some(&format!(".{WITHOUT_KEY}"))
 }
 
 /// # Errors
-/// [`Invalid`](bertha_core::ErrorKind::Invalid) if the server allows no such name.
+/// Returns [`Invalid`](bertha_core::ErrorKind::Invalid) if the server allows no such name.
 pub(crate) fn check(what: &str, name: &str) -> Result<(), Error> {
     let is_forbidden = |c: char| c.is_whitespace() || c.is_control() || ".*>/\\".contains(c);
     if name.is_empty() || name.len() > 200 || name.contains(is_forbidden) {

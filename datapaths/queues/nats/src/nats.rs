@@ -17,19 +17,19 @@ use futures_util::future::try_join_all;
 use std::fmt;
 use std::time::Duration;
 
-/// The time limit of each answer of the server.
+/// Time limit of each answer of the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time between two questions whether the server is still there. After two without answer the client connects anew.
+/// Interval of probes of the server. After two unanswered probes the client connects anew.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The bytes of the server's limit that a message may not use, since its headers count as well.
+/// Number of bytes of the server's limit that a message may not use, since its headers count as well.
 const HEADERS: usize = 256;
 
-/// The most messages of one call, so that a call stays short.
+/// Largest number of messages in a call, so that a call stays short.
 const BATCH: usize = 256;
 
-/// NATS JetStream. Cheap to clone: clones share a connection to the server.
+/// NATS JetStream. Clones are cheap and share a connection to the server.
 #[derive(Clone)]
 pub struct Nats {
     client: Client,
@@ -42,13 +42,14 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects to the server at `address`: `nats://[user:password@]host[:port]`, or `tls://`, or several of them, separated by commas. With
-    /// the credentials file that the environment variable `NATS_CREDS` names, if it is set.
+    /// Connects to the server at `address`: `nats://[user:password@]host[:port]`, or `tls://`, or several
+    /// addresses, separated by commas. The credentials file that the environment variable `NATS_CREDS` names
+    /// is used, if the variable is set.
     ///
     /// # Errors
-    /// [`Unauthenticated`](ErrorKind::Unauthenticated) if the server does not accept the credentials, or its certificate is not
-    /// trusted; [`Unreachable`](ErrorKind::Unreachable); [`Invalid`](ErrorKind::Invalid) if that is no address, or the credentials file can't be
-    /// read.
+    /// [`Unauthenticated`](ErrorKind::Unauthenticated) if the server does not accept the credentials, or its
+    /// certificate is not trusted; [`Unreachable`](ErrorKind::Unreachable); [`Invalid`](ErrorKind::Invalid)
+    /// if `address` is no address, or the credentials file can't be read.
     pub async fn connect(address: &str) -> Result<Self, Error> {
         let Some(file) = std::env::var_os("NATS_CREDS").filter(|file| !file.is_empty()) else {
             return Self::open(address, ConnectOptions::new(), "a client without credentials").await;
@@ -62,10 +63,10 @@ impl Nats {
         Self::open(address, options, &format!("the credentials file {shown}, which NATS_CREDS names")).await
     }
 
-    /// Connects with the client's own options. Their event callback is replaced.
+    /// Connects with the client's own options, whose event callback is replaced.
     ///
     /// # Errors
-    /// As for [`connect`](Self::connect).
+    /// Errors of [`connect`](Self::connect).
     pub async fn with_options(address: &str, options: ConnectOptions) -> Result<Self, Error> {
         Self::open(address, options, "the credentials in the options").await
     }
@@ -94,11 +95,11 @@ impl Nats {
         })
     }
 
-    /// The same, for topics that keep messages with the same key in order among any number of receivers. A topic that is created has so
-    /// many partitions: a subscription works on at most as many messages with keys at once.
+    /// Keeps messages with equal keys in order, for any number of receivers of its topics. A new topic has
+    /// `partitions` partitions: a subscription works on at most as many messages with keys at once.
     ///
     /// # Panics
-    /// If there are none.
+    /// Panics if `partitions` is zero.
     #[must_use]
     pub fn ordered_by_key(mut self, partitions: usize) -> Self {
         assert!(partitions > 0, "a topic that is ordered by key has at least one partition");
@@ -106,40 +107,41 @@ impl Nats {
         self
     }
 
-    /// For how long a topic that is created keeps a message, whether it was received or not.
+    /// Sets the time for which a new topic keeps a message, whether it was received or not.
     #[must_use]
     pub fn retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
         self
     }
 
-    /// After what time a message that was not acknowledged is delivered again, for subscriptions that are opened with this value. Longer than
-    /// the application works on a message; else it gets messages twice.
+    /// Sets the time after which a message that was not acknowledged is delivered again, for subscriptions
+    /// that are opened with this value. It must be longer than the application's work on a message; otherwise
+    /// the application gets messages twice.
     #[must_use]
     pub fn redelivery(mut self, redelivery: Duration) -> Self {
         self.redelivery = redelivery;
         self
     }
 
-    /// How often a message is delivered before it is put among the dead letters.
+    /// Sets the number of deliveries after which a message is put among the dead letters.
     #[must_use]
     pub fn deliveries(mut self, deliveries: u32) -> Self {
         self.deliveries = deliveries.max(1).into();
         self
     }
 
-    /// The name of the topic that takes the dead letters of `topic`.
+    /// Returns the name of the topic for the dead letters of `topic`.
     #[must_use]
     pub fn dead_letters(topic: &str) -> String {
         names::dead_letters(topic).unwrap_or_else(|| topic.to_owned())
     }
 
-    /// The partitions of a topic that is created; dead letters have no order.
+    /// Returns the number of partitions of a new topic; dead letters have no order.
     fn partitions(&self, topic: &str) -> Option<usize> {
         self.partitions.filter(|_| !names::is_of_dead_letters(topic))
     }
 
-    /// The subjects of a topic, which has an order if that is expected of it.
+    /// Returns the subjects of a topic. Fails unless the topic keeps the expected order.
     async fn subjects(&self, topic: &str) -> Result<Vec<String>, Error> {
         names::check("a topic", topic)?;
         let found =
@@ -170,14 +172,14 @@ impl Nats {
             name: topic.to_owned(),
             subjects: names::subjects(topic, partitions),
             max_age: self.retention,
-            // A full topic refuses new messages, and loses no old ones.
+            // A full topic refuses new messages, and loses no old messages.
             discard: DiscardPolicy::New,
             ..Config::default()
         };
         self.call(topic, self.context.get_or_create_stream(config)).await.map(drop)
     }
 
-    /// An answer of the server, unless it says that the user may not ask.
+    /// Waits for an answer of the server, unless the server reports that the user may not ask.
     async fn call<T, E: Answered>(
         &self,
         topic: &str,
@@ -235,7 +237,7 @@ impl Service for Nats {
                 ack_policy: AckPolicy::Explicit,
                 ack_wait: self.redelivery,
                 max_deliver: -1,
-                // One at a time in a partition: that is the order.
+                // A partition delivers a single message at a time, which keeps the order.
                 max_ack_pending: if is_ordered { 1 } else { -1 },
                 filter_subject: subject.clone(),
                 ..pull::Config::default()
@@ -280,7 +282,7 @@ impl Service for Nats {
 
 impl fmt::Debug for Nats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the address, which may have a password in it.
+        // The address is left out, since it may contain a password.
         f.debug_struct("Nats")
             .field("partitions", &self.partitions)
             .field("retention", &self.retention)

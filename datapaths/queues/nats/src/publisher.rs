@@ -1,4 +1,4 @@
-//! Publishing to a topic.
+//! The publishing end of a topic.
 
 use crate::events::Events;
 use crate::failure::{forbidden, of_publishing};
@@ -11,13 +11,14 @@ use std::fmt;
 
 /// An end that publishes to a topic of NATS.
 ///
-/// A burst is sent at once, and is published when the server has confirmed each message. Where order by key is kept, the messages of a
-/// partition wait for each other, so that a lost connection leaves no gap.
+/// A burst is sent at once, and is published when the server has confirmed each message. Where order by key
+/// is kept, the messages of a partition wait for each other, so that a lost connection leaves no gap.
 pub struct NatsPublisher {
     pub(crate) context: Context,
     pub(crate) events: Events,
     pub(crate) topic: String,
-    /// Where order by key is kept: one for each partition, and the last for messages without a key.
+    /// Subjects of the topic. Where order by key is kept, each partition has a subject, and the last subject
+    /// is for messages without a key.
     pub(crate) subjects: Vec<String>,
     pub(crate) is_ordered: bool,
 }
@@ -40,7 +41,7 @@ impl NatsPublisher {
                     continue;
                 };
                 let (kind, text) = (error.kind(), error.context().to_owned());
-                // Those behind it stay back, so that the same order can be tried again.
+                // Messages behind it stay back, so that the order is kept when they are tried again.
                 let behind = places[index + 1..].iter();
                 let behind =
                     behind.map(|at| Unsent { at: *at, error: Error::new(kind, text.clone()).at("Nats") });
@@ -55,7 +56,7 @@ impl NatsPublisher {
         unsent
     }
 
-    /// Publishes those of the burst at these places.
+    /// Publishes the messages at these places of the burst.
     async fn publish_at_once(&self, burst: &[Outgoing<'_>], places: &[usize], subject: &str) -> Vec<Unsent> {
         let mut confirmations = Vec::with_capacity(places.len());
         for at in places {
@@ -82,7 +83,7 @@ impl NatsPublisher {
     }
 }
 
-/// The server takes a second message with the same identity for a repetition.
+/// Encodes a message. The server recognises a second message with an equal identity as a repetition.
 fn encode(message: &Outgoing<'_>) -> PublishMessage {
     PublishMessage::build()
         .message_id(format!("{:032x}", message.id))

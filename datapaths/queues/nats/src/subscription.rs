@@ -1,4 +1,4 @@
-//! Receiving from a subscription.
+//! The receiving end of a subscription.
 
 use crate::events::Events;
 use crate::failure::{forbidden, invalid, unreachable};
@@ -13,17 +13,18 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, watch};
 
-/// A request without a time would stay for ever.
+/// Shortest time of a request: a request without a time would stay forever.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// For how long a burst waits for the server's word that there are no more.
+/// Time for which a burst waits for the server's report that there are no more messages.
 const MORE: Duration = Duration::from_millis(50);
 
 /// An end that receives from a subscription in NATS.
 ///
-/// A call asks each of the subscription's consumers once, and has what is there at once, or what comes first. Where order by key is kept, the
-/// requests of partitions that had nothing stay at the server; what they bring is kept for the next call, at most one message of each
-/// partition, which waits for this receiver meanwhile. If no call is made for the time after which messages are delivered again, others get them.
+/// A call asks each of the subscription's consumers once, and returns what is there at once, or what comes
+/// first. Where order by key is kept, the requests of empty partitions stay at the server; the messages that
+/// they bring are kept for the next call, at most one message of each partition, which waits for this
+/// receiver meanwhile. If no call is made for the time of redelivery, other receivers get these messages.
 pub struct NatsSubscription {
     client: Client,
     context: Context,
@@ -35,17 +36,17 @@ pub struct NatsSubscription {
     inbox: Mutex<Option<Inbox>>,
 }
 
-/// One that the server hands out messages of.
+/// A consumer whose messages the server delivers.
 pub(crate) struct Consumer {
     pub(crate) consumer: PullConsumer,
-    /// One message at a time.
+    /// True if the consumer delivers a single message at a time.
     pub(crate) is_ordered: bool,
 }
 
-/// Where messages go that fail again and again.
+/// The topic for messages that fail again and again.
 pub(crate) struct DeadLetters {
     pub(crate) topic: String,
-    /// The deliveries before.
+    /// Number of deliveries before a message goes there.
     pub(crate) after: i64,
 }
 
@@ -66,12 +67,13 @@ impl NatsSubscription {
         Self { client, context, events, connections, consumers, redelivery, dead_letters, inbox }
     }
 
-    /// The message, unless it has been delivered too often; that goes to the dead letters.
+    /// Returns the message, unless it has been delivered too often; then it goes to the dead letters.
     async fn take(&self, message: Message) -> Option<Incoming<NatsReceipt>> {
         let message = async_nats::jetstream::Message { message, context: self.context.clone() };
         let info = message.info().ok().map(|info| (info.delivered, info.stream_sequence));
         let (Message { payload, reply, .. }, _) = (message.message, ());
-        // Without a reply subject it is not JetStream's; without its numbers it was delivered all the same.
+        // A message without a reply subject does not come from JetStream; a message without numbers was
+        // delivered nevertheless.
         let reply = reply?;
         if let (Some(dead), Some((delivered, sequence))) = (&self.dead_letters, info)
             && delivered > dead.after
@@ -82,7 +84,7 @@ impl NatsSubscription {
         Some(Incoming { payload: payload.into(), receipt: NatsReceipt(reply) })
     }
 
-    /// One that can't be buried now comes again.
+    /// Moves a message to the dead letters. If this fails now, the message is delivered again.
     async fn bury(&self, dead: &DeadLetters, payload: &[u8], sequence: u64, reply: Subject) {
         tracing::warn!(
             topic = dead.topic,
@@ -112,7 +114,7 @@ impl NatsSubscription {
         let mut connections = self.connections.lock().await;
         let deadline = Instant::now() + wait;
         let mut burst = Vec::new();
-        // Requests that ended with nothing, before their time.
+        // Number of requests that ended early without a message.
         let mut ends = 0;
         loop {
             while burst.len() < limit
@@ -131,7 +133,8 @@ impl NatsSubscription {
                 }
                 let left = deadline.saturating_duration_since(Instant::now()).max(SHORTEST);
                 for (number, Consumer { consumer, is_ordered }) in self.consumers.iter().enumerate() {
-                    // The server refuses to look for several where others have asked for what is there.
+                    // The server refuses a request for several messages if other receivers have asked for the
+                    // available messages.
                     let count = if *is_ordered || ends > 0 { 1 } else { limit };
                     inbox.ask(number, consumer, count, left).await?;
                 }
@@ -146,7 +149,7 @@ impl NatsSubscription {
                     Some(arrival) => ends += self.sort(arrival, &mut burst).await?,
                     None => return Err(unreachable("the client was closed")),
                 },
-                // A server that was started again knows nothing of requests.
+                // A restarted server has no requests.
                 _ = connections.changed() => inbox.forget(),
                 () = tokio::time::sleep_until(until.into()) => if !burst.is_empty() { break },
             }
@@ -155,12 +158,12 @@ impl NatsSubscription {
         Ok(burst)
     }
 
-    /// Takes what has come, and counts the end of a request.
+    /// Takes the message of an arrival, and counts the end of a request.
     async fn sort(&self, arrival: Arrival, burst: &mut Vec<Incoming<NatsReceipt>>) -> Result<usize, Error> {
         match arrival {
             Arrival::Message(message) => burst.extend(self.take(message).await),
             Arrival::End => return Ok(1),
-            // Messages that have come are worth more than the news.
+            // Messages that have come are worth more than the report.
             Arrival::Gone(text) if burst.is_empty() => {
                 return Err(invalid(format!(
                     "the server has no such topic or subscription any more; create it ({text})"
@@ -171,7 +174,8 @@ impl NatsSubscription {
         Ok(0)
     }
 
-    /// Says the same about all of them. Ready when the server has heard the last one, and so, over one connection, all.
+    /// Sends `word` about all of the messages. Ready when the server has answered the last, and so, over a
+    /// single connection, all.
     async fn reply(&self, receipts: &[NatsReceipt], word: &'static str) -> Result<(), Error> {
         let Some((last, before)) = receipts.split_last() else { return Ok(()) };
         for NatsReceipt(reply) in before {
@@ -201,7 +205,7 @@ impl Subscription for NatsSubscription {
         self.reply(receipts, "-NAK").await
     }
 
-    /// Gives back what has arrived and was not received.
+    /// Gives back messages that have arrived and were not received.
     async fn close(&self) -> Result<(), Error> {
         if let Some(inbox) = self.inbox.lock().await.take() {
             for reply in inbox.shut().await {

@@ -1,4 +1,4 @@
-//! The connection to the service, and what every call needs.
+//! The connection to the service, and the common part of all calls.
 
 use crate::failure::{failure, no_token};
 use bertha_core::{Error, ErrorKind};
@@ -12,18 +12,18 @@ use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Response, Status};
 
-/// More than the longest answer: messages of one call, and what surrounds them.
+/// Bound on the bytes of an answer, more than the longest: the messages of a call, and what surrounds them.
 const LONGEST_ANSWER: usize = 32 << 20;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time limit of an answer, which takes milliseconds.
+/// Time limit of an answer, which takes milliseconds.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often an idle connection is probed, so that one which is gone is noticed.
+/// Interval of probes on an idle connection, by which a lost connection is noticed.
 const PROBE: Duration = Duration::from_secs(30);
 
-/// Where the service is, and how it is spoken to.
+/// The address of the service, and the way of talking to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     endpoint: Endpoint,
@@ -31,7 +31,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server at `address`: with TLS if that is `https://..`.
+    /// Creates the server at `address`, with TLS if it is `https://..`.
     pub(crate) fn new(address: &str, credentials: Option<Credentials>) -> Result<Self, Error> {
         let invalid = |error: tonic::transport::Error| {
             Error::new(ErrorKind::Invalid, format!("{address:?} is no address of Pub/Sub: {error}"))
@@ -48,8 +48,8 @@ impl Server {
         Ok(Self { endpoint, credentials })
     }
 
-    /// A client with a connection of its own, which is made when it is first used, and again when it was lost. Calls that wait would
-    /// keep others from a connection that they share.
+    /// Returns a client with a connection of its own, which is opened at its first use, and again when it was
+    /// lost. On a shared connection, waiting calls would keep other calls from being made.
     pub(crate) fn client(&self) -> Client {
         Client { channel: self.endpoint.connect_lazy(), credentials: self.credentials.clone() }
     }
@@ -75,7 +75,7 @@ impl Client {
             .max_encoding_message_size(LONGEST_ANSWER)
     }
 
-    /// Makes one call, about the resource `name`, within `limit`. Its error is a status if the service answered.
+    /// Makes a call about the resource `name`, within `limit`. Its error is a status if the service answered.
     pub(crate) async fn call<T, A, F>(
         &self,
         name: &str,
@@ -92,21 +92,23 @@ impl Client {
                 Ok(CacheableResource::New { data, .. }) => {
                     *request.metadata_mut() = MetadataMap::from_headers(data)
                 }
-                // Only of servers that say which ones they have.
+                // This happens only with servers that tell which resources they have.
                 Ok(CacheableResource::NotModified) => {}
                 Err(error) => return Err(no_token(error)),
             }
         }
-        // The service sends a call to the region of its resource by this header.
+        // The service routes a call to the region of its resource by this header.
         if let Ok(route) = AsciiMetadataValue::try_from(format!("name={}", name.replace('/', "%2F"))) {
             request.metadata_mut().insert("x-goog-request-params", route);
         }
         request.set_timeout(limit);
-        // Boxed, since the futures of stubs are large, and lie in those of all layers above.
+        // The future is boxed, since the futures of stubs are large, and lie in the futures of all layers
+        // above.
         Ok(Box::pin(call(request)).await.map(Response::into_inner))
     }
 
-    /// The same, with an error of the status' kind. `doing` describes the call, such as "publishing to".
+    /// Makes a call as `call` does, and returns an error of the status' kind. `doing` describes the call,
+    /// such as "publishing to".
     pub(crate) async fn expect<T, A, F>(
         &self,
         doing: &str,

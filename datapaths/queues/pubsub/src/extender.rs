@@ -1,4 +1,4 @@
-//! Extends the deadlines of messages that the application holds.
+//! The extension of the deadlines of messages that the application holds.
 
 use crate::client::Client;
 use crate::leases::Leases;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
-/// The most messages in a call.
+/// Largest number of messages in a call.
 const BATCH: usize = 1000;
 
-/// The messages that are held, and the task that extends their deadlines, which ends with this.
+/// The held messages, and the task that extends their deadlines. The task ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Extender {
     leases: Arc<Mutex<Leases>>,
@@ -19,7 +19,8 @@ pub(crate) struct Extender {
 }
 
 impl Extender {
-    /// For the messages of `subscription`, whose deadline is `deadline`, and is extended for at most `longest`.
+    /// Creates the extender for messages of `subscription`, whose deadline is `deadline`, and is extended for
+    /// at most `longest`.
     pub(crate) fn new(client: Client, subscription: String, deadline: Duration, longest: Duration) -> Self {
         let leases = Arc::new(Mutex::new(Leases::new(deadline, longest)));
         let task = tokio::spawn(extend(client, subscription, deadline, Arc::downgrade(&leases)));

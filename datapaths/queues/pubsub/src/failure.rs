@@ -5,13 +5,14 @@ use google_cloud_auth::errors::CredentialsError;
 use std::error::Error as _;
 use tonic::{Code, Status};
 
-/// The kind that a status means. `is_local`: it is from this end, since the connection failed.
+/// Returns the kind for a status. `is_local` says that the status comes from this end, since the connection
+/// failed.
 fn kind(code: Code, text: &str, is_local: bool) -> ErrorKind {
     match code {
         Code::Unauthenticated | Code::PermissionDenied => ErrorKind::Unauthenticated,
         Code::ResourceExhausted => ErrorKind::Exhausted,
         Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => ErrorKind::Unreachable,
-        // The service's own failures, which pass.
+        // These are failures of the service itself, which pass.
         Code::Aborted | Code::Internal => ErrorKind::Unreachable,
         Code::InvalidArgument | Code::OutOfRange
             if text.contains("too large") || text.contains("too big") =>
@@ -23,7 +24,7 @@ fn kind(code: Code, text: &str, is_local: bool) -> ErrorKind {
     }
 }
 
-/// The error of a call about the resource `name`.
+/// Returns the error of a call about the resource `name`.
 pub(crate) fn failure(doing: &str, name: &str, has_credentials: bool, status: Status) -> Error {
     let kind = kind(status.code(), status.message(), status.source().is_some());
     let advice = match (kind, status.code()) {
@@ -42,7 +43,7 @@ pub(crate) fn failure(doing: &str, name: &str, has_credentials: bool, status: St
     Error::new(kind, text).because(status).at("PubSub")
 }
 
-/// The credentials have no token for a call.
+/// Returns the error for credentials without a token for a call.
 pub(crate) fn no_token(error: CredentialsError) -> Error {
     let kind = if error.is_transient() { ErrorKind::Unreachable } else { ErrorKind::Unauthenticated };
     let text = format!(

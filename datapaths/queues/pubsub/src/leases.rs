@@ -1,4 +1,4 @@
-//! Whose deadline has to be extended: without clock and I/O.
+//! The messages whose deadline has to be extended, without clock and I/O.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Leases {
     held: HashMap<String, Lease>,
-    /// The age of a deadline at which it is extended.
+    /// Age of a deadline at which it is extended.
     period: Duration,
-    /// The time for which deadlines are extended.
+    /// Time for which deadlines are extended.
     longest: Duration,
 }
 
@@ -20,29 +20,30 @@ struct Lease {
 }
 
 impl Leases {
-    /// None, of messages whose deadline is `deadline` after the call that delivered them.
+    /// Creates an empty table for messages whose deadline is `deadline` after the call that delivered them.
     pub(crate) fn new(deadline: Duration, longest: Duration) -> Self {
         Self { held: HashMap::new(), period: deadline / 3, longest }
     }
 
-    /// How often to look for [`due`](Self::due) ones.
+    /// Returns the interval between two looks for [`due`](Self::due) messages.
     pub(crate) fn period(&self) -> Duration {
         self.period
     }
 
-    /// A message was delivered.
+    /// Adds a delivered message.
     pub(crate) fn begin(&mut self, id: &str, now: Instant) {
         if !self.longest.is_zero() {
             self.held.insert(id.into(), Lease { since: now, extended: now });
         }
     }
 
-    /// A message is acknowledged or given back.
+    /// Removes a message that is acknowledged or given back.
     pub(crate) fn end(&mut self, id: &str) {
         self.held.remove(id);
     }
 
-    /// The messages whose deadline is to be extended now. Those that were held for the longest time are forgotten.
+    /// Returns the messages whose deadline has to be extended now. Messages that were held for the longest
+    /// permitted time are removed.
     pub(crate) fn due(&mut self, now: Instant) -> Vec<String> {
         self.held.retain(|_, lease| now.duration_since(lease.since) < self.longest);
         let period = self.period;

@@ -1,6 +1,6 @@
 //! The names of topics and subscriptions.
 
-/// How the resources of a project are named.
+/// The rules for names of a project's resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) project: String,
@@ -15,7 +15,7 @@ impl Names {
         format!("projects/{}/subscriptions/{topic}-{name}", self.project)
     }
 
-    /// The topic for messages that a subscription was delivered too often, by its short name.
+    /// Returns the short name of the topic for messages that a subscription was delivered too often.
     pub(crate) fn dead_letters(&self, topic: &str, name: &str) -> String {
         format!("{topic}-{name}-dead")
     }

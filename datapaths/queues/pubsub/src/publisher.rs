@@ -1,14 +1,14 @@
-//! Publishing to a topic.
+//! The publishing end of a topic.
 
 use crate::client::Client;
 use bertha_core::Error;
 use bertha_queue::{Outgoing, Publisher, Unsent};
 use gcloud_googleapis::pubsub::v1::{PublishRequest, PubsubMessage};
 
-/// The attribute of an empty message, since the service takes none without data and attributes.
+/// The attribute of an empty message, since the service accepts no message without data and attributes.
 const EMPTY: &str = "bertha-empty";
 
-/// An end that publishes to a topic in Pub/Sub. The service takes all messages of a call, or none.
+/// An end that publishes to a topic in Pub/Sub. The service accepts all messages of a call, or none.
 ///
 /// The ordering key of a message is its key, in hexadecimal, where the service's value is configured for order.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The service's value: how topics are opened, created and deleted.
+//! The service: how topics are opened, created and deleted.
 
 use crate::client::Server;
 use crate::extender::Extender;
@@ -11,13 +11,13 @@ use bertha_queue::{Abilities, Ordering, Service};
 use google_cloud_auth::credentials::{Builder, Credentials};
 use std::time::Duration;
 
-/// Where the service is.
+/// Address of the service.
 const ADDRESS: &str = "https://pubsub.googleapis.com";
 
-/// The most bytes in a call that publishes.
+/// Largest number of bytes in a publishing call.
 const LIMIT: usize = 10_000_000;
 
-/// The most bytes around a message in a call: key, attribute and lengths.
+/// Largest number of bytes around a message in a call: key, attribute and lengths.
 const OVERHEAD: usize = 64;
 
 /// The time for which the service keeps messages.
@@ -42,12 +42,15 @@ pub struct PubSub {
 }
 
 impl PubSub {
-    /// The topics of a project, with the application's default credentials; or those of the emulator that `PUBSUB_EMULATOR_HOST` names, without any.
+    /// Creates the topics of a project, with the application's default credentials; or with the emulator that
+    /// `PUBSUB_EMULATOR_HOST` names, without credentials.
     ///
-    /// Installs ring as the process's implementation of cryptography for rustls, unless there is one, because Google's library takes it from there.
+    /// The call installs ring as the process's implementation of cryptography for rustls, unless there is
+    /// one, because Google's library takes it from there.
     ///
     /// # Errors
-    /// [`Unauthenticated`](ErrorKind::Unauthenticated) if there are no credentials. Whether the service takes them shows when it is used.
+    /// [`Unauthenticated`](ErrorKind::Unauthenticated) if there are no credentials. The first use shows if
+    /// the service accepts the credentials.
     pub fn connect(project: &str) -> Result<Self, Error> {
         match std::env::var("PUBSUB_EMULATOR_HOST") {
             Ok(host) if !host.is_empty() => Self::emulator(&host, project),
@@ -55,10 +58,12 @@ impl PubSub {
         }
     }
 
-    /// The same for the project that `GOOGLE_CLOUD_PROJECT` names.
+    /// Creates the topics of the project that `GOOGLE_CLOUD_PROJECT` names, as [`connect`](Self::connect)
+    /// does.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it names none; and those of [`connect`](Self::connect).
+    /// [`Invalid`](ErrorKind::Invalid) if the variable names no project; and errors of
+    /// [`connect`](Self::connect).
     pub fn from_env() -> Result<Self, Error> {
         match std::env::var("GOOGLE_CLOUD_PROJECT") {
             Ok(project) if !project.is_empty() => Self::connect(&project),
@@ -69,18 +74,21 @@ impl PubSub {
         }
     }
 
-    /// The topics of a project in the emulator at `host`, such as `127.0.0.1:8085`: without TLS and credentials.
+    /// Creates the topics of a project in the emulator at `host`, such as `127.0.0.1:8085`: without TLS and
+    /// credentials.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no address. Whether somebody listens shows when it is used.
+    /// [`Invalid`](ErrorKind::Invalid) if `host` is no address. The first use shows if a server listens
+    /// there.
     pub fn emulator(host: &str, project: &str) -> Result<Self, Error> {
         Self::new(Server::new(&format!("http://{host}"), None)?, project)
     }
 
-    /// The topics of a project at `address`, such as `https://europe-west1-pubsub.googleapis.com`, with other credentials.
+    /// Creates the topics of a project at `address`, such as `https://europe-west1-pubsub.googleapis.com`,
+    /// with other credentials.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no address.
+    /// [`Invalid`](ErrorKind::Invalid) if `address` is no address.
     pub fn with_credentials(address: &str, project: &str, credentials: Credentials) -> Result<Self, Error> {
         Self::new(Server::new(address, Some(credentials))?, project)
     }
@@ -95,30 +103,34 @@ impl PubSub {
         })
     }
 
-    /// With order by key. Counts for subscriptions that are created from now on; one that was created without it is refused.
+    /// Keeps order by key. The setting applies to subscriptions that are created later; a subscription that
+    /// was created without it is refused.
     #[must_use]
     pub fn ordered(mut self) -> Self {
         self.plan.ordered = true;
         self
     }
 
-    /// With another acknowledgement deadline: the time after which a message that was not acknowledged is delivered again, once its
-    /// receiver has died. In whole seconds, 30 by default; the service takes 10 to 600. Counts for subscriptions that are created from now on.
+    /// Sets the acknowledgement deadline: the time after which a message that was not acknowledged is
+    /// delivered again, once its receiver has died. It counts whole seconds, 30 by default; the service
+    /// accepts 10 to 600. The setting applies to subscriptions that are created later.
     #[must_use]
     pub fn redeliver_after(mut self, deadline: Duration) -> Self {
         self.plan.deadline = deadline.max(Duration::from_secs(1));
         self
     }
 
-    /// With another time for which deadlines of messages that the application holds are extended, an hour by default. Zero: not at all.
+    /// Sets the time for which deadlines of messages that the application holds are extended: an hour by
+    /// default. Zero turns extensions off.
     #[must_use]
     pub fn hold_for(mut self, longest: Duration) -> Self {
         self.longest = longest;
         self
     }
 
-    /// With another number of deliveries after which a message goes to the topic for dead letters, 10 by default; the service takes 5
-    /// to 100. `None`: it is delivered again and again. Counts for subscriptions that are created from now on.
+    /// Sets the number of deliveries after which a message goes to the topic for dead letters: 10 by default;
+    /// the service accepts 5 to 100. With `None` it is delivered again and again. The setting applies to
+    /// subscriptions that are created later.
     #[must_use]
     pub fn dead_letters_after(mut self, deliveries: Option<u32>) -> Self {
         self.plan.deliveries = deliveries;
@@ -126,9 +138,9 @@ impl PubSub {
     }
 }
 
-/// Those that Google's clients find in the environment.
+/// Returns the credentials that Google's clients find in the environment.
 fn default_credentials() -> Result<Credentials, Error> {
-    // The one that the application installed has precedence.
+    // An implementation that the application installed has precedence.
     _ = rustls::crypto::ring::default_provider().install_default();
     Builder::default().build().map_err(|error| {
         let text = format!(

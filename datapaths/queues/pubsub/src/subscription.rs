@@ -1,4 +1,4 @@
-//! Receiving from a subscription.
+//! The receiving end of a subscription.
 
 use crate::client::Client;
 use crate::extender::Extender;
@@ -10,13 +10,14 @@ use gcloud_googleapis::pubsub::v1::{
 use std::time::Duration;
 use tonic::Code;
 
-/// The most messages in a call.
+/// Largest number of messages in a call.
 pub(crate) const BATCH: usize = 1000;
 
-/// The time limit of a call that waits for messages. The service answers sooner; to give up while it hands out messages would delay them by a deadline.
+/// Time limit of a call that waits for messages. The service answers sooner; a call that is abandoned while
+/// the service hands out messages would delay them by a deadline.
 const PULL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Calls that may wait less than this don't wait at all.
+/// Shortest wait at the service: calls with a shorter wait don't wait at all.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 
 /// An end that receives from a subscription of a topic in Pub/Sub.
@@ -27,7 +28,7 @@ pub struct PubSubSubscription {
     pub(crate) extender: Extender,
 }
 
-/// A message that was delivered, in the words of Pub/Sub: its acknowledgement id.
+/// The acknowledgement id of Pub/Sub for a delivered message.
 #[derive(Debug, Clone)]
 pub struct PubSubReceipt(String);
 
@@ -35,7 +36,8 @@ impl Subscription for PubSubSubscription {
     type Receipt = PubSubReceipt;
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<PubSubReceipt>>, Error> {
-        // The one way to receive without waiting is deprecated, because polling without pause costs latency and money.
+        // The only way to receive without waiting is deprecated, because polling without a pause costs
+        // latency and money.
         #[allow(deprecated)]
         let request = PullRequest {
             subscription: self.name.clone(),
@@ -77,7 +79,7 @@ impl Subscription for PubSubSubscription {
 }
 
 impl PubSubSubscription {
-    /// The names of messages that are no longer held.
+    /// Removes messages from the held messages, and returns their ids.
     fn let_go(&self, receipts: &[PubSubReceipt]) -> Vec<String> {
         self.extender.end(receipts.iter().map(|receipt| receipt.0.as_str()));
         receipts.iter().map(|receipt| receipt.0.clone()).collect()

@@ -1,4 +1,4 @@
-//! Topics and subscriptions: finding, creating and deleting them.
+//! Topics and subscriptions: how they are found, created and deleted.
 
 use crate::client::{ANSWER_TIMEOUT, Client};
 use crate::names::Names;
@@ -10,20 +10,20 @@ use gcloud_googleapis::pubsub::v1::{
 use std::time::Duration;
 use tonic::{Code, Status};
 
-/// The subscription of a topic for dead letters, which keeps them.
+/// Name of the subscription that keeps the messages of a topic for dead letters.
 const ALL: &str = "all";
 
-/// How subscriptions are created.
+/// The settings of a new subscription.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) ordered: bool,
     pub(crate) deadline: Duration,
-    /// The number of deliveries after which a message is put aside.
+    /// Number of deliveries after which a message is put aside.
     pub(crate) deliveries: Option<u32>,
 }
 
 impl Client {
-    /// An error if there is no such topic.
+    /// Returns an error if there is no such topic.
     pub(crate) async fn check(&self, topic: &str) -> Result<(), Error> {
         let request = GetTopicRequest { topic: topic.into() };
         let mut stub = self.publisher();
@@ -38,7 +38,7 @@ impl Client {
         self.unless(Code::AlreadyExists, "creating", topic, call.await?)
     }
 
-    /// Opens the subscription `name` of `topic`, which is created if there is none. Returns its full name.
+    /// Opens the subscription `name` of `topic`, which is created if necessary. Returns its full name.
     pub(crate) async fn subscribe(
         &self,
         names: &Names,
@@ -97,7 +97,7 @@ impl Client {
         self.unless(Code::AlreadyExists, "creating", &name, call.await?)
     }
 
-    /// Deletes a topic with its subscriptions, and what belongs to those, if it exists.
+    /// Deletes a topic with its subscriptions and their topics for dead letters, if it exists.
     pub(crate) async fn delete(&self, names: &Names, topic: &str) -> Result<(), Error> {
         let full = names.topic(topic);
         for subscription in self.subscriptions(&full).await? {
@@ -113,7 +113,7 @@ impl Client {
         self.delete_topic(&full).await
     }
 
-    /// The subscriptions of a topic; none if there is no such topic.
+    /// Returns the subscriptions of a topic; the list is empty if there is no such topic.
     async fn subscriptions(&self, topic: &str) -> Result<Vec<String>, Error> {
         let mut all = Vec::new();
         let mut page_token = String::new();
@@ -152,7 +152,7 @@ impl Client {
         self.unless(Code::NotFound, "deleting", name, call.await?)
     }
 
-    /// Success also where the service says that there is nothing to do.
+    /// Counts it as success if the service reports that there is nothing to do.
     fn unless<A>(
         &self,
         nothing_to_do: Code,
@@ -167,7 +167,7 @@ impl Client {
     }
 }
 
-/// An error if a subscription is another than the one that would be created.
+/// Returns an error if a subscription differs from the subscription that would be created.
 fn check(found: &Subscription, topic: &str, plan: Plan) -> Result<(), Error> {
     let text = if found.topic != topic {
         format!(

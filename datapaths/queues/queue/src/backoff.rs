@@ -4,13 +4,13 @@ use crate::QueueSettings;
 use bertha_core::{Error, ErrorKind};
 use std::time::{Duration, Instant};
 
-/// The repetitions of one call.
+/// The repetitions of a call.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     pause: Duration,
     max: Duration,
     retry_for: Duration,
-    /// The time after which it is not repeated any more: known from the first failure on.
+    /// Time after which the call is not repeated any more; known from the first failure on.
     until: Option<Instant>,
     attempts: u32,
 }
@@ -21,10 +21,10 @@ impl Backoff {
         Self { pause, max, retry_for: settings.retry_for, until: None, attempts: 0 }
     }
 
-    /// The pause before the call that failed at `now` is repeated, with `random` bits.
+    /// Returns the pause before the call that failed at `now` is repeated, with `random` bits.
     ///
     /// # Errors
-    /// That of the call, if it is not temporary or has lasted for too long.
+    /// Returns the error of the call, if it is not temporary or has lasted for too long.
     pub(crate) fn after(&mut self, failure: Error, now: Instant, random: u64) -> Result<Duration, Error> {
         if !is_temporary(&failure) {
             return Err(failure);
@@ -52,7 +52,7 @@ impl Backoff {
     }
 }
 
-/// Whether the same call may succeed later.
+/// Returns true if the call may succeed later.
 pub(crate) fn is_temporary(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Exhausted | ErrorKind::Unreachable)
 }

@@ -20,7 +20,7 @@ impl QueueBase {
         let mut properties = Properties::default();
         properties.reliable = true;
         properties.ordered = abilities.ordering == Ordering::OneReceiver;
-        // A message whose acknowledgement gets lost comes again.
+        // A message whose acknowledgement gets lost is delivered again.
         properties.repeats = true;
         Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0), mtu: abilities.max_message, properties }
     }
@@ -38,7 +38,8 @@ impl Base for QueueBase {
     }
 
     fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
+        // connection is shared.
         self.reserved.fetch_add(bytes, Relaxed);
     }
 

@@ -1,39 +1,41 @@
-//! The calls of a service's API, counted.
+//! Counters of the calls of a service's API.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The calls that a queue connection made, by kind. Repetitions count, and calls that failed, since services bill both.
+/// The calls that a queue connection made, by kind. Repeated calls and failed calls count, since services
+/// bill both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Calls {
-    /// Calls that publish.
+    /// Number of calls that publish.
     pub publish: u64,
-    /// Calls that receive, with or without result.
+    /// Number of calls that receive, with or without result.
     pub receive: u64,
-    /// Calls that acknowledge.
+    /// Number of calls that acknowledge.
     pub acknowledge: u64,
-    /// Calls that give messages back.
+    /// Number of calls that give messages back.
     pub give_back: u64,
-    /// Messages that the service took.
+    /// Number of messages that the service accepted.
     pub published: u64,
-    /// Messages that the service delivered, each time that it did.
+    /// Number of messages that the service delivered; each delivery counts.
     pub received: u64,
-    /// Messages that were let go of, and whose acknowledgement the service did not take: they are delivered again.
+    /// Number of messages that were dropped by the application, and whose acknowledgement the service did not
+    /// accept: they are delivered again.
     pub unacknowledged: u64,
-    /// Bytes of messages in calls that publish.
+    /// Number of bytes of messages in calls that publish.
     pub published_bytes: u64,
-    /// Bytes of messages that were received.
+    /// Number of bytes of messages that were received.
     pub received_bytes: u64,
 }
 
 impl Calls {
-    /// All calls.
+    /// Returns the number of all calls.
     pub fn total(&self) -> u64 {
         self.publish + self.receive + self.acknowledge + self.give_back
     }
 }
 
-/// Counts while the connection works. Relaxed: each is a number by itself.
+/// Counters of a working connection. Relaxed accesses suffice: no value depends on another value.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     publish: AtomicU64,
@@ -48,39 +50,39 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// A call that publishes begins.
+    /// Counts a call that publishes.
     pub(crate) fn publishes(&self, bytes: usize) {
         self.publish.fetch_add(1, Relaxed);
         self.published_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// The service took messages.
+    /// Counts messages that the service accepted.
     pub(crate) fn has_published(&self, messages: usize) {
         self.published.fetch_add(messages as u64, Relaxed);
     }
 
-    /// A call that receives begins.
+    /// Counts a call that receives.
     pub(crate) fn receives(&self) {
         self.receive.fetch_add(1, Relaxed);
     }
 
-    /// Messages arrived.
+    /// Counts messages that arrived.
     pub(crate) fn has_received(&self, messages: usize, bytes: usize) {
         self.received.fetch_add(messages as u64, Relaxed);
         self.received_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// A call that acknowledges begins.
+    /// Counts a call that acknowledges.
     pub(crate) fn acknowledges(&self) {
         self.acknowledge.fetch_add(1, Relaxed);
     }
 
-    /// Acknowledgements are lost.
+    /// Counts lost acknowledgements.
     pub(crate) fn has_not_acknowledged(&self, messages: usize) {
         self.unacknowledged.fetch_add(messages as u64, Relaxed);
     }
 
-    /// A call that gives messages back begins.
+    /// Counts a call that gives messages back.
     pub(crate) fn gives_back(&self) {
         self.give_back.fetch_add(1, Relaxed);
     }

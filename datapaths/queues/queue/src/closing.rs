@@ -1,11 +1,11 @@
-//! The end of a connection, as calls that wait learn of it.
+//! The end of a connection, as waiting calls learn of it.
 
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// Whether this end has closed the connection.
+/// The flag that this end has closed the connection.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     is_closed: AtomicBool,
@@ -13,7 +13,7 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
-    /// Closes; whether it was open.
+    /// Closes the connection. Returns true if it was open.
     pub(crate) fn close(&self) -> bool {
         let was_closed = self.is_closed.swap(true, Ordering::AcqRel);
         self.closed.notify_waiters();
@@ -24,16 +24,16 @@ impl Closing {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Waits until it is closed.
+    /// Waits until the connection is closed.
     pub(crate) async fn closed(&self) {
-        // Created before the check, so that no notification is missed.
+        // The future is created before the check, so that no notification is missed.
         let closed = self.closed.notified();
         if !self.is_closed() {
             closed.await;
         }
     }
 
-    /// The output of `work`, unless it is closed before that is ready.
+    /// Returns the output of `work`, or `None` if the connection is closed before the output is ready.
     pub(crate) async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         if self.is_closed() {
             return None;

@@ -12,19 +12,23 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-/// One end of a [`Topic`](crate::Topic): sending publishes, receiving receives from a subscription.
+/// An end of a [`Topic`](crate::Topic): sending publishes, receiving receives from a subscription.
 ///
-/// * **Sending.** `send` is ready once the service has stored the message. `send_batch` fills the service's calls, one after the other.
-///   A `send` whose future is dropped may have published its message.
-/// * **Receiving.** A message is acknowledged once its buffer, and every buffer split off it, is dropped; see the [crate](crate). `recv` asks the
-///   service for [`prefetch`](QueueSettings::prefetch) messages, `recv_batch` for as many as its limit, in a task: dropping the future
-///   loses nothing, and the messages wait for the next call. Nothing is asked for while nobody waits.
-/// * **Errors.** Throttling ([`Exhausted`](ErrorKind::Exhausted)) and servers that are away ([`Unreachable`](ErrorKind::Unreachable)) are met
-///   with repetitions, for [`retry_for`](QueueSettings::retry_for), and then reported; the connection goes on. A repetition may publish a
-///   message twice, where the service does not recognise it. A call for the role that this end does not have is [`Invalid`](ErrorKind::Invalid).
-/// * **Closing.** `close` waits, for at most [`close_timeout`](QueueSettings::close_timeout), until the service has taken the
-///   acknowledgements of what was let go of, and gives back what is still held. Dropping the connection does the same behind its back. A call that
-///   waits for messages is given up; should it have been about to return some, they are delivered again.
+/// * **Sending.** `send` is ready once the service has stored the message. `send_batch` fills the service's
+///   calls, one call after another. A `send` whose future is dropped may have published its message.
+/// * **Receiving.** A message is acknowledged once its buffer, and every buffer split off it, is dropped; see
+///   the [crate](crate). `recv` asks the service for [`prefetch`](QueueSettings::prefetch) messages,
+///   `recv_batch` for as many as its limit, in a task: dropping the future loses nothing, and the messages
+///   wait for the next call. The service is asked only while a call waits.
+/// * **Errors.** Throttling ([`Exhausted`](ErrorKind::Exhausted)) and absent servers
+///   ([`Unreachable`](ErrorKind::Unreachable)) lead to repetitions, for
+///   [`retry_for`](QueueSettings::retry_for), and are then reported; the connection goes on. A repetition may
+///   publish a message twice, if the service does not recognise it. A call for a role that this end does not
+///   have is [`Invalid`](ErrorKind::Invalid).
+/// * **Closing.** `close` waits, for at most [`close_timeout`](QueueSettings::close_timeout), until the
+///   service has accepted the acknowledgements of dropped messages, and gives back messages that are still
+///   held. Dropping the connection does so in the background. A call that waits for messages is abandoned; if
+///   it was about to return some, they are delivered again.
 pub struct QueueConnection<S: Service> {
     base: QueueBase,
     abilities: Abilities,
@@ -39,7 +43,7 @@ pub struct QueueConnection<S: Service> {
 struct Receiving<S: Subscription> {
     inbox: Arc<Inbox>,
     ledger: Arc<Ledger<S::Receipt>>,
-    /// Asks for messages. Ends with the connection.
+    /// The task that asks for messages. It ends with the connection.
     task: parking_lot::Mutex<Option<Task>>,
 }
 
@@ -60,17 +64,17 @@ impl<S: Service> QueueConnection<S> {
         Self { base, abilities, topic, sending, receiving, closing: Closing::default(), counters, settings }
     }
 
-    /// The promises of the service about the topic.
+    /// Returns the promises of the service about the topic.
     pub fn abilities(&self) -> &Abilities {
         &self.abilities
     }
 
-    /// The calls of the service's API so far.
+    /// Returns the number of calls of the service's API so far.
     pub fn calls(&self) -> Calls {
         self.counters.calls()
     }
 
-    /// The use that this end makes of the topic.
+    /// Returns the use that this end makes of the topic.
     pub fn role(&self) -> Role {
         match (&self.sending, &self.receiving) {
             (Some(_), Some(_)) => Role::Both,
@@ -110,12 +114,12 @@ impl<S: Service> QueueConnection<S> {
         self.closing.unless_closed(work).await.unwrap_or_else(|| Err(self.closed()))
     }
 
-    /// Ends the receiving, whose messages are settled by a task.
+    /// Ends receiving; a task settles the remaining messages.
     fn end(&self) {
         self.closing.close();
         if let Some(receiving) = &self.receiving {
             drop(receiving.task.lock().take());
-            // Before the others are dropped, which would acknowledge them.
+            // The ledger ends before the messages are dropped, which would acknowledge them.
             receiving.ledger.end();
             drop(receiving.inbox.close());
         }
@@ -134,7 +138,7 @@ impl<S: Subscription> Receiving<S> {
         let ledger = Arc::new(Ledger::new(abilities.acknowledge_batch));
         let acknowledge =
             acknowledging::run(subscription.clone(), ledger.clone(), counters.clone(), settings.clone());
-        // Outlives the connection, to give back its messages, for a bounded time.
+        // The task outlives the connection, to give back its messages, for a bounded time.
         tokio::spawn(acknowledge);
         let (settings, counters) = (settings.clone(), counters.clone());
         let ask = receiving::run(subscription, inbox.clone(), ledger.clone(), counters, settings, *abilities);
@@ -177,7 +181,7 @@ impl<S: Service> Connection for QueueConnection<S> {
         Ok(count)
     }
 
-    /// Sends the acknowledgements that wait for others.
+    /// Sends the acknowledgements that wait for others to join them.
     async fn drain(&self) -> Result<(), Error> {
         if let Some(receiving) = &self.receiving {
             receiving.ledger.flush().await;

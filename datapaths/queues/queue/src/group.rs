@@ -5,8 +5,8 @@ use bertha_core::{Delivery, Error, Group};
 use std::fmt;
 use std::sync::Arc;
 
-/// A topic and one of its subscriptions, as the group over which any number of ends agree on a stack: publishers, and receivers that share
-/// the messages. Made by [`Topic::group`].
+/// A topic and a subscription of it, as the group over which any number of ends agree on a stack: publishers,
+/// and receivers that share the messages. [`Topic::group`] creates it.
 ///
 /// ```no_run
 /// # use bertha_core::Error;
@@ -18,29 +18,31 @@ use std::sync::Arc;
 /// # let _ = (topic.group("billing").publisher(), topic.group("billing").receiver());
 /// ```
 ///
-/// Other subscriptions of the topic get the messages as well, and can't decode them: use a topic that has no other.
+/// Other subscriptions of the topic get the messages as well, and can't decode them: use a topic without
+/// other subscriptions.
 pub struct TopicGroup<S> {
     topic: Topic<S>,
     subscription: Arc<str>,
     role: Role,
 }
 
-// Here, so that modules import each other in one direction.
+// The implementation is here, so that modules import each other in a single direction.
 impl<S: Service> Topic<S> {
-    /// The topic and its subscription `subscription`, as the group over which any number of ends agree on a stack by a rendezvous.
+    /// Returns the topic and its subscription `subscription`, as the group over which any number of ends
+    /// agree on a stack by a rendezvous.
     pub fn group(&self, subscription: &str) -> TopicGroup<S> {
         TopicGroup { topic: self.clone(), subscription: subscription.into(), role: Role::Both }
     }
 }
 
 impl<S: Service> TopicGroup<S> {
-    /// The same group, to which this end publishes alone.
+    /// Restricts this end to publishing.
     #[must_use]
     pub fn publisher(self) -> Self {
         Self { role: Role::Publisher, ..self }
     }
 
-    /// The same group, from which this end receives alone.
+    /// Restricts this end to receiving.
     #[must_use]
     pub fn receiver(self) -> Self {
         Self { role: Role::Receiver, ..self }
@@ -52,7 +54,8 @@ impl<S: Service> Group for TopicGroup<S> {
 
     async fn join(&self) -> Result<QueueConnection<S>, Error> {
         match self.role {
-            // The subscription is there before the first message is published: a service keeps none for one that comes later.
+            // The subscription must exist before the first message is published: a service keeps no messages
+            // for a later subscription.
             Role::Publisher => {
                 drop(self.topic.receiver(&self.subscription).await?);
                 self.topic.publisher().await

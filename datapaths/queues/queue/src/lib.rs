@@ -1,20 +1,24 @@
-//! Topics of messaging services as the bottom of a stack: what all services have in common.
+//! Topics of messaging services as the bottom of a stack: the common part of all services.
 //!
-//! A **topic** takes messages. Each of its **subscriptions** gets every message published after it was created, and the receivers
-//! of one subscription share its messages: each message goes to one of them. A publisher and a receiver never meet, so nothing
-//! is negotiated between them: a stack is wrapped around each end's connection, or agreed on among any number of ends by a rendezvous.
+//! A **topic** takes messages. Each of its **subscriptions** gets every message published after the
+//! subscription was created, and the receivers of a subscription share its messages: each message goes to one
+//! receiver. A publisher and a receiver never meet, so nothing is negotiated between them: a stack is wrapped
+//! around each end's connection, or agreed on among any number of ends by a rendezvous.
 //!
 //! # At least once
 //!
-//! A message is **acknowledged** when its buffer is dropped: an application that receives [`Buf`](bertha_core::Buf)s keeps a message
-//! as long as it works on it, and a stack that decodes messages lets go of each as it hands out the value. A message that is
-//! not acknowledged, because the process was killed, the connection was closed or the thread panicked, is delivered again, to any receiver of the subscription.
-//! A message that fails again and again goes to the service's dead-letter queue, where it has one.
+//! A message is **acknowledged** when its buffer is dropped: an application that receives
+//! [`Buf`](bertha_core::Buf)s keeps a message as long as it works on it, and a stack that decodes messages
+//! drops each message as it returns the value. A message that is not acknowledged, because the process was
+//! killed, the connection was closed or the thread panicked, is delivered again, to any receiver of the
+//! subscription. A message that fails again and again goes to the service's dead-letter queue, if it has one.
 //!
 //! # Many messages, few calls
 //!
-//! Services bill calls. A burst is published with as few as the service can; `recv_batch` asks for a whole burst; and acknowledgements of
-//! receivers of bursts wait for each other for a [moment](QueueSettings::ack_delay). [`QueueConnection::calls`] counts them all, and with [`Prices`] says what they cost.
+//! Services bill calls. A burst is published with as few calls as the service permits; `recv_batch` asks for
+//! a whole burst; and acknowledgements of receivers of bursts wait for each other for a
+//! [moment](QueueSettings::ack_delay). [`QueueConnection::calls`] counts all calls, and [`Prices`] converts
+//! them to their cost.
 
 #![forbid(unsafe_code)]
 

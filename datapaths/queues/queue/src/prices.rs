@@ -3,7 +3,8 @@
 use crate::Calls;
 use std::fmt;
 
-/// The prices of a service at a date: the application's configuration, since they change, and differ between regions and accounts.
+/// The prices of a service at a date. The application configures them, since they change, and differ between
+/// regions and accounts.
 ///
 /// ```
 /// # use bertha_queue::{MemoryQueue, Prices, QueueConnection};
@@ -23,43 +24,46 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// A price for calls alone, of every kind. `currency` and the date `as_of` are shown beside each cost.
+    /// Creates a price for calls only, of every kind. `currency` and the date `as_of` are shown beside each
+    /// cost.
     pub fn per_million_calls(currency: impl Into<String>, price: f64, as_of: impl Into<String>) -> Self {
         let (currency, as_of) = (currency.into(), as_of.into());
         Self { currency, as_of, per_million_calls: price, per_gigabyte: 0.0, call_unit: None }
     }
 
-    /// The same prices, and one for each gigabyte (10^9 bytes) that is published or received.
+    /// Adds a price for each gigabyte (10^9 bytes) that is published or received.
     #[must_use]
     pub fn per_gigabyte(self, price: f64) -> Self {
         Self { per_gigabyte: price, ..self }
     }
 
-    /// The same prices, where a call that carries more than so many bytes counts as several.
+    /// Sets the unit of bytes by which a call is billed: a call with more bytes counts as several calls.
     #[must_use]
     pub fn call_unit(self, bytes: u64) -> Self {
         Self { call_unit: Some(bytes.max(1)), ..self }
     }
 }
 
-/// The cost of the calls of a connection, by one set of [`Prices`]. `{}` shows it in one line.
+/// The cost of the calls of a connection, by a set of [`Prices`]. `{}` shows it on a single line.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Cost {
     /// The cost so far.
     pub total: f64,
-    /// The number of messages that it is for: those published and those received.
+    /// Number of messages that the cost covers: published messages and received messages.
     pub messages: u64,
-    /// The cost of a million messages at this rate, published, or received and acknowledged; none without messages.
+    /// Cost of a million messages at this rate, published, or received and acknowledged; `None` without
+    /// messages.
     pub per_million_messages: Option<f64>,
-    /// The currency.
+    /// Currency of the cost.
     pub currency: String,
-    /// The date of the prices.
+    /// Date of the prices.
     pub as_of: String,
 }
 
 impl Calls {
-    /// The cost of these calls. The sum of bytes is known, and not each call's, so that calls which count as several are estimated from below.
+    /// Returns the cost of these calls. Only the sum of bytes is known, and not the bytes of each call, so
+    /// the number of calls that count as several is a lower estimate.
     pub fn cost(&self, prices: &Prices) -> Cost {
         let billed =
             |calls: u64, bytes: u64| calls.max(prices.call_unit.map_or(0, |unit| bytes.div_ceil(unit)));
@@ -117,7 +121,7 @@ mod tests {
         let prices = Prices::per_million_calls("USD", 1.0, "2022-03-01");
         let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
         assert!(close(calls().cost(&prices.clone().per_gigabyte(40.0)).total, 150e-6 + 0.256));
-        // 200 units of 32,000 bytes instead of 100 calls.
+        // The bytes make 200 units of 32,000 bytes in place of 100 calls.
         assert!(close(calls().cost(&prices.clone().call_unit(32_000)).total, 250e-6));
         assert!(close(calls().cost(&prices.call_unit(1_000_000)).total, 150e-6));
     }

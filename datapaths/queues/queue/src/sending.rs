@@ -1,4 +1,4 @@
-//! Messages are published, in bursts, and again after temporary errors.
+//! Sending: messages are published, in bursts, and again after temporary errors.
 
 use crate::backoff::{Backoff, is_temporary};
 use crate::calls::Counters;
@@ -14,7 +14,7 @@ pub(crate) struct Sending<P> {
     abilities: Abilities,
     settings: QueueSettings,
     counters: Arc<Counters>,
-    /// Random, so that identities of messages differ from those of every other connection.
+    /// Random number by which identities of messages differ from identities of every other connection.
     id: u64,
     last: AtomicU64,
 }
@@ -42,8 +42,8 @@ impl<P: Publisher> Sending<P> {
         self.publish(vec![self.parcel(key, message)]).await
     }
 
-    /// Publishes in calls of as many messages as the service takes. A message that is too large ends the burst, once those before it
-    /// are published.
+    /// Publishes in calls of as many messages as the service accepts. A message that is too large ends the
+    /// burst, once the messages before it are published.
     pub(crate) async fn send_all(
         &self,
         mut messages: impl Iterator<Item = (Option<u64>, Buf)> + Send,
@@ -77,7 +77,7 @@ impl<P: Publisher> Sending<P> {
     }
 
     fn parcel(&self, key: Option<u64>, message: Buf) -> Parcel {
-        // Relaxed: a number by itself.
+        // Relaxed access suffices: no other value depends on the number.
         let number = self.last.fetch_add(1, Relaxed);
         Parcel { message, key, id: u128::from(self.id) << 64 | u128::from(number) }
     }
@@ -95,7 +95,8 @@ impl<P: Publisher> Sending<P> {
         Error::new(ErrorKind::TooLarge, what).at(service)
     }
 
-    /// Publishes a burst that fits into one call, with repetitions of those that the service did not take for the moment.
+    /// Publishes a burst that fits into a single call, and repeats the call for messages that the service did
+    /// not accept at that moment.
     async fn publish(&self, mut burst: Vec<Parcel>) -> Result<(), Error> {
         let mut backoff = Backoff::new(&self.settings);
         let mut refused = Ok(());
@@ -123,8 +124,8 @@ impl<P: Publisher> Sending<P> {
     }
 }
 
-/// Leaves those in `burst` that may be taken later, and returns the reason why they were not taken now. The first message that never will be
-/// is the error of the burst.
+/// Keeps the messages in `burst` that may be accepted later, and returns the reason why they were not
+/// accepted now. The error of the first message that will never be accepted is the error of the burst.
 fn sort_out(burst: &mut Vec<Parcel>, unsent: Vec<Unsent>, refused: &mut Result<(), Error>) -> Option<Error> {
     let mut later = Vec::with_capacity(unsent.len());
     let mut reason = None;

@@ -14,27 +14,32 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueSettings {
-    /// The number of messages that `recv` asks the service for in one call; those that it did not return wait in memory for the next
-    /// `recv`, and no other receiver gets them meanwhile. At most [`receive_batch`](crate::Abilities::receive_batch); 1 by default.
+    /// Number of messages that `recv` asks the service for in a call. The additional messages wait in memory
+    /// for the next `recv`, and no other receiver gets them meanwhile. At most
+    /// [`receive_batch`](crate::Abilities::receive_batch); 1 by default.
     pub prefetch: usize,
-    /// The time that an acknowledgement waits for others, so that one call carries them, where the receiver asks for several messages at once. If the
-    /// receiver dies meanwhile, messages that it was done with are delivered again. A tenth of it, and none once all messages of a burst are
-    /// done with, where others [wait](crate::Abilities::one_by_one) for them at the service. 100 milliseconds by default.
+    /// Time for which an acknowledgement waits for others, so that a single call carries them, if the
+    /// receiver asks for several messages at once. If the receiver dies meanwhile, messages that it had
+    /// finished with are delivered again. Where other messages [wait](crate::Abilities::one_by_one) at the
+    /// service for the acknowledgement, the time is a tenth, and ends once all messages of a burst are
+    /// finished. 100 milliseconds by default.
     pub ack_delay: Duration,
-    /// The time that one call waits at the service for messages, where the service can. 20 seconds by default.
+    /// Time that a call waits at the service for messages, if the service can wait. 20 seconds by default.
     pub long_poll: Duration,
-    /// The longest pause between two looks into an empty queue of a service that can't wait. Pauses begin at 10 milliseconds and double;
-    /// 500 milliseconds by default.
+    /// Longest pause between two looks into an empty queue of a service that can't wait. Pauses begin at 10
+    /// milliseconds and double; 500 milliseconds by default.
     pub idle_pause: Duration,
-    /// The pause before a call is repeated for the first time; each further one is twice as long. A random part of up to a half is taken off, so that
-    /// ends which failed together don't return together. 50 milliseconds by default.
+    /// Pause before a call is repeated for the first time; each further pause is twice as long. A random part
+    /// of up to a half is subtracted, so that ends which failed together don't return together. 50
+    /// milliseconds by default.
     pub retry_pause: Duration,
-    /// The longest pause before a call is repeated. 5 seconds by default.
+    /// Longest pause before a call is repeated. 5 seconds by default.
     pub max_retry_pause: Duration,
-    /// The time for which a call that meets a temporary error is repeated, before the error goes to the application. 30 seconds by default.
+    /// Time for which a call that meets a temporary error is repeated, before the error goes to the
+    /// application. 30 seconds by default.
     pub retry_for: Duration,
-    /// The time that `close` waits for the service to take the last acknowledgements; and that a dropped connection goes on giving
-    /// messages back. 5 seconds by default.
+    /// Time for which `close` waits until the service has accepted the last acknowledgements, and for which a
+    /// dropped connection goes on giving messages back. 5 seconds by default.
     pub close_timeout: Duration,
 }
 

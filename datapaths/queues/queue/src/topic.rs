@@ -5,7 +5,7 @@ use bertha_core::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// A topic of a messaging service, and how its connections behave. Clones share the service's client.
+/// A topic of a messaging service, and the settings of its connections. Clones share the service's client.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
@@ -28,23 +28,23 @@ pub struct Topic<S> {
 }
 
 impl<S: Service> Topic<S> {
-    /// The topic `name` of `service`. Nothing is sent yet.
+    /// Creates the handle of the topic `name` of `service`. Nothing is sent yet.
     pub fn new(service: S, name: impl Into<Arc<str>>) -> Self {
         Self { service: Arc::new(service), name: name.into(), settings: QueueSettings::default() }
     }
 
-    /// The same topic with other settings for its connections.
+    /// Sets the settings of the topic's connections.
     #[must_use]
     pub fn settings(self, settings: QueueSettings) -> Self {
         Self { settings, ..self }
     }
 
-    /// The name.
+    /// Returns the name of the topic.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The promises of the service about this topic.
+    /// Returns the promises of the service about this topic.
     pub fn abilities(&self) -> Abilities {
         self.service.abilities(&self.name)
     }
@@ -52,7 +52,7 @@ impl<S: Service> Topic<S> {
     /// Creates the topic, with the order that the service's value is configured for, unless it exists.
     ///
     /// # Errors
-    /// Those of the service.
+    /// Errors of the service.
     pub async fn create(&self) -> Result<(), Error> {
         self.service.create(&self.name).await
     }
@@ -60,35 +60,37 @@ impl<S: Service> Topic<S> {
     /// Deletes the topic with its subscriptions and messages, if it exists.
     ///
     /// # Errors
-    /// Those of the service.
+    /// Errors of the service.
     pub async fn delete(&self) -> Result<(), Error> {
         self.service.delete(&self.name).await
     }
 
-    /// An end that publishes.
+    /// Opens an end that publishes.
     ///
     /// # Errors
-    /// Those of the service, at once: a wrong address and wrong credentials show when an end is opened.
+    /// Errors of the service, at once: a wrong address and wrong credentials show when an end is opened.
     pub async fn publisher(&self) -> Result<QueueConnection<S>, Error> {
         let publisher = self.service.publisher(&self.name).await?;
         Ok(self.connection(Some(publisher), None))
     }
 
-    /// An end that receives from the subscription `subscription`, whose messages it shares with its other receivers. The subscription is
-    /// created if there is none and the service can, and gets the messages that are published from then on.
+    /// Opens an end that receives from the subscription `subscription`, whose messages it shares with the
+    /// subscription's other receivers. If the subscription does not exist, it is created if the service can
+    /// do so, and gets the messages that are published from then on.
     ///
     /// # Errors
-    /// Those of the service, at once; [`Unavailable`](bertha_core::ErrorKind::Unavailable) if the service has no multicast, and the topic
-    /// has another subscription.
+    /// Errors of the service, at once; [`Unavailable`](bertha_core::ErrorKind::Unavailable) if the service
+    /// has no multicast, and the topic has another subscription.
     pub async fn receiver(&self, subscription: &str) -> Result<QueueConnection<S>, Error> {
         let subscription = self.service.subscription(&self.name, subscription).await?;
         Ok(self.connection(None, Some(subscription)))
     }
 
-    /// An end that publishes, and receives from the subscription `subscription`; its own messages, too.
+    /// Opens an end that publishes, and receives from the subscription `subscription`, its own messages
+    /// included.
     ///
     /// # Errors
-    /// As for [`receiver`](Self::receiver).
+    /// Errors of [`receiver`](Self::receiver).
     pub async fn endpoint(&self, subscription: &str) -> Result<QueueConnection<S>, Error> {
         let subscription = self.service.subscription(&self.name, subscription).await?;
         let publisher = self.service.publisher(&self.name).await?;

@@ -12,7 +12,8 @@ pub(crate) fn failure(error: RedisError) -> Error {
             .because(error);
     }
     let text = error.to_string();
-    // For a command within a script or a transaction there is no code but one of these texts, by the server's version.
+    // For a command within a script or a transaction there is no code but one of these texts, depending on
+    // the server's version.
     let in_script = ["NOPERM", "NoPerm", "ACL failure in script", "The user executing the script can't"];
     let (kind, what) = match error.code() {
         code if code == Some("NOPERM") || in_script.iter().any(|reason| text.contains(reason)) => (

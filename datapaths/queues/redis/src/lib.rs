@@ -1,7 +1,8 @@
 //! Redis Streams as the bottom of a stack.
 //!
-//! A topic is a stream under its own name, and a subscription a consumer group of it. Entries have one field, `payload`. Runs on
-//! tokio alone, with Redis 6.2 or later (7.0 or later where old entries are trimmed before they are received).
+//! A topic is a stream under its own name, and a subscription a consumer group of it. Entries have a single
+//! field, `payload`. The crate runs only on tokio, with Redis 6.2 or later (7.0 or later where old entries
+//! are trimmed before they are received).
 //!
 //! | | |
 //! |---|---|
@@ -13,21 +14,22 @@
 //! | repeated publications | not recognised |
 //! | dead letters | after [`deliveries`](RedisStreams::deliveries), 5, into the topic `NAME-dead` |
 //!
-//! The stream keeps acknowledged entries, since other subscriptions may not have received them; its length alone trims it. Redis is as
-//! durable as it is configured: without `appendfsync always`, a server that crashes may forget confirmed messages, and without any
-//! persistence its topics. Then publishing and receiving fail with [`Invalid`](bertha_core::ErrorKind::Invalid), until the topic is created
-//! again.
+//! The stream keeps acknowledged entries, since other subscriptions may not have received them; only its
+//! length trims it. Redis is as durable as it is configured: without `appendfsync always`, a server that
+//! crashes may forget confirmed messages, and without any persistence its topics. Then publishing and
+//! receiving fail with [`Invalid`](bertha_core::ErrorKind::Invalid), until the topic is created again.
 //!
 //! # Redelivery
 //!
-//! A group knows for each entry when it was delivered last. Receivers look for entries that are overdue once a second, and when they are told
-//! to by a message that was given back at this end; in between they wait at the server. So a message that was given back reaches the same receiver
-//! at once, and another one within a second.
+//! A group knows for each entry when it was delivered last. Receivers look for overdue entries once a second,
+//! and whenever a message is given back at this end; in between they wait at the server. So a message that
+//! was given back reaches its former receiver at once, and another receiver within a second.
 //!
 //! # Credentials
 //!
-//! In the address: `redis://user:password@host:port`, or `rediss://` for TLS, with the certificates of the system and the feature `tls`.
-//! For anything else there is [`with_client`](RedisStreams::with_client). A user of the topic `orders` needs these rights:
+//! The address contains the credentials: `redis://user:password@host:port`, or `rediss://` for TLS, with the
+//! certificates of the system and the feature `tls`. [`with_client`](RedisStreams::with_client) serves all
+//! other cases. A user of the topic `orders` needs these rights:
 //!
 //! ```text
 #![doc = include_str!("user.acl")]

@@ -1,4 +1,4 @@
-//! Publishing to a topic.
+//! The publishing end of a topic.
 
 use crate::failure::{failure, no_topic};
 use crate::server::Server;
@@ -7,10 +7,10 @@ use bertha_queue::{Outgoing, Publisher, Unsent};
 use redis::RedisResult;
 use std::fmt;
 
-/// The field of an entry that has the message.
+/// Name of the field that holds the message of an entry.
 pub(crate) const PAYLOAD: &str = "payload";
 
-/// An end that publishes to a stream of Redis. A burst is one round trip.
+/// An end that publishes to a stream of Redis. A burst takes a single round trip.
 pub struct RedisPublisher {
     pub(crate) server: Server,
     pub(crate) topic: String,
@@ -22,7 +22,7 @@ impl Publisher for RedisPublisher {
         let mut connection = self.server.connection().await?;
         let mut calls = redis::pipe();
         for message in burst {
-            // A topic that was deleted does not come back by itself, without its subscriptions.
+            // A deleted topic must not come back by itself, without its subscriptions.
             calls.cmd("XADD").arg(&self.topic).arg("NOMKSTREAM").arg("MAXLEN").arg("~").arg(self.length);
             calls.arg("*").arg(PAYLOAD).arg(message.payload);
         }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The time limit of connecting, and of each answer that the server does not delay on purpose.
+/// Time limit of connecting, and of each answer that the server does not delay on purpose.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection that is made when it is needed, and made again after it was lost.
+/// A connection that is opened when it is needed, and opened again after it was lost.
 #[derive(Clone)]
 pub(crate) struct Server {
     client: Client,
     connection: Arc<Mutex<Option<MultiplexedConnection>>>,
-    /// None for one whose answers the server delays.
+    /// Time limit of an answer; `None` for a connection whose answers the server delays.
     timeout: Option<Duration>,
 }
 
@@ -25,7 +25,8 @@ impl Server {
         Self { client, connection: Arc::default(), timeout: Some(ANSWER_TIMEOUT) }
     }
 
-    /// Another connection to the same server, for calls that wait there and hold up what comes behind them.
+    /// Returns another connection to this server, for calls that wait there and hold up the calls behind
+    /// them.
     pub(crate) fn for_waiting(&self) -> Self {
         Self { client: self.client.clone(), connection: Arc::default(), timeout: None }
     }
@@ -42,7 +43,7 @@ impl Server {
         Ok(connection.insert(new).clone())
     }
 
-    /// The error of a call, after which the connection is made anew if it is of no more use.
+    /// Returns the error of a call, and drops the connection if it is of no more use.
     pub(crate) async fn failed(&self, error: RedisError) -> Error {
         if error.is_unrecoverable_error() || error.is_timeout() {
             self.close().await;
@@ -54,7 +55,7 @@ impl Server {
         self.connection.lock().await.take();
     }
 
-    /// The server's address, without a login.
+    /// Returns the server's address, without a login.
     pub(crate) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }

@@ -10,16 +10,16 @@ use redis::{Client, RedisResult};
 use std::fmt;
 use std::time::Duration;
 
-/// The longest message.
+/// Length of the longest message in bytes.
 const LONGEST: usize = 64 << 20;
 
-/// The most messages of one call, so that the server is not held up for long.
+/// Largest number of messages in a call, so that the server is not held up for long.
 const BATCH: usize = 256;
 
-/// Behind the name of a topic: that of its dead letters.
+/// Suffix of the topic for dead letters, behind the name of a topic.
 const DEAD: &str = "-dead";
 
-/// Streams in a Redis server. Cheap to clone: clones share a connection to the server.
+/// Streams in a Redis server. Clones are cheap and share a connection to the server.
 #[derive(Clone)]
 pub struct RedisStreams {
     server: Server,
@@ -33,7 +33,8 @@ impl RedisStreams {
     ///
     /// # Errors
     /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the server does not accept the login;
-    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable); [`Invalid`](bertha_core::ErrorKind::Invalid) if that is no address, or this build has no TLS.
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable); [`Invalid`](bertha_core::ErrorKind::Invalid) if
+    /// `address` is no address, or this build has no TLS.
     pub async fn connect(address: &str) -> Result<Self, Error> {
         let client = Client::open(address).map_err(|error| {
             let what = "the address has to be redis://[user:password@]host[:port][/database], or rediss:// with the feature `tls`";
@@ -42,10 +43,10 @@ impl RedisStreams {
         Self::with_client(client).await
     }
 
-    /// Connects by a client that has its own settings, for instance certificates.
+    /// Connects by a client with settings of its own, for instance certificates.
     ///
     /// # Errors
-    /// As for [`connect`](Self::connect).
+    /// Errors of [`connect`](Self::connect).
     pub async fn with_client(client: Client) -> Result<Self, Error> {
         #[cfg(feature = "tls")]
         crate::tls::choose_cryptography();
@@ -54,36 +55,37 @@ impl RedisStreams {
         Ok(Self { server, length: 1_000_000, redelivery: Duration::from_secs(30), deliveries: 5 })
     }
 
-    /// About how many of the newest messages of a topic are kept, for publishers that are opened with this value: a subscription that falls
-    /// further behind loses the oldest.
+    /// Sets the approximate number of the newest messages of a topic that are kept, for publishers that are
+    /// opened with this value: a subscription that falls further behind loses the oldest messages.
     #[must_use]
     pub fn length(mut self, messages: usize) -> Self {
         self.length = messages;
         self
     }
 
-    /// After what time a message that was not acknowledged is delivered again. The same at all receivers of a subscription, and longer than the
-    /// application works on a message; else it gets messages twice.
+    /// Sets the time after which a message that was not acknowledged is delivered again. All receivers of a
+    /// subscription need an equal time, which must be longer than the application's work on a message;
+    /// otherwise it gets messages twice.
     #[must_use]
     pub fn redelivery(mut self, redelivery: Duration) -> Self {
         self.redelivery = redelivery;
         self
     }
 
-    /// How often a message is delivered before it is put among the dead letters.
+    /// Sets the number of deliveries after which a message is put among the dead letters.
     #[must_use]
     pub fn deliveries(mut self, deliveries: u32) -> Self {
         self.deliveries = deliveries.max(1);
         self
     }
 
-    /// The name of the topic that takes the dead letters of `topic`.
+    /// Returns the name of the topic for the dead letters of `topic`.
     #[must_use]
     pub fn dead_letters(topic: &str) -> String {
         if topic.ends_with(DEAD) { topic.to_owned() } else { format!("{topic}{DEAD}") }
     }
 
-    /// A call that may fail because it was made before.
+    /// Makes a call that may fail with `done` because it was made before, which counts as success.
     async fn call(&self, call: &redis::Cmd, done: &str) -> Result<(), Error> {
         let mut connection = self.server.connection().await?;
         let answer: RedisResult<()> = call.query_async(&mut connection).await;
@@ -94,7 +96,7 @@ impl RedisStreams {
     }
 
     /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if there is no such stream.
+    /// Returns [`Invalid`](bertha_core::ErrorKind::Invalid) if there is no such stream.
     async fn check(&self, topic: &str) -> Result<(), Error> {
         let mut connection = self.server.connection().await?;
         let kind: RedisResult<String> = redis::cmd("TYPE").arg(topic).query_async(&mut connection).await;
@@ -142,7 +144,7 @@ impl Service for RedisStreams {
         self.call(&call, "BUSYGROUP").await?;
         let dead_letters = DeadLetters {
             topic: Self::dead_letters(topic),
-            // Those stay where they are.
+            // Dead letters stay in their topic.
             after: if is_of_dead_letters { u32::MAX.into() } else { self.deliveries.into() },
             length: self.length,
         };
@@ -154,7 +156,7 @@ impl Service for RedisStreams {
         let mut connection = self.server.connection().await?;
         let mut calls = redis::pipe();
         for topic in [topic.to_owned(), Self::dead_letters(topic)] {
-            // A stream without entries comes about with a group alone.
+            // Creating a group also creates the stream without entries.
             calls.cmd("XGROUP").arg("CREATE").arg(&topic).arg("bertha:new").arg("$").arg("MKSTREAM").ignore();
             calls.cmd("XGROUP").arg("DESTROY").arg(&topic).arg("bertha:new").ignore();
         }

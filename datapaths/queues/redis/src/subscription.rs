@@ -1,4 +1,4 @@
-//! Receiving from a subscription.
+//! The receiving end of a subscription.
 
 use crate::failure::failure;
 use crate::publisher::PAYLOAD;
@@ -12,40 +12,40 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// The one consumer of a group. All receivers share it: to the server a consumer is no more than a name beside an entry, and one of a
-/// receiver that is gone would stay.
+/// Name of the only consumer of a group. All receivers share it: for the server a consumer is no more than a
+/// name beside an entry, and the name of a receiver that is gone would stay.
 const CONSUMER: &str = "receivers";
 
-/// The most time between two looks for messages that are overdue.
+/// Longest time between two looks for overdue messages.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// An end that receives from a consumer group of Redis, over a connection of its own, on which it waits.
 pub struct RedisSubscription {
     server: Server,
     waiting: Server,
-    /// The number of the waiting connection at the server.
+    /// Number of the waiting connection at the server.
     waiting_id: AtomicI64,
     topic: String,
     name: String,
     overdue: Duration,
     dead_letters: DeadLetters,
-    /// When to look for messages that are overdue.
+    /// Time of the next look for overdue messages.
     look: Mutex<Instant>,
-    /// A message was given back, so there is one.
+    /// True if a message was given back, so that a look will find it.
     is_one_back: AtomicBool,
     claim: Script,
     give_back: Script,
 }
 
-/// Where messages go that fail again and again.
+/// The topic for messages that fail again and again.
 pub(crate) struct DeadLetters {
     pub(crate) topic: String,
-    /// The deliveries before.
+    /// Number of deliveries before a message goes there.
     pub(crate) after: u64,
     pub(crate) length: usize,
 }
 
-/// An entry, and how often it had been delivered.
+/// An entry, and the number of its earlier deliveries.
 #[derive(Debug, Clone)]
 pub struct RedisReceipt {
     id: String,
@@ -75,7 +75,7 @@ impl RedisSubscription {
         }
     }
 
-    /// Takes over what is overdue.
+    /// Takes over overdue messages.
     async fn take_over(&self, limit: usize) -> Result<Vec<Incoming<RedisReceipt>>, Error> {
         let mut connection = self.server.connection().await?;
         let mut call = self.claim.key(&self.topic);
@@ -102,17 +102,17 @@ impl RedisSubscription {
         Ok(burst)
     }
 
-    /// New messages; waits for them at the server.
+    /// Reads new messages, and waits for them at the server.
     async fn read(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<RedisReceipt>>, Error> {
         let mut connection = self.waiting.connection().await?;
         if self.waiting_id.load(Ordering::Relaxed) < 0 {
             let id: RedisResult<i64> = redis::cmd("CLIENT").arg("ID").query_async(&mut connection).await;
-            // Without it a message that was given back is looked for later.
+            // Without the number, a message that was given back is looked for later.
             self.waiting_id.store(id.unwrap_or(-1), Ordering::Relaxed);
         }
         let mut call = redis::cmd("XREADGROUP");
         call.arg("GROUP").arg(&self.name).arg(CONSUMER).arg("COUNT").arg(limit);
-        // None would be for ever.
+        // A time of zero would mean forever.
         call.arg("BLOCK").arg(wait.as_millis().max(1) as u64).arg("STREAMS").arg(&self.topic).arg(">");
         let answer = tokio::time::timeout(wait + ANSWER_TIMEOUT, call.query_async(&mut connection)).await;
         let answer: Option<StreamReadReply> = match answer {
@@ -139,7 +139,7 @@ impl RedisSubscription {
         Ok(burst)
     }
 
-    /// The message; nothing for an entry that somebody else has made, which is done with.
+    /// Returns the message, or `None` for an entry that another program has added, which is acknowledged.
     async fn sort(
         &self,
         receipt: RedisReceipt,
@@ -157,7 +157,7 @@ impl RedisSubscription {
         self.overdue.as_millis().max(1) as u64
     }
 
-    /// The time from one look for messages that are overdue to the next.
+    /// Returns the time between two looks for overdue messages.
     fn period(&self) -> Duration {
         (self.overdue / 4).clamp(Duration::from_millis(50), LOOK)
     }
@@ -177,7 +177,7 @@ impl Subscription for RedisSubscription {
             let now = Instant::now();
             if self.is_one_back.swap(false, Ordering::Relaxed) || now >= *look {
                 let burst = self.take_over(limit).await?;
-                // There may be more.
+                // There may be more overdue messages.
                 *look = if burst.len() < limit { now + self.period() } else { now };
                 if !burst.is_empty() {
                     return Ok(burst);
@@ -219,7 +219,8 @@ impl Subscription for RedisSubscription {
         self.is_one_back.store(true, Ordering::Relaxed);
         let id = self.waiting_id.load(Ordering::Relaxed);
         if id >= 0 {
-            // A call of this end may wait for new messages, and there is an old one. If it can't be woken, it looks for itself.
+            // A call of this end may wait for new messages, while there is an old message. If the call can't
+            // be woken, it looks by itself later.
             let woken: RedisResult<i64> =
                 redis::cmd("CLIENT").arg("UNBLOCK").arg(id).query_async(&mut connection).await;
             drop(woken);

@@ -5,14 +5,14 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-/// The advice for the failure of TLS among the causes of `error`, if there is one.
+/// Returns advice for a failure of TLS among the causes of `error`, if there is one.
 pub(crate) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(failure) = error.downcast_ref() {
             return Some(advice_on(failure));
         }
-        // These two give the source of their content as their own.
+        // These two error types give the source of their content as their own source.
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let shared = error.downcast_ref::<Arc<dyn Error + Send + Sync>>();
         next = match (inner, shared) {
@@ -43,10 +43,10 @@ fn advice_on(failure: &Tls) -> &'static str {
     }
 }
 
-/// Leaves a choice that the program has made.
+/// Chooses an implementation of cryptography, unless the program has made a choice.
 pub(crate) fn choose_cryptography() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails only if another thread was faster.
+        // The call fails only if another thread was faster.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

@@ -1,4 +1,4 @@
-//! The clients of one account, and its credentials.
+//! The clients of an account, and its credentials.
 
 use crate::failure::{Failure, failure};
 use aws_config::SdkConfig;
@@ -15,21 +15,22 @@ use std::time::Duration;
 /// The longest time that SQS lets a call wait for messages.
 pub(crate) const LONGEST_POLL: Duration = Duration::from_secs(20);
 
-/// The most messages in a call.
+/// Largest number of messages in a call.
 pub(crate) const BATCH: usize = 10;
 
-/// The time limit of a call, beyond what it waits for messages. An answer takes milliseconds.
+/// Time limit of a call, in addition to its wait for messages. An answer takes milliseconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The clients of an account.
 ///
-/// The futures of their calls are boxed where they are awaited: they are large, and lie in those of all layers above.
+/// The futures of their calls are boxed where they are awaited: they are large, and lie in the futures of all
+/// layers above.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     pub(crate) sqs: aws_sdk_sqs::Client,
-    /// For calls that wait for messages.
+    /// Client for calls that wait for messages.
     pub(crate) polling: aws_sdk_sqs::Client,
     pub(crate) sns: aws_sdk_sns::Client,
     credentials: Option<SharedCredentialsProvider>,
@@ -55,7 +56,8 @@ impl Account {
         }
     }
 
-    /// The error of a call, by kind. `call` is the permission that it needs, such as `sqs:SendMessage`.
+    /// Returns the error of a call, by kind. `call` is the permission that it needs, such as
+    /// `sqs:SendMessage`.
     pub(crate) async fn failure<E>(&self, call: &str, error: SdkError<E, HttpResponse>) -> Error
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
@@ -73,7 +75,7 @@ impl Account {
         }
     }
 
-    /// The credentials in use, without their secret.
+    /// Describes the credentials in use, without their secret.
     async fn identity(&self) -> String {
         let Some(credentials) = &self.credentials else { return "no credentials".into() };
         match credentials.provide_credentials().await {
@@ -83,7 +85,7 @@ impl Account {
     }
 }
 
-/// A client for HTTP, with TLS by ring.
+/// Returns a client for HTTP, with TLS by ring.
 pub(crate) fn http_client() -> SharedHttpClient {
     aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https()
 }

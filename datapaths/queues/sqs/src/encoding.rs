@@ -1,30 +1,31 @@
 //! Messages as bodies and attributes.
 
-/// The attribute that carries a message which is no text.
+/// Name of the attribute that carries a message which is no text.
 pub(crate) const ATTRIBUTE: &str = "bertha.payload";
 
-/// The type of that attribute.
+/// Type of this attribute.
 pub(crate) const BINARY: &str = "Binary";
 
-/// The same for an empty message, since attributes can't be empty: its one byte is not part of the message.
+/// Type of this attribute for an empty message, since attributes can't be empty: its single byte is not part
+/// of the message.
 pub(crate) const EMPTY: &str = "Binary.empty";
 
-/// The body of a message that is in the attribute, since bodies can't be empty.
+/// Body of a message that is in the attribute, since bodies can't be empty.
 pub(crate) const NO_BODY: &str = "-";
 
-/// The bytes of the service's limit that body, name and type of an attribute take.
+/// Number of bytes of the service's limit that body, name and type of an attribute take.
 pub(crate) const OVERHEAD: usize = NO_BODY.len() + ATTRIBUTE.len() + BINARY.len();
 
 /// A message as the service carries it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Encoded<'a> {
-    /// In the body.
+    /// The message is the body.
     Body(&'a str),
-    /// In the attribute: its type and its value.
+    /// The message is in the attribute, with this type and this value.
     Attribute(&'static str, &'a [u8]),
 }
 
-/// A message in the form in which it takes the least room.
+/// Encodes a message in its shortest form.
 pub(crate) fn encode(payload: &[u8]) -> Encoded<'_> {
     if payload.is_empty() {
         return Encoded::Attribute(EMPTY, &[0]);
@@ -35,7 +36,7 @@ pub(crate) fn encode(payload: &[u8]) -> Encoded<'_> {
     }
 }
 
-/// A message that was received: its body, and type and value of its attribute if it has one.
+/// Decodes a received message from its body, and from type and value of its attribute if it has one.
 pub(crate) fn decode(body: Option<String>, attribute: Option<(String, Vec<u8>)>) -> Vec<u8> {
     match attribute {
         Some((kind, _)) if kind == EMPTY => Vec::new(),
@@ -44,7 +45,7 @@ pub(crate) fn decode(body: Option<String>, attribute: Option<(String, Vec<u8>)>)
     }
 }
 
-/// The characters of XML 1.0, which are those that the service takes.
+/// Returns true for the characters of XML 1.0, which are the characters that the service accepts.
 fn is_allowed(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }

@@ -7,15 +7,15 @@ use bertha_core::{Error, ErrorKind};
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// An error of a call.
+/// The error of a call.
 pub(crate) enum Failure {
     /// The credentials are missing or refused.
     Refused { text: String, source: Source },
-    /// Any other.
+    /// All other errors.
     Other(Error),
 }
 
-/// Codes of a service that has enough to do. HTTP 429 and 5xx mean the same.
+/// Codes of a throttled service. HTTP 429 and 5xx have this meaning too.
 const THROTTLED: &[&str] = &[
     "AWS.SimpleQueueService.OverLimit",
     "InternalError",
@@ -34,7 +34,8 @@ const THROTTLED: &[&str] = &[
     "TooManyRequestsException",
 ];
 
-/// Codes about credentials and permissions. HTTP 401 and 403 mean the same, unless the code is one of the above.
+/// Codes about credentials and permissions. HTTP 401 and 403 have this meaning too, unless the code is in the
+/// list above.
 const REFUSED: &[&str] = &[
     "AccessDenied",
     "AccessDeniedException",
@@ -56,7 +57,7 @@ const REFUSED: &[&str] = &[
 const TOO_LARGE: &[&str] =
     &["AWS.SimpleQueueService.BatchRequestTooLong", "BatchRequestTooLong", "MessageTooLong"];
 
-/// The kind that a code of the service means, with the status of its answer.
+/// Returns the kind for a code of the service and the status of its answer.
 pub(crate) fn kind(code: &str, text: &str, status: u16) -> ErrorKind {
     if THROTTLED.contains(&code) || status == 429 || status >= 500 {
         ErrorKind::Exhausted
@@ -72,7 +73,7 @@ pub(crate) fn kind(code: &str, text: &str, status: u16) -> ErrorKind {
     }
 }
 
-/// The error of the call that needs the permission `call`.
+/// Returns the error of the call that needs the permission `call`.
 pub(crate) fn failure<E>(call: &str, error: SdkError<E, HttpResponse>) -> Failure
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
@@ -82,7 +83,7 @@ where
             let meta = answer.err();
             kind(meta.code().unwrap_or_default(), meta.message().unwrap_or_default(), raw.status().as_u16())
         }
-        // Not from the service, but from something in between.
+        // The answer does not come from the service, but from a server in between.
         (_, Some(raw)) => kind("", "", raw.status().as_u16()),
         (SdkError::ConstructionFailure(_), None) => ErrorKind::Invalid,
         // The credentials were not found, or their provider does not answer.
@@ -96,16 +97,16 @@ where
     Failure::Other(Error::new(kind, text).because(error).at("Sqs"))
 }
 
-/// The error of one entry of a batch.
+/// Returns the error of an entry of a batch.
 pub(crate) fn entry_error(call: &str, code: &str, message: Option<&str>, is_senders: bool) -> Error {
     let message = message.unwrap_or_default();
-    // The service's own failures pass.
+    // Failures of the service itself pass.
     let status = if is_senders { 400 } else { 500 };
     Error::new(kind(code, message, status), format!("{call} failed for one message: {code}: {message}"))
         .at("Sqs")
 }
 
-/// Code and message of the service, or the chain of what went wrong before.
+/// Returns code and message of the service, or the chain of causes of an earlier failure.
 fn text<E>(error: &SdkError<E, HttpResponse>) -> String
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,

@@ -2,18 +2,18 @@
 
 use bertha_core::{Error, ErrorKind};
 
-/// The end of the names of FIFO queues and FIFO topics, which AWS prescribes.
+/// Suffix of the names of FIFO queues and FIFO topics, which AWS prescribes.
 const FIFO: &str = ".fifo";
 
-/// How a service's value names queues and SNS topics.
+/// The rules by which a service's value names queues and SNS topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// Whether they are FIFO.
+    /// True if queues and topics are FIFO.
     pub(crate) fifo: bool,
 }
 
 impl Names {
-    /// The queue or SNS topic of a topic, which may be given with or without the end of FIFO names.
+    /// Returns the queue or SNS topic of a topic, whose name may have the FIFO suffix or not.
     pub(crate) fn topic(self, topic: &str) -> Result<String, Error> {
         match (topic.strip_suffix(FIFO), self.fifo) {
             (Some(_), true) | (None, false) => Ok(topic.into()),
@@ -26,12 +26,12 @@ impl Names {
         }
     }
 
-    /// The queue of a subscription of the SNS topic `topic`.
+    /// Returns the queue of a subscription of the SNS topic `topic`.
     pub(crate) fn subscription(self, topic: &str, name: &str) -> String {
         self.extended(topic, name)
     }
 
-    /// The queue for messages of `queue` that were delivered too often.
+    /// Returns the queue for messages of `queue` that were delivered too often.
     pub(crate) fn dead_letters(self, queue: &str) -> String {
         self.extended(queue, "dead")
     }

@@ -1,4 +1,4 @@
-//! Publishing to a queue, or to an SNS topic.
+//! The publishing end of a queue, or of an SNS topic.
 
 use crate::account::Account;
 use crate::encoding::{ATTRIBUTE, Encoded, NO_BODY, encode};
@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 /// An end that publishes to a topic in SQS or SNS.
 ///
-/// In a FIFO queue the group of a message is its key, in hexadecimal, and a message without a key is a group by itself. Its
-/// deduplication id is the message's [`id`](Outgoing::id), so a call that is repeated within five minutes publishes nothing twice.
+/// In a FIFO queue the group of a message is its key, in hexadecimal, and a message without a key is a group
+/// by itself. Its deduplication id is the message's [`id`](Outgoing::id), so a call that is repeated within
+/// five minutes publishes nothing twice.
 ///
-/// The service says for each message of a call whether it took it. Where it refuses one for a reason of its own and takes a later one
-/// of the same key, their order is lost.
+/// The service reports for each message of a call if it accepted the message. If it refuses a message for a
+/// reason of its own and accepts a later message with an equal key, their order is lost.
 #[derive(Debug)]
 pub struct SqsPublisher {
     pub(crate) account: Arc<Account>,
@@ -24,7 +25,7 @@ pub struct SqsPublisher {
     pub(crate) fifo: bool,
 }
 
-/// Where messages go.
+/// The destination of messages.
 #[derive(Debug)]
 pub(crate) enum Destination {
     /// The queue with this address.
@@ -118,7 +119,7 @@ impl SqsPublisher {
     }
 }
 
-/// The entries that failed, in the order of the burst: an entry's name is its place.
+/// Returns the entries that failed, in the order of the burst: an entry's name is its place.
 fn unsent(failed: impl Iterator<Item = (String, Error)>) -> Vec<Unsent> {
     let mut unsent: Vec<_> =
         failed.filter_map(|(id, error)| Some(Unsent { at: id.parse().ok()?, error })).collect();
@@ -126,7 +127,7 @@ fn unsent(failed: impl Iterator<Item = (String, Error)>) -> Vec<Unsent> {
     unsent
 }
 
-/// A field is missing that the lines above set.
+/// Returns the error for a missing field, which the lines above set.
 pub(crate) fn incomplete(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(ErrorKind::Invalid, error.to_string()).because(error).at("Sqs")
 }

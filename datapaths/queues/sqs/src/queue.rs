@@ -1,4 +1,4 @@
-//! Queues: finding, creating and deleting them, and which subscription may receive from them.
+//! Queues: how they are found, created and deleted, and which subscription may receive from them.
 
 use crate::account::Account;
 use crate::names::Names;
@@ -11,19 +11,19 @@ use std::time::Duration;
 /// The longest time for which SQS keeps messages: 14 days.
 pub(crate) const RETENTION: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// The tag of a queue that names its one subscription.
+/// The tag of a queue that names its only subscription.
 const TAG: &str = "bertha-subscription";
 
-/// How queues are created.
+/// The settings of a new queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) names: Names,
     pub(crate) visibility: Duration,
-    /// The number of deliveries after which a message is put aside.
+    /// Number of deliveries after which a message is put aside.
     pub(crate) deliveries: Option<u32>,
 }
 
-/// The address of the queue `name`; `None` if there is no such queue.
+/// Returns the address of the queue `name`; `None` if there is no such queue.
 pub(crate) async fn find(account: &Account, name: &str) -> Result<Option<String>, Error> {
     match Box::pin(account.sqs.get_queue_url().queue_name(name).send()).await {
         Ok(answer) => Ok(answer.queue_url),
@@ -32,7 +32,8 @@ pub(crate) async fn find(account: &Account, name: &str) -> Result<Option<String>
     }
 }
 
-/// The address of the queue `name`, which is created if there is none, with another for its dead letters.
+/// Returns the address of the queue `name`, which is created if necessary, with another queue for its dead
+/// letters.
 pub(crate) async fn create(account: &Account, name: &str, plan: Plan) -> Result<String, Error> {
     if let Some(url) = find(account, name).await? {
         return Ok(url);
@@ -68,7 +69,7 @@ async fn create_one(
     match Box::pin(account.sqs.create_queue().queue_name(name).set_attributes(Some(attributes)).send()).await
     {
         Ok(answer) => answer.queue_url.ok_or_else(|| lacks("an address of the queue", name)),
-        // With other attributes, by somebody else in the meantime.
+        // Another program has created the queue in the meantime, with other attributes.
         Err(error) if has_code(&error, &["QueueNameExists", "QueueAlreadyExists"]) => {
             find(account, name).await?.ok_or_else(|| no_queue(name))
         }
@@ -76,7 +77,7 @@ async fn create_one(
     }
 }
 
-/// The resource name of the queue at `url`.
+/// Returns the resource name of the queue at `url`.
 pub(crate) async fn resource_name(account: &Account, url: &str) -> Result<String, Error> {
     let call =
         account.sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
@@ -102,7 +103,7 @@ pub(crate) async fn admit(account: &Account, url: &str, arn: &str, topic: &str) 
     }
 }
 
-/// Makes `name` the one subscription of a queue, unless another one is.
+/// Makes `name` the only subscription of a queue, unless the queue has another subscription.
 pub(crate) async fn claim(account: &Account, url: &str, topic: &str, name: &str) -> Result<(), Error> {
     let tags = match Box::pin(account.sqs.list_queue_tags().queue_url(url).send()).await {
         Ok(answer) => answer.tags.unwrap_or_default(),
@@ -125,7 +126,7 @@ pub(crate) async fn claim(account: &Account, url: &str, topic: &str, name: &str)
     }
 }
 
-/// Deletes the queue `name` and that for its dead letters, if they exist.
+/// Deletes the queue `name` and the queue for its dead letters, if they exist.
 pub(crate) async fn delete(account: &Account, name: &str, names: Names) -> Result<(), Error> {
     for name in [name, &names.dead_letters(name)] {
         let Some(url) = find(account, name).await? else { continue };
@@ -138,7 +139,8 @@ pub(crate) async fn delete(account: &Account, name: &str, names: Names) -> Resul
     Ok(())
 }
 
-/// By its code, since not every server sends the full name of the error.
+/// Returns true if the error means a missing queue. The code decides, since not every server sends the full
+/// name of the error.
 fn is_missing<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     has_code(error, &["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"])
 }
@@ -155,7 +157,7 @@ pub(crate) fn no_queue(name: &str) -> Error {
     .at("Sqs")
 }
 
-/// The service's answer is not what its definition promises.
+/// Returns the error for an answer of the service that lacks what its definition promises.
 pub(crate) fn lacks(what: &str, name: &str) -> Error {
     Error::new(ErrorKind::Malformed, format!("the service did not return {what} {name}")).at("Sqs")
 }

@@ -1,4 +1,4 @@
-//! The service's value: how topics are opened, created and deleted.
+//! The service: how topics are opened, created and deleted.
 
 use crate::account::{Account, BATCH, http_client};
 use crate::encoding::OVERHEAD;
@@ -13,16 +13,17 @@ use bertha_queue::{Abilities, Ordering, Service};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most bytes in a call to SQS that publishes, of one message or of ten.
+/// Largest number of bytes in a publishing call to SQS, for a single message or ten.
 const SQS_LIMIT: usize = 1 << 20;
 
-/// The same for SNS.
+/// Largest number of bytes in a publishing call to SNS.
 const SNS_LIMIT: usize = 256 << 10;
 
 /// The longest visibility timeout.
 const LONGEST_VISIBILITY: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Amazon SQS, for topics with one subscription; or with Amazon SNS in front, for any number of them.
+/// Amazon SQS, for topics with a single subscription; or with Amazon SNS in front, for any number of
+/// subscriptions.
 ///
 /// ```no_run
 /// # use bertha_queue_sqs::Sqs;
@@ -40,15 +41,15 @@ pub struct Sqs {
 }
 
 impl Sqs {
-    /// The service with credentials, region and endpoint by the default chain of the AWS SDKs. Reads the environment and `~/.aws`;
-    /// whether the service takes them shows when it is used.
+    /// Creates the service with credentials, region and endpoint by the default chain of the AWS SDKs. The
+    /// call reads the environment and `~/.aws`; the first use shows if the service accepts the credentials.
     pub async fn connect() -> Self {
         let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http_client()).load().await;
         Self::with_config(&config)
     }
 
-    /// The service with another configuration. Its settings for retries and time limits are not used; neither is its HTTP client
-    /// replaced, if it has one.
+    /// Creates the service with another configuration. Its settings for retries and time limits are not used;
+    /// its HTTP client is used, if it has one.
     pub fn with_config(config: &SdkConfig) -> Self {
         Self {
             account: Arc::new(Account::new(config)),
@@ -61,30 +62,34 @@ impl Sqs {
         }
     }
 
-    /// With FIFO queues and FIFO topics, which keep order by key. Their names end with `.fifo`, here or at the service.
+    /// Uses FIFO queues and FIFO topics, which keep order by key. Their names end with `.fifo`, here or only
+    /// at the service.
     #[must_use]
     pub fn fifo(mut self) -> Self {
         self.plan.names.fifo = true;
         self
     }
 
-    /// With an SNS topic in front of the queues: topics have any number of subscriptions, each of which is a queue.
+    /// Puts an SNS topic in front of the queues: topics have any number of subscriptions, each of which is a
+    /// queue.
     #[must_use]
     pub fn through_sns(mut self) -> Self {
         self.through_sns = true;
         self
     }
 
-    /// With another time after which a message that was not acknowledged is delivered again: the visibility timeout, in whole
-    /// seconds, 30 by default, at most 12 hours. Longer than the application works on a message, and shorter than it may wait after a crash.
+    /// Sets the time after which a message that was not acknowledged is delivered again: the visibility
+    /// timeout, in whole seconds, 30 by default, at most 12 hours. The time should be longer than the
+    /// application's work on a message, and shorter than a message may wait after a crash.
     #[must_use]
     pub fn redeliver_after(mut self, time: Duration) -> Self {
         self.plan.visibility = time.clamp(Duration::from_secs(1), LONGEST_VISIBILITY);
         self
     }
 
-    /// With another number of deliveries after which a message goes to the queue for dead letters, 10 by default, at most 1000. `None`:
-    /// it is delivered again and again. Counts for queues that are created from now on.
+    /// Sets the number of deliveries after which a message goes to the queue for dead letters: 10 by default,
+    /// at most 1000. With `None` it is delivered again and again. The setting applies to queues that are
+    /// created later.
     #[must_use]
     pub fn dead_letters_after(mut self, deliveries: Option<u32>) -> Self {
         self.plan.deliveries = deliveries.map(|deliveries| deliveries.clamp(1, 1000));
@@ -97,7 +102,7 @@ impl Service for Sqs {
     type Subscription = SqsSubscription;
 
     fn abilities(&self, _: &str) -> Abilities {
-        // A call with ten messages that all travel as attributes has to fit.
+        // A call with ten messages that are all in attributes has to fit.
         let limit = if self.through_sns { SNS_LIMIT } else { SQS_LIMIT } - BATCH * OVERHEAD;
         Abilities {
             service: if self.through_sns { "Amazon SNS and SQS" } else { "Amazon SQS" },

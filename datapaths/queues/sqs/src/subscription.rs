@@ -1,4 +1,4 @@
-//! Receiving from a queue.
+//! The receiving end of a queue.
 
 use crate::account::{Account, BATCH, LONGEST_POLL};
 use crate::encoding::{ATTRIBUTE, decode};
@@ -16,19 +16,21 @@ use tokio::sync::{RwLock, oneshot};
 
 /// An end that receives from a queue.
 ///
-/// Waits by long polling, in whole seconds. A call that is dropped goes on until the service answers, and gives back what it gets. A message that is given back is visible again at once, and counts as delivered.
+/// The end waits by long polling, in whole seconds. A call whose future was dropped goes on until the service
+/// answers, and gives back the messages of the answer. A message that is given back is visible again at once,
+/// and counts as delivered.
 #[derive(Debug, Clone)]
 pub struct SqsSubscription {
     pub(crate) account: Arc<Account>,
     pub(crate) queue: String,
-    /// The time after which a message that was not acknowledged is delivered again.
+    /// Time after which a message that was not acknowledged is delivered again.
     pub(crate) visibility: Duration,
-    /// Held by the calls that delete messages of a FIFO queue.
+    /// Lock that calls hold while they delete messages of a FIFO queue.
     pub(crate) deleting: Arc<RwLock<()>>,
     pub(crate) fifo: bool,
 }
 
-/// A message that was delivered, in the words of SQS: its receipt handle.
+/// The receipt handle of SQS for a delivered message.
 #[derive(Debug, Clone)]
 pub struct SqsReceipt(String);
 
@@ -37,7 +39,8 @@ impl Subscription for SqsSubscription {
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<SqsReceipt>>, Error> {
         if self.fifo {
-            // A group waits for its messages to be deleted, and a call that waits at the service may hear of that late.
+            // A group waits for its messages to be deleted, and a call that waits at the service may learn of
+            // the deletion late.
             drop(self.deleting.write().await);
         }
         let wait = wait.min(LONGEST_POLL).as_secs();
@@ -52,7 +55,8 @@ impl Subscription for SqsSubscription {
             .message_attribute_names(ATTRIBUTE);
         let (answer, answered) = oneshot::channel();
         let subscription = self.clone();
-        // The service goes on with a call that is given up, and the messages that it answers with would be invisible until their time is up.
+        // The service goes on with an abandoned call, and the messages of its answer would be invisible until
+        // their timeout.
         tokio::spawn(async move {
             if let Err(Ok(unwanted)) = answer.send(call.send().await) {
                 subscription.return_to_queue(unwanted).await;
@@ -102,7 +106,7 @@ impl Subscription for SqsSubscription {
 }
 
 impl SqsSubscription {
-    /// Gives the messages of an answer back that nobody waited for.
+    /// Gives back the messages of an answer for which no caller waits.
     async fn return_to_queue(&self, answer: ReceiveMessageOutput) {
         let receipts: Vec<_> = messages(answer).into_iter().map(|message| message.receipt).collect();
         if receipts.is_empty() {
@@ -124,7 +128,7 @@ fn shut_down() -> Error {
 }
 
 fn incoming(message: Message) -> Option<Incoming<SqsReceipt>> {
-    // Without a handle it can't be acknowledged, and comes again.
+    // A message without a handle can't be acknowledged, and is delivered again.
     let receipt = SqsReceipt(message.receipt_handle?);
     let attribute = message
         .message_attributes
@@ -133,10 +137,11 @@ fn incoming(message: Message) -> Option<Incoming<SqsReceipt>> {
     Some(Incoming { payload: decode(message.body, attribute), receipt })
 }
 
-/// An error if some of the messages failed for a reason that passes: the call can be repeated as a whole.
+/// Returns an error if some of the messages failed for a reason that passes: the call can be repeated as a
+/// whole.
 fn outcome(call: &str, failed: Vec<BatchResultErrorEntry>) -> Result<(), Error> {
     for entry in failed {
-        // Its visibility timeout has passed, so it is delivered again.
+        // The visibility timeout of the message has passed, so it is delivered again.
         if entry.sender_fault || is_expired(&entry.code) {
             tracing::warn!(call, code = entry.code, message = entry.message, "a receipt is no longer valid");
             continue;

@@ -5,7 +5,7 @@ use crate::names::Names;
 use crate::queue::{self, Plan};
 use bertha_core::{Error, ErrorKind};
 
-/// The resource name of the SNS topic `name`, which may be given by its resource name.
+/// Returns the resource name of the SNS topic `name`, which may itself be a resource name.
 pub(crate) async fn find(account: &Account, name: &str) -> Result<Option<String>, Error> {
     if is_resource_name(name) {
         return Ok(Some(name.into()));
@@ -24,7 +24,7 @@ pub(crate) async fn find(account: &Account, name: &str) -> Result<Option<String>
     Ok(None)
 }
 
-/// The same for a topic that has to exist.
+/// Returns the resource name of an SNS topic that has to exist.
 pub(crate) async fn open(account: &Account, name: &str) -> Result<String, Error> {
     find(account, name).await?.ok_or_else(|| {
         Error::new(
@@ -45,14 +45,15 @@ pub(crate) async fn create(account: &Account, name: &str, names: Names) -> Resul
     match Box::pin(call.send()).await {
         Ok(_) => Ok(()),
         Err(error) => match find(account, name).await {
-            // It exists with other attributes.
+            // The topic exists with other attributes.
             Ok(Some(_)) => Ok(()),
             _ => Err(account.failure("sns:CreateTopic", error).await),
         },
     }
 }
 
-/// The address of the queue of the subscription `name`. Both are created if they don't exist.
+/// Returns the address of the queue of the subscription `name`. Queue and subscription are created if they
+/// don't exist.
 pub(crate) async fn subscribe(
     account: &Account,
     topic: &str,
@@ -67,7 +68,7 @@ pub(crate) async fn subscribe(
     };
     let queue_arn = queue::resource_name(account, &url).await?;
     queue::admit(account, &url, &queue_arn, &arn).await?;
-    // The same subscription if there is one already.
+    // If the subscription exists, the call returns it.
     let call = account
         .sns
         .subscribe()
@@ -94,7 +95,7 @@ pub(crate) async fn delete(account: &Account, name: &str, names: Names) -> Resul
             Err(error) => return Err(account.failure("sns:ListSubscriptionsByTopic", error).await),
         };
         let endpoint = subscription.endpoint.as_deref().unwrap_or_default();
-        // Somebody else's are not ours to delete.
+        // Queues of other programs must not be deleted.
         if subscription.protocol.as_deref() == Some("sqs") && base_name(endpoint).starts_with(prefix) {
             if let Some(arn) = subscription.subscription_arn {
                 let call = account.sns.unsubscribe().subscription_arn(arn);
@@ -115,7 +116,7 @@ fn is_resource_name(name: &str) -> bool {
     name.starts_with("arn:")
 }
 
-/// The last part of a resource name.
+/// Returns the last part of a resource name.
 fn base_name(arn: &str) -> &str {
     arn.rsplit(':').next().unwrap_or(arn)
 }

@@ -5,33 +5,33 @@ use super::{Broken, Ring, Word};
 use bertha_core::Buf;
 use std::sync::atomic::Ordering;
 
-/// The receiving end of a ring. All of its methods have to be given the same ring.
+/// The receiving end of a ring. All of its methods have to get the ring that belongs to it.
 #[derive(Debug)]
 pub struct Consumer {
-    /// How many words were read.
+    /// Number of words that were read.
     position: u64,
-    /// How many of them the producer was told of.
+    /// Number of read words that the producer knows to be free.
     released: u64,
-    /// The longest message in bytes.
+    /// Length of the longest message in bytes.
     longest: u64,
 }
 
 impl Consumer {
-    /// At the beginning of an empty ring, for messages of at most `longest` bytes.
+    /// Creates the consumer at the beginning of an empty ring, for messages of at most `longest` bytes.
     pub fn new(longest: usize) -> Self {
         Self { position: 0, released: 0, longest: longest as u64 }
     }
 
-    /// Copies the next message out, if there is one.
+    /// Copies the next message out of the ring, if there is one.
     ///
     /// # Errors
-    /// If the producer announces a message that is too long. Nothing can be read behind it.
+    /// Fails if the producer announces a message that is too long. Nothing can be read behind such a message.
     #[inline]
     pub fn pop<W: Word>(&mut self, ring: Ring<'_, W>) -> Result<Option<Buf>, Broken> {
-        // Read once. Acquire: what was written before it is seen.
+        // The header is read once. Acquire makes the words visible that were written before it.
         let header = ring.at(self.position).load(Ordering::Acquire);
         let Some(len) = header.checked_sub(1) else { return Ok(None) };
-        // A buffer of the length exists, as rings are smaller than the largest one.
+        // A buffer of this length exists, as rings are smaller than the largest buffer.
         let buffer = if len <= self.longest { Buf::new(len as usize, 0).ok() } else { None };
         let Some(mut message) = buffer else { return Err(Broken::Length(header)) };
         read(ring, self.position + 1, &mut message);
@@ -39,16 +39,18 @@ impl Consumer {
         Ok(Some(message))
     }
 
-    /// Whether there is a message.
+    /// Returns true if there is a message.
     #[inline]
     pub fn has_message<W: Word>(&self, ring: Ring<'_, W>) -> bool {
         ring.at(self.position).load(Ordering::Relaxed) != 0
     }
 
-    /// Gives back what was read, once that is an eighth of the ring, or anything `at_once`. Whether the producer has to be woken.
+    /// Releases the words that were read, once they are an eighth of the ring; with `at_once`, any number of
+    /// words. Returns true if the producer has to be woken.
     ///
-    /// An end that reads without a pause would otherwise take a cache line away from the other with each message. Since a message is
-    /// at most an eighth of the ring, a producer finds room for one wherever at least a quarter is free.
+    /// Otherwise an end that reads without a pause would take a cache line away from the producer with each
+    /// message. Since a message is at most an eighth of the ring, a producer finds room for a message
+    /// whenever at least a quarter is free.
     #[inline]
     #[must_use = "a producer that waits for room does not go on"]
     pub fn release<W: Word>(&mut self, ring: Ring<'_, W>, at_once: bool) -> bool {
@@ -63,15 +65,17 @@ impl Consumer {
         is_raised(ring.wants_room)
     }
 
-    /// Says that the consumer sleeps. It then has to look for a message once more before it does.
+    /// Announces that the consumer sleeps. The consumer then has to look for a message once more before it
+    /// does.
     ///
-    /// The flag is the producer's to take back, even if there is a message: another task of this end may sleep by it.
+    /// The producer takes the flag back, even if there is a message: another task of this end may sleep by
+    /// it.
     pub fn fall_asleep<W: Word>(ring: Ring<'_, W>) {
         ring.asleep.store(1, Ordering::Relaxed);
         W::fence();
     }
 
-    /// Whether the producer has said that nothing more comes.
+    /// Returns true if the producer has announced that no more messages come.
     #[inline]
     pub fn is_ended<W: Word>(ring: Ring<'_, W>) -> bool {
         ring.ended.load(Ordering::Acquire) != 0

@@ -1,23 +1,24 @@
-//! Where things lie in the shared memory.
+//! The layout of the shared memory.
 
 use super::Word;
 
-/// Words between two that different ends write to, so that they share no cache line and no pair of lines that is fetched at once.
+/// Spacing in words between fields written by different processes: 128 bytes, so that the fields share
+/// neither a cache line nor a prefetched pair of lines.
 const APART: usize = 16;
 
-/// The words of one direction's control area.
+/// Number of words in the control area of a direction.
 const CONTROL: usize = 4 * APART;
 
-/// The words before the data: a page, so that the data begin on one.
+/// Number of words before the data: a page, so that the data begin at a page.
 const PREFIX: usize = 512;
 
-/// The smallest data area of a ring in bytes.
+/// Size of the smallest data area of a ring in bytes.
 const SMALLEST: usize = 4 << 10;
 
-/// The largest data area of a ring in bytes.
+/// Size of the largest data area of a ring in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// One of the two rings, by the end that writes messages into it.
+/// One of the two rings, named after the end that writes messages into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server.
@@ -29,36 +30,37 @@ pub enum Direction {
 /// The sizes of the two rings of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Words of data in each ring, a power of two.
+    /// Number of words of data in each ring, a power of two.
     words: usize,
 }
 
 impl Layout {
-    /// Rings with `bytes` for messages each. `None` unless that is a power of two from 4 KiB to 64 MiB.
+    /// Creates the layout of rings with `bytes` for messages each. Returns `None` unless this is a power of
+    /// two from 4 KiB to 64 MiB.
     pub fn new(bytes: usize) -> Option<Self> {
         let fits = bytes.is_power_of_two() && (SMALLEST..=LARGEST).contains(&bytes);
         fits.then_some(Self { words: bytes / 8 })
     }
 
-    /// The bytes for messages in each ring.
+    /// Returns the number of bytes for messages in each ring.
     pub fn ring_bytes(self) -> usize {
         self.words * 8
     }
 
-    /// The bytes of the whole memory.
+    /// Returns the number of bytes of the whole memory.
     pub fn memory_bytes(self) -> usize {
         (PREFIX + 2 * self.words) * 8
     }
 
-    /// The longest message in bytes: an eighth of a ring, less its header.
+    /// Returns the length of the longest message in bytes: an eighth of a ring, less its header.
     pub fn longest(self) -> usize {
         self.ring_bytes() / 8 - 8
     }
 
-    /// One of the rings in `memory`.
+    /// Returns one of the rings in `memory`.
     ///
     /// # Panics
-    /// If that is smaller than [`memory_bytes`](Self::memory_bytes).
+    /// Panics if `memory` is smaller than [`memory_bytes`](Self::memory_bytes).
     #[inline]
     pub fn ring<W>(self, memory: &[W], direction: Direction) -> Ring<'_, W> {
         let (prefix, data) = memory.split_at(PREFIX);
@@ -80,15 +82,17 @@ impl Layout {
 /// A ring, as both ends see it.
 #[derive(Debug)]
 pub struct Ring<'a, W> {
-    /// How many words the consumer has received and given back. Written by the consumer.
+    /// Number of words that the consumer has received and released. The consumer writes it.
     pub(super) released: &'a W,
-    /// Whether the consumer has to be woken for the next message. Set by the consumer, and taken back by the producer.
+    /// True if the consumer has to be woken for the next message. The consumer sets the flag, and the
+    /// producer takes it back.
     pub(super) asleep: &'a W,
-    /// Whether the producer has to be woken when there is room. Set by the producer, and taken back by the consumer.
+    /// True if the producer has to be woken when there is room. The producer sets the flag, and the consumer
+    /// takes it back.
     pub(super) wants_room: &'a W,
-    /// Whether the producer has closed the connection, and nothing more comes.
+    /// True if the producer has closed the connection, and no more messages come.
     pub(super) ended: &'a W,
-    /// The messages; as many words as a power of two.
+    /// The messages; the number of words is a power of two.
     pub(super) data: &'a [W],
 }
 
@@ -105,13 +109,14 @@ impl<'a, W: Word> Ring<'a, W> {
         self.data.len() as u64
     }
 
-    /// The word at a position.
+    /// Returns the word at a position.
     #[inline]
     pub(super) fn at(&self, position: u64) -> &'a W {
         &self.data[self.index(position)]
     }
 
-    /// The words from the beginning up to a position, and those from there to the end, which come first.
+    /// Returns the words from the beginning up to a position, and the words from the position to the end,
+    /// which come first.
     #[inline]
     pub(super) fn from(&self, position: u64) -> (&'a [W], &'a [W]) {
         self.data.split_at(self.index(position))
@@ -119,7 +124,7 @@ impl<'a, W: Word> Ring<'a, W> {
 
     #[inline]
     fn index(&self, position: u64) -> usize {
-        // The remainder fits, as it is less than a length.
+        // The conversion is exact, as the remainder is less than a length.
         (position & (self.capacity() - 1)) as usize
     }
 }

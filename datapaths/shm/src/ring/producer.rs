@@ -3,14 +3,15 @@
 use super::{Broken, Ring, Word};
 use std::sync::atomic::Ordering;
 
-/// The sending end of a ring. All of its methods have to be given the same ring.
+/// The sending end of a ring. All of its methods have to get the ring that belongs to it.
 #[derive(Debug, Default)]
 pub struct Producer {
-    /// How many words were written.
+    /// Number of words that were written.
     position: u64,
-    /// How many of them the consumer had given back when it was last looked at.
+    /// Number of words that the consumer had released at the last look.
     released: u64,
-    /// The first message that the consumer can't see yet, and its header; those behind it hide behind this one.
+    /// The first message that the consumer can't see yet, and its header. Messages behind it hide behind this
+    /// message.
     hidden: Option<Hidden>,
 }
 
@@ -21,16 +22,17 @@ struct Hidden {
 }
 
 impl Producer {
-    /// Writes a message behind the others, unless the ring lacks room. The consumer sees it after [`publish`](Self::publish).
-    /// `message` is not longer than [`longest`](super::Layout::longest).
+    /// Writes a message behind the previous messages. Returns false if the ring lacks room. The consumer sees
+    /// the message after [`publish`](Self::publish). `message` must not be longer than
+    /// [`longest`](super::Layout::longest).
     ///
     /// # Errors
-    /// If the consumer lies about how far it has come.
+    /// Fails if the consumer lies about its progress.
     #[inline]
     pub fn push<W: Word>(&mut self, ring: Ring<'_, W>, message: &[u8]) -> Result<bool, Broken> {
         let len = message.len() as u64;
         let words = 1 + len.div_ceil(8);
-        // And the zero behind it.
+        // The extra word is the zero behind the message.
         if !self.has_room(ring, words + 1)? {
             return Ok(false);
         }
@@ -45,37 +47,37 @@ impl Producer {
         Ok(true)
     }
 
-    /// Shows the consumer what was written. Whether it has to be woken.
+    /// Shows the written messages to the consumer. Returns true if the consumer has to be woken.
     #[inline]
     #[must_use = "a consumer that sleeps does not see the messages"]
     pub fn publish<W: Word>(&mut self, ring: Ring<'_, W>) -> bool {
         let Some(Hidden { position, header }) = self.hidden.take() else { return false };
-        // Release: an end that sees the header sees the payload, and all messages behind this one.
+        // Release: an end that sees the header sees the payload, and all messages behind it.
         ring.at(position).store(header, Ordering::Release);
-        // Between the header and the look at the sleeper, as on the other side between the sleeper's note and its look
-        // at the header: one of the two sees the other's.
+        // The fence lies between the header and the look at the sleeper's flag; the consumer has a fence
+        // between its flag and its look at the header. So at least one end sees what the other end wrote.
         W::fence();
         is_raised(ring.asleep)
     }
 
-    /// Says that the producer waits for room. It then has to push again before it sleeps.
+    /// Announces that the producer waits for room. The producer then has to push again before it sleeps.
     pub fn await_room<W: Word>(&self, ring: Ring<'_, W>) {
         ring.wants_room.store(1, Ordering::Relaxed);
         W::fence();
     }
 
-    /// Says that nothing more comes.
+    /// Announces that no more messages come.
     pub fn end<W: Word>(ring: Ring<'_, W>) {
         ring.ended.store(1, Ordering::Release);
     }
 
     #[inline]
     fn has_room<W: Word>(&mut self, ring: Ring<'_, W>, words: u64) -> Result<bool, Broken> {
-        // The difference is at most the capacity, as both are checked below.
+        // The difference is at most the capacity, as both numbers are checked below.
         if ring.capacity() - (self.position - self.released) >= words {
             return Ok(true);
         }
-        // Read once. Acquire: what the consumer has read lies before.
+        // The number is read once. Acquire: what the consumer has read lies before.
         let released = ring.released.load(Ordering::Acquire);
         if !(self.released..=self.position).contains(&released) {
             return Err(Broken::Position(released));
@@ -85,13 +87,14 @@ impl Producer {
     }
 }
 
-/// Takes a flag of the other end back, and says whether it was there.
+/// Takes a flag of the other end back. Returns true if it was set.
 #[inline]
 pub(super) fn is_raised<W: Word>(flag: &W) -> bool {
     flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::AcqRel) != 0
 }
 
-/// Relaxed, word by word: the release of the header orders them, and a reader that looks earlier sees bytes and nothing else.
+/// Writes bytes, word by word. Relaxed stores suffice: the release of the header orders them, and a reader
+/// that looks earlier sees arbitrary bytes, which is harmless.
 #[inline]
 fn write<W: Word>(ring: Ring<'_, W>, position: u64, bytes: &[u8]) {
     let (wrapped, words) = ring.from(position);

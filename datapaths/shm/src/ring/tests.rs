@@ -1,4 +1,4 @@
-//! A ring against a queue, and against an end that writes what it likes.
+//! A ring against a queue, and against an end that writes arbitrary words.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod model;
@@ -81,7 +81,7 @@ fn who_sleeps_is_woken_once() {
     assert_eq!(woken, 1, "a producer that waits is woken once it has room");
 }
 
-/// Four of the longest messages wait without a pause of the sender, as the suites of conformance allow.
+/// Four of the longest messages wait without a pause of the sender, as the conformance suites permit.
 #[test]
 fn long_messages_fit_whatever_the_position() {
     let memory = memory(layout());
@@ -116,7 +116,7 @@ proptest! {
                     if sender.push(ring, &message(number, len)).unwrap() {
                         queue.push_back(message(number, len));
                     } else {
-                        // At least a half is in use, or not given back.
+                        // At least a half is in use, or not released.
                         let bytes: usize = queue.iter().map(|it: &Vec<u8>| it.len() + 8).sum();
                         prop_assert!(bytes > 4096 / 2, "{bytes} bytes fill the ring");
                     }
@@ -137,11 +137,11 @@ fn a_position_that_cannot_be_is_noticed() {
         let memory = memory(layout());
         let ring = layout().ring(&memory, Direction::FromClient);
         let mut sender = Producer::default();
-        // Of two words each, with a zero behind the last.
+        // The messages have two words each, with a zero behind the last.
         assert_eq!((0..1000).take_while(|_| sender.push(ring, &[0; 8]).unwrap()).count(), 255);
         ring.released.store(101, Ordering::Relaxed);
         assert_eq!(sender.push(ring, &[0; 504]), Ok(true), "there is room in 101 words and two");
-        // It has written 510 and 64 words.
+        // The producer has written 510 and 64 words.
         ring.released.store(claimed, Ordering::Relaxed);
         let pushed = sender.push(ring, &[0; 504]);
         match claimed {

@@ -2,18 +2,18 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// A word of memory that others write to: the processor's, or that of a model checker.
+/// A word of memory that other processes write to: a word of the processor, or of a model checker.
 pub trait Word {
-    /// Reads it.
+    /// Reads the word.
     fn load(&self, order: Ordering) -> u64;
 
-    /// Writes it.
+    /// Writes the word.
     fn store(&self, value: u64, order: Ordering);
 
-    /// Writes it, and returns what was there.
+    /// Writes the word, and returns its previous value.
     fn swap(&self, value: u64, order: Ordering) -> u64;
 
-    /// A sequentially consistent fence.
+    /// Executes a sequentially consistent fence.
     fn fence();
 }
 

@@ -1,4 +1,5 @@
-//! An end that writes anything at any time into the shared memory, which it does through the file, as another process would.
+//! An attacker that writes anything at any time into the shared memory, through the file, as another process
+//! would.
 
 use crate::offers::{MAGIC, PREFIX, all_seals, memory, offer};
 use bertha_core::{Buf, Connection, ErrorKind};
@@ -18,13 +19,13 @@ use std::time::Duration;
 const RING: u64 = 4096;
 const BYTES: u64 = PREFIX + 2 * RING;
 
-/// The word that asks the victim to wake the attacker when it sends.
+/// Position of the word that asks the victim to wake the attacker when it sends.
 const ASLEEP: u64 = 640;
 
-/// The longest message.
+/// Length of the longest message.
 const LONGEST: usize = 504;
 
-/// Words that matter: control words of both rings, and those of a ring's beginning.
+/// Positions of words that matter: control words of both rings, and the words at a ring's beginning.
 const PLACES: [u64; 12] =
     [0, 128, 256, 384, 512, 640, 768, 896, PREFIX, PREFIX + 8, PREFIX + RING, PREFIX + RING + 8];
 
@@ -52,7 +53,7 @@ impl Attacker {
     pub(crate) fn await_victim(&self) {
         pwrite(&self.file, &1_u64.to_ne_bytes(), ASLEEP).unwrap();
         self.socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-        // Whatever it says, or does not say.
+        // The attacker ignores what the victim sends.
         let _rung = (&self.socket).read(&mut [0]);
     }
 
@@ -71,13 +72,13 @@ impl Attacker {
         if random.random_ratio(1, 16) {
             let bytes = [0; 200];
             let len = random.random_range(1..=bytes.len());
-            // A victim that has hung up can't be rung.
+            // A victim that has hung up can't be woken.
             let _rung = send(&self.socket, &bytes[..len], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
     }
 }
 
-/// Does with the connection what applications do. Whether it is over.
+/// Uses the connection as applications do. Returns true if it is over.
 pub(crate) fn use_once(victim: &ShmConnection, random: &mut StdRng, received: &mut u64) -> bool {
     let outcome = match random.random_range(0..4) {
         0 => victim.recv().now_or_never().map(|it| it.map(|message| (1, message.len()))),
@@ -110,7 +111,7 @@ pub(crate) fn use_once(victim: &ShmConnection, random: &mut StdRng, received: &m
     }
 }
 
-/// Ends the process if a step takes a minute: a victim that hangs.
+/// Ends the process if a step takes a minute, which means that the victim hangs.
 #[expect(clippy::print_stderr, reason = "a process that ends says why")]
 pub(crate) fn watch(done: Arc<AtomicU64>, ended: Arc<AtomicBool>, seed: u64) {
     std::thread::spawn(move || {
@@ -131,7 +132,7 @@ pub(crate) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// `BERTHA_SHM_STEPS` sets the number of steps, `BERTHA_SEED` the seed.
+/// The variable `BERTHA_SHM_STEPS` sets the number of steps, `BERTHA_SEED` the seed.
 #[tokio::test]
 async fn an_end_that_scribbles_harms_nobody() {
     let steps = number("BERTHA_SHM_STEPS").unwrap_or(100_000);
@@ -145,7 +146,8 @@ async fn an_end_that_scribbles_harms_nobody() {
     while step < steps {
         let spins = random.random_ratio(1, 20);
         let (attacker, victim) = Attacker::connect(if spins { Waiting::Spin } else { Waiting::Park }).await;
-        // While it writes, the victim reads: in another thread, and so at any point of the victim's code.
+        // The victim reads while the attacker writes: in another thread, and so at any point of the victim's
+        // code.
         let life = random.random_range(1..2_000).min(steps - step);
         let writes = std::thread::spawn({
             let mut random = StdRng::seed_from_u64(random.random());
@@ -166,7 +168,7 @@ async fn an_end_that_scribbles_harms_nobody() {
         broken += u64::from(is_over);
         let attacker = writes.join().unwrap();
         drop(attacker);
-        // Whatever was written, the death of the other end is heard.
+        // The victim notices the attacker's death, whatever was written.
         let end = async { while victim.recv().await.is_ok() {} };
         tokio::time::timeout(Duration::from_secs(60), end).await.expect("the end was not heard");
     }

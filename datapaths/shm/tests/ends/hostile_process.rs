@@ -1,4 +1,4 @@
-//! The same end as a process of its own: it shares nothing with the victim but the pages and the socket.
+//! The attacker as a process of its own: it shares nothing with the victim but the pages and the socket.
 
 use crate::hostile::{Attacker, number, use_once, watch};
 use bertha_core::{Addr, Connection, Datapath, Listener};
@@ -12,12 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// By these a process of this program is told to attack, whom, and how often.
+/// Environment variables that tell a process of this program to attack, its victim, and the number of
+/// attacks.
 const VICTIM: &str = "BERTHA_SHM_VICTIM";
 const STEPS: &str = "BERTHA_SHM_ATTACKER_STEPS";
 const SEED: &str = "BERTHA_SHM_ATTACKER_SEED";
 
-/// Not a test of its own: the process that attacks. It opens a connection, writes for a while, leaves, and opens the next one.
+/// This function is no test: it is the attacking process. It opens a connection, writes for a while, leaves,
+/// and opens the next connection.
 #[test]
 fn the_attacker() {
     let Ok(victim) = std::env::var(VICTIM) else { return };
@@ -25,7 +27,7 @@ fn the_attacker() {
     let mut left = number(STEPS).unwrap();
     while left > 0 {
         let attacker = Attacker::offer(UnixStream::connect(&victim).unwrap());
-        // From then on both run at once.
+        // From now on both run at once.
         attacker.await_victim();
         let life = random.random_range(1..2_000).min(left);
         (0..life).for_each(|_| attacker.step(&mut random));
@@ -33,17 +35,18 @@ fn the_attacker() {
     }
 }
 
-/// A process that is killed if the test fails.
+/// A child process that is killed if the test fails.
 struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        // It has ended, unless the test fails.
+        // The process has ended, unless the test fails.
         let _ended = (self.0.kill(), self.0.wait());
     }
 }
 
-/// `BERTHA_SHM_STEPS` sets the number of steps, `BERTHA_SEED` the seed. When the two processes run is the system's choice.
+/// The variable `BERTHA_SHM_STEPS` sets the number of steps, `BERTHA_SEED` the seed. The system decides when
+/// the two processes run.
 #[tokio::test]
 async fn a_process_that_scribbles_harms_nobody() {
     let steps = number("BERTHA_SHM_STEPS").unwrap_or(100_000);
@@ -65,7 +68,7 @@ async fn a_process_that_scribbles_harms_nobody() {
             .spawn();
         let mut attacker = Killed(attacker.unwrap());
         loop {
-            // Connections are accepted as long as there are any, also when the attacker has gone.
+            // Connections are accepted as long as there are any, also after the attacker has gone.
             let Ok(accepted) = timeout(Duration::from_millis(200), listener.accept()).await else {
                 match attacker.0.try_wait().unwrap() {
                     Some(status) => break assert!(status.success(), "the attacker failed: seed {seed}"),
@@ -77,7 +80,7 @@ async fn a_process_that_scribbles_harms_nobody() {
             while !use_once(&victim, &mut random, &mut received) {
                 tokio::task::yield_now().await;
             }
-            // Whatever was written, the end is final.
+            // The end is final, whatever was written.
             let end = async { while victim.recv().await.is_ok() {} };
             timeout(Duration::from_secs(60), end).await.expect("the end was not heard");
             done.fetch_add(1, Ordering::Relaxed);

@@ -11,14 +11,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// By these a process of this program is told to be an end, and which.
+/// Environment variables that tell a process of this program its role, as an end of a connection.
 const ROLE: &str = "BERTHA_SHM_ROLE";
 const ADDR: &str = "BERTHA_SHM_ADDR";
 
-/// A crash is heard as soon as the system has cleaned up; on a machine with much to do, that takes a while.
+/// Time within which a crash is noticed: as soon as the system has cleaned up, which takes a while on a busy
+/// machine.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Not a test of its own: the process that is killed.
+/// This function is no test: it is the process that is killed.
 #[tokio::test]
 async fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -34,7 +35,7 @@ async fn the_other_process() {
 async fn connect(shm: &Shm, addr: &Addr) -> Result<ShmConnection, Error> {
     for _ in 0..500 {
         match shm.connect(addr.clone()).await {
-            // The server is not there yet.
+            // The server does not listen yet.
             Err(error) if error.kind() == ErrorKind::Unreachable => sleep(Duration::from_millis(5)).await,
             done => return done,
         }
@@ -42,7 +43,7 @@ async fn connect(shm: &Shm, addr: &Addr) -> Result<ShmConnection, Error> {
     Err(Error::new(ErrorKind::TimedOut, "no server"))
 }
 
-/// Sends and receives without a pause until one of both fails.
+/// Sends and receives without a pause until either fails.
 async fn traffic(connection: &ShmConnection) -> Error {
     let send = async {
         for number in 0_usize.. {
@@ -64,7 +65,7 @@ async fn traffic(connection: &ShmConnection) -> Error {
         }
         unreachable!()
     };
-    // Both hear of the end.
+    // Both futures learn of the end.
     let (sent, received) = join(send, receive).await;
     assert_eq!(sent.kind(), received.kind());
     received
@@ -79,7 +80,7 @@ fn spawn(role: &str, addr: &Addr) -> Child {
         .unwrap()
 }
 
-/// `BERTHA_SHM_KILLS` sets the number of kills.
+/// The variable `BERTHA_SHM_KILLS` sets the number of kills.
 #[tokio::test]
 async fn the_death_of_a_process_is_heard() {
     let number = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
@@ -97,7 +98,7 @@ async fn the_death_of_a_process_is_heard() {
             _ => Waiting::Adaptive { spin_for: Duration::from_micros(50) },
         };
         let shm = Shm::new().ring(16 << 10).waiting(waiting);
-        // Mostly in the middle of traffic, and sometimes in the handshake.
+        // The kill mostly comes in the middle of traffic, and sometimes in the handshake.
         let alive = Duration::from_micros(random.random_range(0..40_000));
         let outcome = if kill % 2 == 0 {
             let path = folder.join("shm.sock");
@@ -128,7 +129,8 @@ async fn the_death_of_a_process_is_heard() {
     assert!(connected > 0 || kills == 0);
 }
 
-/// The error that ends a connection to a process that is killed. None if it was killed before the connection was made.
+/// Returns the error that ends a connection to a killed process; `None` if it was killed before the
+/// connection was made.
 async fn killed(
     mut child: Child,
     alive: Duration,
@@ -150,7 +152,8 @@ async fn killed(
         let heard = timeout(SOON, end).await.expect("the death of a process is not heard");
         return Some(heard.unwrap());
     }
-    // In the handshake, or before it: it fails, or the end that is left goes on to wait for others.
+    // The kill came in the handshake, or before it: the handshake fails, or the remaining end goes on to wait
+    // for other peers.
     drop(end);
     None
 }

@@ -1,4 +1,5 @@
-//! Ends that misbehave: one that writes what it likes into the shared memory, and one that dies.
+//! Peers that misbehave: an attacker that writes arbitrary words into the shared memory, and a process that
+//! dies.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod hostile;

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// The bytes before the two rings.
+/// Number of bytes before the two rings.
 pub(crate) const PREFIX: u64 = 4096;
 
 pub(crate) fn memory(bytes: u64, seals: SealFlags) -> OwnedFd {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// How many mappings and open files of shared memory this process has.
+/// Returns the number of mappings and open files of shared memory that this process has.
 pub(crate) fn shared_memory() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let mapped = maps.lines().filter(|line| line.contains("memfd:bertha-shm")).count();

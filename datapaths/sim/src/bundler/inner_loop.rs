@@ -2,39 +2,39 @@
 
 use std::time::Duration;
 
-/// The part of the distance to the target that the rate makes up for within a round trip. A report is as old as a round trip, so that a
-/// whole one would swing.
+/// Part of the distance to the target that the rate makes up for within a round trip. A report is as old as a
+/// round trip, so the rate would oscillate if it made up for the whole distance.
 const GAIN: f64 = 0.5;
 
-/// The lowest and the highest rate, as multiples of the rate at which packets arrive.
+/// Lowest and highest rate, as multiples of the rate at which packets arrive.
 const LOWEST: f64 = 0.5;
 const HIGHEST: f64 = 1.25;
 
-/// The epochs of which the fastest tells the rate of the path.
+/// Number of epochs among which the fastest tells the rate of the path.
 const RECENT: usize = 16;
 
-/// The lowest rate, in bytes per second, so that reports never end.
+/// Lowest rate, in bytes per second, so that reports never end.
 const FLOOR: f64 = 10_000.0;
 
 #[derive(Debug)]
 pub(super) struct InnerLoop {
     target: Duration,
-    /// In bytes per second.
+    /// Rate in bytes per second.
     rate: f64,
-    /// The round trip without a queue.
+    /// Round trip without a queue.
     shortest: Duration,
-    /// The rates at which packets arrived in the last epochs, and the number of the next.
+    /// Rates at which packets arrived in the last epochs, and the number of the next epoch.
     recent: [f64; RECENT],
     epochs: usize,
 }
 
-/// One epoch.
+/// The measurement of an epoch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measurement {
     pub(super) round_trip: Duration,
-    /// The rate at which its packets arrived, in bytes per second.
+    /// Rate at which the epoch's packets arrived, in bytes per second.
     pub(super) arriving: f64,
-    /// Whether there was more to send all the time.
+    /// True if there was more to send during the whole epoch.
     pub(super) is_backlogged: bool,
 }
 
@@ -47,18 +47,18 @@ impl InnerLoop {
         self.rate
     }
 
-    /// The time that so many bytes take.
+    /// Returns the time that sending `bytes` takes.
     pub(super) fn time_of(&self, bytes: u64) -> Duration {
-        // An infinite rate takes no time.
+        // At an infinite rate, sending takes no time.
         Duration::from_secs_f64(bytes as f64 / self.rate)
     }
 
-    /// The bytes that the path holds without a queue; none until it is known.
+    /// Returns the number of bytes that the path holds without a queue; zero until it is known.
     pub(super) fn in_flight(&self) -> f64 {
         self.fastest() * self.shortest.as_secs_f64()
     }
 
-    /// The rate of the path, as far as it has shown.
+    /// Returns the rate of the path, as far as it has shown.
     fn fastest(&self) -> f64 {
         self.recent.iter().copied().fold(0.0, f64::max)
     }
@@ -77,7 +77,7 @@ impl InnerLoop {
         self.rate = if epoch.is_backlogged {
             wanted(epoch.arriving)
         } else if queue > self.target {
-            // Senders that paused within the epoch make it look slow.
+            // Senders that paused within the epoch make the path look slow.
             self.rate.min(wanted(self.fastest()))
         } else {
             // There was less to send than the path takes.
@@ -123,7 +123,7 @@ mod tests {
         let before = inner_loop.rate();
         inner_loop.on_epoch(&epoch(50, 1e3, false));
         assert_eq!(inner_loop.rate(), before);
-        // A queue lowers it, by the rate of the path.
+        // A queue lowers the rate, by means of the path's rate.
         inner_loop.on_epoch(&epoch(75, 1e3, false));
         assert_eq!((inner_loop.rate() / 1e3).round(), 900.0);
         inner_loop.on_epoch(&epoch(1_000_000, 0.0, true));

@@ -1,11 +1,14 @@
-//! Two boxes at the ends of a path that others own, in the manner of Bundler (thesis 4.7.6; Cangialosi and others, EuroSys 2021).
+//! Two boxes at the ends of a path that they don't control, in the manner of Bundler (thesis 4.7.6;
+//! Cangialosi and others, EuroSys 2021).
 //!
-//! All packets from one site to another pass through a [`Sendbox`] and, behind the path, a [`Receivebox`]. The receivebox tells the
-//! sendbox how much has arrived, some times per round trip. From this the sendbox computes the delay in the path's queue and the rate at
-//! which packets leave it, and sends just so fast that a short queue stays there. What the senders send beyond that waits at the sendbox,
-//! which, unlike the path, can choose the packets that go first. The connections through it know nothing of it.
+//! All packets from a site to another site pass through a [`Sendbox`] and, behind the path, a [`Receivebox`].
+//! The receivebox reports the number of arrived bytes to the sendbox, several times per round trip. From
+//! these reports the sendbox computes the delay in the path's queue and the rate at which packets leave it,
+//! and sends at a rate at which only a short queue stays there. Packets beyond this rate wait at the sendbox,
+//! which, unlike the path, can choose the packets that go first. The connections through the boxes know
+//! nothing of them.
 //!
-//! Without I/O: packets, feedback and the time go in, and packets come out.
+//! The boxes have no I/O: packets, feedback and the time are arguments, and packets are results.
 
 mod inner_loop;
 mod packets;
@@ -18,10 +21,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// The epochs in a round trip: each ends with a packet whose arrival is reported.
+/// Number of epochs in a round trip: each ends with a packet whose arrival is reported.
 const EPOCHS: f64 = 4.0;
 
-/// The reports that are awaited at most. Those of lost packets never come.
+/// Largest number of awaited reports. The reports of lost packets never come.
 const MAX_AWAITED: usize = 256;
 
 /// The settings of a [`Sendbox`].
@@ -29,28 +32,30 @@ const MAX_AWAITED: usize = 256;
 pub struct Bundle {
     /// The order in which packets leave.
     pub scheduling: Scheduling,
-    /// The bytes that wait at most. A packet beyond that is dropped: the last of the flow that has the most.
+    /// Largest number of waiting bytes. When a packet exceeds it, the last packet of the longest flow is
+    /// dropped.
     pub buffer: u64,
-    /// The delay in the path's queue that is aimed at: enough that the path never runs dry, ten milliseconds for instance.
+    /// Delay in the path's queue that the box aims at: enough that the path never runs dry, ten milliseconds
+    /// for instance.
     pub target: Duration,
 }
 
 /// The box at the senders' site.
 ///
-/// The shortest round trip so far counts as that without a queue, so the path's queue has to be empty at first. The bundle is taken for the
-/// only traffic of the path. Beside traffic that fills the queue it would starve; the thesis then leaves the
-/// queue to the senders, by Nimbus's detector.
+/// The shortest round trip so far counts as the round trip without a queue, so the path's queue has to be
+/// empty at first. The box assumes that the bundle is the only traffic of the path. Beside traffic that fills
+/// the queue the bundle would starve; the thesis then leaves the queue to the senders, by Nimbus's detector.
 pub struct Sendbox<P> {
     packets: Packets<P>,
     inner_loop: InnerLoop,
-    /// The time from which on the next packet may leave.
+    /// Time from which on the next packet may leave.
     free_at: Duration,
     sent: u64,
-    /// The count of sent bytes at which the epoch ends.
+    /// Number of sent bytes at which the epoch ends.
     epoch_end: u64,
-    /// Whether packets have waited ever since the last epoch ended.
+    /// True if packets have waited ever since the last epoch ended.
     is_backlogged: bool,
-    /// The ends of epochs that were not reported, oldest first, and the number of the next.
+    /// The ends of epochs that were not reported, the oldest first, and the number of the next epoch.
     awaited: VecDeque<EpochEnd>,
     next_number: u64,
     reported: Option<Reported>,
@@ -75,7 +80,8 @@ struct Reported {
 pub struct Departure<P> {
     /// The packet.
     pub packet: P,
-    /// The number of the epoch that ends with it, for [`Receivebox::on_packet`]; a box on a real path would hash packets for it.
+    /// The number of the epoch that ends with the packet, for [`Receivebox::on_packet`]; a box on a real path
+    /// would hash packets for it.
     pub epoch: Option<u64>,
 }
 
@@ -83,7 +89,7 @@ pub struct Departure<P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feedback {
     epoch: u64,
-    /// The bytes that have arrived so far.
+    /// Number of bytes that have arrived so far.
     received: u64,
 }
 
@@ -94,7 +100,8 @@ pub struct Receivebox {
 }
 
 impl Receivebox {
-    /// Counts a packet of `len` bytes. If an epoch ends with it, the result has to reach the sendbox.
+    /// Counts a packet of `len` bytes. If an epoch ends with it, the returned feedback has to reach the
+    /// sendbox.
     pub fn on_packet(&mut self, len: u64, epoch: Option<u64>) -> Option<Feedback> {
         self.received += len;
         epoch.map(|epoch| Feedback { epoch, received: self.received })
@@ -102,7 +109,7 @@ impl Receivebox {
 }
 
 impl<P> Sendbox<P> {
-    /// An empty box, which lets everything pass until the first queue shows.
+    /// Creates an empty box, which lets all packets pass until the first queue shows.
     pub fn new(bundle: Bundle) -> Self {
         Self {
             packets: Packets::new(bundle.scheduling, bundle.buffer),
@@ -117,13 +124,14 @@ impl<P> Sendbox<P> {
         }
     }
 
-    /// Takes in a packet of `len` bytes of the flow with this hash. Returns the number of packets that were dropped for lack of room,
-    /// which may be packets of other flows.
+    /// Takes a packet of `len` bytes of the flow with this hash. Returns the number of packets that were
+    /// dropped for lack of room, which may belong to other flows.
     pub fn push(&mut self, flow: u64, len: u64, packet: P) -> usize {
         self.packets.push(flow, len, packet)
     }
 
-    /// The packet that leaves at `now`, if one may. Ask again until there is none, and at [`next_at`](Self::next_at).
+    /// Returns the packet that leaves at `now`, if one may leave. The caller calls it again until there is
+    /// none, and at [`next_at`](Self::next_at).
     pub fn pop(&mut self, now: Duration) -> Option<Departure<P>> {
         if self.free_at > now {
             return None;
@@ -136,12 +144,12 @@ impl<P> Sendbox<P> {
         Some(Departure { packet, epoch })
     }
 
-    /// The time of the next packet: `None` if there is none.
+    /// Returns the time of the next packet; `None` if there is no packet.
     pub fn next_at(&self) -> Option<Duration> {
         (self.packets.bytes() > 0).then_some(self.free_at)
     }
 
-    /// Takes in a report. One that comes twice, or after a later one, counts for nothing.
+    /// Takes a report. A report that comes twice, or after a later report, has no effect.
     pub fn on_feedback(&mut self, now: Duration, feedback: Feedback) {
         while self.awaited.pop_front_if(|end| end.number < feedback.epoch).is_some() {}
         let Some(end) = self.awaited.pop_front_if(|end| end.number == feedback.epoch) else { return };
@@ -160,22 +168,22 @@ impl<P> Sendbox<P> {
         }
     }
 
-    /// The rate at which packets leave, in bytes per second; infinite until a queue has shown.
+    /// Returns the rate at which packets leave, in bytes per second; infinite until a queue has shown.
     pub fn rate(&self) -> f64 {
         self.inner_loop.rate()
     }
 
-    /// The time that all packets which wait now take.
+    /// Returns the time that all packets which wait now take.
     pub fn queueing_delay(&self) -> Duration {
         self.inner_loop.time_of(self.packets.bytes())
     }
 
-    /// Ends the epoch if it is long enough.
+    /// Ends the epoch if it is long enough. Returns its number.
     fn end_epoch(&mut self, now: Duration) -> Option<u64> {
         if self.sent < self.epoch_end {
             return None;
         }
-        // Each packet, as long as the path is not known: the first ones see it without a queue.
+        // As long as the path is not known, each packet ends an epoch: the first packets meet no queue.
         self.epoch_end = self.sent + (self.inner_loop.in_flight() / EPOCHS) as u64;
         let number = self.next_number;
         self.next_number += 1;

@@ -5,22 +5,23 @@ use std::collections::VecDeque;
 /// The order in which packets leave a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheduling {
-    /// That in which they came.
+    /// Packets leave in the order of their arrival.
     Fifo,
-    /// By turns among flows, so that each sends as many bytes as any other (stochastic fair queueing, McKenney 1990, with the turns of
-    /// deficit round robin, Shreedhar and Varghese 1995). There are 1,024 turns; flows whose hashes meet share one.
+    /// Flows take turns, so that each flow sends as many bytes as any other (stochastic fair queueing,
+    /// McKenney 1990, with the turns of deficit round robin, Shreedhar and Varghese 1995). There are 1,024
+    /// turns; flows with colliding hashes share a turn.
     FairAmongFlows,
 }
 
-/// The turns of [`Scheduling::FairAmongFlows`].
+/// Number of turns of [`Scheduling::FairAmongFlows`].
 const TURNS: usize = 1_024;
 
-/// The bytes by which a turn lets a flow send more: a full packet.
+/// Number of bytes by which a turn lets a flow send more: a full packet.
 const QUANTUM: u64 = 1_514;
 
 pub(super) struct Packets<P> {
     queues: Vec<Queue<P>>,
-    /// The numbers of the queues that hold packets, the next first.
+    /// Numbers of the queues that hold packets, the next queue first.
     turns: VecDeque<usize>,
     bytes: u64,
     limit: u64,
@@ -29,12 +30,12 @@ pub(super) struct Packets<P> {
 struct Queue<P> {
     packets: VecDeque<(u64, P)>,
     bytes: u64,
-    /// The bytes that it may send.
+    /// Number of bytes that the flow may send.
     credit: u64,
 }
 
 impl<P> Packets<P> {
-    /// No packets, and room for `limit` bytes.
+    /// Creates a box without packets, and with room for `limit` bytes.
     pub(super) fn new(scheduling: Scheduling, limit: u64) -> Self {
         let count = match scheduling {
             Scheduling::Fifo => 1,
@@ -49,7 +50,8 @@ impl<P> Packets<P> {
         self.bytes
     }
 
-    /// Adds a packet, and returns the number of packets that were dropped for it, or instead of it.
+    /// Adds a packet, and returns the number of packets that were dropped: others for it, or the packet
+    /// itself.
     pub(super) fn push(&mut self, flow: u64, len: u64, packet: P) -> usize {
         let number = (flow % self.queues.len() as u64) as usize;
         let mut dropped = 0;
@@ -73,7 +75,7 @@ impl<P> Packets<P> {
         dropped
     }
 
-    /// Takes the next packet, with its length.
+    /// Removes and returns the next packet, with its length.
     pub(super) fn pop(&mut self) -> Option<(u64, P)> {
         loop {
             let number = *self.turns.front()?;

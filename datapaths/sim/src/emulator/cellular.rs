@@ -1,37 +1,38 @@
 //! A generator of rates like those of cellular links.
 //!
-//! The logarithm of the rate is a random walk that is drawn back to its middle, as fading and the load of a cell change within seconds;
-//! now and then there is an outage, as when a phone changes its cell.
+//! The logarithm of the rate is a random walk that is drawn back to its middle, as fading and the load of a
+//! cell change within seconds; now and then there is an outage, as when a phone changes its cell.
 
 use crate::rng::Rng;
 use std::time::Duration;
 
-/// The time for which a rate holds.
+/// Time for which a rate holds.
 pub(super) const SLOT: Duration = Duration::from_millis(10);
 
-/// A minute.
+/// Number of slots in a minute.
 const SLOTS: usize = 6_000;
 
-/// The share of its distance from the middle that the walk loses in each slot: it forgets within about a second.
+/// Share of its distance from the middle that the walk loses in each slot: the walk forgets within about a
+/// second.
 const PULL: f64 = 0.01;
 
-/// The deviation of a step, in powers of two. The walk deviates by one power of two or so.
+/// Standard deviation of a step, in powers of two. The walk itself deviates by about one power of two.
 const STEP: f64 = 0.14;
 
 /// The bounds of the walk, in powers of two around the middle.
 const LOWEST: f64 = -3.0;
 const HIGHEST: f64 = 2.0;
 
-/// The probability that an outage begins in a slot, and its longest duration in slots.
+/// Probability that an outage begins in a slot, and its longest duration in slots.
 const OUTAGE: f64 = 0.001;
 const LONGEST_OUTAGE: usize = 33;
 
-/// The rates of the slots, in bytes per second, with this mean.
+/// Returns the rates of the slots, in bytes per second, with this mean.
 pub(super) fn rates(mean: u64, seed: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed, 4);
     let mut exponent = 0.0;
     let mut outage = 0;
-    // One outage in any case, so that each trace has one.
+    // A single outage is certain, so that each trace has at least one.
     let certain = rng.below(SLOTS);
     let relative: Vec<f64> = (0..SLOTS)
         .map(|slot| {
@@ -46,7 +47,8 @@ pub(super) fn rates(mean: u64, seed: u64) -> Vec<u64> {
     relative.iter().map(|rate| (rate * scale).round() as u64).collect()
 }
 
-/// About normally distributed, with a deviation of one: the sum of twelve uniform numbers.
+/// Draws a number with an about normal distribution and a standard deviation of one: the sum of twelve
+/// uniform numbers.
 fn normal(rng: &mut Rng) -> f64 {
     let sum: f64 = (0..12).map(|_| (rng.next() >> 11) as f64 / (1_u64 << 53) as f64).sum();
     sum - 6.0

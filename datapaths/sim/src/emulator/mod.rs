@@ -1,6 +1,7 @@
-//! A link as an emulator of links makes it: a rate that may change over time, a buffer, chance, and marks.
+//! An emulated link: a rate that may change over time, a buffer, chance, and marks.
 //!
-//! Without I/O, and in virtual time: the length of a packet and the time of its arrival go in, and its [`Fate`] comes out.
+//! The emulator has no I/O and runs in virtual time: its arguments are the length of a packet and the time of
+//! its arrival, and its result is the packet's [`Fate`].
 
 mod cellular;
 mod path;
@@ -13,39 +14,39 @@ use crate::rng::Rng;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The number of packets that wait at most, whatever their lengths.
+/// Largest number of waiting packets, of any length.
 const MAX_PACKETS: usize = 1 << 20;
 
-/// The outcome for one packet.
+/// The outcome for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives at the far end.
+    /// The packet arrives at the far end.
     Delivered {
-        /// The time of its arrival, on the clock of [`Emulator::admit`].
+        /// Time of its arrival, on the clock of [`Emulator::admit`].
         at: Duration,
-        /// Whether it was marked for congestion (RFC 3168).
+        /// True if the packet was marked for congestion (RFC 3168).
         is_marked: bool,
     },
-    /// It does not arrive.
+    /// The packet does not arrive.
     Dropped(Cause),
 }
 
-/// The reason for which a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The buffer had no room for it.
+    /// The buffer had no room for the packet.
     BufferFull,
-    /// [`Path::loss`].
+    /// The packet was lost by [`Path::loss`].
     Chance,
 }
 
-/// One direction of an emulated [`Path`]: a first-in-first-out queue in front of a link.
+/// A direction of an emulated [`Path`]: a first-in-first-out queue in front of a link.
 ///
 /// ```
 /// use bertha_datapath_sim::{Emulator, Fate, Path, Rate};
 /// use std::time::Duration;
 ///
-/// // A megabyte per second, 10 ms each way, and a buffer of one bandwidth-delay product.
+/// A megabyte per second, 10 ms each way, and a buffer of a single bandwidth-delay product.
 /// let path = Path::new(Rate::fixed(1_000_000), Duration::from_millis(10)).buffered(1.0);
 /// let mut emulator = Emulator::new(path, 42);
 /// let at = Duration::from_millis(11);
@@ -55,10 +56,10 @@ pub enum Cause {
 pub struct Emulator {
     path: Path,
     rng: Rng,
-    /// The packets that have not left the link's near end, oldest first.
+    /// The packets that have not left the link's near end, the oldest first.
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
-    /// The time at which the link is free again.
+    /// Time at which the link is free again.
     free_at: Duration,
 }
 
@@ -69,17 +70,17 @@ struct Waiting {
 }
 
 impl Emulator {
-    /// An idle link. Chance follows from the seed.
+    /// Creates an idle link. The seed decides chance.
     pub fn new(path: Path, seed: u64) -> Self {
         let rng = Rng::new(seed, 3);
         Self { path, rng, waiting: VecDeque::new(), waiting_bytes: 0, free_at: Duration::ZERO }
     }
 
-    /// Takes in a packet of `len` bytes at `now`, which must not be before the time of the packet before it. Only a packet whose ends
-    /// understand marks (`is_markable`) is marked.
+    /// Takes a packet of `len` bytes at `now`, which must not be before the time of the previous packet. Only
+    /// a packet whose ends understand marks (`is_markable`) is marked.
     pub fn admit(&mut self, now: Duration, len: u64, is_markable: bool) -> Fate {
         self.advance(now);
-        // One that is larger than the whole buffer passes if it need not wait.
+        // A packet that is larger than the whole buffer passes if it need not wait.
         let fits = self.waiting.is_empty() || self.waiting_bytes.saturating_add(len) <= self.path.buffer;
         if !fits || self.waiting.len() >= MAX_PACKETS {
             return Fate::Dropped(Cause::BufferFull);
@@ -88,30 +89,30 @@ impl Emulator {
         self.free_at = self.path.rate.finish(self.free_at.max(now), len);
         self.waiting.push_back(Waiting { len, gone_at: self.free_at });
         self.waiting_bytes += len;
-        // After the queue: what is lost on the wire has used it.
+        // Loss comes after the queue: a packet that is lost on the wire has used the queue.
         if self.rng.chance(self.path.loss) {
             return Fate::Dropped(Cause::Chance);
         }
         Fate::Delivered { at: self.free_at.saturating_add(self.path.delay), is_marked }
     }
 
-    /// The bytes that wait at `now`, including those that are being sent.
+    /// Returns the number of bytes that wait at `now`, including the packet that is being sent.
     pub fn queued_bytes(&mut self, now: Duration) -> u64 {
         self.advance(now);
         self.waiting_bytes
     }
 
-    /// The time for which a packet that arrives at `now` waits.
+    /// Returns the time for which a packet that arrives at `now` waits.
     pub fn queueing_delay(&self, now: Duration) -> Duration {
         self.free_at.saturating_sub(now)
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Forgets the packets that have left.
+    /// Removes the packets that have left.
     fn advance(&mut self, now: Duration) {
         while let Some(gone) = self.waiting.pop_front_if(|oldest| oldest.gone_at <= now) {
             self.waiting_bytes -= gone.len;

@@ -5,30 +5,32 @@ use bertha_core::{Error, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of slots that a trace has at most.
+/// Largest number of slots in a trace.
 const MAX_SLOTS: usize = 1 << 20;
 
-/// The rate of a link: constant, or a trace that repeats. Cheap to clone.
+/// The rate of a link: constant, or a trace that repeats. Clones are cheap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rate {
-    /// Nanoseconds.
+    /// Length of a slot in nanoseconds.
     slot: u128,
-    /// The rate of each slot, in bytes per second; at least one is not zero.
+    /// Rate of each slot, in bytes per second; at least one rate is not zero.
     rates: Arc<[u64]>,
-    /// The bytes of a whole period, times 10^9.
+    /// Number of bytes in a whole period, times 10^9.
     period: u128,
 }
 
 impl Rate {
-    /// A constant rate, in bytes per second; zero counts as one.
+    /// Creates a constant rate, in bytes per second; zero counts as one.
     pub fn fixed(bytes_per_second: u64) -> Self {
         Self::new(Duration::from_secs(1), vec![bytes_per_second.max(1)])
     }
 
-    /// A trace: `rates`, in bytes per second, hold for one slot each, and then repeat. A rate of zero is an outage.
+    /// Creates a trace: each of the `rates`, in bytes per second, holds for a slot; then they repeat. A rate
+    /// of zero is an outage.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a slot without length, for more than 1,048,576 slots, and if no rate is above zero.
+    /// [`ErrorKind::Invalid`] for a slot of length zero, for more than 1,048,576 slots, and if no rate is
+    /// above zero.
     pub fn trace(slot: Duration, rates: impl Into<Vec<u64>>) -> Result<Self, Error> {
         let rates = rates.into();
         if slot.is_zero() || rates.len() > MAX_SLOTS || rates.iter().all(|rate| *rate == 0) {
@@ -41,8 +43,9 @@ impl Rate {
         Ok(Self::new(slot, rates))
     }
 
-    /// A synthetic trace of a minute like those of cellular links: a rate that wanders between an eighth of `mean` bytes per second
-    /// and four times as much within seconds, and outages of up to a third of a second. The seed decides.
+    /// Creates a synthetic trace of a minute like those of cellular links: within seconds, the rate wanders
+    /// between an eighth of `mean` bytes per second and four times as much, and there are outages of up to a
+    /// third of a second. The seed decides.
     pub fn cellular(mean: u64, seed: u64) -> Self {
         Self::new(cellular::SLOT, cellular::rates(mean.max(1), seed))
     }
@@ -53,12 +56,12 @@ impl Rate {
         Self { slot, rates: rates.into(), period }
     }
 
-    /// The mean, in bytes per second.
+    /// Returns the mean rate, in bytes per second.
     pub fn mean(&self) -> f64 {
         self.period as f64 / (self.slot * self.rates.len() as u128) as f64
     }
 
-    /// The bytes that can be sent from the beginning of time until `until`.
+    /// Returns the number of bytes that can be sent from the beginning of time until `until`.
     pub fn bytes_until(&self, until: Duration) -> u64 {
         let nanos = until.as_nanos();
         let length = self.slot * self.rates.len() as u128;
@@ -69,11 +72,11 @@ impl Rate {
         u64::try_from(sent / 1_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// The time at which `bytes` are sent that begin at `start`, rounded up.
+    /// Returns the time at which `bytes` are sent if sending begins at `start`, rounded up.
     pub(super) fn finish(&self, start: Duration, bytes: u64) -> Duration {
         let mut left = u128::from(bytes) * 1_000_000_000;
         let mut at = start.as_nanos();
-        // Whole periods send the same wherever they begin.
+        // Every whole period sends an equal number of bytes, wherever it begins.
         at += left / self.period * self.slot * self.rates.len() as u128;
         left %= self.period;
         while left > 0 {
@@ -102,7 +105,7 @@ mod tests {
     fn a_trace_sends_by_its_slots_and_repeats() {
         let rate = Rate::trace(ms(10), [1_000_000, 0, 500_000]).unwrap();
         assert_eq!(rate.mean().round(), 500_000.0);
-        // 10,000 bytes, an outage, 5,000 bytes: 15,000 in 30 ms.
+        // The slots send 10,000 bytes, nothing (an outage), and 5,000 bytes: 15,000 bytes in 30 ms.
         assert_eq!(rate.finish(ms(0), 10_000), ms(10));
         assert_eq!(rate.finish(ms(10), 500), ms(21));
         assert_eq!(rate.finish(ms(5), 10_000), ms(30));

@@ -1,9 +1,9 @@
-//! Why a run ended without a result.
+//! The reasons why a run ended without a result.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A run that can't come to its end. Its text names the seed that repeats it.
+/// A run that can't come to its end. Its text names the seed that repeats the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halt {
     pub(super) reason: HaltReason,
@@ -19,19 +19,20 @@ pub struct Halt {
 pub enum HaltReason {
     /// No task is ready and nothing is scheduled, while the main future is pending.
     Deadlock,
-    /// The next thing would happen after the bound on virtual time.
+    /// The next event lies after the bound on virtual time.
     TimeLimit,
-    /// Tasks ran more often than the bound on steps allows: most often two that wake each other for ever.
+    /// Tasks ran more often than the bound on steps allows. The usual cause is two tasks that wake each other
+    /// forever.
     StepLimit,
 }
 
 impl Halt {
-    /// The reason why the run did not reach its end.
+    /// Returns the reason why the run did not reach its end.
     pub fn reason(&self) -> HaltReason {
         self.reason
     }
 
-    /// The seed that repeats the run.
+    /// Returns the seed that repeats the run.
     pub fn seed(&self) -> u64 {
         self.seed
     }

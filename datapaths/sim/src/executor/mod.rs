@@ -1,4 +1,4 @@
-//! The executor: one thread, virtual time, and an order of tasks drawn from the seed.
+//! The executor: a single thread, virtual time, and an order of tasks drawn from the seed.
 
 mod halt;
 mod ready;

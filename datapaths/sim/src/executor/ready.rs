@@ -1,4 +1,4 @@
-//! Which task runs next.
+//! The choice of the task that runs next.
 
 use super::TaskId;
 use crate::rng::Rng;
@@ -8,14 +8,15 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// Any ready task may be next, as drawn from the seed: finds races that the order of wake-ups hides.
+    /// Any ready task may be next, as drawn from the seed. This order finds races that the order of wake-ups
+    /// hides.
     #[default]
     Random,
-    /// First woken, first run, as most executors do.
+    /// The first woken task runs first, as in most executors.
     Fifo,
 }
 
-/// The tasks that can go on.
+/// The tasks that are ready to run.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) schedule: Schedule,

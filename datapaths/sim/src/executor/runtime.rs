@@ -8,24 +8,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Tasks, virtual time and seeded randomness of one [`Sim`](crate::Sim). Cheap to clone.
+/// Tasks, virtual time and seeded randomness of a [`Sim`](crate::Sim). Clones are cheap.
 #[derive(Clone)]
 pub struct SimRuntime {
     pub(crate) world: Arc<World>,
 }
 
 impl SimRuntime {
-    /// Waits for `duration` of virtual time. Cancellation-safe.
+    /// Waits for `duration` of virtual time. The future is cancellation-safe.
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + 'static {
         self.sleep_until(self.now() + duration)
     }
 
-    /// The virtual time since the start of the simulation.
+    /// Returns the virtual time since the start of the simulation.
     pub fn elapsed(&self) -> Duration {
         self.world.elapsed()
     }
 
-    /// The seed of the simulation.
+    /// Returns the seed of the simulation.
     pub fn seed(&self) -> u64 {
         self.world.seed
     }

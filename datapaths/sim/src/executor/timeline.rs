@@ -9,19 +9,19 @@ use std::time::Duration;
 pub(super) struct Timeline {
     pub(super) now: Duration,
     next: u64,
-    // A map rather than a heap, so that the timer of a dropped future goes with it: else it would keep a deadlocked
-    // run alive, and time would jump to it for nothing.
+    // The events. A map allows what a heap does not: the timer of a dropped future is removed with it.
+    // Otherwise the timer would keep a deadlocked run alive, and time would jump to it in vain.
     events: BTreeMap<Key, Event>,
 }
 
-/// When an event happens, and its number among those of the same instant.
+/// The time of an event, and its number among the events of that time.
 pub(super) type Key = (Duration, u64);
 
 /// An event.
 pub(super) enum Event {
-    /// A task that slept goes on.
+    /// A sleeping task goes on.
     Wake(Waker),
-    /// The world does something, as delivering a datagram.
+    /// The simulation acts, for example by delivering a datagram.
     Act(Box<dyn FnOnce() + Send>),
 }
 
@@ -35,7 +35,7 @@ impl Event {
 }
 
 impl Timeline {
-    /// Schedules `event` for `at`, or for now if that has passed.
+    /// Schedules `event` for `at`, or for now if this time has passed.
     pub(super) fn add(&mut self, at: Duration, event: Event) -> Key {
         let key = (at.max(self.now), self.next);
         self.next += 1;
@@ -47,12 +47,12 @@ impl Timeline {
         self.events.remove(&key)
     }
 
-    /// When the next event happens.
+    /// Returns the time of the next event.
     pub(super) fn upcoming(&self) -> Option<Duration> {
         self.events.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Jumps to the next event and takes everything that happens at that instant, in the order of scheduling.
+    /// Jumps to the next event and removes all events of that instant, in the order of scheduling.
     pub(super) fn advance(&mut self) -> Vec<Event> {
         let Some(at) = self.upcoming() else { return Vec::new() };
         self.now = at;
@@ -60,7 +60,7 @@ impl Timeline {
         std::mem::replace(&mut self.events, later).into_values().collect()
     }
 
-    /// Forgets everything that is scheduled, and returns it for dropping.
+    /// Removes all events, and returns them for dropping.
     pub(super) fn clear(&mut self) -> BTreeMap<Key, Event> {
         std::mem::take(&mut self.events)
     }

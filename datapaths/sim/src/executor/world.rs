@@ -1,4 +1,4 @@
-//! The tasks, the clock and the dice of one simulation.
+//! The tasks, the clock and the random numbers of a simulation.
 
 use super::TaskId;
 use super::halt::{Halt, HaltReason};
@@ -13,7 +13,8 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// Shared by everything in a simulation. Its lock is never held while a task, an event or a destructor runs.
+/// The state that everything in a simulation shares. Its lock is never held while a task, an event or a
+/// destructor runs.
 pub(crate) struct World {
     pub(crate) seed: u64,
     start: Instant,
@@ -40,13 +41,14 @@ pub(crate) struct Limits {
 }
 
 struct Slot {
-    /// Absent while the task runs, and always for the main future, which lives on the stack of `run`.
+    /// The future of the task. It is absent while the task runs, and always for the main future, which lives
+    /// on the stack of `run`.
     future: Option<BoxFuture<'static, ()>>,
     waker: Waker,
     queued: bool,
 }
 
-/// A task to run.
+/// A task that has its turn.
 pub(crate) struct Turn {
     pub(crate) task: TaskId,
     pub(crate) waker: Waker,
@@ -73,7 +75,7 @@ impl World {
         change(&mut self.state.lock());
     }
 
-    /// The virtual time since the start.
+    /// Returns the virtual time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.state.lock().timeline.now
     }
@@ -90,7 +92,7 @@ impl World {
         self.state.lock().trace.value()
     }
 
-    /// Adds to the fingerprint of the run.
+    /// Adds a record to the fingerprint of the run.
     pub(crate) fn record(&self, what: u8, number: u64, bytes: &[u8]) {
         let mut state = self.state.lock();
         let now = state.timeline.now.as_nanos() as u64;
@@ -100,7 +102,7 @@ impl World {
         state.trace.record(bytes);
     }
 
-    /// Does `action` after `delay`.
+    /// Runs `action` after `delay`.
     pub(crate) fn after(&self, delay: Duration, action: impl FnOnce() + Send + 'static) {
         let mut state = self.state.lock();
         if !state.over {
@@ -109,7 +111,8 @@ impl World {
         }
     }
 
-    /// Sets the timer `key`, or a new one, to wake `waker` at `deadline`. `None` if that has passed.
+    /// Sets the timer `key`, or a new timer, to wake `waker` at `deadline`. Returns `None` if the deadline
+    /// has passed.
     pub(super) fn set_timer(&self, key: Option<Key>, deadline: Instant, waker: &Waker) -> Option<Key> {
         let at = deadline.saturating_duration_since(self.start);
         let mut state = self.state.lock();
@@ -125,7 +128,7 @@ impl World {
         drop(event);
     }
 
-    /// Adds a task, which runs for the first time in its turn. Without a future it is the main one.
+    /// Adds a task, which runs for the first time in its turn. A task without a future is the main task.
     pub(crate) fn add_task(self: &Arc<Self>, future: Option<BoxFuture<'static, ()>>) -> TaskId {
         let mut state = self.state.lock();
         let id = TaskId(state.next_task);
@@ -151,19 +154,19 @@ impl World {
         }
     }
 
-    /// Forgets a task. One that is running right now ends when it next suspends.
+    /// Removes a task. A task that runs at this moment ends when it next suspends.
     pub(super) fn end_task(&self, task: TaskId) {
         let slot = self.state.lock().tasks.remove(&task);
         drop(slot);
     }
 
-    /// The task whose turn it is. When none is ready, time goes on.
+    /// Returns the task whose turn it is. When no task is ready, time advances.
     pub(crate) fn next_turn(&self) -> Result<Turn, Halt> {
         loop {
             let mut state = self.state.lock();
             while let Some(task) = state.ready.take() {
                 let State { tasks, steps, limits, trace, .. } = &mut *state;
-                // One that ended while it was ready is gone.
+                // A task that ended while it was ready has no slot any more.
                 let Some(slot) = tasks.get_mut(&task) else { continue };
                 if *steps >= limits.steps {
                     return Err(self.halt(&state, HaltReason::StepLimit));
@@ -206,7 +209,8 @@ impl World {
         drop(tasks);
     }
 
-    /// Ends every task and forgets all events. Both may hold on to this world, which would then never go.
+    /// Ends every task and drops all events. Tasks and events may hold references to this world, which would
+    /// otherwise never be freed.
     pub(crate) fn end(&self) {
         self.state.lock().over = true;
         self.end_tasks();
@@ -229,7 +233,7 @@ impl World {
     }
 }
 
-/// Wakes a task.
+/// A waker of a task.
 struct TaskWaker {
     id: TaskId,
     world: Weak<World>,

@@ -14,7 +14,7 @@ pub struct SimBase {
     pub(super) peer: SocketAddr,
     properties: Properties,
     reserved: AtomicUsize,
-    /// Whether its datagrams may be marked.
+    /// True if the connection's datagrams may be marked.
     is_markable: AtomicBool,
 }
 
@@ -24,7 +24,7 @@ impl SimBase {
         Self { network, local, peer, properties, reserved, is_markable }
     }
 
-    /// Whether its datagrams may be marked.
+    /// Returns true if the connection's datagrams may be marked.
     pub(super) fn is_markable(&self) -> bool {
         self.is_markable.load(Ordering::Relaxed)
     }
@@ -67,7 +67,7 @@ impl Base for SimBase {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// As the link to the peer is now.
+    /// Returns the MTU of the link to the peer at this moment.
     fn mtu(&self) -> usize {
         self.network.mtu(self.local.ip(), self.peer.ip())
     }
@@ -84,7 +84,7 @@ impl Base for SimBase {
         self.properties
     }
 
-    /// Only datagrams are marked.
+    /// Permits or forbids marks. Only datagrams can be marked.
     fn set_ecn(&self, on: bool) -> bool {
         let is_possible = self.properties == Properties::DATAGRAM;
         if on && is_possible {

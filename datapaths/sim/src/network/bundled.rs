@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) struct Boxes {
     send: Sendbox<Held>,
     receive: Receivebox,
-    /// Whether a departure is planned.
+    /// True if a departure is planned.
     is_planned: bool,
 }
 
@@ -26,8 +26,9 @@ pub(super) struct Held {
 }
 
 impl Network {
-    /// Lets datagrams of these directions pass through a [`Sendbox`] in front of their links, and a [`Receivebox`] behind them, whose
-    /// reports take the delay of the link back and are never lost. An earlier bundle of a direction is left.
+    /// Makes datagrams of these directions pass through a [`Sendbox`] in front of their links, and a
+    /// [`Receivebox`] behind them, whose reports take the delay of the link back and are never lost. The
+    /// directions leave any earlier bundle.
     pub fn bundle<I: Into<IpAddr>>(&self, directions: impl IntoIterator<Item = (I, I)>, bundle: Bundle) {
         let mut state = self.state();
         let number = state.bundles.len();
@@ -40,7 +41,8 @@ impl Network {
         state.bundled.extend(directions);
     }
 
-    /// The time that all which waits in the sendbox of this direction takes; none without a [`bundle`](Self::bundle).
+    /// Returns the time that all waiting datagrams in the sendbox of this direction take; zero without a
+    /// [`bundle`](Self::bundle).
     pub fn bundle_delay(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) -> Duration {
         let state = self.state();
         let number = state.bundled.get(&(from.into(), to.into()));
@@ -86,7 +88,7 @@ impl Network {
 
     fn depart(&self, number: usize, packet: Held, epoch: Option<u64>) {
         let (from, to, len) = (packet.from, packet.to, packet.payload.len() as u64);
-        // A failure is the lack of memory for a copy: as good as a loss.
+        // A failure means that there is no memory for a copy, which is as good as a loss.
         let Ok(Some(delay)) = self.cross(packet) else { return };
         let network = self.clone();
         self.runtime().world.after(delay, move || {
@@ -108,7 +110,7 @@ impl Network {
     }
 }
 
-/// A number for a flow, which differs for most.
+/// Returns a number for a flow, which differs for most flows.
 fn flow(from: SocketAddr, to: SocketAddr) -> u64 {
     let number = |addr: SocketAddr| {
         let ip = match addr.ip() {

@@ -13,11 +13,12 @@ pub(super) type Inbox = Arc<Queue<Buf>>;
 
 /// A base connection over a simulated network.
 ///
-/// Over datagrams, `close` and drop tell the peer nothing. Its address stays known until the connection is dropped,
-/// so that late messages after a `close` don't make a new one. A closed port is reported once, by the next `send` or
-/// `recv`, as [`Unreachable`](bertha_core::ErrorKind::Unreachable); the connection goes on.
+/// Over datagrams, `close` and drop send nothing to the peer. The connection's address stays registered until
+/// the connection is dropped, so that late messages after a `close` don't open a new connection. A closed
+/// port is reported once, by the next `send` or `recv`, as
+/// [`Unreachable`](bertha_core::ErrorKind::Unreachable); the connection goes on.
 ///
-/// Streams tell the peer, which first receives the messages sent before.
+/// Streams tell the peer of the end, which first receives the messages sent before.
 pub struct SimConnection {
     base: SimBase,
     transport: Transport,
@@ -39,7 +40,7 @@ impl SimConnection {
         Self { base, transport: Transport::Stream(end) }
     }
 
-    /// Puts in the datagram that made this connection.
+    /// Delivers the datagram that opened this connection.
     pub(super) fn deliver(&self, payload: Buf) -> Result<(), NotTaken> {
         match &self.transport {
             Transport::Datagram(inbox) => inbox.try_push(payload),

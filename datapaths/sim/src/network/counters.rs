@@ -4,34 +4,36 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Handed to the network by a connection.
+    /// Datagrams that a connection handed to the network.
     pub sent: u64,
-    /// Handed to a connection or put into an accept backlog.
+    /// Datagrams that reached a connection or an accept backlog.
     pub delivered: u64,
-    /// Lost by [`Link::loss`](crate::Link::loss) or [`Path::loss`](crate::Path::loss); over streams, sent again after that.
+    /// Datagrams lost by [`Link::loss`](crate::Link::loss) or [`Path::loss`](crate::Path::loss); streams send
+    /// them again.
     pub lost: u64,
-    /// Arrived twice.
+    /// Datagrams that arrived twice.
     pub duplicated: u64,
-    /// Sent on a detour.
+    /// Datagrams that were sent on a detour.
     pub reordered: u64,
-    /// Changed or cut short.
+    /// Datagrams that were changed or cut short.
     pub corrupted: u64,
-    /// Dropped because the hosts were cut off from each other; over streams, sent again after that.
+    /// Datagrams dropped because the hosts were cut off from each other; streams send them again.
     pub cut: u64,
-    /// Dropped because the queue of a [`Bottleneck`](crate::Bottleneck) or an [`Emulator`](crate::Emulator) was full.
+    /// Datagrams dropped because the queue of a [`Bottleneck`](crate::Bottleneck) or an
+    /// [`Emulator`](crate::Emulator) was full.
     pub queue_full: u64,
-    /// Marked for congestion by an [`Emulator`](crate::Emulator).
+    /// Datagrams marked for congestion by an [`Emulator`](crate::Emulator).
     pub marked: u64,
-    /// Dropped by the tap.
+    /// Datagrams dropped by the tap.
     pub tapped: u64,
-    /// Put on the wire by [`Network::inject`](crate::Network::inject).
+    /// Datagrams put on the wire by [`Network::inject`](crate::Network::inject).
     pub injected: u64,
-    /// Dropped because the receiving end had closed the connection.
+    /// Datagrams dropped because the receiving end had closed the connection.
     pub closed: u64,
-    /// Dropped because nothing was bound to the port.
+    /// Datagrams dropped because nothing was bound to the port.
     pub closed_port: u64,
-    /// Dropped because the receiving connection's queue was full.
+    /// Datagrams dropped because the receiving connection's queue was full.
     pub overflowed: u64,
-    /// Dropped because the listener's accept backlog was full.
+    /// Datagrams dropped because the listener's accept backlog was full.
     pub refused: u64,
 }

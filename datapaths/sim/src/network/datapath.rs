@@ -5,7 +5,7 @@ use crate::SimRuntime;
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
-/// A datapath from one host of a [`Network`]. Cheap to clone.
+/// A datapath from a host of a [`Network`]. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct SimDatapath {
     network: Network,
@@ -19,25 +19,26 @@ impl SimDatapath {
         Self { network, ip, port: 0, streams: false }
     }
 
-    /// Connects from this local port rather than from a free one, so that a client can come back with the address
-    /// that it had before.
+    /// Connects from this local port rather than from a free port, so that a client can come back with the
+    /// address that it had before.
     #[must_use]
     pub fn from_port(self, port: u16) -> Self {
         Self { port, ..self }
     }
 
     /// Connects and listens with reliable, ordered streams of messages, as framed TCP does, rather than with
-    /// datagrams. Loss and cuts then delay messages, up to about a minute; corruption, duplication
-    /// and reordering have no effect. Ports of streams and of datagrams are apart.
+    /// datagrams. Loss and cuts then delay messages, up to about a minute; corruption, duplication and
+    /// reordering have no effect. Streams and datagrams have separate ports.
     #[must_use]
     pub fn streams(self) -> Self {
         Self { streams: true, ..self }
     }
 
-    /// The multicast group at `group`, as this host reaches it.
+    /// Returns the multicast group at `group`, as this host reaches it.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it is not a multicast address with a port, of this host's family.
+    /// [`Invalid`](ErrorKind::Invalid) if `group` is not a multicast address with a port, of this host's
+    /// family.
     pub fn group(&self, group: SocketAddr) -> Result<SimGroup, Error> {
         if !group.ip().is_multicast() || group.port() == 0 || group.is_ipv4() != self.ip.is_ipv4() {
             return Err(invalid(format!("{group} is no multicast group that {} can reach", self.ip)));
@@ -45,12 +46,12 @@ impl SimDatapath {
         Ok(SimGroup::new(self.network.clone(), self.ip, group))
     }
 
-    /// The host's address.
+    /// Returns the host's address.
     pub fn ip(&self) -> IpAddr {
         self.ip
     }
 
-    /// The network that the host is in.
+    /// Returns the network that the host is in.
     pub fn network(&self) -> &Network {
         &self.network
     }

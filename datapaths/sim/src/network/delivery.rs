@@ -1,4 +1,4 @@
-//! The way of a datagram from one connection to another.
+//! The way of a datagram from a connection to its peer.
 
 use super::bundled::Held;
 use super::connection::{Inbox, SimConnection};
@@ -16,7 +16,7 @@ const CLOSED_PORT: Ending =
     Ending { kind: ErrorKind::Unreachable, context: "the peer's host answers that its port is closed" };
 
 impl Network {
-    /// Sends a datagram, which then suffers the tap and the faults of the link.
+    /// Sends a datagram, which then meets the tap and the faults of the link.
     pub(super) fn transmit(
         &self,
         from: SocketAddr,
@@ -69,8 +69,8 @@ impl Network {
         Ok(Some(passage.delay))
     }
 
-    /// Puts a datagram on the wire, whatever sender it names. It meets the delay of its link, but neither the
-    /// tap nor faults.
+    /// Puts a datagram on the wire, with any sender's address. The datagram meets the delay of its link, but
+    /// neither the tap nor faults.
     pub fn inject(&self, datagram: &Datagram) -> Result<(), Error> {
         let payload = datagram.to_buf()?;
         let mut state = self.state();
@@ -123,7 +123,7 @@ impl Network {
                 match taken {
                     Ok(()) => counters.delivered += 1,
                     Err(NotTaken::Full) => counters.overflowed += 1,
-                    // Late for a connection that this end closed.
+                    // The datagram comes late for a connection that this end closed.
                     Err(NotTaken::Ended) => counters.closed += 1,
                 }
             }
@@ -132,7 +132,7 @@ impl Network {
         }
     }
 
-    /// Makes a connection of the first datagram from an unknown address.
+    /// Opens a connection for the first datagram from an unknown address.
     fn accept(&self, from: SocketAddr, to: SocketAddr, payload: Buf, backlog: &Backlog) {
         if backlog.is_full() {
             tracing::debug!(%from, %to, "accept backlog full");
@@ -142,7 +142,8 @@ impl Network {
         let Ok(connection) = self.open(to, from) else { return };
         let delivered = connection.deliver(payload).is_ok();
         self.state().counters.delivered += u64::from(delivered);
-        // Fails only if the listener just went; the connection then goes as well.
+        // The call fails only if the listener was dropped at this moment; the connection is then dropped as
+        // well.
         let _gone: Result<(), NotTaken> = backlog.try_push(connection);
     }
 
@@ -166,7 +167,7 @@ impl Network {
         });
     }
 
-    /// A connection over datagrams between two addresses, of which the first is this end's.
+    /// Opens a connection over datagrams between two addresses, of which the first belongs to this end.
     pub(super) fn open(&self, local: SocketAddr, peer: SocketAddr) -> Result<SimConnection, Error> {
         let mut state = self.state();
         let inbox: Inbox = Arc::new(Queue::new(state.limits.queue));
@@ -175,7 +176,7 @@ impl Network {
         Ok(SimConnection::datagram(self.clone(), local, peer, inbox))
     }
 
-    /// Forgets the connection that receives from `inbox`.
+    /// Removes the connection that receives from `inbox`.
     pub(super) fn forget(&self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) {
         let mut state = self.state();
         if state.ports.forget(local, peer, inbox) {
@@ -184,7 +185,7 @@ impl Network {
         state.groups.leave(local, inbox);
     }
 
-    /// Starts to put connections to `local` into a new backlog.
+    /// Creates a backlog for connections to `local`.
     pub(super) fn bind(&self, local: SocketAddr) -> Result<Backlog, Error> {
         let mut state = self.state();
         let backlog: Backlog = Arc::new(Queue::new(state.limits.backlog));
@@ -192,7 +193,7 @@ impl Network {
         Ok(backlog)
     }
 
-    /// Ends [`bind`](Self::bind).
+    /// Removes the backlog of [`bind`](Self::bind).
     pub(super) fn unbind(&self, local: SocketAddr, backlog: &Backlog) {
         self.state().ports.unlisten(local, backlog);
     }

@@ -19,25 +19,25 @@ impl Groups {
         self.members.insert(local, (group, inbox.clone()));
     }
 
-    /// The queue that the member with this address receives from.
+    /// Returns the queue that the member with this address receives from.
     pub(super) fn inbox(&self, local: SocketAddr) -> Option<Inbox> {
         self.members.get(&local).map(|(_, inbox)| inbox.clone())
     }
 
-    /// The addresses of all members of `group` but one.
+    /// Returns the addresses of all members of `group` except `but`.
     fn others(&self, group: SocketAddr, but: SocketAddr) -> Vec<SocketAddr> {
         let members = self.members.iter().filter(|(local, (of, _))| *of == group && **local != but);
         members.map(|(local, _)| *local).collect()
     }
 
-    /// Forgets the member that receives from `inbox`.
+    /// Removes the member that receives from `inbox`.
     pub(super) fn leave(&mut self, local: SocketAddr, inbox: &Inbox) {
         if self.inbox(local).is_some_and(|other| Arc::ptr_eq(&other, inbox)) {
             self.members.remove(&local);
         }
     }
 
-    /// Forgets all members on `ip`, and returns the queues that they receive from.
+    /// Removes all members on `ip`, and returns the queues that they receive from.
     pub(super) fn restart(&mut self, ip: IpAddr) -> Vec<Inbox> {
         let mut inboxes = Vec::new();
         self.members.retain(|local, (_, inbox)| {
@@ -50,9 +50,11 @@ impl Groups {
     }
 }
 
-/// A multicast group, as one host of a [`Network`] reaches it. Made by [`SimDatapath::group`](crate::SimDatapath::group).
+/// A multicast group, as a host of a [`Network`] reaches it.
+/// [`SimDatapath::group`](crate::SimDatapath::group) creates it.
 ///
-/// Each other member gets a copy of its own, which meets the link and the faults between its host and the sender's.
+/// Each other member gets a copy of a message. Each copy meets the link and the faults between the sender's
+/// host and the member's.
 #[derive(Debug, Clone)]
 pub struct SimGroup {
     network: Network,
@@ -73,7 +75,7 @@ impl Group for SimGroup {
         let mut state = self.network.state();
         let local = state.choose_port(self.ip, 0)?;
         let inbox: Inbox = Arc::new(Queue::new(state.limits.queue));
-        // Keeps the port.
+        // The entry keeps the port.
         state.ports.connect(local, self.group, &inbox)?;
         state.groups.join(local, self.group, &inbox);
         drop(state);
@@ -82,7 +84,7 @@ impl Group for SimGroup {
 }
 
 impl Network {
-    /// Sends each other member of a group a copy.
+    /// Sends a copy to each other member of a group.
     pub(super) fn transmit_to_all(
         &self,
         from: SocketAddr,

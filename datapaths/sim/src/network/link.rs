@@ -3,7 +3,7 @@
 use crate::rng::Rng;
 use std::time::Duration;
 
-/// The faults of one direction between two hosts. Rates are probabilities per datagram, from 0 to 1.
+/// The faults of a direction between two hosts. Rates are probabilities per datagram, from 0 to 1.
 ///
 /// ```
 /// # use bertha_datapath_sim::Link;
@@ -11,51 +11,54 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// How many datagrams are lost.
+    /// Rate of lost datagrams.
     pub loss: f64,
-    /// How many arrive twice.
+    /// Rate of datagrams that arrive twice.
     pub duplication: f64,
-    /// How many take up to [`detour`](Self::detour) longer, so that others overtake them.
+    /// Rate of datagrams that take up to [`detour`](Self::detour) longer, so that other datagrams overtake
+    /// them.
     pub reordering: f64,
-    /// The most that a reordered datagram takes longer.
+    /// Longest additional time of a reordered datagram.
     pub detour: Duration,
-    /// The time that every datagram takes.
+    /// Time that every datagram takes.
     pub delay: Duration,
-    /// The most that a datagram takes in addition.
+    /// Longest additional time that any datagram may take.
     pub jitter: Duration,
-    /// How many arrive with some bits flipped, or cut short.
+    /// Rate of datagrams that arrive with some bits flipped, or cut short.
     pub corruption: f64,
-    /// The largest datagram, in bytes of payload. Sending a larger one fails.
+    /// Size of the largest datagram, in bytes of payload. Sending a larger datagram fails.
     pub mtu: usize,
     /// The limit of the rate, if there is one.
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// A place on the way that sends datagrams one after the other, and queues those that have to wait.
+/// A place on the way that sends datagrams one after another, and queues datagrams that have to wait.
 ///
-/// It comes before the delay and the faults of the link. Only payloads take time and room. Injected datagrams pass by it.
+/// The bottleneck comes before the delay and the faults of the link. Only payloads take time and room.
+/// Injected datagrams bypass it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bottleneck {
-    /// How many bytes it sends per second.
+    /// Rate in bytes per second.
     pub rate: u64,
-    /// How many bytes wait at most, that which is being sent included. A datagram that finds no room is dropped.
+    /// Largest number of waiting bytes, including the datagram that is being sent. A datagram that finds no
+    /// room is dropped.
     pub queue: u64,
 }
 
 impl Bottleneck {
-    /// For how long a datagram of `len` bytes is in it, if it comes when those before it are gone after `busy`. `None`
-    /// if there is no room.
+    /// Returns the time for which a datagram of `len` bytes is in the bottleneck, if the datagrams before it
+    /// are gone after `busy`. Returns `None` if there is no room.
     pub(super) fn admit(&self, len: usize, busy: Duration) -> Option<Duration> {
         let nanos = |bytes: u64| u128::from(bytes) * 1_000_000_000 / u128::from(self.rate.max(1));
         let stay = busy.as_nanos() + nanos(len as u64);
-        // One that is larger than the whole queue passes if it need not wait.
+        // A datagram that is larger than the whole queue passes if it need not wait.
         let fits = busy.is_zero() || stay <= nanos(self.queue);
         fits.then(|| Duration::from_nanos(u64::try_from(stay).unwrap_or(u64::MAX)))
     }
 }
 
 impl Default for Link {
-    /// A tenth of a millisecond, the largest UDP datagram, no faults.
+    /// Returns a link with a delay of a tenth of a millisecond, the largest MTU of UDP, and no faults.
     fn default() -> Self {
         Self {
             loss: 0.0,
@@ -72,13 +75,14 @@ impl Default for Link {
 }
 
 impl Link {
-    /// Loses, duplicates and reorders datagrams at this rate each, with a jitter as large as the delay.
+    /// Creates a link that loses, duplicates and reorders datagrams at this rate each, with a jitter as large
+    /// as the delay.
     pub fn poor(rate: f64) -> Self {
         let good = Self::default();
         Self { loss: rate, duplication: rate, reordering: rate, jitter: good.delay, ..good }
     }
 
-    /// How long one datagram takes, and whether it was sent on a detour.
+    /// Draws the time that a datagram takes. Returns it, and true if the datagram was sent on a detour.
     pub(super) fn draw_delay(&self, rng: &mut Rng) -> (Duration, bool) {
         let mut delay = self.delay + rng.up_to(self.jitter);
         let reordered = rng.chance(self.reordering);

@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// Connections that wait to be accepted.
 pub(super) type Backlog = Arc<Queue<SimConnection>>;
 
-/// Accepts connections at an address of a simulated host.
+/// A listener at an address of a simulated host.
 ///
-/// Dropping it closes the port for new peers; those that it accepted go on, those that wait in the backlog are
+/// Dropping it closes the port for new peers; accepted connections go on, connections in the backlog are
 /// dropped.
 pub struct SimListener {
     pub(super) network: Network,

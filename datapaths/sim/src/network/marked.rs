@@ -1,25 +1,25 @@
-//! The marks for congestion that have arrived.
+//! The congestion marks that have arrived.
 
 use super::Network;
 use bertha_core::Marks;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// The marks of the connections that count them, by their own address and that of their peer.
+/// The marks of the connections that count them, by their own address and the address of their peer.
 #[derive(Debug, Default)]
 pub(super) struct Marked {
     connections: BTreeMap<(SocketAddr, SocketAddr), Marks>,
 }
 
 impl Marked {
-    /// Takes in that a marked datagram of `len` bytes arrives at `local` from `peer`.
+    /// Counts a marked datagram of `len` bytes that arrives at `local` from `peer`.
     pub(super) fn on_marked(&mut self, local: SocketAddr, peer: SocketAddr, len: usize) {
         if let Some(marks) = self.connections.get_mut(&(local, peer)) {
             marks.add(1, len as u64);
         }
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub(super) fn forget(&mut self, local: SocketAddr, peer: SocketAddr) {
         self.connections.remove(&(local, peer));
     }
@@ -31,7 +31,7 @@ impl Network {
         self.state().marks.connections.entry((local, peer)).or_default();
     }
 
-    /// The marks of a connection.
+    /// Returns the marks of a connection.
     pub(super) fn marks(&self, local: SocketAddr, peer: SocketAddr) -> Marks {
         self.state().marks.connections.get(&(local, peer)).copied().unwrap_or_default()
     }

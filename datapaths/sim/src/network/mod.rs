@@ -43,9 +43,9 @@ use std::time::Duration;
 use streams::StreamTable;
 use tap::Tap;
 
-/// A simulated network, whose faults can be changed while it runs. Cheap to clone.
+/// A simulated network, whose faults can be changed while it runs. Clones are cheap.
 ///
-/// Without being told otherwise it delivers every datagram after a tenth of a millisecond.
+/// By default the network delivers every datagram after a tenth of a millisecond.
 #[derive(Clone)]
 pub struct Network {
     shared: Arc<Shared>,
@@ -65,10 +65,10 @@ struct State {
     links: BTreeMap<(IpAddr, IpAddr), Link>,
     /// The time until which the bottleneck of each direction is busy.
     busy: BTreeMap<(IpAddr, IpAddr), Duration>,
-    /// Several directions may share an emulator, by its number.
+    /// Emulators by their number; several directions may share an emulator.
     emulators: Vec<Emulator>,
     emulated: BTreeMap<(IpAddr, IpAddr), usize>,
-    /// As those, in front of emulators and links.
+    /// Bundles by their number, in front of emulators and links; several directions may share a bundle.
     bundles: Vec<bundled::Boxes>,
     bundled: BTreeMap<(IpAddr, IpAddr), usize>,
     cuts: BTreeSet<(IpAddr, IpAddr)>,
@@ -79,12 +79,12 @@ struct State {
     answers_closed_ports: bool,
 }
 
-/// How much the hosts keep before they drop.
+/// The bounds on what hosts keep before they drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections that a listener keeps until they are accepted.
+    /// Number of connections that a listener keeps until they are accepted.
     pub backlog: usize,
-    /// Messages that a connection keeps until they are received.
+    /// Number of messages that a connection keeps until they are received.
     pub queue: usize,
 }
 
@@ -118,24 +118,26 @@ impl Network {
         Self { shared: Arc::new(Shared { runtime, state: Mutex::new(state) }) }
     }
 
-    /// The host with this address, as a datapath over datagrams. Hosts exist as soon as they are named.
+    /// Returns the host with this address, as a datapath over datagrams. Hosts exist as soon as they are
+    /// named.
     pub fn host(&self, ip: impl Into<IpAddr>) -> SimDatapath {
         SimDatapath::new(self.clone(), ip.into())
     }
 
-    /// Gives this link to all pairs of hosts that were not given their own.
+    /// Gives this link to all pairs of hosts without a link of their own.
     pub fn set_link(&self, link: Link) {
         self.state().default_link = link;
     }
 
-    /// Gives the direction from one host to another its own link.
+    /// Gives the direction from a host to another host its own link.
     pub fn set_link_between(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>, link: Link) {
         self.state().links.insert((from.into(), to.into()), link);
     }
 
-    /// Lets datagrams of these directions, which share it, pass through `emulator` instead of a [`Bottleneck`]; delay and faults of
-    /// their links follow. It marks those of connections that [ask for marks](bertha_core::Base::set_ecn). An earlier emulator of a
-    /// direction is left.
+    /// Makes datagrams of these directions, which share it, pass through `emulator` instead of a
+    /// [`Bottleneck`]; the delay and the faults of their links follow. The emulator marks datagrams of
+    /// connections that [ask for marks](bertha_core::Base::set_ecn). The directions leave any earlier
+    /// emulator.
     pub fn emulate<I: Into<IpAddr>>(&self, directions: impl IntoIterator<Item = (I, I)>, emulator: Emulator) {
         let mut state = self.state();
         let number = state.emulators.len();
@@ -144,7 +146,8 @@ impl Network {
         state.emulated.extend(directions);
     }
 
-    /// The time for which a datagram that is sent now waits in the [`Bottleneck`] or [`Emulator`] of this direction.
+    /// Returns the time for which a datagram that is sent now waits in the [`Bottleneck`] or [`Emulator`] of
+    /// this direction.
     pub fn queueing_delay(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) -> Duration {
         let (now, direction) = (self.runtime().elapsed(), (from.into(), to.into()));
         let state = self.state();
@@ -154,7 +157,7 @@ impl Network {
         }
     }
 
-    /// Drops messages from `from` to `to` until it is healed. Those on their way still arrive.
+    /// Drops messages from `from` to `to` until the cut is healed. Messages on their way still arrive.
     pub fn cut_one_way(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) {
         self.state().cuts.insert((from.into(), to.into()));
     }
@@ -179,19 +182,21 @@ impl Network {
         self.state().cuts.clear();
     }
 
-    /// Bounds the queues of hosts, for listeners and connections that are made from now on.
+    /// Bounds the queues of hosts, for listeners and connections that are made later.
     pub fn set_limits(&self, limits: Limits) {
         self.state().limits = limits;
     }
 
-    /// Whether a host tells the sender of a datagram that nothing is bound to the port, as kernels do by ICMP: the
-    /// sender's next `recv` or `send` then fails once with [`Unreachable`](ErrorKind::Unreachable). On at first.
+    /// Turns the answers of closed ports on or off: a host then tells the sender of a datagram that nothing is
+    /// bound to the port, as kernels do by ICMP, and the sender's next `recv` or `send` fails once with
+    /// [`Unreachable`](ErrorKind::Unreachable). The answers are on by default.
     pub fn answer_closed_ports(&self, answer: bool) {
         self.state().answers_closed_ports = answer;
     }
 
-    /// Shows every datagram that a connection sends to `tap`, which may change or drop it, before the link's faults
-    /// apply. It replaces the tap that was there. `tap` may call [`inject`](Self::inject). Streams are not tapped.
+    /// Shows every datagram that a connection sends to `tap`, which may change or drop it, before the link's
+    /// faults apply. The tap replaces any earlier tap. `tap` may call [`inject`](Self::inject). Streams are
+    /// not tapped.
     pub fn tap(&self, tap: impl FnMut(&mut Datagram) -> Verdict + Send + 'static) {
         let old = self.state().tap.replace(Arc::new(Mutex::new(tap)));
         drop(old);
@@ -203,8 +208,9 @@ impl Network {
         drop(old);
     }
 
-    /// Takes down the host: its listeners and connections vanish without a word, and calls on them fail with
-    /// [`Closed`](ErrorKind::Closed). Whatever ran on it should be dropped by the test. It can be used again at once.
+    /// Takes the host down: its listeners and connections vanish without a word, and calls on them fail with
+    /// [`Closed`](ErrorKind::Closed). The test should drop whatever ran on the host. The host can be used
+    /// again at once.
     pub fn restart(&self, ip: impl Into<IpAddr>) {
         const RESTARTED: Ending =
             Ending { kind: ErrorKind::Closed, context: "the host of this end was restarted" };
@@ -223,12 +229,12 @@ impl Network {
         }
     }
 
-    /// The counts of datagrams so far.
+    /// Returns the counts of datagrams so far.
     pub fn counters(&self) -> Counters {
         self.state().counters
     }
 
-    /// The simulation's runtime.
+    /// Returns the simulation's runtime.
     pub fn runtime(&self) -> &SimRuntime {
         &self.shared.runtime
     }
@@ -247,12 +253,12 @@ impl State {
         self.links.get(&(from, to)).copied().unwrap_or(self.default_link)
     }
 
-    /// A local address on `ip` with `port`, or with a free one if it is zero.
+    /// Returns a local address on `ip` with `port`, or with a free port if it is zero.
     fn choose_port(&mut self, ip: IpAddr, port: u16) -> Result<SocketAddr, Error> {
         self.ports.choose(ip, port)
     }
 
-    /// Whether something that is sent now gets through.
+    /// Returns true if a datagram that is sent now gets through.
     fn passes(&mut self, from: IpAddr, to: IpAddr) -> bool {
         let cut = self.cuts.contains(&(from, to));
         let lost = !cut && self.rng.chance(self.link(from, to).loss);
@@ -261,7 +267,7 @@ impl State {
         !cut && !lost
     }
 
-    /// The passage of one datagram of `len` bytes that is sent at `now`, or `None` if it does not arrive.
+    /// Draws the passage of a datagram of `len` bytes that is sent at `now`; `None` if it does not arrive.
     fn draw(
         &mut self,
         (from, to): (IpAddr, IpAddr),
@@ -278,7 +284,8 @@ impl State {
         Some(Passage { delay: queued.delay + delay, ..queued })
     }
 
-    /// The passage through the emulator or the bottleneck of the link, if it has one; `None` if the datagram is dropped there.
+    /// Returns the passage through the emulator or the bottleneck of the link, if it has one; `None` if the
+    /// datagram is dropped there.
     fn queue(
         &mut self,
         (from, to): (IpAddr, IpAddr),

@@ -1,12 +1,12 @@
-//! The way of one datagram over its link.
+//! The way of a datagram over its link.
 
 use std::time::Duration;
 
 /// The outcome for a datagram that arrives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passage {
-    /// The time that it takes.
+    /// Time that the datagram takes.
     pub(super) delay: Duration,
-    /// Whether it was marked for congestion.
+    /// True if the datagram was marked for congestion.
     pub(super) is_marked: bool,
 }

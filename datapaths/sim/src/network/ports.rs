@@ -1,4 +1,4 @@
-//! Which connection a datagram belongs to, as a kernel's socket table knows it.
+//! The sockets of hosts, by which a datagram's connection is found, as in a kernel's socket table.
 
 use super::connection::Inbox;
 use super::listener::Backlog;
@@ -7,25 +7,25 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// One local address: connections by the address of their peer, and perhaps a listener for everyone else.
+/// A local address: connections by the address of their peer, and perhaps a listener for all other peers.
 #[derive(Default)]
 struct Port {
     backlog: Option<Backlog>,
     peers: BTreeMap<SocketAddr, Inbox>,
 }
 
-/// The datagram sockets of all hosts, and the ports that hosts hand out.
+/// The datagram sockets of all hosts, and the ports that hosts assign.
 #[derive(Default)]
 pub(super) struct Ports {
     ports: BTreeMap<SocketAddr, Port>,
     next: BTreeMap<IpAddr, u16>,
 }
 
-/// The ports that are handed out to sockets that ask for none.
+/// The ports that are assigned to sockets that ask for none.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 49_152..=65_535;
 
 impl Ports {
-    /// A local address on `ip`, with `port`, or one that is free.
+    /// Returns a local address on `ip`, with `port`, or with a free port if `port` is zero.
     pub(super) fn choose(&mut self, ip: IpAddr, port: u16) -> Result<SocketAddr, Error> {
         if port != 0 {
             return Ok(SocketAddr::new(ip, port));
@@ -64,20 +64,20 @@ impl Ports {
         Ok(())
     }
 
-    /// The connection at `local` that hears `peer`.
+    /// Returns the inbox of the connection at `local` that receives from `peer`.
     pub(super) fn connected(&self, local: SocketAddr, peer: SocketAddr) -> Option<Inbox> {
         self.ports.get(&local)?.peers.get(&peer).cloned()
     }
 
-    /// The backlog at `local`, if something listens there.
+    /// Returns the backlog at `local`, if a listener is there.
     pub(super) fn backlog(&self, local: SocketAddr) -> Option<Backlog> {
         self.ports.get(&local)?.backlog.clone()
     }
 
-    /// Forgets the connection that receives from `inbox`. Returns whether it was still known.
+    /// Removes the connection that receives from `inbox`. Returns true if it was still registered.
     pub(super) fn forget(&mut self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) -> bool {
         let Some(port) = self.ports.get_mut(&local) else { return false };
-        // Another one may have taken its place.
+        // Another connection may have taken its place.
         let is_known = port.peers.get(&peer).is_some_and(|other| Arc::ptr_eq(other, inbox));
         if is_known {
             port.peers.remove(&peer);
@@ -86,7 +86,7 @@ impl Ports {
         is_known
     }
 
-    /// Forgets the listener with this backlog; the connections that it accepted stay.
+    /// Removes the listener with this backlog; the connections that it accepted stay.
     pub(super) fn unlisten(&mut self, local: SocketAddr, backlog: &Backlog) {
         let Some(port) = self.ports.get_mut(&local) else { return };
         if port.backlog.as_ref().is_some_and(|other| Arc::ptr_eq(other, backlog)) {
@@ -95,7 +95,7 @@ impl Ports {
         self.tidy(local);
     }
 
-    /// Forgets everything on `ip`, and returns it.
+    /// Removes everything on `ip`, and returns it.
     pub(super) fn restart(&mut self, ip: IpAddr) -> (Vec<Backlog>, Vec<Inbox>) {
         let (mut backlogs, mut inboxes) = (Vec::new(), Vec::new());
         self.ports.retain(|local, port| {

@@ -1,4 +1,4 @@
-//! The streams and their listeners that there are, and setting up another one.
+//! The existing streams and their listeners, and the set-up of another stream.
 
 use super::listener::Backlog;
 use super::stream::{ATTEMPTS, Stream, StreamEnd, backoff};
@@ -33,7 +33,7 @@ impl StreamTable {
         Ok(())
     }
 
-    /// Forgets the listener with this backlog.
+    /// Removes the listener with this backlog.
     pub(super) fn unlisten(&mut self, local: SocketAddr, backlog: &Backlog) {
         if self.listeners.get(&local).is_some_and(|other| Arc::ptr_eq(other, backlog)) {
             self.listeners.remove(&local);
@@ -49,7 +49,7 @@ impl StreamTable {
         self.streams.push(Arc::downgrade(stream));
     }
 
-    /// Takes out the listeners and streams on the host `ip`.
+    /// Removes and returns the listeners and streams on the host `ip`.
     pub(super) fn of_host(&mut self, ip: IpAddr) -> Lost {
         let mut lost = Lost { backlogs: Vec::new(), streams: Vec::new() };
         self.listeners.retain(|local, backlog| {
@@ -67,7 +67,7 @@ impl StreamTable {
     }
 }
 
-/// Starts to put streams to `local` into a new backlog.
+/// Creates a backlog for streams to `local`.
 pub(super) fn bind(network: &Network, local: SocketAddr) -> Result<Backlog, Error> {
     let mut state = network.state();
     let backlog: Backlog = Arc::new(Queue::new(state.limits.backlog));
@@ -75,7 +75,7 @@ pub(super) fn bind(network: &Network, local: SocketAddr) -> Result<Backlog, Erro
     Ok(backlog)
 }
 
-/// Asks `peer` for a stream, again and again while nothing comes back.
+/// Asks `peer` for a stream, again and again while no answer comes.
 pub(super) async fn connect(
     network: &Network,
     local: SocketAddr,
@@ -114,7 +114,8 @@ fn establish(network: &Network, local: SocketAddr, peer: SocketAddr, backlog: &B
     let stream = Stream::new(network.clone(), [local, peer]);
     network.state().streams.add(&stream);
     let server = StreamEnd::new(stream.clone(), 1);
-    // If the listener just went, the server's end goes with it, and the client hears that it was closed.
+    // If the listener was dropped at this moment, the server's end is dropped with it, and the client learns
+    // that the stream was closed.
     drop(backlog.try_push(SimConnection::stream(network.clone(), peer, local, server)));
     SimConnection::stream(network.clone(), local, peer, StreamEnd::new(stream, 0))
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 /// A datagram on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// The sender's address, or the one that it pretends to have.
+    /// The sender's address, or the address that the sender pretends to have.
     pub from: SocketAddr,
     /// The receiver's address.
     pub to: SocketAddr,
-    /// Its contents.
+    /// The datagram's contents.
     pub payload: Vec<u8>,
 }
 
@@ -25,9 +25,9 @@ impl Datagram {
 /// A tap's decision about a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on, as the tap left it.
+    /// The datagram goes on, as the tap left it.
     Pass,
-    /// It is dropped.
+    /// The datagram is dropped.
     Drop,
 }
 

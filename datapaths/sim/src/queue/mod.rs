@@ -10,10 +10,10 @@ use std::task::Poll;
 use wait::Wait;
 use waiters::Waiters;
 
-/// Bounded, for any number of senders and receivers. All futures are cancellation-safe.
+/// A bounded queue for any number of senders and receivers. All futures are cancellation-safe.
 ///
-/// A change wakes every future that waits for it: with several receivers, a wake-up that went to one which was dropped
-/// then can't be lost.
+/// A change wakes every future that waits for it. So with several receivers, a wake-up of a receiver that is
+/// then dropped can't be lost.
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct State<T> {
     removed: bool,
 }
 
-/// Why nothing more will come.
+/// The reason why no more items will come.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
     pub(crate) kind: ErrorKind,
@@ -38,7 +38,7 @@ pub(crate) struct Ending {
 
 impl Ending {
     pub(crate) const HERE: Self = Self { kind: ErrorKind::Closed, context: "this end closed the connection" };
-    /// By whichever end.
+    /// The ending for a connection that either end closed.
     pub(crate) const CLOSED: Self = Self { kind: ErrorKind::Closed, context: "the connection was closed" };
 
     pub(crate) fn error(self) -> Error {
@@ -49,13 +49,13 @@ impl Ending {
 /// The change that a future waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// A message.
+    /// A message, for which receivers wait.
     Receivers,
-    /// Room.
+    /// Room, for which senders wait.
     Senders,
 }
 
-/// Why an item was not taken.
+/// The reason why an item was not taken.
 #[derive(Debug)]
 pub(crate) enum NotTaken {
     Full,
@@ -70,7 +70,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Ready with an error if nothing can be sent any more, pending if there is no room now.
+    /// Returns `Ready` with an error if nothing can be sent any more, and `Pending` if there is no room now.
     fn room(&mut self) -> Poll<Result<(), Error>> {
         match (self.ending, self.notice.take()) {
             (Some(ending), _) | (None, Some(ending)) => Poll::Ready(Err(ending.error())),
@@ -84,7 +84,7 @@ impl<T> State<T> {
         self.added = true;
     }
 
-    /// How many items there are, if any; otherwise why not.
+    /// Returns the number of items if there are any, and otherwise the reason why there are none.
     fn filled(&mut self) -> Poll<Result<usize, Error>> {
         if let Some(notice) = self.notice.take() {
             return Poll::Ready(Err(notice.error()));
@@ -112,7 +112,7 @@ impl<T> Queue<T> {
         Self { state: Mutex::new(state) }
     }
 
-    /// As [`new`](Self::new), with the memory for all items from the beginning.
+    /// Creates a queue as [`new`](Self::new), and allocates the memory for all items at once.
     pub(crate) fn with_room(capacity: usize) -> Self {
         let queue = Self::new(capacity);
         queue.state.lock().items.reserve(capacity);
@@ -137,7 +137,8 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Adds `item` and ends the sending side with `ending`, whether there is room or not. No effect if it has ended.
+    /// Adds `item` and ends the sending side with `ending`, even if there is no room. Has no effect if the
+    /// sending side has ended. Returns true if the item was added.
     pub(crate) fn push_last(&self, item: T, ending: Ending) -> bool {
         let mut state = self.state.lock();
         if state.ending.is_some() {
@@ -164,12 +165,13 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Adds `items` as room allows. The first error among them ends it.
+    /// Adds `items` as room allows. The first error ends the call.
     pub(crate) fn push_all(
         &self,
         mut items: impl Iterator<Item = Result<T, Error>>,
     ) -> impl Future<Output = Result<(), Error>> {
-        // The item that waits for room. It is taken before, since a burst that has ended needs no room.
+        // The item that waits for room. It is taken from the iterator before, since a burst that has ended
+        // needs no room.
         let mut waiting = None;
         Wait::new(self, Side::Senders, move |state: &mut State<T>| {
             loop {
@@ -209,7 +211,7 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Waits for an item, then moves those that are there to `into`, at most `limit`.
+    /// Waits for an item, then moves the available items to `into`, at most `limit`.
     pub(crate) fn pop_some<E: Extend<T>>(
         &self,
         into: &mut E,
@@ -228,7 +230,7 @@ impl<T> Queue<T> {
         })
     }
 
-    /// An item, if one is there.
+    /// Removes and returns an item, if there is one.
     pub(crate) fn try_pop(&self) -> Option<T> {
         let mut state = self.state.lock();
         let item = state.items.pop_front();
@@ -245,7 +247,7 @@ impl<T> Queue<T> {
         self.unlock_and_wake(state);
     }
 
-    /// The report that is pending, as an error.
+    /// Returns the pending report, as an error.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let mut state = self.state.lock();
         match state.ending.or(state.notice.take()) {
@@ -254,7 +256,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Nothing more is taken; the items that are there can still be had. The first ending stays.
+    /// Ends the queue: no more items are taken, and the remaining items can still be received. The first
+    /// ending stays.
     pub(crate) fn end(&self, ending: Ending) {
         let mut state = self.state.lock();
         state.ending.get_or_insert(ending);
@@ -262,13 +265,13 @@ impl<T> Queue<T> {
         self.unlock_and_wake(state);
     }
 
-    /// As [`end`](Self::end), and returns the items that were there.
+    /// Ends the queue as [`end`](Self::end), and returns the remaining items.
     pub(crate) fn end_now(&self, ending: Ending) -> VecDeque<T> {
         self.end(ending);
         std::mem::take(&mut self.state.lock().items)
     }
 
-    /// The result of `look` at the first item.
+    /// Returns the result of `look` at the first item.
     pub(crate) fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
         self.state.lock().items.front().map(look)
     }
@@ -278,7 +281,8 @@ impl<T> Queue<T> {
         state.items.len() >= state.capacity
     }
 
-    /// Wakes the futures that the changes concern, outside the lock: a waker may run code that comes back here.
+    /// Wakes the futures that the changes concern, outside the lock: a waker may run code that uses this
+    /// queue.
     fn unlock_and_wake(&self, mut state: MutexGuard<'_, State<T>>) {
         let receivers = std::mem::take(&mut state.added) && !state.receivers.is_empty();
         let senders = std::mem::take(&mut state.removed) && !state.senders.is_empty();
@@ -296,7 +300,7 @@ impl<T> Queue<T> {
         while left > 0 {
             let mut state = self.state.lock();
             let waiters = state.waiters(side);
-            // Those that come while this goes on have seen the change.
+            // Futures that register meanwhile have seen the change.
             left = left.min(waiters.len());
             let Some(waker) = waiters.pop() else { return };
             drop(state);

@@ -1,11 +1,11 @@
-//! The future of everything that waits for a queue.
+//! The future of every wait for a queue.
 
 use super::{Queue, Side, State};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Tries until it succeeds, and in between waits for the queue to change. Nothing is lost if it is dropped: an
-/// attempt either took its message within the poll that returns it, or took none.
+/// A future that tries until it succeeds, and in between waits for the queue to change. Dropping it loses
+/// nothing: an attempt either took its message within the poll that returns it, or took none.
 pub(crate) struct Wait<'a, T, F> {
     queue: &'a Queue<T>,
     side: Side,
@@ -19,7 +19,7 @@ impl<'a, T, F> Wait<'a, T, F> {
     }
 }
 
-// Its parts are never pinned.
+// The parts of the future are never pinned.
 impl<T, F> Unpin for Wait<'_, T, F> {}
 
 impl<T, F, Output> Future for Wait<'_, T, F>
@@ -40,7 +40,7 @@ where
             left = waiters.remove(key);
         }
         this.queue.unlock_and_wake(state);
-        // Outside the lock, since the last waker of a task may drop the task.
+        // The waker is dropped outside the lock, since the last waker of a task may drop the task.
         drop(left);
         outcome
     }
@@ -50,7 +50,7 @@ impl<T, F> Drop for Wait<'_, T, F> {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             let waker = self.queue.state.lock().waiters(self.side).remove(key);
-            // Outside the lock, as above.
+            // The waker is dropped outside the lock, as above.
             drop(waker);
         }
     }

@@ -1,9 +1,9 @@
-//! The futures that are to be woken.
+//! The futures that have to be woken.
 
 use std::task::Waker;
 
-/// The wakers of futures that wait for one thing, each under a key of its own, so that a future which is dropped
-/// leaves nothing behind. Keeps its memory, so waiting allocates nothing in the long run.
+/// The wakers of futures that wait for a common event. Each has a key of its own, so that a dropped future
+/// leaves nothing behind. The list keeps its memory, so waiting allocates nothing in the long run.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     next: u64,
@@ -19,7 +19,7 @@ impl Waiters {
         self.waiting.is_empty()
     }
 
-    /// Waits under `key`, or under a new one, which it returns.
+    /// Registers `waker` under `key`, or under a new key, which is returned.
     pub(super) fn register(&mut self, key: Option<u64>, waker: &Waker) -> u64 {
         let known = key.and_then(|key| self.waiting.iter_mut().find(|(other, _)| *other == key));
         if let Some((key, old)) = known {
@@ -32,13 +32,13 @@ impl Waiters {
         key
     }
 
-    /// No longer waits under `key`.
+    /// Removes the waker under `key`.
     pub(super) fn remove(&mut self, key: u64) -> Option<Waker> {
         let position = self.waiting.iter().position(|(other, _)| *other == key)?;
         Some(self.waiting.swap_remove(position).1)
     }
 
-    /// One of those that wait; it then waits no longer.
+    /// Removes and returns a waker.
     pub(super) fn pop(&mut self) -> Option<Waker> {
         self.waiting.pop().map(|(_, waker)| waker)
     }

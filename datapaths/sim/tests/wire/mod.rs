@@ -29,7 +29,7 @@ pub(crate) async fn send(connection: &SimConnection, numbers: std::ops::Range<u6
     connection.send_batch(numbers.map(message)).await
 }
 
-/// Messages that have arrived and were not received yet.
+/// Returns the messages that have arrived and were not received yet.
 pub(crate) fn arrived(connection: &SimConnection) -> Vec<u64> {
     let mut messages = Vec::<Buf>::new();
     match connection.recv_batch(&mut messages, usize::MAX).now_or_never() {
@@ -43,7 +43,7 @@ pub(crate) async fn listen(network: &Network) -> SimListener {
     network.host(SERVER).listen(server()).await.unwrap()
 }
 
-/// A client and the server's end, connected through the datapath that `with` makes of a host.
+/// Returns a client and the server's end, connected through the datapath that `with` makes of a host.
 pub(crate) async fn connected(
     network: &Network,
     with: impl Fn(SimDatapath) -> SimDatapath,

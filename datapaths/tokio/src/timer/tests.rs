@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 const SOON: Duration = Duration::from_millis(3);
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// A timer of a test's own.
+/// Returns a timer that no other test uses.
 fn timer() -> &'static Timer {
     Box::leak(Box::new(Timer::new()))
 }
@@ -16,7 +16,7 @@ fn held(timer: &Timer) -> usize {
     state.queue.len() + state.begun.len()
 }
 
-/// A task that ends with its handle.
+/// A task that is cancelled when this handle is dropped.
 struct Task(&'static Timer, DelayKey);
 
 impl Drop for Task {
@@ -40,7 +40,7 @@ fn build() -> tokio::runtime::Runtime {
 
 #[tokio::test]
 async fn tasks_begin_in_their_order_and_not_before_their_time() {
-    // Late enough that all are there before the first one begins.
+    // The deadline is late enough that all tasks are registered before the first task begins.
     let (timer, start) = (timer(), Instant::now() + Duration::from_secs(1));
     let (said, mut heard) = mpsc::unbounded_channel();
     let tasks: Vec<_> = [3, 1, 2, 0, 1]
@@ -97,7 +97,7 @@ async fn a_task_that_has_begun_ends_with_its_handle() {
 async fn an_entry_that_is_due_before_all_others_is_not_late() {
     let timer = timer();
     let _last = begin(timer, NEVER, std::future::pending());
-    // Now the thread sleeps until then.
+    // The thread now sleeps until the deadline.
     tokio::time::sleep(SOON).await;
     let (began, has_begun) = oneshot::channel();
     let _first = begin(timer, SOON, async { began.send(()).unwrap() });

@@ -1,9 +1,10 @@
-//! The agreement with credentials, and its binding by TLS, under a model checker with an attacker that is the network: it reads,
-//! drops, repeats, reorders and alters all messages, and makes new ones of everything that it has seen or owns.
+//! The agreement with credentials, and its binding by TLS, under a model checker with an attacker that is the
+//! network: it reads, drops, repeats, reorders and alters all messages, and makes new messages of everything
+//! that it has seen or owns.
 //!
-//! Cryptography is symbolic ([`terms`]); two handshakes of a client run against two of a server ([`world`]), which is enough for every
-//! attack that swaps, reflects or splices two of them. A prover without such a bound (ProVerif, Tamarin) is in no package registry
-//! that CI reaches.
+//! Cryptography is symbolic ([`terms`]); two handshakes of a client run against two of a server ([`world`]),
+//! which is enough for every attack that swaps, reflects or splices two handshakes. A prover without this
+//! bound (ProVerif, Tamarin) is in no package registry that CI reaches.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod protocol;
@@ -37,7 +38,7 @@ fn nobody_bends_an_agreement_that_tls_is_bound_to() {
     check(Mode::Tls, Flaw::None).assert_properties();
 }
 
-/// The checker finds each attack that a part of the protocol is there to prevent.
+/// For each part of the protocol, the checker finds the attack that this part prevents.
 #[test]
 fn without_its_defences_the_protocol_is_attacked() {
     for (mode, flaw) in [

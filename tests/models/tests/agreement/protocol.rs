@@ -5,13 +5,14 @@ use crate::terms::{Agent, Term};
 /// The way in which the ends recognise each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
-    /// A secret that both have.
+    /// Both ends have a secret.
     Shared,
     /// The client trusts the server's key, and the server the client's.
     Identities,
-    /// The client trusts the server's key; the server takes any client.
+    /// The client trusts the server's key; the server accepts any client.
     ServerIdentity,
-    /// Neither has credentials; TLS in the stack, with a certificate of the server, binds itself to the transcript.
+    /// Neither end has credentials; TLS in the stack, with a certificate of the server, binds itself to the
+    /// transcript.
     Tls,
 }
 
@@ -19,11 +20,11 @@ pub(crate) enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Flaw {
     None,
-    /// A reply is made out for no offer in particular.
+    /// A reply is not bound to a particular offer.
     ReplyToAnyOffer,
-    /// The confirmation proves the secrets, and not what was agreed.
+    /// The confirmation proves the secrets, and not the agreement.
     ConfirmsNothing,
-    /// The key exchange is left out of the keys.
+    /// The keys don't depend on the key exchange.
     NoExchange,
     /// TLS is not bound to the transcript.
     Unbound,
@@ -48,10 +49,10 @@ pub(crate) struct Offer {
     pub(crate) signer: Option<Agent>,
 }
 
-/// Both stacks, or the weak one alone; a server prefers the strong one.
+/// Both stacks, or only the weak stack; a server prefers the strong stack.
 pub(crate) const STACKS: [&str; 2] = ["strong or weak", "weak"];
 
-/// The server's pick.
+/// Returns the server's pick.
 pub(crate) fn pick(stacks: &'static str) -> &'static str {
     if stacks == STACKS[0] { "strong" } else { "weak" }
 }
@@ -91,14 +92,14 @@ impl Protocol {
         shared.into_iter().chain(agreed.filter(|_| self.flaw != Flaw::NoExchange)).collect()
     }
 
-    /// The offer with its proof.
+    /// Returns the offer with its proof.
     pub(crate) fn offer(self, offer: &Offer) -> Vec<Term> {
         let mut message = fields(offer.stacks, offer.nonce, offer.share, offer.signer);
         self.prove(&mut message, offer.signer, &[], self.has_shared().then(|| ("offer", self.secrets(None))));
         message
     }
 
-    /// The answer to the offer with this hash, with its proof.
+    /// Returns the answer to the offer with this hash, with its proof.
     pub(crate) fn answer(self, answer: &Answer, hash: &Term, agreed: Option<Term>) -> Vec<Term> {
         let mut message = fields(answer.pick, answer.nonce, answer.share, answer.signer);
         let context =
@@ -128,7 +129,7 @@ impl Protocol {
         }
     }
 
-    /// The confirmation: the client's first message under the keys of the connection.
+    /// Returns the confirmation: the client's first message under the keys of the connection.
     pub(crate) fn confirm(self, transcript: &Term, agreed: Option<Term>) -> Term {
         let mut secrets = self.secrets(agreed);
         if self.flaw != Flaw::ConfirmsNothing {
@@ -137,7 +138,8 @@ impl Protocol {
         Term::Mac(Box::new(Term::Key("client", secrets)), vec![Term::Public("confirm")])
     }
 
-    /// One end's binding of the TLS connection `exported` to the transcript. Nothing where there is no TLS, or it is not bound.
+    /// Returns an end's binding of the TLS connection `exported` to the transcript; `None` without TLS, or if
+    /// it is not bound.
     pub(crate) fn binding(self, exported: u8, role: &'static str, transcript: &Term) -> Option<Term> {
         let role = if self.flaw == Flaw::BoundWithoutRole { "either" } else { role };
         (self.mode == Mode::Tls && self.flaw != Flaw::Unbound).then(|| {

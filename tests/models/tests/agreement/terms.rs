@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub(crate) enum Agent {
     Client,
     Server,
-    /// Has an identity of its own, which nobody trusts.
+    /// An agent with an identity of its own, which no end trusts.
     Attacker,
 }
 
@@ -17,15 +17,15 @@ pub(crate) enum Agent {
 pub(crate) enum Term {
     /// A constant of the protocol: a label, a role, a stack.
     Public(&'static str),
-    /// A random value. In the clear once it was sent.
+    /// A random value. It is public once it was sent.
     Nonce(u8),
     /// The private half of a key exchange.
     Exponent(u8),
-    /// The public half.
+    /// The public half of a key exchange.
     Share(u8),
     /// The result of a key exchange between these two halves, the smaller number first.
     Agreed(u8, u8),
-    /// The secret that client and server have in common.
+    /// The common secret of client and server.
     Shared,
     SigningKey(Agent),
     Hash(Vec<Term>),
@@ -33,7 +33,7 @@ pub(crate) enum Term {
     Key(&'static str, Vec<Term>),
     Signature(Agent, Box<Term>),
     Mac(Box<Term>, Vec<Term>),
-    /// The secret that the two ends of one TLS connection export.
+    /// The secret that the two ends of a TLS connection export.
     Exported(u8),
 }
 
@@ -52,7 +52,7 @@ impl Knowledge {
         self.0.extend(terms);
     }
 
-    /// Whether the attacker can make `term` from the terms that it knows.
+    /// Returns true if the attacker can make `term` from the terms that it knows.
     pub(crate) fn makes(&self, term: &Term) -> bool {
         if self.0.contains(term) {
             return true;

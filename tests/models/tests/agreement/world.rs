@@ -1,5 +1,5 @@
-//! Two handshakes of a client and two of a server, between which the attacker carries, drops, repeats, alters and makes
-//! messages.
+//! Two handshakes of a client and two of a server, between which the attacker carries, drops, repeats, alters
+//! and makes messages.
 
 use crate::protocol::{Answer, Flaw, Mode, Offer, Protocol, STACKS, offer_hash, pick, transcript};
 use crate::terms::{Agent, Knowledge, Term};
@@ -18,12 +18,12 @@ pub(crate) struct World {
     known: Knowledge,
 }
 
-/// A handshake of the client. Its number is that of its nonce, exponent and TLS connection.
+/// A handshake of the client. It has the number of its nonce, exponent and TLS connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Client {
     New,
     Offered(Vec<Term>),
-    /// It has its answer, and with TLS waits for the binding.
+    /// The handshake has its answer, and with TLS waits for the binding.
     Agreed {
         transcript: Term,
         pick: &'static str,
@@ -31,11 +31,11 @@ enum Client {
     },
 }
 
-/// A handshake of the server. Its number is that of its nonce and exponent, less [`SERVERS`].
+/// A handshake of the server. It has the number of its nonce and exponent, less [`SERVERS`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Server {
     New,
-    /// It has answered.
+    /// The server has answered.
     Answered {
         offer: Offer,
         transcript: Term,
@@ -49,20 +49,20 @@ enum Server {
     },
 }
 
-/// The number of the server's first nonce.
+/// Number of the server's first nonce.
 const SERVERS: u8 = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     Start(usize),
-    /// The attacker hands the server an offer.
+    /// The attacker passes an offer to the server.
     OfferTo(usize, Offer),
-    /// The attacker hands the client an answer.
+    /// The attacker passes an answer to the client.
     AnswerTo(usize, Answer),
     Confirm(usize),
-    /// The attacker hands the client a binding over its TLS connection to the server.
+    /// The attacker passes a binding to the client over the client's TLS connection to the server.
     BindClient(usize),
-    /// The attacker hands the server a binding over the TLS connection with this number.
+    /// The attacker passes a binding to the server over the TLS connection with this number.
     BindServer(usize, u8),
 }
 
@@ -86,7 +86,7 @@ impl Protocol {
         }
     }
 
-    /// All offers that differ for an honest server, of fields that the attacker may have.
+    /// Returns all offers that differ for an honest server, made of fields that the attacker may have.
     fn offers(self, known: &Knowledge) -> Vec<Offer> {
         let mut offers = Vec::new();
         for stacks in STACKS {
@@ -95,7 +95,7 @@ impl Protocol {
                     if self.exchanges() { vec![Some(0), Some(1), Some(ATTACKERS)] } else { vec![None] };
                 for share in shares {
                     let signers = match self.mode {
-                        // Offers of others are refused before their signature is looked at.
+                        // Offers of other clients are refused before their signature is verified.
                         Mode::Identities => vec![Some(Agent::Client)],
                         _ => vec![None],
                     };
@@ -107,7 +107,8 @@ impl Protocol {
         offers
     }
 
-    /// All answers to the client's offer that it would believe, of fields that the attacker may have.
+    /// Returns all answers to the client's offer that it would believe, made of fields that the attacker may
+    /// have.
     fn answers(self, number: usize, offer: &[Term], known: &Knowledge) -> Vec<Answer> {
         let mut answers = Vec::new();
         for pick in ["strong", "weak"] {
@@ -208,7 +209,8 @@ impl Model for Protocol {
                 let transcript = transcript(&sent, &reply);
                 next.known.learn(reply);
                 if self.mode == Mode::Tls {
-                    // Over whichever TLS connection reaches this handshake, the server says which transcript it has.
+                    // The server tells which transcript it has over whichever TLS connection reaches this
+                    // handshake.
                     next.known.learn(
                         [0, 1, ATTACKERS_TLS]
                             .iter()
@@ -303,7 +305,8 @@ impl Server {
         }
     }
 
-    /// Whether the attacker has made the offer itself, openly, over its own TLS connection: a client like any other.
+    /// Returns true if the attacker has made the offer itself, openly, over its own TLS connection, as any
+    /// client could.
     fn is_attackers(&self) -> bool {
         matches!(self, Self::Done { tls: Some(ATTACKERS_TLS), .. })
     }

@@ -60,7 +60,8 @@ fn a_server_that_refuses() {
     holds(world(Server::Stranger), &["the server refuses"], &["all is received", "messages are taken early"]);
 }
 
-/// The flight may be in both lives, but each life receives it once, and the client agrees with the second.
+/// The flight may be in both lives, but each life receives it once, and the client agrees with the second
+/// life.
 #[test]
 fn a_server_that_restarts() {
     for (before, after) in [
@@ -69,7 +70,7 @@ fn a_server_that_restarts() {
         (Server::Changed, Server::AsExpected),
     ] {
         let world = World { messages: 2, closes: 0, restarts_as: Some(after), ..world(before) };
-        // The tickets from before the restart are none to the server after it.
+        // The tickets from before the restart are invalid at the server after it.
         match before {
             Server::AsExpected => holds(world, &["all is received", "messages are taken early"], &[]),
             _ => holds(world, &["all is received"], &["messages are taken early"]),
@@ -87,14 +88,14 @@ fn a_server_that_says_something_with_its_answer() {
     holds(speaking(Server::AsExpected), &reached, &["the stack is replaced"]);
 }
 
-/// Nothing was taken early, so the answer does not wait.
+/// No message was taken early, so the answer does not wait.
 #[test]
 fn a_server_that_says_something_over_another_stack() {
     let reached = ["all is received", "the stack is replaced"];
     holds(speaking(Server::Changed), &reached, &["an answer comes with data"]);
 }
 
-/// These are tests of the model: what is wrong with the protocol shows.
+/// Checks that the model finds a fault of the protocol: this tests the model itself.
 fn fails(world: World, property: &'static str) {
     world.checker().threads(2).spawn_bfs().join().assert_any_discovery(property);
 }

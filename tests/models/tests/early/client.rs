@@ -1,4 +1,4 @@
-//! The client: what it was told so far, played once more each time, since the state machine can't be copied.
+//! The client: its inputs so far, played anew each time, since the state machine can't be copied.
 
 use super::state::Flaw;
 use bertha_core::{LayerInfo, Node};
@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 
 const ID: u64 = 0x0123_4567_89ab_cdef;
 
-/// Something that happens to the client.
+/// An input of the client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Input {
     /// The application sends its next message.
     Send,
     /// Time passes.
     Wait,
-    /// A message of the server's arrives: of the handshake, data, or an answer and data in one.
+    /// A message of the server's arrives: a handshake message, data, or an answer and data in one message.
     Hear(Vec<u8>),
 }
 
-/// Where the client is.
+/// The phase of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Opening,
@@ -32,14 +32,14 @@ pub(crate) enum Phase {
     Failed,
 }
 
-/// The client's state after all its inputs, and its output for the last one.
+/// The client's state after all its inputs, and its output for the last input.
 pub(crate) struct Played {
     pub(crate) phase: Phase,
     pub(crate) sent: u8,
-    /// The handshake messages, and the data, that it sent for the last input.
+    /// The handshake messages, and the data, that the client sent for the last input.
     pub(crate) handshake: Vec<Vec<u8>>,
     pub(crate) data: Vec<Vec<u8>>,
-    /// All messages that its application has received.
+    /// All messages that the client's application has received.
     pub(crate) heard: Vec<Vec<u8>>,
 }
 
@@ -52,34 +52,35 @@ pub(crate) fn layer(name: &'static str) -> Vec<Node> {
     vec![Node::Layer(LayerInfo::plain(name, 1))]
 }
 
-/// Either of two stacks.
+/// Returns a choice between two stacks.
 pub(crate) fn either() -> Vec<Node> {
     vec![Node::Select { branches: [layer("model::A"), layer("model::B")], prefer: 0.into() }]
 }
 
-/// How a message looks over a stack.
+/// Returns a message in the form that it has over a stack.
 pub(crate) fn encoded(stack: u8, message: u8) -> Vec<u8> {
     vec![stack, message]
 }
 
-/// A message of the server's over a stack, as it goes onto the network.
+/// Returns a message of the server's over a stack, in the form that it has on the network.
 pub(crate) fn data(stack: u8, message: u8) -> Vec<u8> {
     [&Tag::of(ID).header(Kind::Data)[..], &encoded(stack, message)].concat()
 }
 
-/// The data in what the server sends, if there is any: without its header, behind an answer or alone.
+/// Returns the data in a message of the server's, if there are any: without its header, behind an answer or
+/// alone.
 pub(crate) fn data_in(message: &[u8]) -> Option<&[u8]> {
     let alone = |message: &&[u8]| message.starts_with(&Tag::of(ID).header(Kind::Data));
     let data = wire::parts(message).map(|(_, data)| data).or(Some(message).filter(alone))?;
     data.get(HEADER..)
 }
 
-/// The stack of an answer.
+/// Returns the stack of an answer.
 pub(crate) fn stack_of(answer: &Answer) -> u8 {
     if answer.client_picks == [0] { b'A' } else { b'B' }
 }
 
-/// The tickets of the server before or after its restart.
+/// Returns the tickets of the server before or after its restart.
 pub(crate) fn tickets(has_restarted: bool) -> Tickets {
     Tickets::new([u8::from(has_restarted); 32], start())
 }

@@ -13,21 +13,22 @@ use std::time::Duration;
 /// A client, a server and a network between them.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
-    /// How many messages the client sends, and how many of them may go with the offer.
+    /// Number of messages that the client sends, and number of messages that may go with the offer.
     pub(crate) messages: u8,
     pub(crate) flight: usize,
-    /// How often each handshake message arrives at most.
+    /// Largest number of arrivals of each handshake message.
     pub(crate) repeats: u8,
-    /// How often the client repeats itself at most.
+    /// Largest number of repetitions by the client.
     pub(crate) waits: usize,
-    /// How often the server's application gives a connection up at most.
+    /// Largest number of connections that the server's application gives up.
     pub(crate) closes: u8,
-    /// Whether the server's application says something on each connection. Then the answer to a first flight waits for that, as long
-    /// as it likes; and the two are one message, which is lost, delivered and repeated as one.
+    /// True if the server's application sends something on each connection. Then the answer to a first flight
+    /// waits for that message, for any time; and both are a single message, which is lost, delivered and
+    /// repeated as a whole.
     pub(crate) speaks: bool,
     pub(crate) server: Server,
-    /// Its condition after a restart. It restarts once, before the client has heard from it; no message of its earlier life gets
-    /// through then.
+    /// The server's condition after a restart. It restarts once, before the client has received its answer;
+    /// no message of its earlier life gets through after that.
     pub(crate) restarts_as: Option<Server>,
     pub(crate) flaw: Flaw,
 }
@@ -36,11 +37,11 @@ pub(crate) struct World {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Server {
     AsExpected,
-    /// It has another stack now.
+    /// The server has another stack now.
     Changed,
-    /// It takes nothing early.
+    /// The server takes nothing early.
     Strict,
-    /// It has nothing in common with the client any more.
+    /// The server has nothing in common with the client any more.
     Stranger,
 }
 
@@ -50,11 +51,11 @@ pub(crate) enum Flaw {
     Nothing,
     /// The server does not remember which offers made a connection.
     NoMemory,
-    /// The client sends again what the server has taken.
+    /// The client sends messages again that the server has taken.
     SendsAllAgain,
-    /// The server takes early messages whatever the client claims.
+    /// The server takes early messages with any claim of the client.
     ClaimIsNotCompared,
-    /// The client takes the answer out of what came in one message, and leaves the data.
+    /// The client takes the answer out of a message with an answer and data, and ignores the data.
     LeavesTheData,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct State {
     client: Vec<Input>,
     server: Server,
     has_restarted: bool,
-    /// Handshake messages on their way, and how often each has arrived.
+    /// Handshake messages on their way, and the number of arrivals of each.
     to_server: BTreeMap<Vec<u8>, u8>,
     to_client: BTreeMap<Vec<u8>, u8>,
     /// Data on its way, which the network neither loses nor repeats.
@@ -83,7 +84,7 @@ struct Served {
     offer: [u8; 32],
     reply: Vec<u8>,
     stack: u8,
-    /// Whether the answer waits for data to go with, and whether its application has yet to speak.
+    /// True if the answer waits for data to go with; and true if the application has yet to send.
     has_to_answer: bool,
     has_to_speak: bool,
 }
@@ -99,7 +100,7 @@ pub(crate) enum Step {
     Data,
     /// The server's answer leaves without data.
     Answer,
-    /// The server's application says something.
+    /// The server's application sends something.
     Speak,
     /// The server's application gives its connection up.
     Close,
@@ -197,7 +198,7 @@ impl World {
     }
 }
 
-/// The application of the server says something, which goes with the answer if that has not left.
+/// Lets the server's application send a message, which goes with the answer if the answer has not been sent.
 fn speak(state: &mut State) {
     let number = state.closes;
     let Some(served) = state.connection.as_mut().filter(|served| served.has_to_speak) else { return };
@@ -210,7 +211,7 @@ fn speak(state: &mut State) {
     state.to_client.entry(message).or_default();
 }
 
-/// The application of the server receives a message.
+/// Lets the server's application receive a message.
 fn receive(state: &mut State, message: &[u8]) {
     let Some(served) = &state.connection else { return };
     let &[stack, number] = message else { return };
@@ -226,7 +227,7 @@ fn receive(state: &mut State, message: &[u8]) {
     state.received.push(number);
 }
 
-/// A first flight with the claim that the server wants to see.
+/// Returns a first flight with the claim that the server accepts.
 fn claiming(message: &[u8], server: Server) -> Vec<u8> {
     let mut message = message.to_vec();
     if message[0] == Kind::Early as u8 {
@@ -319,7 +320,7 @@ impl Model for World {
             Step::Speak => speak(&mut next),
             Step::Close => {
                 next.closes += 1;
-                // The end of a link says first what it has agreed to.
+                // The end of a link sends the agreement first.
                 if let Some(served) = next.connection.take().filter(|served| served.has_to_answer) {
                     next.to_client.entry(served.reply).or_default();
                 }
@@ -338,7 +339,7 @@ impl Model for World {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("nothing wrong happens", |_, state: &State| state.wrong.is_none()),
-            // Nothing is on its way, nothing was given up, and the two agree: then all has arrived.
+            // If nothing is on its way, nothing was given up, and both ends agree, everything has arrived.
             Property::always("nothing is lost", |world: &World, state: &State| {
                 let (phase, sent) = world.phase(state);
                 let is_over = state.data.is_empty() && state.closes == 0;
@@ -352,7 +353,8 @@ impl Model for World {
                     _ => true,
                 }
             }),
-            // Data of the server's, alone or behind an answer, as often as it arrives at a client that has agreed.
+            // The data are the server's, alone or behind an answer, as often as they arrive at a client that
+            // has agreed.
             Property::always("what arrives is heard", |world: &World, state: &State| {
                 let arrived =
                     |(message, times): (&Vec<u8>, &u8)| data_in(message).map(|_| usize::from(*times));

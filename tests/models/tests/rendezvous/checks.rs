@@ -5,7 +5,7 @@ use super::participants::Role;
 use super::state::{Connection, Flaw};
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// Three participants. Two of them propose, one a stack that the third can't run.
+/// Returns three participants. Two of them propose; one proposes a stack that the third can't run.
 fn three() -> Vec<Role> {
     vec![
         Role { layers: &["x", "y", "z"], proposes: Some("y"), refuses: None },
@@ -14,7 +14,7 @@ fn three() -> Vec<Role> {
     ]
 }
 
-/// Two participants that propose.
+/// Returns two participants that propose.
 fn two() -> Vec<Role> {
     vec![
         Role { layers: &["x", "y", "z"], proposes: Some("y"), refuses: Some("z") },
@@ -22,7 +22,7 @@ fn two() -> Vec<Role> {
     ]
 }
 
-/// Two participants with a stack in common, and one that comes with a stack of its own.
+/// Returns two participants with a common stack, and a participant that comes with a stack of its own.
 fn strangers() -> Vec<Role> {
     vec![
         Role { layers: &["x", "z"], proposes: None, refuses: None },
@@ -35,7 +35,8 @@ fn connection(roles: Vec<Role>) -> Connection {
     Connection { roles, crashes: 0, suspicions: 0, losses: 0, time_runs_out: false, flaw: Flaw::Nothing }
 }
 
-/// More states than there are. A protocol that never comes to rest has more, and is found out before memory is.
+/// Bound on the number of states, more than there are. A protocol that never comes to rest has more, and is
+/// found out before memory runs out.
 const MOST: usize = 2_000_000;
 
 #[allow(clippy::print_stdout, reason = "how many states were visited is part of the result")]
@@ -56,8 +57,8 @@ fn two_proposals_and_two_crashes_among_three() {
     holds("two crashes", Connection { crashes: 2, ..connection(three()) });
 }
 
-/// No schedule keeps an upgrade going for ever, and none that is fair leaves one half-done: all runs are finite, and whatever
-/// has begun has come to an end in each state in which nothing is left to be done.
+/// No schedule keeps an upgrade going forever, and no fair schedule leaves an upgrade half-done: all runs are
+/// finite, and whatever has begun has ended in each state in which nothing is left to be done.
 #[test]
 fn whatever_is_begun_comes_to_an_end() {
     for connection in [
@@ -84,13 +85,13 @@ fn every_run_ends(connection: &Connection) {
     assert!(states > 100);
 }
 
-/// A participant that is stopped for so long that it expires, and time that runs out, at any moment.
+/// A participant may be stopped for so long that it expires, and time may run out, at any moment.
 #[test]
 fn a_participant_that_is_taken_for_gone() {
     holds("suspicions", Connection { suspicions: 1, time_runs_out: true, ..connection(two()) });
 }
 
-/// An expiry while the third joins.
+/// An expiry happens while the third participant joins.
 #[test]
 fn a_suspicion_among_three() {
     let mut roles = three();
@@ -99,21 +100,21 @@ fn a_suspicion_among_three() {
     holds("a suspicion among three", Connection { suspicions: 1, ..connection(roles) });
 }
 
-/// Requests of which nobody knows whether they were carried out.
+/// Some requests leave unknown if they were carried out.
 #[test]
 fn lost_answers() {
     holds("losses", Connection { losses: 1, crashes: 1, ..connection(two()) });
     holds("losses of a stranger", Connection { losses: 1, ..connection(strangers()) });
 }
 
-/// A newcomer that can't run the stack in force, and proposes one.
+/// A newcomer can't run the active stack, and proposes another.
 #[test]
 fn a_newcomer_with_a_stack_of_its_own() {
     holds("a stranger", Connection { crashes: 1, ..connection(strangers()) });
 }
 
-/// One participant puts every proposal into force at once, without waiting for anyone to stage it. The others do not believe it,
-/// and nobody is made to switch.
+/// A participant activates every proposal at once, without waiting for others to stage it. The other
+/// participants do not believe it, and none is made to switch.
 #[test]
 fn a_hasty_participant_forces_nobody() {
     let hasty = Connection { flaw: Flaw::OneIsHasty, crashes: 1, ..connection(three()) };
@@ -126,7 +127,7 @@ const SAFETY: &str = "nothing wrong happens";
 
 const LIVENESS: &str = "whatever is begun comes to an end";
 
-/// The model shows the fault that was put into the protocol: a test of the model itself.
+/// Checks that the model finds the fault that was put into the protocol: this tests the model itself.
 fn fails(property: &'static str, connection: Connection) {
     let found = HasDiscoveries::AllOf([property].into());
     let checker = connection.checker().threads(2).finish_when(found).spawn_bfs().join();
@@ -138,8 +139,8 @@ fn a_commit_without_consent_is_found() {
     fails(SAFETY, Connection { flaw: Flaw::ConsentIsPresumed, ..connection(two()) });
 }
 
-/// Two stacks never come into force, since consent names the stack; but participants wait for a proposal that was
-/// overwritten. A participant that waits for a crashed proposer waits for ever.
+/// Two stacks never become active, since consent names the stack; but participants wait for a proposal that
+/// was overwritten. A participant that waits for a crashed proposer waits forever.
 #[test]
 fn a_proposer_that_holds_all_up_is_found() {
     fails(LIVENESS, Connection { flaw: Flaw::OnlyTheProposerCommits, crashes: 1, ..connection(two()) });

@@ -1,21 +1,21 @@
-//! Whether a run may go in circles: what comes to an end in every state without successor comes to an end in every run only
-//! if all runs are finite.
+//! The check that a run can't go in circles: a property that holds in every state without successor holds at
+//! the end of every run only if all runs are finite.
 
 use stateright::Model;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-/// Walks through all states, depth first, looks at each, and counts them.
+/// Walks through all states, depth first, checks each state, and counts them.
 ///
 /// # Panics
-/// If a state can be reached from itself, or there are more than `most`.
+/// Panics if a state can be reached from itself, or if there are more than `most` states.
 pub(crate) fn states_without_circles<M: Model<State: Hash + Clone>>(
     model: &M,
     most: usize,
     look_at: impl Fn(&M::State),
 ) -> usize {
     let hasher = RandomState::new();
-    // Whether a state is on the way to the one looked at, or done with.
+    // The value is true while a state is on the way to the present state, and false once it is finished.
     let mut on_the_way: HashMap<u64, bool> = HashMap::new();
     let mut path: Vec<(u64, Vec<M::State>)> = Vec::new();
     let mut next = model.init_states();

@@ -7,15 +7,15 @@ use std::time::Duration;
 /// The behaviour of a participant in the model.
 #[derive(Debug, Clone)]
 pub(crate) struct Role {
-    /// The layers of which it can run one, the preferred one first.
+    /// The layers among which the participant can run a single one, the preferred layer first.
     pub(crate) layers: &'static [&'static str],
-    /// The layer that it proposes at some time, if it does.
+    /// The layer that the participant proposes at some time, if it does.
     pub(crate) proposes: Option<&'static str>,
-    /// The layer that its owner refuses though its stack has it, if there is one.
+    /// The layer that the participant's owner refuses though its stack has it, if there is such a layer.
     pub(crate) refuses: Option<&'static str>,
 }
 
-/// A choice between `layers`.
+/// Returns a choice between `layers`.
 fn choice(layers: &[&'static str]) -> Vec<Node> {
     let layer = |name| vec![Node::Layer(LayerInfo::plain(name, 1))];
     match layers {
@@ -37,7 +37,7 @@ impl Role {
         Member::new(own, settings, number as u64 + 1)
     }
 
-    /// The picks that make `layer` of its choice.
+    /// Returns the picks that select `layer` in the choice.
     pub(crate) fn picks(&self, layer: &str) -> Vec<u8> {
         let at = self.layers.iter().position(|own| *own == layer).unwrap();
         (0..self.layers.len() - 1).map(|choice| u8::from(choice < at)).collect()

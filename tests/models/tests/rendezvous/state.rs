@@ -9,17 +9,19 @@ use bertha_rendezvous::{Outcome, Transaction, Write};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A connection: its participants, and how much may go wrong.
+/// A connection: its participants, and bounds on what may go wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) roles: Vec<Role>,
-    /// How many participants crash at most.
+    /// Largest number of participants that crash.
     pub(crate) crashes: usize,
-    /// How many entries expire at most though their participants are alive: stopped, or cut off.
+    /// Largest number of entries that expire though their participants are alive: stopped, or cut off.
     pub(crate) suspicions: usize,
-    /// How many answers of the store get lost at most, with or without what they answer.
+    /// Largest number of answers of the store that get lost, with or without their requests being carried
+    /// out.
     pub(crate) losses: usize,
-    /// Whether staging may take too long, at any time. It always does when nothing else can happen any more.
+    /// True if staging may take too long, at any time. Staging always takes too long when nothing else can
+    /// happen any more.
     pub(crate) time_runs_out: bool,
     /// The fault that is put into the protocol.
     pub(crate) flaw: Flaw,
@@ -29,21 +31,21 @@ pub(crate) struct Connection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flaw {
     Nothing,
-    /// Participants take everyone's consent for granted, and so commit without it.
+    /// Participants presume the consent of all others, and so commit without it.
     ConsentIsPresumed,
-    /// Transactions don't depend on what the record was.
+    /// Transactions don't depend on the previous record.
     RecordIsNotCompared,
-    /// One participant puts what it proposes into force at once. The others follow the protocol.
+    /// A participant activates its own proposal at once. All others follow the protocol.
     OneIsHasty,
-    /// Nobody but its proposer can put an upgrade into force.
+    /// Only its proposer can activate an upgrade.
     OnlyTheProposerCommits,
 }
 
-/// Everything at one moment.
+/// The whole state at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     pub(crate) store: Store,
-    /// `None` in the place of a participant that crashed.
+    /// The participants; `None` in the place of a crashed participant.
     pub(crate) members: Vec<Option<Member>>,
     proposed: Vec<bool>,
     crashes: usize,
@@ -57,38 +59,38 @@ pub(crate) struct State {
 pub(crate) struct Seen {
     /// The stack of each round of each life.
     stacks: BTreeMap<(u64, u64), Description>,
-    /// Whose owners staged each round, by the ids in the store.
+    /// The participants whose owners staged each round, by their ids in the store.
     staged: BTreeMap<(u64, u64), BTreeSet<u64>>,
     pub(crate) commits: usize,
     pub(crate) refusals: usize,
-    /// The first thing that must not happen.
+    /// The first event that must not happen.
     pub(crate) wrong: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
-    /// A participant's request is carried out and answered; or it learns of a change, and reads.
+    /// A participant's request is carried out and answered; or the participant learns of a change, and reads.
     Proceed(usize),
     /// A participant proposes the stack of its role.
     Propose(usize),
     /// A participant stops for good.
     Crash(usize),
-    /// The store takes a participant for gone that is not.
+    /// The store drops a participant as gone that is not gone.
     Suspect(usize),
     /// The entry of a participant that has crashed expires.
     Expire(u64),
     /// Staging has taken too long.
     RunOutOfTime,
-    /// A participant's request fails; it was carried out or was not.
+    /// A participant's request fails; the flag says if it was carried out.
     Lose(usize, bool),
 }
 
 impl Connection {
-    /// The state after `state` when this participant proceeds; `None` if there is nothing for it to do.
+    /// Returns the state after `state` when this participant proceeds; `None` if it has nothing to do.
     fn proceed(&self, state: &State, number: usize) -> Option<State> {
         let mut next = state.clone();
         let Some(request) = self.request(&mut next, number) else {
-            // There may be something to do that does not need the store.
+            // The participant may have something to do that does not need the store.
             self.serve(&mut next, number);
             return (next != *state).then_some(next);
         };
@@ -132,7 +134,7 @@ impl Connection {
         Some(next)
     }
 
-    /// Carries a transaction out, as the flaw has it, and checks what it does to the record.
+    /// Carries a transaction out, changed by the flaw, and checks what it does to the record.
     fn carry_out(&self, state: &mut State, number: usize, transaction: &Transaction) -> Outcome {
         let before = View::of(state.store.snapshot());
         if self.flaw == Flaw::OnlyTheProposerCommits && commits_for_another(state, number, transaction) {
@@ -196,7 +198,7 @@ impl Connection {
                         state.seen.wrong.get_or_insert("two participants use two stacks in one round");
                     }
                     let staged = state.seen.staged.entry((known.life, known.round)).or_default();
-                    // It acts on a snapshot that it has just read, so the store is still the same.
+                    // The participant acts on a snapshot that it has just read, so the store has not changed.
                     let all = View::of(state.store.snapshot()).participants;
                     let came_before = all.iter().filter(|(_, (_, presence))| presence.in_force < known.round);
                     if matches!(event, Event::Commit(_))
@@ -223,24 +225,26 @@ impl Connection {
         }
     }
 
-    /// Whether nothing happens any more, however much time passes: a participant that can do something does it in the end, and
-    /// an entry that has a time to live and is not renewed expires. No participant has to propose anything.
+    /// Returns true if nothing happens any more, however much time passes: a participant that can act does so
+    /// in the end, and an entry that has a time to live and is not renewed expires. No participant has to
+    /// propose anything.
     pub(crate) fn is_at_rest(&self, state: &State) -> bool {
         !state.store.holds(UPGRADE) && self.has_stopped(state)
     }
 
-    /// Whether nothing happens before the time for staging is over.
+    /// Returns true if nothing happens before the time for staging is over.
     fn has_stopped(&self, state: &State) -> bool {
         let all = 0..self.roles.len();
         gone(state).next().is_none() && all.into_iter().all(|number| self.proceed(state, number).is_none())
     }
 
-    /// Whether every remaining participant uses the stack of the record, and no upgrade is left half-done.
+    /// Returns true if every remaining participant uses the stack of the record, and no upgrade is left
+    /// half-done.
     pub(crate) fn is_settled(&self, state: &State) -> bool {
         let view = View::of(state.store.snapshot());
         let mut left = state.members.iter().flatten().filter(|member| !member.is_gone()).peekable();
         match view.record {
-            // With all participants gone, the rest of their data is a matter for the next one to come.
+            // If all participants are gone, the next newcomer handles the rest of their data.
             _ if left.peek().is_none() => true,
             Recorded::Record(record) => {
                 record.proposal.is_none()
@@ -254,7 +258,7 @@ impl Connection {
     }
 }
 
-/// The entries whose participants are no more.
+/// Returns the entries whose participants are gone.
 fn gone(state: &State) -> impl Iterator<Item = u64> {
     let ids = View::of(state.store.snapshot()).participants.into_keys();
     ids.filter(|id| !state.members.iter().flatten().any(|member| member.id() == *id))
@@ -267,7 +271,7 @@ fn life(store: &Store) -> u64 {
     }
 }
 
-/// Whether this participant would put an upgrade into force that another one has proposed.
+/// Returns true if this participant would activate an upgrade that another participant has proposed.
 fn commits_for_another(state: &State, number: usize, transaction: &Transaction) -> bool {
     let mut after = state.store.clone();
     after.transact(transaction);
@@ -277,7 +281,7 @@ fn commits_for_another(state: &State, number: usize, transaction: &Transaction) 
     after.round > before.round && proposer != state.members[number].as_ref().map(Member::id)
 }
 
-/// Puts the upgrade under way into force, without regard to the participants that have staged it.
+/// Activates the upgrade under way, without regard to the participants that have staged it.
 fn commit_at_once(store: &mut Store) {
     let Recorded::Record(record) = View::of(store.snapshot()).record else { return };
     let Some(proposal) = record.proposal.clone() else { return };
@@ -287,7 +291,7 @@ fn commit_at_once(store: &mut Store) {
     store.transact(&Transaction::new().put(RECORD, bytes));
 }
 
-/// Makes it look as if everyone had agreed to the upgrade under way and to what is in force.
+/// Makes a snapshot look as if all participants had agreed to the upgrade under way and to the active stack.
 fn presume_consent(outcome: &mut Outcome) {
     for (key, entry) in &mut outcome.snapshot.entries {
         if record::participant_of(key).is_some() {
@@ -332,7 +336,7 @@ impl Model for Connection {
             }
         }
         actions.extend(gone(state).map(Step::Expire));
-        // If nothing else is left to happen, it does.
+        // If nothing else is left to happen, staging takes too long.
         if state.store.holds(UPGRADE) && (self.time_runs_out || self.has_stopped(state)) {
             actions.push(Step::RunOutOfTime);
         }
@@ -370,7 +374,8 @@ impl Model for Connection {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("nothing wrong happens", |_, state: &State| state.seen.wrong.is_none()),
-            // With the absence of circles: in every run, unless it keeps somebody from ever doing what he can.
+            // Together with the absence of circles, the property holds in every run, unless a run forever
+            // keeps a participant from acting.
             Property::always("whatever is begun comes to an end", |model: &Self, state: &State| {
                 !model.is_at_rest(state) || model.is_settled(state)
             }),

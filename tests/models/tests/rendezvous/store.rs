@@ -1,17 +1,18 @@
-//! A store without a clock: what has a time to live expires when the model says so.
+//! A store without a clock: an entry with a time to live expires when the model decides so.
 
 use bertha_rendezvous::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
 use std::collections::BTreeMap;
 
-/// The entries of one connection.
+/// The entries of a connection.
 ///
-/// A version counts the writes of its own entry, and the revision all writes. So two orders of writes that don't touch the
-/// same entry lead to one state, which the participants can't tell either.
+/// A version counts the writes of its own entry, and the revision all writes. So two orders of writes that
+/// don't touch a common entry lead to the same state, and the participants can't distinguish these orders
+/// either.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Store {
     snapshot: Snapshot,
     written: BTreeMap<String, u64>,
-    /// Which entries have a time to live.
+    /// The entries that have a time to live.
     leased: BTreeMap<String, ()>,
 }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A file to which each line is written at once, so that a kill loses none.
+/// A file to which each line is written at once, so that a kill loses no line.
 #[derive(Debug, Clone)]
 pub(crate) struct History(Arc<File>);
 
@@ -16,7 +16,7 @@ impl History {
         Ok(Self(Arc::new(File::create_new(path).map_err(Error::from)?)))
     }
 
-    /// Adds a line, with the time in milliseconds in front, for a person to read.
+    /// Adds a line, with the time in milliseconds in front, for human readers.
     pub(crate) fn say(&self, what: fmt::Arguments<'_>) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let line = format!("{} {what}\n", now.as_millis());

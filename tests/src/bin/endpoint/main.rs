@@ -1,9 +1,11 @@
-//! One process of a test in which everything fails that can: it does its part for ever, and writes down what happens.
+//! A process of a test in which everything fails that can: it does its part forever, and writes down what
+//! happens.
 //!
-//! * `endpoint participate STORE NAME HISTORY` joins the connection `NAME` through the store at that address, and follows
-//!   whatever is agreed.
-//! * `endpoint serve ADDR HISTORY` receives streams of numbers, and says how far it is.
-//! * `endpoint stream SERVER HISTORY` sends one such stream after the other, and changes their stacks meanwhile.
+//! * `endpoint participate STORE NAME HISTORY` joins the connection `NAME` through the store at this address,
+//!   and follows every agreement.
+//! * `endpoint serve ADDR HISTORY` receives streams of numbers, and reports its progress.
+//! * `endpoint stream SERVER HISTORY` sends such streams one after another, and changes their stacks
+//!   meanwhile.
 
 mod history;
 mod participant;

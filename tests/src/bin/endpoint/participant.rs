@@ -11,7 +11,7 @@ struct Few;
 #[derive(Identity)]
 struct Many;
 
-/// Joins, and joins again whenever it is out.
+/// Joins, and joins again whenever it has left the connection.
 pub(crate) async fn run(store: &str, name: &str, history: &History) -> Result<(), Error> {
     let name = &Name::new(name)?;
     match store.split_once("://") {

@@ -8,16 +8,16 @@ use bertha_negotiation::{Negotiate, Pick, Settings};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Which stream, and which of its numbers; or how many of them were received.
+/// The number of a stream, and one of its numbers, or the number of received numbers.
 type Message = (u64, u64);
 
-/// How many numbers a stream has.
+/// Number of numbers in a stream.
 const COUNT: u64 = 1000;
 
 /// The mark behind the last number.
 const END: u64 = u64::MAX;
 
-/// How many may be on their way, and after how many the receiver says how far it is.
+/// Largest number of numbers on their way, after which the receiver reports its progress.
 const WINDOW: u64 = 64;
 const EVERY: u64 = 16;
 
@@ -40,7 +40,7 @@ fn settings() -> Settings {
     settings
 }
 
-/// Sends one stream after the other, after failures too.
+/// Sends streams one after another, also after failures.
 pub(crate) async fn send(to: &Addr, history: &History) -> Result<(), Error> {
     loop {
         let stream = TokioRuntime.random();
@@ -60,7 +60,7 @@ async fn send_one(to: &Addr, stream: u64, history: &History) -> Result<(), Error
             if let Ok(permit) = window.acquire().await {
                 permit.forget();
             }
-            // Before it is sent, since the receiver may be faster than this process.
+            // The line comes before the number is sent, since the receiver may be faster than this process.
             history.say(format_args!("sent {stream:016x} {number}"));
             connection.send((stream, number)).await?;
             tokio::time::sleep(Duration::from_millis(2)).await;

@@ -4,7 +4,7 @@ use super::{Stream, read_all, read_to, stretch};
 use futures_util::future::join;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A shutdown ends what was written, for good; the other half goes on.
+/// A shutdown ends the written half for good; the other half goes on.
 pub async fn a_shutdown_leaves_the_other_half_open<A: Stream, B: Stream>(mut a: A, mut b: B) {
     a.write_all(&stretch(0, 1_000)).await.unwrap();
     a.shutdown().await.unwrap();
@@ -22,7 +22,7 @@ pub async fn a_shutdown_leaves_the_other_half_open<A: Stream, B: Stream>(mut a: 
     assert_eq!(a.read(&mut [0]).await.unwrap(), 0);
 }
 
-/// A reader whose peer is gone gets the bytes that it wrote, and then an end or an error.
+/// A reader whose peer is gone gets the bytes that the peer wrote, and then an end or an error.
 pub async fn a_dropped_peer_is_noticed<A: Stream, B: Stream>(mut a: A, mut b: B) {
     a.write_all(&stretch(0, 100)).await.unwrap();
     a.flush().await.unwrap();

@@ -1,4 +1,5 @@
-//! The checks of `AsyncRead + AsyncWrite`: what tokio documents of them, for adapters. They run on tokio.
+//! The checks of `AsyncRead + AsyncWrite`: the promises in tokio's documentation, for adapters. The checks
+//! run on tokio.
 
 mod endings;
 mod reads;
@@ -10,12 +11,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 pub use writes::*;
 
-/// The bound of the checks.
+/// The bound of a stream under check.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for T {}
 
-/// All checks that every stream must pass, each on a new pair of connected ends that `connect` makes.
+/// Runs all checks that every stream must pass, each on a new pair of connected ends that `connect` makes.
 pub async fn byte_stream<A: Stream, B: Stream>(connect: impl AsyncFn() -> (A, B)) {
     macro_rules! each {
         ($($check:ident)*) => {$({
@@ -42,7 +43,7 @@ pub async fn byte_stream<A: Stream, B: Stream>(connect: impl AsyncFn() -> (A, B)
     }
 }
 
-/// The output of `future`, which must be ready soon.
+/// Returns the output of `future`, which must be ready soon.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(3 * super::TIMEOUT, future).await {
         Ok(output) => output,
@@ -50,17 +51,17 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// A moment, in which bytes arrive.
+/// Waits for a moment, in which bytes arrive.
 async fn a_moment() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
-/// The byte at this place of the stream that the checks write.
+/// Returns the byte at this place of the stream that the checks write.
 fn byte(at: usize) -> u8 {
     (at ^ (at >> 8) ^ (at >> 16)) as u8
 }
 
-/// The bytes of the stream from `at` on.
+/// Returns the bytes of the stream from `at` on.
 fn stretch(at: usize, len: usize) -> Vec<u8> {
     (at..at + len).map(byte).collect()
 }

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads.
 
 use super::{Stream, a_moment, same, stretch};
 use futures_util::poll;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const LEN: usize = 5_000;
 
-/// Bytes that do not fit into the reader's room are there for the next read.
+/// Bytes that do not fit into the reader's buffer are there for the next read.
 pub async fn short_reads_lose_nothing<A: Stream, B: Stream>(mut a: A, mut b: B) {
     a.write_all(&stretch(0, LEN)).await.unwrap();
     a.flush().await.unwrap();
@@ -54,7 +54,7 @@ pub async fn a_dropped_read_loses_nothing<A: Stream, B: Stream>(mut a: A, mut b:
     drop(writing.await.unwrap());
 }
 
-/// A read into no room takes nothing and means nothing, whether it returns or waits.
+/// A read into an empty buffer takes nothing and means nothing; it may return or wait.
 pub async fn a_read_without_room_is_no_end<A: Stream, B: Stream>(mut a: A, mut b: B) {
     let nothing = |read: Poll<std::io::Result<usize>>| {
         if let Poll::Ready(read) = read {

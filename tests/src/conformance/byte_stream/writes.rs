@@ -1,4 +1,4 @@
-//! Writing.
+//! Writes.
 
 use super::{Stream, read_all, read_to, stretch};
 use futures_util::future::join;
@@ -8,10 +8,10 @@ use std::pin::pin;
 use std::task::Poll;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 
-/// More than a connection holds.
+/// More bytes than a connection holds.
 const LARGE: usize = 3 << 20;
 
-/// A write may take less than it was given, and says how much.
+/// A write may take fewer bytes than it was given, and returns their number.
 pub async fn short_writes_lose_nothing<A: Stream, B: Stream>(mut a: A, mut b: B) {
     let write = async {
         let all = stretch(0, LARGE);
@@ -29,7 +29,8 @@ pub async fn short_writes_lose_nothing<A: Stream, B: Stream>(mut a: A, mut b: B)
     assert_eq!(read, LARGE);
 }
 
-/// The parts of a vectored write stand on the stream in order, as far as it says that it has written them.
+/// The parts of a vectored write are on the stream in order, up to the number of bytes that the write
+/// returns.
 pub async fn vectored_writes_keep_their_order<A: Stream, B: Stream>(mut a: A, mut b: B) {
     const LEN: usize = 200_000;
     let write = async {
@@ -66,7 +67,7 @@ pub async fn a_write_of_nothing_is_no_end<A: Stream, B: Stream>(mut a: A, mut b:
     read_to(&mut b, 0, 10).await;
 }
 
-/// "If `write` is pending, no bytes were written": those of a future that is dropped must not arrive.
+/// "If `write` is pending, no bytes were written": the bytes of a dropped future must not arrive.
 pub async fn a_dropped_write_is_counted_or_not_written<A: Stream, B: Stream>(mut a: A, mut b: B) {
     let all = stretch(0, 4 * LARGE);
     let (mut at, mut dropped) = (0, 0);
@@ -104,7 +105,7 @@ pub async fn writing_has_a_bound<A: Stream, B: Stream>(mut a: A, b: B) {
     drop(b);
 }
 
-/// After a flush, what was written arrives though nothing else is called.
+/// After a flush, written bytes arrive though no other call is made.
 pub async fn flushed_bytes_arrive<A: Stream, B: Stream>(mut a: A, mut b: B) {
     for at in (0..1_000).step_by(100) {
         a.write_all(&stretch(at, 100)).await.unwrap();
@@ -113,7 +114,7 @@ pub async fn flushed_bytes_arrive<A: Stream, B: Stream>(mut a: A, mut b: B) {
     }
 }
 
-/// A writer that goes on to read, as in a request and its reply, does not wait for what it wrote itself.
+/// A writer that goes on to read, as in a request and its reply, does not wait for its own bytes.
 pub async fn reading_helps_what_was_written<A: Stream, B: Stream>(mut a: A, mut b: B) {
     let answer = async {
         super::a_moment().await;

@@ -21,7 +21,7 @@ where
     assert!(!batch.is_empty() && batch.iter().all(|chunk| chunk.is_end()), "recv_batch behind the end");
     let error = fails(a, "send behind the end", a.send(chunk(a, 0, 1))).await;
     assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
-    // The other half.
+    // The other half of the stream still carries bytes.
     for at in [0, 500] {
         succeeds(b, "send after the peer has ended", b.send(chunk(b, at, 500))).await;
     }

@@ -1,4 +1,4 @@
-//! The checks of connections that carry bytes, whose chunks have no bounds.
+//! The checks of connections of bytes, whose chunks have no bounds.
 
 mod endings;
 mod traffic;
@@ -8,7 +8,8 @@ use bertha_core::{Base, Buf, Chunk, Connection};
 pub use endings::*;
 pub use traffic::*;
 
-/// All checks that every connection of bytes must pass, each on a new pair of connected ends that `connect` makes.
+/// Runs all checks that every connection of bytes must pass, each on a new pair of connected ends that
+/// `connect` makes.
 pub async fn bytes<A, B>(connect: impl AsyncFn() -> (A, B))
 where
     A: Connection<Data = Chunk>,
@@ -33,12 +34,12 @@ where
     }
 }
 
-/// The byte at this place of the stream that the checks send.
+/// Returns the byte at this place of the stream that the checks send.
 fn byte(at: usize) -> u8 {
     (at ^ (at >> 8) ^ (at >> 16)) as u8
 }
 
-/// The chunk of `len` bytes from `at` on, in a buffer of the connection's.
+/// Returns the chunk of `len` bytes from `at` on, in a buffer of the connection's.
 fn chunk<C: Connection<Data = Chunk>>(connection: &C, at: usize, len: usize) -> Chunk {
     let mut bytes: Buf = connection.base().buffer(len).unwrap();
     for (place, to) in (at..).zip(&mut bytes[..]) {
@@ -47,7 +48,8 @@ fn chunk<C: Connection<Data = Chunk>>(connection: &C, at: usize, len: usize) -> 
     bytes.into()
 }
 
-/// The next chunk, which is not the end, compared with the stream from `at` on. Returns its length.
+/// Receives the next chunk, which is not the end, and compares it with the stream from `at` on. Returns its
+/// length.
 async fn next<C: Connection<Data = Chunk>>(connection: &C, at: usize) -> usize {
     let chunk = succeeds(connection, "recv of bytes", connection.recv()).await;
     assert!(!chunk.is_end(), "the stream has ended after {at} bytes");
@@ -73,7 +75,7 @@ async fn all<C: Connection<Data = Chunk>>(connection: &C) -> usize {
     }
 }
 
-/// The error of a call that must fail soon.
+/// Returns the error of a call that must fail soon.
 async fn fails<C: Connection, T>(
     connection: &C,
     what: &str,

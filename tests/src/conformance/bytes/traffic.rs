@@ -9,7 +9,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Every byte arrives, in order, however the sender cuts the stream: more than the datapath takes at once.
+/// Every byte arrives, in order, however the sender cuts the stream: more bytes than the datapath takes at
+/// once.
 pub async fn all_bytes_arrive_in_order<A, B>(a: &A, b: &B)
 where
     A: Connection<Data = Chunk>,
@@ -74,8 +75,8 @@ where
     assert_eq!(received, 10 * COUNT);
 }
 
-/// "If the future of `send` is dropped before it is ready, the message was sent whole or not at all": else the bytes that follow
-/// would continue half a chunk.
+/// "If the future of `send` is dropped before it is ready, the message was sent whole or not at all":
+/// otherwise the next bytes would continue half a chunk.
 pub async fn a_dropped_send_leaves_no_half_chunk<A, B>(a: &A, b: &B)
 where
     A: Connection<Data = Chunk>,

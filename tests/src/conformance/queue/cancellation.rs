@@ -7,7 +7,7 @@ use futures_util::future::join;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// "Dropping the future of `recv` loses nothing": not even until the service delivers it again.
+/// "Dropping the future of `recv` loses nothing": not even until the service delivers the message again.
 pub async fn a_cancelled_recv_loses_nothing<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, receiver] = scene.ends().await;
@@ -16,7 +16,7 @@ pub async fn a_cancelled_recv_loses_nothing<Q: QueueSite>(site: &Q) {
         let mut came = BTreeSet::new();
         let mut patience = 0;
         while (came.len() as u64) < count {
-            // From hardly begun to almost ready.
+            // The times range from hardly begun to almost ready.
             patience = (patience + 1) % 7;
             let received = tokio::time::timeout(Duration::from_millis(patience), receiver.recv()).await;
             if let Ok(message) = received {

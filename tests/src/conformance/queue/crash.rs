@@ -4,18 +4,19 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that receives messages and holds them: the program `queue_receiver` of this package, whose path in its tests is
-/// `env!("CARGO_BIN_EXE_queue_receiver")`. Killed when dropped.
+/// A process that receives messages and holds them: the program `queue_receiver` of this package, whose path
+/// in its tests is `env!("CARGO_BIN_EXE_queue_receiver")`. The process is killed when the value is dropped.
 #[derive(Debug)]
 pub struct Receiver {
     process: Child,
 }
 
 impl Receiver {
-    /// Starts it with a service as the program knows it, and returns once it holds `messages` messages of the subscription.
+    /// Starts the process with a service as the program knows it, and returns once it holds `messages`
+    /// messages of the subscription.
     ///
     /// # Panics
-    /// If it ends.
+    /// Panics if the process ends.
     pub async fn holding(
         program: &Path,
         service: &str,
@@ -27,7 +28,7 @@ impl Receiver {
         command.args([service, topic, subscription, &messages.to_string()]);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let output = process.stdout.take().unwrap();
-        // Killed also if this future is dropped.
+        // The process is killed also if this future is dropped.
         let receiver = Self { process };
         let read = move || {
             let mut line = String::new();
@@ -38,7 +39,7 @@ impl Receiver {
         receiver
     }
 
-    /// Ends it without a chance to say anything.
+    /// Kills the process without a chance to write anything.
     pub fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -21,7 +21,7 @@ pub async fn refused_credentials_are_named<Q: QueueSite>(site: &Q) {
     assert!(!error.context().contains("given up"), "the call was repeated: {error}");
 }
 
-/// The calls of a publisher, up to the first that fails.
+/// Makes the calls of a publisher, up to the first that fails.
 async fn first_call<S: Service>(service: S) -> Result<(), Error> {
     let topic = Topic::new(service, "conformance-refused");
     topic.create().await?;

@@ -9,14 +9,14 @@ use futures_util::future::join;
 use std::cell::RefCell;
 use std::fmt;
 
-/// One end of two topics: it publishes to one, and receives from the other.
+/// An end of two topics: it publishes to the first, and receives from the second.
 pub struct Duplex<S: Service> {
     out: QueueConnection<S>,
     back: QueueConnection<S>,
 }
 
 impl<S: Service> Duplex<S> {
-    /// Sends through `out` and receives through `back`.
+    /// Creates an end that sends through `out` and receives through `back`.
     pub fn new(out: QueueConnection<S>, back: QueueConnection<S>) -> Self {
         Self { out, back }
     }
@@ -70,7 +70,8 @@ impl<S: Service> fmt::Debug for Duplex<S> {
     }
 }
 
-/// The promises of every connection, those included that only bottoms of stacks make; and of bursts, where the service keeps their order.
+/// Connections keep the promises of every connection, those of base connections included; and the promises
+/// about bursts, if the service keeps their order.
 pub async fn connections_keep_their_promises<Q: QueueSite>(site: &Q) {
     if !site.sizes().connections {
         return;
@@ -129,7 +130,7 @@ pub async fn connections_keep_their_promises<Q: QueueSite>(site: &Q) {
 }
 
 impl<S: Service> Duplex<S> {
-    /// Whether a message of the greatest length can be made.
+    /// Returns true if a message of the greatest length can be made.
     fn base_mtu_is_small(&self) -> bool {
         self.mtu() <= 2 << 20
     }

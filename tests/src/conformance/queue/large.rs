@@ -4,10 +4,11 @@ use super::QueueSite;
 use super::scene::Scene;
 use bertha_core::{Buf, Connection, ErrorKind};
 
-/// A longer message is not tried with: some services allow 2 GB.
+/// Bound on the lengths that are tried: some services allow 2 GB.
 const ENOUGH: usize = 2 << 20;
 
-/// The longest message arrives. A longer one is an error that names the limit and the way out, and concerns it alone.
+/// The longest message arrives. A longer message is an error that names the limit and the way out, and
+/// concerns only this message.
 pub async fn too_large_a_message_is_named<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, receiver] = scene.ends().await;
@@ -15,7 +16,7 @@ pub async fn too_large_a_message_is_named<Q: QueueSite>(site: &Q) {
     assert_eq!(most, scene.abilities().max_message);
     if most <= ENOUGH {
         let mut longest = Buf::new(most, 0).unwrap();
-        // Every byte, so that an encoding is as long as it can get.
+        // The message has bytes of every value, so that an encoding is as long as it can get.
         longest.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 31 % 251) as u8);
         let sent = longest.to_vec();
         scene.succeeds("send of the longest message", publisher.send(longest)).await;

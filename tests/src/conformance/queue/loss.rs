@@ -1,11 +1,11 @@
-//! Messages arrive, whole.
+//! Messages arrive whole.
 
 use super::QueueSite;
 use super::scene::{Scene, first_times};
 use bertha_core::{Buf, Connection};
 use futures_util::future::{join, join3};
 
-/// "A message is [...] the bytes as they were published": all of them, and none.
+/// "A message is [...] the bytes as they were published": bytes of every value, and no bytes.
 pub async fn every_byte_survives<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, receiver] = scene.ends().await;
@@ -17,7 +17,8 @@ pub async fn every_byte_survives<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// No message is lost, of many, from two publishers in bursts to two receivers; and each is acknowledged, so that none comes again.
+/// Of many messages, from two publishers in bursts to two receivers, no message is lost; and each is
+/// acknowledged, so that none is delivered again.
 pub async fn no_message_is_lost<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, receiver] = scene.ends().await;

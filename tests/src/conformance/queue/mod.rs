@@ -1,8 +1,8 @@
 //! The conformance suite of queues: the promises of [`Service`] and [`QueueConnection`], as checks that every service passes, and the
 //! service in memory.
 //!
-//! A service's test implements [`QueueSite`] and calls [`queue`]. The checks run one after the other, since one of them counts the time that
-//! the process computes, and another restarts the server.
+//! A service's test implements [`QueueSite`] and calls [`queue`]. The checks run one after another, since one
+//! check counts the processor time of the process, and another restarts the server.
 //!
 //! [`QueueConnection`]: bertha_queue::QueueConnection
 
@@ -42,28 +42,30 @@ use bertha_queue::{Ordering, QueueSettings, Service};
 use std::fmt;
 use std::time::Duration;
 
-/// A service to check: how to reach it, and what can be done to it.
+/// A service to check: how to reach it, and what tests can do to it.
 pub trait QueueSite {
     /// The service.
     type Service: Service;
 
-    /// The orders that its topics can keep.
+    /// Returns the orders that the service's topics can keep.
     fn orders(&self) -> &[Ordering];
 
-    /// A client of its own, whose topics keep `ordering`, which is one of [`orders`](Self::orders).
+    /// Returns a new client, whose topics keep `ordering`, which is one of [`orders`](Self::orders).
     fn service(&self, ordering: Ordering) -> impl Future<Output = Self::Service>;
 
-    /// A client whose topics deliver a message again as soon as the service can, and put it aside after as few deliveries, if
-    /// [`dead_letters`](Self::dead_letters) finds it there. The default is a usual one.
+    /// Returns a client whose topics deliver a message again as soon as the service can, and put it aside
+    /// after as few deliveries, if [`dead_letters`](Self::dead_letters) finds it there. The default is a
+    /// usual client.
     fn impatient(&self) -> impl Future<Output = Self::Service> {
         self.service(self.orders()[0])
     }
 
-    /// Has a process receive `messages` messages of a subscription of such an impatient client's topic, and kills it before it
-    /// acknowledges them. [`Receiver`] does it.
+    /// Makes a process receive `messages` messages of a subscription of such an impatient client's topic, and
+    /// kills it before it acknowledges them. [`Receiver`] does so.
     fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) -> impl Future<Output = ()>;
 
-    /// The messages of an impatient client's topic that were put aside. Only called if there is such a thing.
+    /// Returns the messages of an impatient client's topic that were put aside. The suite calls it only if
+    /// the service puts messages aside.
     fn dead_letters(&self, _topic: &str) -> impl Future<Output = Vec<Vec<u8>>> {
         async { Vec::new() }
     }
@@ -73,40 +75,41 @@ pub trait QueueSite {
         async { Restarted::Not }
     }
 
-    /// A client with credentials that the server refuses, or the error of making one. None if the server accepts everybody.
+    /// Returns a client with credentials that the server refuses, or the error of making this client. `None`
+    /// if the server accepts everybody.
     fn refused(&self) -> impl Future<Output = Option<Result<Self::Service, Error>>> {
         async { None }
     }
 
-    /// A client that can be throttled, if the test can.
+    /// Returns a client that can be throttled, if the test can throttle.
     fn throttled(&self) -> impl Future<Output = Option<Throttled<Self::Service>>> {
         async { None }
     }
 
-    /// How much is checked.
+    /// Returns the sizes of the checks.
     fn sizes(&self) -> Sizes {
         Sizes::default()
     }
 
-    /// How its connections behave.
+    /// Returns the settings of the service's connections.
     fn settings(&self) -> QueueSettings {
         QueueSettings::default()
     }
 }
 
-/// How much is checked. Slow emulators need fewer messages.
+/// The sizes of the checks. Slow emulators need fewer messages.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Sizes {
-    /// The number of messages of which none may be lost: 10,000.
+    /// Number of messages of which none may be lost: 10,000.
     pub messages: u64,
-    /// The number of messages of each other check: 100.
+    /// Number of messages of each other check: 100.
     pub few: u64,
-    /// The time for which a queue is empty: 3 seconds.
+    /// Time for which a queue is empty: 3 seconds.
     pub idle: Duration,
-    /// The time after which something that must happen is taken not to: 60 seconds.
+    /// Time after which an expected event counts as missing: 60 seconds.
     pub patience: Duration,
-    /// Whether the checks of every connection are made as well.
+    /// True if the checks of every connection are made as well.
     pub connections: bool,
 }
 
@@ -121,7 +124,7 @@ impl Default for Sizes {
 pub struct Throttled<S> {
     /// The client.
     pub service: S,
-    /// Has the next calls, or the requests that they make, fail as throttled.
+    /// Makes the next calls, or the requests that they make, fail as throttled.
     pub throttle: Box<dyn Fn(usize)>,
 }
 
@@ -134,15 +137,15 @@ impl<S> fmt::Debug for Throttled<S> {
 /// The fate of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restarted {
-    /// It was not restarted.
+    /// The server was not restarted.
     Not,
-    /// It has its topics and messages again.
+    /// The server has its topics and messages again.
     WithData,
-    /// It is empty.
+    /// The server is empty.
     Empty,
 }
 
-/// All checks that every service must pass.
+/// Runs all checks that every service must pass.
 pub async fn queue<Q: QueueSite>(site: &Q) {
     macro_rules! each {
         ($($check:ident)*) => {$( Box::pin($check(site)).await; )*};

@@ -1,4 +1,4 @@
-//! Order, where it is kept.
+//! Order, for services that keep it.
 
 use super::scene::{Scene, is_ordered, message, number};
 use super::{QueueSite, Sizes};
@@ -12,7 +12,7 @@ use futures_util::future::{join, join3};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// The number of keys.
+/// Number of keys.
 const KEYS: u64 = 5;
 
 /// "Messages with the same key stay in order, however many receivers share a subscription."
@@ -22,7 +22,7 @@ pub async fn messages_with_a_key_stay_in_order<Q: QueueSite>(site: &Q) {
     let other = scene.receiver("all").await;
     scene.succeeds("keeps_order_by_key", async { publisher.keeps_order_by_key() }).await;
     let Sizes { few, .. } = scene.sizes;
-    // Alone and in bursts.
+    // Messages are sent alone and in bursts.
     let send = async {
         for first in (0..few).step_by(20) {
             let burst: Vec<_> =
@@ -39,13 +39,13 @@ pub async fn messages_with_a_key_stay_in_order<Q: QueueSite>(site: &Q) {
     let receive = async |receiver: &QueueConnection<Q::Service>| {
         while !is_complete() {
             let mut burst = Vec::new();
-            // The other receiver may get the last ones.
+            // The other receiver may get the last messages.
             let recv = receiver.recv_batch(&mut burst, 7);
             let recv = tokio::time::timeout(std::time::Duration::from_millis(500), recv).await;
             if let Ok(received) = recv {
                 received.unwrap_or_else(|error| panic!("recv_batch: {error:?}"));
             }
-            // Its turn has come while the burst is held.
+            // The messages are recorded in their turn, while the burst is held.
             came.borrow_mut().extend(burst.iter().map(|message| number(message)));
         }
     };
@@ -72,8 +72,8 @@ pub async fn messages_to_one_receiver_stay_in_order<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// A stack that needs order runs over a topic that keeps one. Over any other it is refused before anything is sent, and the error names
-/// both ways out, as it does for a topic without order by key.
+/// A stack that needs order runs over a topic that keeps it. Over any other topic it is refused before
+/// anything is sent, and the error names both ways out, as it does for a topic without order by key.
 pub async fn a_stack_gets_the_order_that_is_kept<Q: QueueSite>(site: &Q) {
     for ordering in site.orders() {
         let Some(scene) = Scene::ordered(site, *ordering).await else { continue };
@@ -106,7 +106,7 @@ fn refusal(error: &Error) {
     }
 }
 
-/// Needs order below it.
+/// A Chunnel that needs order below it.
 #[derive(Debug, Clone, Copy, Identity)]
 #[chunnel(needs = Self::needs)]
 struct InOrder;

@@ -1,4 +1,4 @@
-//! Messages that nobody can work on.
+//! Messages whose work always fails.
 
 use super::QueueSite;
 use super::redelivery::fail;
@@ -6,10 +6,11 @@ use super::scene::{Scene, message, number};
 use bertha_core::Connection;
 use std::time::Duration;
 
-/// How often a message may come, at most, until it is put aside.
+/// Number of deliveries of a message within which it must be put aside.
 const MANY: usize = 25;
 
-/// A message that fails again and again goes to the dead letters, where there are some, and the others arrive.
+/// A message that fails again and again goes to the dead letters, if the service has them, and all other
+/// messages arrive.
 pub async fn a_message_that_always_fails_is_put_aside<Q: QueueSite>(site: &Q) {
     let scene = Scene::impatient(site).await;
     if !scene.abilities().dead_letters {

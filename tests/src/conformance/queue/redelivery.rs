@@ -1,4 +1,4 @@
-//! Messages that were not acknowledged come again.
+//! Messages that were not acknowledged are delivered again.
 
 use super::QueueSite;
 use super::scene::{Scene, number};
@@ -19,17 +19,18 @@ pub async fn a_message_whose_work_fails_comes_again<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// Closed or dropped, a receiver gives back what it holds, and acknowledges what it has let go of.
+/// When it is closed or dropped, a receiver gives back the messages that it holds, and acknowledges the
+/// messages that it has dropped.
 pub async fn messages_of_a_closed_receiver_come_again<Q: QueueSite>(site: &Q) {
     for closes in [true, false] {
         let scene = Scene::impatient(site).await;
         let [publisher, receiver] = scene.ends().await;
         scene.publish(&publisher, [1]).await;
         let mut held = vec![scene.next(&receiver).await];
-        // Where keys have an order, a message that is held may hold up another, or come behind it.
+        // If keys have an order, a held message may hold up another message, or come behind it.
         if scene.abilities().ordering != bertha_queue::Ordering::ByKey {
             scene.publish(&publisher, [2]).await;
-            // On a slow machine, the time after which the first one comes again may be over before.
+            // On a slow machine, the time after which the first message comes again may be over before.
             loop {
                 let message = scene.next(&receiver).await;
                 match number(&message) {
@@ -43,7 +44,7 @@ pub async fn messages_of_a_closed_receiver_come_again<Q: QueueSite>(site: &Q) {
             scene.succeeds("close", receiver.close()).await;
         }
         drop(receiver);
-        // Too late.
+        // The drop comes too late.
         drop(held);
         let other = scene.receiver("all").await;
         assert_eq!(number(&scene.next(&other).await), 1, "what was acknowledged came again");
@@ -54,7 +55,7 @@ pub async fn messages_of_a_closed_receiver_come_again<Q: QueueSite>(site: &Q) {
 /// "A message that is not acknowledged, because the process was killed [...], is delivered again, to any receiver of the subscription."
 pub async fn messages_of_a_killed_receiver_come_again<Q: QueueSite>(site: &Q) {
     let scene = Scene::impatient(site).await;
-    // The subscription has to be there before the messages.
+    // The subscription has to exist before the messages.
     let [publisher, receiver] = scene.ends().await;
     scene.succeeds("close", receiver.close()).await;
     drop(receiver);
@@ -65,11 +66,11 @@ pub async fn messages_of_a_killed_receiver_come_again<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// Has the work on `message` fail.
+/// Makes the work on `message` fail.
 pub(super) fn fail(message: Buf) {
     let work = std::thread::spawn(move || {
         let _message = message;
-        // Without a report: it is meant to.
+        // The panic is not reported: it is intended.
         std::panic::resume_unwind(Box::new("the work on a message failed"));
     });
     assert!(work.join().is_err());

@@ -1,4 +1,4 @@
-//! Servers that end, and begin again.
+//! Servers that end and start again.
 
 use super::scene::{Scene, message, number};
 use super::{QueueSite, Restarted};
@@ -9,15 +9,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The connections of both ends outlive a restart of the server in the middle. A server that keeps its data loses no message that it took;
-/// with one that comes back empty the ends go on once the topic is there again.
+/// The connections of both ends outlive a restart of the server. A server that keeps its data loses no
+/// message that it accepted; if it comes back empty, the ends go on once the topic exists again.
 pub async fn a_restart_is_survived<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, receiver] = scene.ends().await;
     let few = scene.sizes.few;
     let (sent, outcome, has_sent_all) = (Cell::new(0), Cell::new(None), Cell::new(false));
     let send = async {
-        // Half of them after the restart.
+        // Half of the messages are sent after the restart.
         let mut after = 0;
         while after < few {
             // The server may be away for longer than a call is repeated.
@@ -26,7 +26,7 @@ pub async fn a_restart_is_survived<Q: QueueSite>(site: &Q) {
                 sent.set(sent.get() + 1);
                 after += u64::from(outcome.get().is_some());
             }
-            // No more than a few hundred while the server is being restarted.
+            // No more than a few hundred messages are sent while the server is being restarted.
             tokio::time::sleep(Duration::from_millis(if is_sent { 10 } else { 100 })).await;
         }
         has_sent_all.set(true);
@@ -52,7 +52,7 @@ pub async fn a_restart_is_survived<Q: QueueSite>(site: &Q) {
         }
         outcome.set(Some(restarted));
     };
-    // Each of the two may take its time.
+    // The restart and the messages may each take their time.
     let all = tokio::time::timeout(2 * scene.sizes.patience, join3(send, restart, receive)).await;
     let missing = missing.into_inner();
     assert!(
@@ -71,7 +71,8 @@ pub async fn a_restart_is_survived<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// The number of the next message, if one comes soon; the receiver has no better idea than to ask again.
+/// Returns the number of the next message, if a message comes soon; after an error the receiver can only ask
+/// again.
 async fn next<S: bertha_queue::Service>(receiver: &QueueConnection<S>) -> Option<u64> {
     match tokio::time::timeout(Duration::from_millis(300), receiver.recv()).await {
         Ok(Ok(message)) => Some(number(&message)),

@@ -5,13 +5,13 @@ use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use bertha_queue::{Abilities, Ordering, QueueConnection, QueueSettings, Topic};
 use std::time::Duration;
 
-/// A new topic.
+/// A new topic, with its service.
 pub(super) struct Scene<Q: QueueSite> {
     pub(super) topic: Topic<Q::Service>,
     pub(super) sizes: Sizes,
 }
 
-/// The number in a message, behind which lie as many bytes as it says.
+/// Returns a message with a number, followed by as many bytes as the number says.
 pub(super) fn message(number: u64) -> Buf {
     let mut buf = Buf::new(8 + (number % 50) as usize, 0).unwrap();
     buf.fill(number as u8);
@@ -19,7 +19,7 @@ pub(super) fn message(number: u64) -> Buf {
     buf
 }
 
-/// The number in a message.
+/// Returns the number in a message.
 pub(super) fn number(message: &[u8]) -> u64 {
     let number = u64::from_be_bytes(message[..8].try_into().unwrap());
     assert_eq!(message.len(), 8 + (number % 50) as usize, "message {number} was cut or grew");
@@ -28,12 +28,12 @@ pub(super) fn number(message: &[u8]) -> u64 {
 }
 
 impl<Q: QueueSite> Scene<Q> {
-    /// With the first of the service's orders.
+    /// Creates a topic with the first of the service's orders.
     pub(super) async fn usual(site: &Q) -> Self {
         Self::with(site, site.service(site.orders()[0]).await).await
     }
 
-    /// With this order, if the service can keep it.
+    /// Creates a topic with this order, if the service can keep it.
     pub(super) async fn ordered(site: &Q, ordering: Ordering) -> Option<Self> {
         if !site.orders().contains(&ordering) {
             return None;
@@ -69,7 +69,7 @@ impl<Q: QueueSite> Scene<Q> {
         self.succeeds("open a receiver", self.topic.receiver(subscription)).await
     }
 
-    /// A publisher and a receiver.
+    /// Opens a publisher and a receiver.
     pub(super) async fn ends(&self) -> [QueueConnection<Q::Service>; 2] {
         let receiver = self.receiver("all").await;
         [self.publisher().await, receiver]
@@ -79,14 +79,14 @@ impl<Q: QueueSite> Scene<Q> {
         self.succeeds("delete a topic", self.topic.delete()).await;
     }
 
-    /// The output of `future`, which must be ready soon.
+    /// Returns the output of `future`, which must be ready soon.
     pub(super) async fn soon<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
         let patience = self.sizes.patience;
         let late = |_| panic!("{what} ({}): nothing happened for {patience:?}", self.abilities().service);
         tokio::time::timeout(patience, future).await.unwrap_or_else(late)
     }
 
-    /// As [`soon`](Self::soon), for what must succeed.
+    /// Returns the success of `future`, which must be ready soon, as in [`soon`](Self::soon).
     pub(super) async fn succeeds<T>(&self, what: &str, future: impl Future<Output = Result<T, Error>>) -> T {
         self.soon(what, future).await.unwrap_or_else(|error| panic!("{what}: {error:?}"))
     }
@@ -104,7 +104,8 @@ impl<Q: QueueSite> Scene<Q> {
         }
     }
 
-    /// Receives until each of the first `count` numbers has come, and returns them as they came, those that came again too.
+    /// Receives until each of the first `count` numbers has come, and returns the numbers as they came,
+    /// repetitions included.
     pub(super) async fn receive(&self, receiver: &QueueConnection<Q::Service>, count: u64) -> Vec<u64> {
         let mut came = Vec::new();
         let mut missing: std::collections::BTreeSet<_> = (0..count).collect();
@@ -131,19 +132,19 @@ impl<Q: QueueSite> Scene<Q> {
         assert!(recv.is_err(), "a message came: {recv:?}");
     }
 
-    /// A message's number, from the next `recv`; the message with it.
+    /// Returns the message of the next `recv`, which must succeed soon.
     pub(super) async fn next(&self, receiver: &QueueConnection<Q::Service>) -> Buf {
         self.succeeds("recv", receiver.recv()).await
     }
 }
 
-/// Those of `came` that did not come before.
+/// Returns the numbers of `came` in the order of their first arrivals.
 pub(super) fn first_times(came: &[u64]) -> Vec<u64> {
     let mut known = std::collections::HashSet::new();
     came.iter().copied().filter(|number| known.insert(*number)).collect()
 }
 
-/// A topic's properties, as the connection states them.
+/// Returns true if the topic is ordered, as its connection states.
 pub(super) fn is_ordered<C: Connection>(connection: &C) -> bool {
     connection.base().properties().ordered
 }

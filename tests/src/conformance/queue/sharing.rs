@@ -1,4 +1,4 @@
-//! Several receivers of one subscription.
+//! Several receivers of a subscription.
 
 use super::QueueSite;
 use super::scene::{Scene, number};
@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
-/// "The receivers of one subscription share its messages: each message goes to one of them." Both get some, and together all.
+/// "The receivers of one subscription share its messages: each message goes to one of them." Both receivers
+/// get some messages, and together all.
 pub async fn competing_receivers_share<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, first] = scene.ends().await;
@@ -19,7 +20,7 @@ pub async fn competing_receivers_share<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// Publishes messages, `least` and then as many as it takes, until both receivers have had some and together all.
+/// Publishes messages, at least `least`, until both receivers have had some and together all.
 async fn share<Q: QueueSite>(
     scene: &Scene<Q>,
     publisher: &QueueConnection<Q::Service>,
@@ -28,7 +29,7 @@ async fn share<Q: QueueSite>(
 ) {
     let came = [RefCell::new(Vec::new()), RefCell::new(Vec::new())];
     let (sent, all_are_sent) = (Cell::new(0), Cell::new(false));
-    // A service may take a while until it lets a new receiver have its share.
+    // A service may take a while until it gives a new receiver its share.
     let is_shared = || came.iter().all(|came| !came.borrow().is_empty());
     let is_complete = || {
         let all: BTreeSet<u64> = came.iter().flat_map(|came| came.borrow().clone()).collect();
@@ -53,7 +54,7 @@ async fn share<Q: QueueSite>(
     };
     let share = join3(send, receive(first, &came[0]), receive(second, &came[1]));
     scene.soon("messages for both receivers", share).await;
-    // Repetitions of messages whose receivers have changed meanwhile.
+    // These are repetitions of messages whose receivers have changed meanwhile.
     let repeated = async || {
         let (one, other) = (pin!(first.recv()), pin!(second.recv()));
         tokio::time::timeout(Duration::from_millis(300), select(one, other)).await.is_ok()
@@ -68,7 +69,7 @@ pub async fn a_message_that_is_held_comes_to_nobody_else<Q: QueueSite>(site: &Q)
     let scene = Scene::usual(site).await;
     let [publisher, first] = scene.ends().await;
     let second = scene.receiver("all").await;
-    // A service may move messages among its receivers as long as it is not settled who has which share.
+    // A service may move messages among its receivers as long as their shares are not settled.
     Box::pin(share(&scene, &publisher, [&first, &second], 10)).await;
     let acknowledgements =
         || [&first, &second].map(|end| end.calls()).map(|calls| calls.acknowledge + calls.unacknowledged);

@@ -6,7 +6,8 @@ use bertha_core::{Connection, ErrorKind};
 use futures_util::future::join;
 use std::time::Duration;
 
-/// Throttled calls are repeated after pauses, until they succeed, in each direction; or fail as throttled, after few calls.
+/// Throttled calls are repeated after pauses, until they succeed, in each direction; or fail as throttled,
+/// after few calls.
 pub async fn throttling_is_met_with_pauses<Q: QueueSite>(site: &Q) {
     let Some(Throttled { service, throttle }) = site.throttled().await else { return };
     let mut settings = site.settings();
@@ -24,7 +25,7 @@ pub async fn throttling_is_met_with_pauses<Q: QueueSite>(site: &Q) {
     assert_eq!(receiver.calls().unacknowledged, 0, "{:?}", receiver.calls());
     // A receiver that had acknowledged before has made no call.
     throttle(0);
-    // For as long as they are repeated.
+    // The calls are throttled for as long as they are repeated.
     let mut settings = site.settings();
     settings.retry_pause = Duration::from_millis(20);
     settings.retry_for = Duration::from_secs(1);
@@ -38,7 +39,7 @@ pub async fn throttling_is_met_with_pauses<Q: QueueSite>(site: &Q) {
     for error in [sent.expect_err("a throttled send"), received.expect_err("a throttled recv")] {
         assert_eq!(error.kind(), ErrorKind::Exhausted, "{error:?}");
     }
-    // 20 ms, 40 ms, .., each less a half at most, in a second.
+    // The pauses in a second are 20 ms, 40 ms, .., each less at most a half.
     let calls = (publisher.calls().publish, receiver.calls().receive);
     assert!((2..=10).contains(&calls.0) && (2..=10).contains(&calls.1), "{calls:?} calls in a second");
     scene.end().await;

@@ -4,7 +4,7 @@ use super::StoreSite;
 use bertha_core::{ErrorKind, Runtime};
 use bertha_rendezvous::{Name, RendezvousStore, Transaction, limits};
 
-/// A transaction beyond the bounds fails, and nothing of it takes place.
+/// A transaction beyond the bounds fails, and no part of it takes place.
 pub async fn too_much_is_refused_whole<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let long = "k".repeat(limits::KEY + 1);
@@ -39,7 +39,7 @@ pub async fn too_many_entries_are_refused<S: RendezvousStore, R: Runtime>(site: 
     assert_eq!(refused, Some(ErrorKind::Exhausted));
 }
 
-/// Names with entries are listed, as many as asked for.
+/// The store lists names with entries, as many as were asked for.
 pub async fn names_are_listed<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let names: Vec<Name> = (0..3).map(|_| site.name()).collect();
     for name in &names {

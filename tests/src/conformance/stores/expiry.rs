@@ -6,10 +6,10 @@ use bertha_core::Runtime;
 use bertha_rendezvous::{Name, RendezvousStore, Revision, Transaction};
 use std::time::Duration;
 
-/// A short time to live: as short as every store can.
+/// A short time to live: the shortest that every store supports.
 pub(super) const SHORT: Duration = Duration::from_secs(1);
 
-/// Long enough that a renewal each fifth of [`SHORT`] must have been what kept an entry alive.
+/// A time that is long enough to show that renewals, each fifth of [`SHORT`], kept an entry alive.
 const LONG: Duration = Duration::from_secs(4);
 
 /// Waits until the entry is gone, looking again and again.
@@ -21,7 +21,7 @@ async fn gone<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>, name: 
     }
 }
 
-/// An entry that is not renewed vanishes, and the others stay.
+/// An entry that is not renewed vanishes, and all other entries stay.
 pub async fn an_entry_expires<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let both = Transaction::new().put_for("short", vec![1], SHORT).put("stays", vec![2]);
@@ -31,7 +31,7 @@ pub async fn an_entry_expires<S: RendezvousStore, R: Runtime>(site: &StoreSite<'
     assert_eq!(value(&site.read(&name).await, "stays"), Some(vec![2]));
 }
 
-/// A condition on an entry that has expired fails, and the revision is a later one.
+/// A condition on an expired entry fails, and the revision is later.
 pub async fn expiry_is_a_change<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let written = site.applied(&name, Transaction::new().put_for("short", vec![1], SHORT)).await;
@@ -82,7 +82,7 @@ pub async fn what_has_expired_is_not_renewed<S: RendezvousStore, R: Runtime>(sit
     assert_eq!(site.renew(&name, "removed", SHORT).await, None);
 }
 
-/// Only what has a time to live expires; writing an entry without one takes it away.
+/// Only an entry with a time to live expires; writing an entry without a time to live removes it.
 pub async fn an_entry_without_a_time_to_live_stays<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
 ) {

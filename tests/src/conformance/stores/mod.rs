@@ -22,11 +22,11 @@ use std::time::Duration;
 pub struct StoreSite<'a, S, R> {
     /// The store.
     pub store: &'a S,
-    /// For waiting.
+    /// A runtime for waiting.
     pub runtime: &'a R,
 }
 
-/// All checks that every store must pass.
+/// Runs all checks that every store must pass.
 pub async fn store<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     macro_rules! each {
         ($($check:ident)*) => {$( Box::pin($check(site)).await; )*};
@@ -61,12 +61,12 @@ pub async fn store<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
 }
 
 impl<S: RendezvousStore, R: Runtime> StoreSite<'_, S, R> {
-    /// An unused name.
+    /// Returns an unused name.
     pub fn name(&self) -> Name {
         Name::new(format!("conformance-{:016x}", self.runtime.random())).unwrap()
     }
 
-    /// The output of `future`, which must be ready soon.
+    /// Returns the output of `future`, which must be ready soon.
     pub async fn soon<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
         match self.within(TIMEOUT, future).await {
             Some(result) => result,
@@ -74,7 +74,7 @@ impl<S: RendezvousStore, R: Runtime> StoreSite<'_, S, R> {
         }
     }
 
-    /// The output of `future`, if it is ready within `duration`.
+    /// Returns the output of `future`, if it is ready within `duration`.
     pub async fn within<T>(&self, duration: Duration, future: impl Future<Output = T>) -> Option<T> {
         let timer = pin!(self.runtime.sleep_until(self.runtime.now() + duration));
         match select(pin!(future), timer).await {
@@ -95,7 +95,7 @@ impl<S: RendezvousStore, R: Runtime> StoreSite<'_, S, R> {
         self.attempt(name, transaction).await.unwrap_or_else(|error| panic!("a transaction: {error:?}"))
     }
 
-    /// A transaction whose conditions hold.
+    /// Runs a transaction whose conditions hold.
     async fn applied(&self, name: &Name, transaction: Transaction) -> Snapshot {
         let outcome = self.transact(name, transaction).await;
         assert!(outcome.applied, "a transaction whose conditions hold was not applied");

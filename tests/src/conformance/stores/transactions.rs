@@ -11,7 +11,8 @@ pub async fn a_name_without_entries_is_empty<S: RendezvousStore, R: Runtime>(sit
     assert!(site.read(&site.name()).await.entries.is_empty());
 }
 
-/// An entry that was put is in the outcome's snapshot and in the next read, in the same version; each write has a later one.
+/// A written entry is in the outcome's snapshot and in the next read, with equal versions; each write has a
+/// later version.
 pub async fn what_was_put_is_read<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let written = site.applied(&name, Transaction::new().put("a", vec![1]).put("b/c", vec![2])).await;
@@ -64,7 +65,7 @@ pub async fn a_failed_transaction_says_what_is_there<S: RendezvousStore, R: Runt
     }
 }
 
-/// An entry that was removed and made again is another one.
+/// An entry that was removed and written again has another version.
 pub async fn a_version_never_stands_for_two_values<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
 ) {
@@ -77,7 +78,7 @@ pub async fn a_version_never_stands_for_two_values<S: RendezvousStore, R: Runtim
     assert!(!site.transact(&name, stale).await.applied);
 }
 
-/// Of many writers that create the same entry, one succeeds.
+/// If many writers create an entry at once, a single writer succeeds.
 pub async fn of_many_creators_one_wins<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let creators = (0..16_u8).map(|id| {
@@ -112,7 +113,8 @@ pub async fn increments_are_not_lost<S: RendezvousStore, R: Runtime>(site: &Stor
     assert_eq!(value(&site.read(&name).await, "n"), Some(vec![80]));
 }
 
-/// Two transactions that each write what the other depends on never both take place: no write skew.
+/// If each of two transactions writes what the other depends on, at most one takes place: there is no write
+/// skew.
 pub async fn writes_that_depend_on_each_other_are_serialised<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
 ) {
@@ -128,7 +130,7 @@ pub async fn writes_that_depend_on_each_other_are_serialised<S: RendezvousStore,
     }
 }
 
-/// Entries belong to one name, even if another starts in the same way.
+/// Entries belong to a single name, even if another name has it as a prefix.
 pub async fn names_do_not_see_each_other<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let longer = bertha_rendezvous::Name::new(format!("{name}0")).unwrap();

@@ -11,7 +11,7 @@ async fn watch<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>, name:
     watch.unwrap_or_else(|error| panic!("a watch: {error:?}"))
 }
 
-/// Waits until the watch has reported `revision` or a later one.
+/// Waits until the watch has reported `revision` or a later revision.
 async fn reported<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
     watch: &mut S::Watch,
@@ -23,7 +23,7 @@ async fn reported<S: RendezvousStore, R: Runtime>(
     site.soon("a change", reached).await;
 }
 
-/// Writes and removals end a wait; those under other names do not.
+/// Writes and removals end a wait; changes under other names do not.
 pub async fn a_change_is_reported<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let (name, other) = (site.name(), site.name());
     let mut changes = watch(site, &name).await;
@@ -71,7 +71,7 @@ pub async fn a_dropped_wait_misses_nothing<S: RendezvousStore, R: Runtime>(site:
     reported::<S, R>(site, &mut changes, revision).await;
 }
 
-/// That an entry expired is reported, at the latest when another one is renewed.
+/// The expiry of an entry is reported at the latest when another entry is renewed.
 pub async fn expiry_is_reported_once_somebody_touches<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
 ) {

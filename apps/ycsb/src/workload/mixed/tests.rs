@@ -80,7 +80,7 @@ fn asks_only_for_records_that_exist() {
                 Operation::Insert { number, key, .. } => unsettled.push((number, key)),
                 other => panic!("{other:?}"),
             }
-            // Settled in the reverse order, ten at a time.
+            // The inserts settle in the reverse order, ten at a time.
             if unsettled.len() == 10 {
                 for (number, key) in unsettled.drain(..).rev() {
                     existing.insert(key);

@@ -1,4 +1,4 @@
-//! The connections over TCP of a queue: segments come to them, and theirs leave by the queue's network.
+//! The TCP connections of a queue: their segments arrive from the queue's network, and are sent by it.
 
 use super::table::Streams;
 use super::wire::Outlet;
@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// The segments of this interface to itself that wait. Segments beyond that are dropped, and repeated later.
+/// Number of segments of this interface to itself that may wait. Further segments are dropped, and repeated
+/// later.
 const MAX_LOCAL: usize = 256;
 
-/// The connections over TCP of a port.
+/// The TCP connections of a port.
 pub(crate) struct Driver {
     pub(crate) streams: Streams,
     /// Segments that the port has not taken yet.
@@ -23,25 +24,25 @@ pub(crate) struct Driver {
     mtu: usize,
 }
 
-/// A segment that has arrived.
+/// An arrived segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment<'a> {
     pub(crate) flow: Flow,
     /// The IP packet.
     pub(crate) packet: &'a [u8],
-    /// It asks for a new connection.
+    /// True if the segment asks for a new connection.
     pub(crate) opens: bool,
 }
 
 /// The way of packets to a peer.
 enum Way {
-    /// In frames with this header, over the wire or to this interface itself.
+    /// Packets go in frames with this header, over the wire or to this interface itself.
     Open { link: LinkHeader, is_local: bool },
-    /// None, at the moment or at all.
+    /// No packet can go, at this moment or `for_good`.
     Closed { for_good: bool },
 }
 
-/// The way out for the segments of one connection.
+/// The way out for the segments of a connection.
 struct Exit<'a> {
     network: &'a mut Network,
     link: LinkHeader,
@@ -102,7 +103,8 @@ impl Driver {
         }
     }
 
-    /// Brings a segment to its connection; false if there is none, of which its sender is to be told.
+    /// Passes a segment to its connection. Returns false if no connection has it, of which its sender has to
+    /// be told.
     pub(crate) fn receive(
         &mut self,
         network: &mut Network,
@@ -124,7 +126,7 @@ impl Driver {
         false
     }
 
-    /// Tells this interface itself that no connection has the segment.
+    /// Sends a reset to this interface itself, because no connection has the segment.
     fn refuse_local(&mut self, network: &mut Network, flow: Flow, packet: &[u8]) {
         let now = network.now;
         if let Some(link) = network.stack.local_link_header(flow.peer().ip(), now) {
@@ -148,7 +150,7 @@ impl Driver {
         self.flush(network, connections);
     }
 
-    /// Hands the port the segments that are leaving, and this interface those for itself.
+    /// Passes outgoing segments to the port, and segments to this interface to their connections.
     pub(crate) fn flush(&mut self, network: &mut Network, connections: &mut Connections) {
         while let Some(mut frame) = self.local.pop_front() {
             let now = network.now;
@@ -164,7 +166,7 @@ impl Driver {
         }
     }
 
-    /// Announces a change of a connection, and the event of a listener that it concerns as well.
+    /// Announces a change of a connection, and the event of a listener if the change concerns it.
     fn announce(&self, connections: &mut Connections, key: usize, listener: Option<usize>) {
         let own = self.streams.events(key).map(|events| [events.receive, events.send]);
         for event in own.into_iter().flatten().chain(listener) {
@@ -172,7 +174,7 @@ impl Driver {
         }
     }
 
-    /// Runs `act` with the connection's way out; `None` if there is none at the moment.
+    /// Runs `act` with the connection's way out. Returns `None` if there is no way at this moment.
     fn with_exit<T>(
         &mut self,
         network: &mut Network,
@@ -198,7 +200,7 @@ impl Driver {
         }
     }
 
-    /// The connections, and a way out for them.
+    /// Returns the connections, and a way out for them.
     fn exit<'a>(
         &'a mut self,
         network: &'a mut Network,
@@ -210,7 +212,8 @@ impl Driver {
     }
 }
 
-/// The way of packets to `peer`; the `known` one, if it is still valid. A peer that is not `own` may have forged its address.
+/// Returns the way of packets to `peer`: the `known` way, if it is still valid. A peer that is not `own` may
+/// have forged its address.
 fn way(network: &mut Network, peer: IpAddr, known: Option<LinkHeader>, is_own: bool) -> Way {
     let now = network.now;
     if let Some(link) = known
@@ -221,7 +224,7 @@ fn way(network: &mut Network, peer: IpAddr, known: Option<LinkHeader>, is_own: b
     if let Some(link) = network.stack.local_link_header(peer, now) {
         return Way::Open { link, is_local: true };
     }
-    // While the link is down, requests for a neighbour would be in vain.
+    // While the link is down, requests for a neighbour would be futile.
     if !network.is_up() {
         return Way::Closed { for_good: false };
     }

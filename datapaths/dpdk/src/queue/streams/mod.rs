@@ -1,4 +1,5 @@
-//! The connections over TCP of a queue. Without I/O but for [`drive`], which moves segments between them and the network.
+//! The TCP connections of a queue. The module is without I/O except for [`drive`], which moves segments
+//! between the connections and the network.
 
 mod drive;
 mod stream;
@@ -13,10 +14,10 @@ use std::borrow::Cow;
 pub(crate) use stream::Settings;
 pub(crate) use table::Events;
 
-/// The name in errors.
+/// Name of the datapath in errors.
 pub(crate) const NAME: &str = "DpdkTcp";
 
-/// An error of this datapath.
+/// Returns an error of this datapath.
 #[cold]
 pub(crate) fn failure(kind: ErrorKind, what: impl Into<Cow<'static, str>>) -> Error {
     Error::new(kind, what).at(NAME)

@@ -1,4 +1,4 @@
-//! One connection: smoltcp's state machine, with messages on top. Sans-IO.
+//! A TCP connection: smoltcp's state machine, with messages on top. Sans-IO.
 
 use super::wire::{Nowhere, Outlet, Wire};
 use super::{NAME, failure};
@@ -14,40 +14,40 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// The pause until a connection whose segments could not leave tries again.
+/// Time until a connection whose segments could not be sent tries again.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// The bytes of a stream without frames that are received in one call, at most.
+/// Largest number of bytes that a call receives from a stream without frames.
 const CHUNK: usize = 64 << 10;
 
 /// The settings of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Messages are framed; else bytes go as they are.
+    /// True if messages are framed; otherwise bytes are sent as they are.
     pub(crate) is_framed: bool,
-    /// The largest message in bytes.
+    /// Largest message in bytes.
     pub(crate) largest: usize,
-    /// The received bytes that wait for the application at most: the window.
+    /// Largest number of received bytes that wait for the application: the window.
     pub(crate) receive: usize,
-    /// The bytes that wait to be sent and acknowledged at most.
+    /// Largest number of bytes that wait to be sent and acknowledged.
     pub(crate) send: usize,
-    /// The silence of a peer that owes an answer after which the connection is given up.
+    /// Silence of a peer that owes an answer, after which the connection is given up.
     pub(crate) timeout: Duration,
 }
 
 impl Settings {
-    /// The bytes of a connection's buffers.
+    /// Returns the number of bytes in a connection's buffers.
     pub(super) fn buffers(&self) -> usize {
         self.receive + self.send
     }
 }
 
-/// The part that all connections of an interface have in common.
+/// The state that all connections of an interface share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ground {
-    /// smoltcp counts from here.
+    /// The zero of smoltcp's clock.
     pub(super) start: Instant,
-    /// The largest IP packet in bytes.
+    /// Largest IP packet in bytes.
     pub(super) mtu: usize,
 }
 
@@ -60,7 +60,8 @@ impl Ground {
         self.start + Duration::from_micros(tick.total_micros().max(0) as u64)
     }
 
-    /// An interface of smoltcp's with these addresses. It reaches everybody, since the stack below knows the ways.
+    /// Returns an interface of smoltcp's with these addresses. The interface reaches every address, since the
+    /// stack below knows the routes.
     pub(super) fn interface(
         &self,
         own: impl Iterator<Item = IpAddr>,
@@ -73,7 +74,7 @@ impl Ground {
             Interface::new(config, &mut Wire::new(None, &mut Nowhere, self.mtu), self.tick(now));
         interface.update_ip_addrs(|addresses| {
             for address in own {
-                // There is room for one of each family.
+                // The list has room for an address of each family.
                 let _ = addresses.push(IpCidr::new(address.into(), 0));
             }
         });
@@ -86,26 +87,26 @@ impl Ground {
 pub(crate) enum End {
     /// Both ends closed it.
     Done,
-    /// The peer does not know it any more, or gave up on it.
+    /// The peer does not know the connection any more, or gave it up.
     Reset,
     /// The peer answered nothing for too long.
     TimedOut,
-    /// The port is closed.
+    /// The peer's port is closed.
     Refused,
-    /// No neighbour has the address, or the way to it.
+    /// No neighbour has the address, or the route to it.
     NoWay,
 }
 
-/// The message whose beginning, perhaps, is in smoltcp's buffer. It goes there whole before the next, so that no cancelled call
-/// leaves half of one.
+/// The message that is being moved to smoltcp's buffer, where a part of it may already be. The message goes
+/// there whole before the next, so that no cancelled call leaves half a message.
 #[derive(Debug, Default)]
 struct Outgoing {
     message: Option<Buf>,
-    /// The number of its bytes there, its header included.
+    /// Number of its bytes in smoltcp's buffer, its header included.
     sent: usize,
 }
 
-/// One connection.
+/// A TCP connection.
 pub(crate) struct Stream {
     flow: Flow,
     ground: Ground,
@@ -115,19 +116,20 @@ pub(crate) struct Stream {
     timeout: Duration,
     is_framed: bool,
     frames: Frames,
-    /// Messages that are whole. No more is taken from smoltcp's buffer while one waits, so that the window closes.
+    /// Whole messages. No message is taken from smoltcp's buffer while another waits here, so that the window
+    /// closes.
     queue: VecDeque<Buf>,
     outgoing: Outgoing,
-    /// The number of messages that were taken to be sent, and of those that are in smoltcp's buffer or beyond.
+    /// Number of messages that were taken to be sent, and of messages that are in smoltcp's buffer or beyond.
     taken: u64,
     moved: u64,
-    /// Bytes were taken from smoltcp's buffer, so the peer may have to learn of room.
+    /// True if bytes were taken from smoltcp's buffer, so that the peer may have to learn of room.
     has_read: bool,
-    /// This end sends nothing more.
+    /// True if this end sends nothing more.
     closing: bool,
-    /// The state when it was last looked at.
+    /// The state when it was last observed.
     state: State,
-    /// The time since when the peer owes an answer and is silent.
+    /// Time since which the peer owes an answer and is silent.
     owing: Option<Instant>,
     end: Option<End>,
     /// The header of the last frame to the peer.
@@ -164,7 +166,7 @@ impl Stream {
         }
     }
 
-    /// A connection that asks the peer of `flow` for one. Nothing is sent yet.
+    /// Creates a connection that asks the peer of `flow` to connect. Nothing is sent yet.
     pub(super) fn connect(
         ground: Ground,
         own: IpAddr,
@@ -176,7 +178,7 @@ impl Stream {
         let mut stream = Self::new(ground, own, flow, settings, random, now);
         let socket = stream.sockets.get_mut::<Socket<'_>>(stream.socket);
         let local = SocketAddr::new(own, flow.local_port);
-        // It fails for addresses that no interface has; then nobody answers there.
+        // The call fails for addresses that no interface has, where no host can answer.
         if socket.connect(stream.interface.context(), flow.peer(), local).is_err() {
             stream.end = Some(End::NoWay);
         }
@@ -184,7 +186,7 @@ impl Stream {
         stream
     }
 
-    /// A connection that waits for the first segment of `flow`.
+    /// Creates a connection that waits for the first segment of `flow`.
     pub(super) fn listen(
         ground: Ground,
         own: IpAddr,
@@ -195,7 +197,7 @@ impl Stream {
     ) -> Self {
         let mut stream = Self::new(ground, own, flow, settings, random, now);
         let socket = stream.sockets.get_mut::<Socket<'_>>(stream.socket);
-        // It fails for port 0 alone, where nobody can listen.
+        // The call fails only for port 0, at which no listener exists.
         let _ = socket.listen(SocketAddr::new(own, flow.local_port));
         stream
     }
@@ -212,7 +214,7 @@ impl Stream {
         self.sockets.get_mut(self.socket)
     }
 
-    /// Takes the IP packet of a segment in, and sends the reply.
+    /// Processes the IP packet of a segment, and sends the reply.
     pub(super) fn receive(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
         let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
         self.interface.poll_ingress_single(self.ground.tick(now), &mut wire, &mut self.sockets);
@@ -222,7 +224,8 @@ impl Stream {
         self.observe(now);
     }
 
-    /// Sends everything that is due: data, acknowledgements, repetitions. False if something could not leave.
+    /// Sends everything that is due: data, acknowledgements, repetitions. Returns false if a segment could
+    /// not be sent.
     pub(super) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) -> bool {
         if self.gives_up(now) {
             self.break_off(End::TimedOut);
@@ -241,16 +244,16 @@ impl Stream {
         !blocked
     }
 
-    /// When to transmit next, if nothing else happens.
+    /// Returns the time of the next transmission, if nothing else happens.
     pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
-        // Segments that can't leave now are tried again after a moment.
+        // Segments that can't be sent now are tried again after a moment.
         let timer = self.interface.poll_at(self.ground.tick(now), &self.sockets);
         let timer = timer.map(|tick| self.ground.time(tick).max(now + RETRY));
         let timeout = self.owing.map(|since| since + self.timeout);
         timer.into_iter().chain(timeout).min()
     }
 
-    /// Moves as much of the message that is being sent to smoltcp's buffer as fits.
+    /// Moves as much of the outgoing message to smoltcp's buffer as fits.
     fn pump(&mut self) {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         if let Some(message) = &self.outgoing.message
@@ -276,7 +279,7 @@ impl Stream {
         }
     }
 
-    /// Notes changes of the connection's state.
+    /// Records changes of the connection's state.
     fn observe(&mut self, now: Instant) {
         let (state, before) = (self.socket().state(), self.state);
         self.state = state;
@@ -296,12 +299,12 @@ impl Stream {
         self.owing = owes.then(|| self.owing.unwrap_or(now));
     }
 
-    /// Whether the peer has owed an answer for too long.
+    /// Returns true if the peer has owed an answer for too long.
     pub(super) fn gives_up(&self, now: Instant) -> bool {
         self.owing.is_some_and(|since| now.saturating_duration_since(since) >= self.timeout)
     }
 
-    /// Ends the connection at once, and tells the peer when something is sent next.
+    /// Ends the connection at once, and tells the peer with the next transmission.
     pub(super) fn break_off(&mut self, why: End) {
         self.end = self.end.or(Some(why));
         self.socket_mut().abort();
@@ -309,28 +312,28 @@ impl Stream {
         self.owing = None;
     }
 
-    /// Ends this end of the stream, after the messages that it was given.
+    /// Closes this end of the stream, behind the messages that it was given.
     pub(crate) fn close(&mut self) {
         self.closing = true;
         self.pump();
     }
 
-    /// Both ends have agreed that there is a connection.
+    /// Returns true if both ends have agreed on the connection.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
-    /// The peer asked for the connection, and has not answered since.
+    /// Returns true if the peer asked for the connection, and has not answered since.
     pub(super) fn is_half_open(&self) -> bool {
         self.state == State::SynReceived
     }
 
-    /// Nothing but late segments can come any more.
+    /// Returns true if nothing but late segments can come any more.
     pub(super) fn is_waiting_for_late_segments(&self) -> bool {
         self.state == State::TimeWait
     }
 
-    /// The peer has acknowledged all that this end sent, and that it is all.
+    /// Returns true if the peer has acknowledged all that this end sent, and the end of its stream.
     pub(crate) fn is_flushed(&self) -> bool {
         self.end.is_some()
             || matches!(self.state, State::FinWait2 | State::TimeWait | State::Closed | State::Listen)
@@ -340,12 +343,13 @@ impl Stream {
         self.end
     }
 
-    /// Whether bytes were received that the application did not take.
+    /// Returns true if bytes were received that the application did not take.
     pub(super) fn has_unread(&self) -> bool {
         !self.queue.is_empty() || self.socket().can_recv() || self.frames.within_message()
     }
 
-    /// The next message or chunk, or the reason why there will be none. At the end of a stream of bytes, the empty chunk.
+    /// Returns the next message or chunk, or the reason why there will be none. At the end of a stream of
+    /// bytes, returns the empty chunk.
     pub(crate) fn next(&mut self) -> Option<Result<Buf, Error>> {
         if !self.is_framed {
             return self.next_chunk();
@@ -370,7 +374,7 @@ impl Stream {
         (finished || self.end.is_some()).then(|| Err(self.ending(finished)))
     }
 
-    /// The bytes that have arrived, as many as a chunk holds.
+    /// Returns the bytes that have arrived, as many as a chunk holds.
     fn next_chunk(&mut self) -> Option<Result<Buf, Error>> {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         if socket.can_recv() {
@@ -388,21 +392,21 @@ impl Stream {
         self.end.is_some().then(|| Err(self.ending(false)))
     }
 
-    /// The next message or chunk, if one is there.
+    /// Returns the next message or chunk, if it is there.
     pub(crate) fn next_whole(&mut self) -> Option<Buf> {
         let there = !self.queue.is_empty() || self.socket().can_recv() && !self.frames.is_malformed();
         if there { self.next()?.ok() } else { None }
     }
 
-    /// Whether the peer has to learn that there is room again.
+    /// Returns true if the peer has to learn that there is room again.
     pub(crate) fn needs_window_update(&mut self, now: Instant) -> bool {
         let tick = self.ground.tick(now);
         std::mem::take(&mut self.has_read)
             && self.interface.poll_at(tick, &self.sockets).is_some_and(|due| due <= tick)
     }
 
-    /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer; `number` becomes the message's, for
-    /// later calls.
+    /// Takes `message`, unless the previous message is not in smoltcp's buffer yet. Ready once `message` is
+    /// in this buffer. `number` becomes the message's number, for later calls.
     pub(crate) fn offer(&mut self, message: &mut Option<Buf>, number: &mut u64) -> Option<Result<(), Error>> {
         if self.end.is_some() {
             return Some(Err(self.ending(false)));
@@ -417,7 +421,7 @@ impl Stream {
         (message.is_none() && self.moved >= *number).then_some(Ok(()))
     }
 
-    /// The error of a connection that has ended.
+    /// Returns the error of a connection that has ended.
     #[cold]
     pub(crate) fn ending(&self, finished: bool) -> Error {
         let peer = self.flow.peer();

@@ -1,4 +1,5 @@
-//! All TCP connections of an interface: the connection of a segment, and the connections that are due. Sans-IO.
+//! All TCP connections of an interface: the table finds the connection of a segment, and the connections that
+//! are due. Sans-IO.
 
 use super::stream::{End, Ground, Settings, Stream};
 use super::wire::{Outlet, Wire};
@@ -10,60 +11,62 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// The connections at most, in any state.
+/// Number of connections, in any state.
 const MAX_CONNECTIONS: usize = 16_384;
 
-/// The peers of a listener in the middle of the handshake. Each costs buffers; when one more comes, the oldest is forgotten, so that a
-/// flood of strangers shuts out no peer that answers quickly.
+/// Number of peers of a listener in the middle of the handshake. Each peer costs buffers. A further peer
+/// evicts the oldest, so that a flood of strangers keeps out no peer that answers quickly.
 const MAX_HALF_OPEN: usize = 128;
 
-/// The bytes of the buffers of a listener's peers in the middle of the handshake at most, and those of the connections that wait to be
-/// accepted: nobody has agreed to these.
+/// Number of bytes in the buffers of a listener's peers in the middle of the handshake, and, separately, of
+/// connections that wait to be accepted: the application has agreed to neither.
 const MAX_UNACCEPTED: usize = 32 << 20;
 
-/// The least peers in the middle of the handshake, however large their buffers.
+/// Number of peers that may always be in the middle of the handshake, for buffers of any size.
 const MIN_HALF_OPEN: usize = 8;
 
-/// The connections that the application has dropped and that are kept until their peer has acknowledged everything, or late segments
-/// are gone. Beyond that the oldest is forgotten.
+/// Number of connections that the application has dropped and that are kept until their peer has acknowledged
+/// everything, or late segments are gone. A further such connection evicts the oldest.
 const MAX_LINGERING: usize = 256;
 
-/// The time for a peer that has acknowledged the end of this stream to end its own (tcp_fin_timeout of Linux).
+/// Time for a peer that has acknowledged the end of this stream to end its own stream (tcp_fin_timeout of
+/// Linux).
 const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The pause until a connection without a route to its peer looks for one again.
+/// Time until a connection without a route to its peer looks for a route again.
 const ROUTE_RETRY: Duration = Duration::from_millis(5);
 
 /// The owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The handshake with a peer of this listener has begun.
+    /// This listener: the handshake with a peer has begun.
     HalfOpen(usize),
-    /// It waits to be accepted by this listener.
+    /// This listener: the connection waits to be accepted.
     Waiting(usize),
-    /// The application's.
+    /// The application.
     Held,
-    /// None: the application dropped it, at this time.
+    /// No owner: the application dropped the connection at this time.
     Orphan(Instant),
 }
 
 /// The events that futures of a connection wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Events {
-    /// There may be a message to receive.
+    /// The event that a message may be there to receive.
     pub(crate) receive: usize,
-    /// There may be room to send.
+    /// The event that there may be room to send.
     pub(crate) send: usize,
 }
 
 struct Entry {
     stream: Stream,
     stage: Stage,
-    /// Its time in `timers`.
+    /// The connection's time in `timers`.
     due: Option<Instant>,
-    /// `None` once the application has dropped it.
+    /// Events of the connection; `None` once the application has dropped it.
     events: Option<Events>,
-    /// Its port is its own, and not a listener's: a server that is started again may listen while old connections live.
+    /// True if the connection's port belongs to the connection and not to a listener: a restarted server may
+    /// listen while old connections live.
     has_port: bool,
 }
 
@@ -71,17 +74,18 @@ struct Acceptor {
     port: u16,
     on: IpAddr,
     settings: Settings,
-    /// When so many connections wait, no more handshakes begin; those under way may still come to an end.
+    /// Number of waiting connections at which no more handshakes begin; handshakes under way may still be
+    /// completed.
     limit: usize,
-    /// The peers in the middle of the handshake at most.
+    /// Largest number of peers in the middle of the handshake.
     most_half_open: usize,
     half_open: VecDeque<usize>,
     waiting: VecDeque<usize>,
-    /// Announced when a connection can be accepted.
+    /// The event that announces a connection to accept.
     event: usize,
 }
 
-/// Connections by their flow, listeners by their port, and when each is due.
+/// Connections by their flow, listeners by their port, and the due time of each connection.
 pub(crate) struct Streams {
     ground: Ground,
     own: [Option<IpAddr>; 2],
@@ -94,7 +98,7 @@ pub(crate) struct Streams {
     timers: BTreeSet<(Instant, usize)>,
     /// Connections that the application dropped, the oldest first.
     lingering: VecDeque<usize>,
-    /// Resets connections that are not there.
+    /// The interface that resets connections that do not exist.
     resetter: smoltcp::iface::Interface,
 }
 
@@ -121,8 +125,9 @@ impl Streams {
         self.own.into_iter().flatten().find(|own| own.is_ipv4() == peer.is_ipv4())
     }
 
-    /// A connection to `peer`, from a port that `random` chooses; `None` if no port or no room is left. It is the application's, and
-    /// sends nothing before it is [stepped](Self::step).
+    /// Adds a connection to `peer`, from a port that `random` chooses. Returns `None` if no port or no room
+    /// is left. The connection belongs to the application, and sends nothing before it is
+    /// [stepped](Self::step).
     pub(crate) fn connect(
         &mut self,
         peer: SocketAddr,
@@ -133,7 +138,8 @@ impl Streams {
         let own = self.own(peer.ip())?;
         let port = self.ports.take_any(random[0], |_| true)?;
         let flow = Flow::new(peer, port);
-        // An older connection of a listener that is gone may have the flow: rare, and the next port will do.
+        // An older connection of a listener that is gone may have the flow: this is rare, and the next
+        // attempt takes another port.
         if self.flows.contains_key(&flow) || !self.has_room() {
             self.ports.release(port);
             return None;
@@ -142,7 +148,8 @@ impl Streams {
         Some((self.insert(stream, Stage::Held), port))
     }
 
-    /// Listens at `port`, or at one that `random` chooses if it is zero; `None` if it has a listener, or none is left.
+    /// Listens at `port`, or at a port that `random` chooses if it is zero. Returns `None` if the port has a
+    /// listener, or no port is left.
     pub(crate) fn listen(
         &mut self,
         on: SocketAddr,
@@ -170,8 +177,8 @@ impl Streams {
         Some((acceptor, port))
     }
 
-    /// Removes a listener. Connections that were not accepted are broken off; returns their numbers, to be [stepped](Self::step) once
-    /// more.
+    /// Removes a listener. Connections that were not accepted are broken off; their numbers are returned, to
+    /// be [stepped](Self::step) once more.
     pub(crate) fn stop_listening(&mut self, acceptor: usize, now: Instant) -> Vec<usize> {
         let Some(gone) = self.acceptors.try_remove(acceptor) else { return Vec::new() };
         self.listening.remove(&gone.port);
@@ -186,7 +193,7 @@ impl Streams {
         unaccepted
     }
 
-    /// The connection that has waited longest to be accepted. It is the application's from now on.
+    /// Returns the oldest connection that waits to be accepted. It belongs to the application from now on.
     pub(crate) fn accept(&mut self, acceptor: usize) -> Option<(usize, SocketAddr)> {
         let key = self.acceptors.get_mut(acceptor)?.waiting.pop_front()?;
         let entry = self.entries.get_mut(key)?;
@@ -194,12 +201,12 @@ impl Streams {
         Some((key, entry.stream.flow().peer()))
     }
 
-    /// The connection with this number, which is there as long as the application has it.
+    /// Returns the connection with this number, which exists as long as the application has it.
     pub(crate) fn get_mut(&mut self, key: usize) -> Option<&mut Stream> {
         self.entries.get_mut(key).map(|entry| &mut entry.stream)
     }
 
-    /// Whether the peer has yet to show that it has its address.
+    /// Returns true if the peer has not yet proved that it has its address.
     pub(super) fn is_half_open(&self, key: usize) -> bool {
         self.entries.get(key).is_some_and(|entry| matches!(entry.stage, Stage::HalfOpen(_)))
     }
@@ -211,13 +218,13 @@ impl Streams {
         }
     }
 
-    /// The events of a connection, unless the application has dropped it.
+    /// Returns the events of a connection, unless the application has dropped it.
     pub(super) fn events(&self, key: usize) -> Option<Events> {
         self.entries.get(key)?.events
     }
 
-    /// The connection that a segment of `flow` belongs to. If it `opens` one, it may belong to one that is made for it, with
-    /// `random` numbers.
+    /// Returns the connection that a segment of `flow` belongs to. If the segment `opens` a connection, a new
+    /// connection may be made for it, with `random` numbers.
     pub(super) fn find(&mut self, flow: Flow, opens: bool, random: u64, now: Instant) -> Option<usize> {
         if let Some(&key) = self.flows.get(&flow) {
             // The peer uses its port again: late segments would have come by now.
@@ -247,7 +254,8 @@ impl Streams {
         Some(key)
     }
 
-    /// Whether a segment that opens a connection of `flow` is to be dropped, since too many wait: its sender comes again.
+    /// Returns true if a segment that opens a connection of `flow` has to be dropped, since too many
+    /// connections wait: its sender tries again.
     pub(super) fn is_crowded(&mut self, flow: Flow) -> bool {
         if self.flows.contains_key(&flow) {
             return false;
@@ -257,7 +265,8 @@ impl Streams {
         flow.is_for_listener(acceptor.on) && (acceptor.waiting.len() >= acceptor.limit || !self.has_room())
     }
 
-    /// Whether there is room for one more, after forgetting the oldest that only lingers if necessary.
+    /// Returns true if there is room for another connection, after evicting the oldest lingering connection
+    /// if necessary.
     fn has_room(&mut self) -> bool {
         if self.entries.len() >= MAX_CONNECTIONS
             && let Some(oldest) = self.lingering.pop_front()
@@ -294,7 +303,8 @@ impl Streams {
         }
     }
 
-    /// Takes a segment of the connection in, and acts on it. Returns the event of a listener, if it concerns that as well.
+    /// Passes a segment to the connection, and acts on it. Returns the event of a listener, if the segment
+    /// concerns it.
     pub(super) fn receive(
         &mut self,
         key: usize,
@@ -306,7 +316,8 @@ impl Streams {
         self.step(key, now, outlet)
     }
 
-    /// Sends everything that is due for the connection. Returns as [`receive`](Self::receive).
+    /// Sends everything that is due for the connection. Returns the event of a listener, as
+    /// [`receive`](Self::receive) does.
     pub(super) fn step(&mut self, key: usize, now: Instant, outlet: &mut impl Outlet) -> Option<usize> {
         let Entry { stream, stage, .. } = self.entries.get_mut(key)?;
         if let Stage::Orphan(since) = *stage {
@@ -328,7 +339,7 @@ impl Streams {
                     acceptor.event
                 })
             }
-            // A mistake, or the peer has given up.
+            // The segment was a mistake, or the peer has given up.
             Stage::HalfOpen(_) if !stream.is_half_open() => {
                 self.remove(key);
                 return None;
@@ -366,7 +377,8 @@ impl Streams {
         }
     }
 
-    /// There is no route to the peer at the moment, or none at all if `for_good`: then a connection that is not open yet fails.
+    /// Records that there is no route to the peer at this moment, or no route at all if `for_good`: then a
+    /// connection that is not open yet fails.
     pub(super) fn strand(&mut self, key: usize, for_good: bool, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if for_good && !entry.stream.is_open() {
@@ -383,7 +395,7 @@ impl Streams {
         }
     }
 
-    /// A connection that is due.
+    /// Removes and returns a connection that is due.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<usize> {
         let &(due, key) = self.timers.first()?;
         if due > now {
@@ -393,8 +405,8 @@ impl Streams {
         Some(key)
     }
 
-    /// The application has dropped the connection: messages that it sent still leave, and messages that arrive are refused. To be
-    /// [stepped](Self::step) at once.
+    /// Records that the application has dropped the connection: messages that it sent are still delivered,
+    /// and messages that arrive are refused. The connection has to be [stepped](Self::step) at once.
     pub(crate) fn let_go(&mut self, key: usize, now: Instant) {
         if self.lingering.len() >= MAX_LINGERING
             && let Some(oldest) = self.lingering.pop_front()
@@ -408,13 +420,13 @@ impl Streams {
         self.lingering.push_back(key);
     }
 
-    /// Resets the connection that a segment belongs to, which does not exist.
+    /// Resets the connection of a segment that belongs to no connection here.
     pub(super) fn refuse(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
         let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
         self.resetter.poll_ingress_single(self.ground.tick(now), &mut wire, &mut SocketSet::new(Vec::new()));
     }
 
-    /// The number of connections, dropped ones included.
+    /// Returns the number of connections, dropped connections included.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()

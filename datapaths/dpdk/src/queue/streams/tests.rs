@@ -1,4 +1,4 @@
-//! Two interfaces on one wire that loses, and time that passes as told.
+//! Two interfaces on a lossy wire, with simulated time.
 
 use super::stream::Settings;
 use super::table::Streams;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const MTU: usize = 1500;
 
-/// Where an interface puts packets.
+/// The wire into which an interface puts packets.
 #[derive(Default)]
 struct Cable(Vec<Vec<u8>>);
 
@@ -43,18 +43,18 @@ fn settings() -> Settings {
     }
 }
 
-/// Two neighbours; the first one listens at port 9.
+/// Two neighbours, of which the first listens at port 9.
 struct World {
     ends: [Streams; 2],
     cables: [Cable; 2],
     now: Instant,
     rng: StdRng,
-    /// Of a hundred packets so many are lost.
+    /// Number of packets in a hundred that are lost.
     loss: u32,
     acceptor: usize,
 }
 
-/// The flow of an IP packet, and whether it opens a connection.
+/// Returns the flow of an IP packet, and true if it opens a connection.
 fn flow(packet: &[u8]) -> (Flow, bool) {
     let (peer, at): (IpAddr, _) = match packet[0] >> 4 {
         4 => (<[u8; 4]>::try_from(&packet[12..16]).unwrap().into(), 20),
@@ -90,7 +90,7 @@ impl World {
         self.ends[end].step(key, self.now, &mut self.cables[end]);
     }
 
-    /// A packet reaches this end.
+    /// Delivers a packet to this end.
     fn arrive(&mut self, end: usize, packet: &[u8]) {
         let (flow, opens) = flow(packet);
         if opens && self.ends[end].is_crowded(flow) {
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// A tenth of a millisecond passes.
+    /// Lets a tenth of a millisecond pass.
     fn pass(&mut self) {
         self.now += Duration::from_micros(100);
         for end in 0..2 {
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// Time passes until `found` finds something, for a quarter of an hour at most.
+    /// Lets time pass until `found` finds something, for a quarter of an hour at most.
     fn until<T>(&mut self, what: &str, mut found: impl FnMut(&mut Self) -> Option<T>) -> T {
         for _ in 0..9_000_000 {
             if let Some(it) = found(self) {
@@ -131,14 +131,14 @@ impl World {
         panic!("{what}: nothing happened");
     }
 
-    /// A new connection's ends, the server's first.
+    /// Returns the ends of a new connection, the server's end first.
     fn connected(&mut self, to: &str) -> [usize; 2] {
         let client = self.connect(to);
         let (server, _) = self.until("accept", |world| world.ends[0].accept(world.acceptor));
         [server, client]
     }
 
-    /// Sends a message that may be longer than all buffers on its way, to an end that receives.
+    /// Sends a message that may be longer than all buffers on its way, to a receiving end.
     fn transfer(&mut self, from: (usize, usize), to: (usize, usize), bytes: &[u8]) -> Vec<u8> {
         let (mut message, mut number) = (Some(Buf::copy_of(bytes, 0).unwrap()), 0);
         let received = self.until("transfer", |world| {
@@ -211,7 +211,7 @@ fn what_was_sent_arrives_before_the_end_whatever_is_lost() {
     for loss in [0, 5] {
         let mut world = World::new(seed, loss, 8);
         let [server, client] = world.connected("10.0.0.1:9");
-        // More than there is room for: the connection has the rest.
+        // The message is larger than the room: the connection has the rest.
         let mut message = Some(Buf::copy_of(&[7; 400_000], 0).unwrap());
         assert!(
             world.ends[1].get_mut(client).unwrap().offer(&mut message, &mut 0).is_none() && message.is_none()
@@ -222,7 +222,7 @@ fn what_was_sent_arrives_before_the_end_whatever_is_lost() {
         assert_eq!(world.recv(0, server), Err(ErrorKind::Closed));
         world.ends[0].let_go(server, world.now);
         world.step(0, server);
-        // Late segments are waited for, and then nothing is left.
+        // The ends wait for late segments, and then nothing is left.
         world.until("the end", |world| (world.ends[0].len() + world.ends[1].len() == 0).then_some(()));
     }
 }
@@ -236,7 +236,8 @@ fn a_silent_peer_is_given_up_only_if_it_owes_an_answer() {
     for _ in 0..1000 {
         world.pass();
     }
-    // From here on the wire is cut. An hour later nobody minds, since nobody is owed anything.
+    // From here on the wire is cut. An hour later both connections still live, since neither end owes an
+    // answer.
     world.loss = 100;
     world.now += Duration::from_secs(3600);
     for _ in 0..100 {
@@ -306,7 +307,7 @@ fn who_announces_too_much_is_malformed_and_the_peer_cannot_exhaust_memory() {
     }
 }
 
-/// The first segment of a connection from a stranger.
+/// Returns the first segment of a connection from a stranger.
 fn syn(world: &mut World, number: u32) -> Vec<u8> {
     syn_to(world, 9, number)
 }
@@ -328,7 +329,7 @@ fn a_flood_of_strangers_costs_little_and_shuts_nobody_out() {
     for number in 0..1000 {
         let syn = syn(&mut world, number);
         world.arrive(0, &syn);
-        // Nobody answers the server.
+        // The server gets no answer.
         world.cables[0].0.clear();
         assert!(world.ends[0].len() <= 128);
     }
@@ -337,7 +338,7 @@ fn a_flood_of_strangers_costs_little_and_shuts_nobody_out() {
     world.send(1, client, b"through");
     assert_eq!(world.recv(0, server), Ok(b"through".to_vec()));
     assert!(world.now - before < Duration::from_millis(10), "it took {:?}", world.now - before);
-    // In the end the strangers are forgotten.
+    // In the end the strangers are removed.
     world.until("the time out", |world| (world.ends[0].len() == 1).then_some(()));
 }
 
@@ -367,7 +368,7 @@ fn the_backlog_is_bounded_and_a_listener_that_ends_resets_it() {
     assert!(world.ends[0].listen("[::]:9".parse().unwrap(), settings(), 4, 0, 1).is_some());
 }
 
-/// However large the buffers and the backlog are: nobody has accepted these peers.
+/// The bound holds for buffers and backlogs of any size, as long as the server has not accepted the peers.
 #[test]
 fn peers_that_nobody_has_accepted_cost_a_bounded_amount_of_memory() {
     let large = Settings { receive: 1 << 20, send: 1 << 20, ..settings() };
@@ -383,11 +384,11 @@ fn peers_that_nobody_has_accepted_cost_a_bounded_amount_of_memory() {
         .collect();
     let most = (64 << 20) / (large.receive + large.send);
     assert!((8..=most).contains(&world.ends[0].len()), "{}", world.ends[0].len());
-    // The others come to it once it accepts.
+    // The remaining peers are served once the server accepts.
     for _ in 0..clients.len() {
         world.until("accept", |world| world.ends[0].accept(acceptor));
     }
-    // And a host that asks for a connection and says no more.
+    // The memory is bounded also for a host that asks for a connection and then stays silent.
     let mut world = World::new(2, 0, 4);
     world.ends[0].listen(on, large, 1024, 0, 1).unwrap();
     for number in 0..100 {
@@ -433,7 +434,8 @@ fn damaged_segments_neither_crash_nor_stay() {
         world.pass();
         for end in 0..2 {
             let Some(mut packet) = world.cables[1 - end].0.last().cloned() else { continue };
-            // Behind the addresses and ports, so that it finds its connection: numbers, flags, window and options.
+            // The damage lies behind the addresses and ports, so that the packet finds its connection: in
+            // numbers, flags, window and options.
             let at = world.rng.random_range(24..packet.len());
             packet[at] = [0, 1, 0x7f, 0x80, 0xff, world.rng.random()][world.rng.random_range(0..6)];
             if packet[32] >> 4 >= 5 && packet.len() >= 20 + usize::from(packet[32] >> 4) * 4 {

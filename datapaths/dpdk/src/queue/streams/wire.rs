@@ -1,4 +1,4 @@
-//! A network device for smoltcp: one packet in, and room for packets out.
+//! A network device for smoltcp: a single packet in, and room for packets out.
 
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
@@ -6,13 +6,13 @@ use std::ops::DerefMut;
 
 /// The way of packets out.
 pub(super) trait Outlet {
-    /// Room for one packet of any length, which is freed when it is dropped.
+    /// Memory for a packet of any length, which is freed when it is dropped.
     type Room: DerefMut<Target = [u8]>;
 
-    /// Whether no packet can be sent at the moment.
+    /// Returns true if no packet can be sent at this moment.
     fn is_full(&mut self) -> bool;
 
-    /// Room for a packet, if there is memory.
+    /// Returns memory for a packet, if there is some.
     fn room(&mut self) -> Option<Self::Room>;
 
     /// Sends the first `len` bytes of `packet`, or drops it while the outlet is full.
@@ -24,7 +24,7 @@ pub(super) struct Wire<'a, O> {
     pub(super) arrived: Option<&'a [u8]>,
     pub(super) outlet: &'a mut O,
     pub(super) mtu: usize,
-    /// A packet could not leave.
+    /// True if a packet could not be sent.
     pub(super) blocked: bool,
 }
 
@@ -74,7 +74,7 @@ fn capabilities(mtu: usize) -> DeviceCapabilities {
     capabilities
 }
 
-/// A packet that has arrived.
+/// An arrived packet.
 pub(super) struct Entry<'a>(&'a [u8]);
 
 impl RxToken for Entry<'_> {
@@ -83,7 +83,7 @@ impl RxToken for Entry<'_> {
     }
 }
 
-/// Room for a packet that leaves.
+/// Memory for a packet to send.
 pub(super) struct Exit<'a, O: Outlet> {
     room: O::Room,
     outlet: &'a mut O,
@@ -98,7 +98,7 @@ impl<O: Outlet> TxToken for Exit<'_, O> {
     }
 }
 
-/// An outlet that takes nothing.
+/// An outlet that takes no packets.
 pub(super) struct Nowhere;
 
 impl Outlet for Nowhere {

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// A received message, as its buffer knows it.
+/// The place of a received message, as its buffer knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     burst: u64,
     at: usize,
 }
 
-/// The end of a message.
+/// The fate of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The application is done with it.
+    /// The application has finished with the message.
     Acknowledge,
-    /// Somebody else has to work on it.
+    /// Another receiver has to work on the message.
     GiveBack,
 }
 
@@ -29,22 +29,22 @@ pub(super) struct Call<R> {
 /// The receipts of all messages that were received and not settled yet.
 #[derive(Debug)]
 pub(super) struct Gathering<R> {
-    /// Those with messages that are still held.
+    /// Bursts with messages that are still held.
     bursts: HashMap<u64, Burst<R>>,
     last_burst: u64,
     acknowledge: Vec<R>,
     give_back: Vec<R>,
-    /// The time at which the gathered acknowledgements are sent.
+    /// Time at which the gathered acknowledgements are sent.
     due: Option<Instant>,
     batch: usize,
 }
 
-/// How long acknowledgements wait for others.
+/// Time for which acknowledgements wait for others to join them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AckDelay {
-    /// For those of other bursts, too.
+    /// They wait for acknowledgements of other bursts, too.
     For(Duration),
-    /// For those of their burst, which go at once when all are there.
+    /// They wait for acknowledgements of their burst, and are sent when all of these are there.
     ForBurst(Duration),
 }
 
@@ -56,14 +56,14 @@ struct Burst<R> {
 }
 
 impl<R> Gathering<R> {
-    /// At most `batch` receipts go into a call.
+    /// Creates an empty table. At most `batch` receipts go into a call.
     pub(super) fn new(batch: usize) -> Self {
         let (acknowledge, give_back) = (Vec::new(), Vec::new());
         let batch = batch.max(1);
         Self { bursts: HashMap::new(), last_burst: 0, acknowledge, give_back, due: None, batch }
     }
 
-    /// The places of a burst's messages.
+    /// Adds a burst, and returns the places of its messages.
     pub(super) fn receive(
         &mut self,
         receipts: Vec<R>,
@@ -78,7 +78,8 @@ impl<R> Gathering<R> {
         (0..held).map(move |at| Place { burst, at })
     }
 
-    /// Nobody holds the message any more. Returns whether [`next`](Self::next) or [`due`](Self::due) changes by it.
+    /// Records that the message is not held any more. Returns true if this changes [`next`](Self::next) or
+    /// [`due`](Self::due).
     pub(super) fn release(&mut self, place: Place, fate: Fate, now: Instant) -> bool {
         let Some(burst) = self.bursts.get_mut(&place.burst) else { return false };
         let Some(receipt) = burst.receipts.get_mut(place.at).and_then(Option::take) else { return false };
@@ -99,26 +100,26 @@ impl<R> Gathering<R> {
         fate == Fate::GiveBack || self.due != due || self.acknowledge.len() == self.batch
     }
 
-    /// Lets all gathered acknowledgements go at once.
+    /// Makes all gathered acknowledgements due at once.
     pub(super) fn flush(&mut self, now: Instant) {
         self.be_due(now);
     }
 
-    /// Lets all gathered acknowledgements go at this time, or earlier.
+    /// Makes all gathered acknowledgements due at this time, or earlier.
     fn be_due(&mut self, at: Instant) {
         if !self.acknowledge.is_empty() {
             self.due = Some(self.due.map_or(at, |due| due.min(at)));
         }
     }
 
-    /// Lets everything go at once: messages that are still held are given back.
+    /// Makes everything due at once: messages that are still held are given back.
     pub(super) fn end(&mut self, now: Instant) {
         self.flush(now);
         let held = self.bursts.drain().flat_map(|(_, burst)| burst.receipts.into_iter().flatten());
         self.give_back.extend(held);
     }
 
-    /// The next call to make now.
+    /// Returns the next call to make now.
     pub(super) fn next(&mut self, now: Instant) -> Option<Call<R>> {
         if !self.give_back.is_empty() {
             let receipts = first(&mut self.give_back, self.batch);
@@ -135,12 +136,12 @@ impl<R> Gathering<R> {
         (!receipts.is_empty()).then_some(Call { fate: Fate::Acknowledge, receipts })
     }
 
-    /// The time at which there is a call to make, if nothing happens before.
+    /// Returns the time at which a call is due, if nothing happens before.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Whether nothing is left to send.
+    /// Returns true if nothing is left to send.
     pub(super) fn is_settled(&self) -> bool {
         self.acknowledge.is_empty() && self.give_back.is_empty()
     }
@@ -199,7 +200,7 @@ mod tests {
             (changes, gathering.next(at), gathering.due())
         };
         assert_eq!(release([0], now), (true, None, Some(now + DELAY)));
-        // Nobody has to look for these.
+        // The task need not look at these.
         assert_eq!(release([1], now + DELAY / 2), (false, None, Some(now + DELAY)));
         assert_eq!(release([2], now + DELAY / 2), (false, None, Some(now + DELAY)));
         assert_eq!(release([3], now + DELAY / 2), (true, acknowledge(0..4), None));
@@ -242,7 +243,7 @@ mod tests {
         gathering.release(places[1], GiveBack, now);
         assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![1] }));
         assert_eq!(gathering.next(now), None);
-        // Its burst is done with, and so is its acknowledgement due.
+        // The burst has been settled, so its acknowledgement is due.
         gathering.release(places[2], GiveBack, now);
         assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![2] }));
         assert_eq!(gathering.next(now), acknowledge([0]));

@@ -1,4 +1,4 @@
-//! A message as it lies in its buffer.
+//! A message in its buffer.
 
 use super::gathering::{AckDelay, Fate, Place};
 use super::ledger::Ledger;
@@ -6,10 +6,11 @@ use crate::Incoming;
 use bertha_core::{Buf, Error, ErrorKind};
 use std::sync::Arc;
 
-/// Delivers the buffers of a received burst, whose drop acknowledges. A message that is longer than a buffer can be is given back.
+/// Delivers the buffers of a received burst, whose drop acknowledges. A message that is longer than the
+/// longest buffer is given back.
 ///
 /// # Errors
-/// For the last such message, behind the others.
+/// Returns an error for the last such message, behind the delivered messages.
 pub(crate) fn hold<R: Send + Sync + 'static>(
     ledger: &Arc<Ledger<R>>,
     burst: Vec<Incoming<R>>,
@@ -37,7 +38,7 @@ fn too_large(len: usize) -> Error {
     Error::new(ErrorKind::TooLarge, what)
 }
 
-/// The owner of a received message's bytes: dropped with the last buffer into them.
+/// The owner of a received message's bytes. It is dropped with the last buffer into them.
 struct Held<R> {
     payload: Vec<u8>,
     place: Place,
@@ -52,7 +53,7 @@ impl<R> AsMut<[u8]> for Held<R> {
 
 impl<R> Drop for Held<R> {
     fn drop(&mut self) {
-        // The application's work on it has failed.
+        // The application's work on the message has failed.
         let fate = if std::thread::panicking() { Fate::GiveBack } else { Fate::Acknowledge };
         self.ledger.release(self.place, fate);
     }

@@ -10,26 +10,26 @@ use tokio::sync::Notify;
 /// The receipts of a connection's messages. The lock is held for moments, never across an await.
 pub(crate) struct Ledger<R> {
     state: Mutex<State<R>>,
-    /// Notified when there may be a call to make.
+    /// Notifies the task that there may be a call to make.
     released: Notify,
-    /// Notified when calls were made, and at the end.
+    /// Notifies waiting futures that calls were made, and of the end.
     settled: Notify,
 }
 
 struct State<R> {
     gathering: Gathering<R>,
-    /// Whether the task makes a call.
+    /// True if the task makes a call.
     is_calling: bool,
-    /// No more messages are received; the task makes the last calls.
+    /// True if no more messages are received, and the task makes the last calls.
     is_ending: bool,
-    /// The task has ended.
+    /// True if the task has ended.
     has_ended: bool,
 }
 
 /// The next step of the task.
 pub(super) enum Step<R> {
     Make(Call<R>),
-    /// Nothing to do before that time, if there is one.
+    /// The task has nothing to do before that time, if there is one.
     Wait(Option<Instant>),
     End,
 }
@@ -41,7 +41,7 @@ impl<R: Send + Sync + 'static> Ledger<R> {
         Self { state: Mutex::new(state), released: Notify::new(), settled: Notify::new() }
     }
 
-    /// The places of a received burst's messages.
+    /// Adds a received burst, and returns the places of its messages.
     pub(super) fn receive(
         &self,
         receipts: Vec<R>,
@@ -50,14 +50,15 @@ impl<R: Send + Sync + 'static> Ledger<R> {
         self.state.lock().gathering.receive(receipts, ack_delay)
     }
 
-    /// Acknowledgements that wait for others go now; returns once the service has taken them, or the task has ended.
+    /// Sends acknowledgements that wait for others at once. Returns once the service has accepted them, or
+    /// the task has ended.
     pub(crate) async fn flush(&self) {
         self.state.lock().gathering.flush(TokioRuntime.now());
         self.released.notify_one();
         self.wait(|state| state.has_ended || (state.gathering.is_settled() && !state.is_calling)).await;
     }
 
-    /// Acknowledges what was let go of, and gives the other messages back: begins with it.
+    /// Begins to acknowledge dropped messages, and to give all other messages back.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         state.is_ending = true;
@@ -71,7 +72,7 @@ impl<R: Send + Sync + 'static> Ledger<R> {
         self.wait(|state| state.has_ended).await;
     }
 
-    /// Whether everything has been settled.
+    /// Returns true if everything has been settled.
     pub(crate) fn is_settled(&self) -> bool {
         let state = self.state.lock();
         state.gathering.is_settled() && !state.is_calling
@@ -84,7 +85,7 @@ impl<R: Send + Sync + 'static> Ledger<R> {
 
     async fn wait(&self, until: impl Fn(&State<R>) -> bool) {
         loop {
-            // Created before the check, so that no notification is missed.
+            // The future is created before the check, so that no notification is missed.
             let settled = self.settled.notified();
             if until(&self.state.lock()) {
                 return;

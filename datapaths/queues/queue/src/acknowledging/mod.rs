@@ -1,4 +1,4 @@
-//! Messages are acknowledged when the application lets go of them.
+//! Acknowledging: a message is acknowledged when the application drops it.
 
 mod gathering;
 mod held;

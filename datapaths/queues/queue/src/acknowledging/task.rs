@@ -11,7 +11,7 @@ use futures_util::future::select;
 use std::pin::pin;
 use std::sync::Arc;
 
-/// Makes calls as they become due. Once the connection has ended it makes the last ones, for at most
+/// Makes calls as they become due. Once the connection has ended, the task makes the last calls, for at most
 /// [`close_timeout`](QueueSettings::close_timeout), and closes the subscription.
 pub(crate) async fn run<S: Subscription>(
     subscription: Arc<S>,
@@ -19,7 +19,7 @@ pub(crate) async fn run<S: Subscription>(
     counters: Arc<Counters>,
     settings: QueueSettings,
 ) {
-    // Also if the runtime ends, and drops this task in the middle.
+    // The guard also works if the runtime ends, and drops this task in the middle.
     let _end = OnDrop(|| ledger.has_ended());
     let work = async {
         work(&*subscription, &ledger, &counters, &settings).await;
@@ -81,7 +81,7 @@ async fn make<S: Subscription>(
     }
 }
 
-/// The messages come again by themselves, after the service's time.
+/// Records a failed call. Its messages are delivered again, after the service's time of redelivery.
 #[cold]
 fn failed<R>(call: &Call<R>, error: &Error, counters: &Counters) {
     let messages = call.receipts.len();

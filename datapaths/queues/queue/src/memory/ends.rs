@@ -1,4 +1,4 @@
-//! Its publishers and receivers.
+//! The publishers and receivers of the service.
 
 use super::subscription::{Delivered, Message};
 use super::{Shared, error};
@@ -46,7 +46,7 @@ pub struct MemorySubscription {
     pub(super) topic: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) abilities: Abilities,
-    /// Whether a call waits for messages.
+    /// True if calls wait for messages.
     pub(super) waits: bool,
 }
 
@@ -55,7 +55,8 @@ pub struct MemorySubscription {
 pub struct MemoryReceipt(u64);
 
 impl MemorySubscription {
-    /// The messages that are there, and the time at which one is delivered again, if nothing happens before.
+    /// Returns the available messages, and the time at which a message is delivered again, if nothing happens
+    /// before.
     fn look(&self, limit: usize) -> Result<(Vec<Delivered>, Option<Instant>), Error> {
         let mut topics = self.shared.topics.lock();
         let (messages, limits) = topics.find(&self.topic)?.messages(&self.name)?;
@@ -89,7 +90,7 @@ impl Subscription for MemorySubscription {
         let limit = limit.min(self.abilities.receive_batch);
         let until = TokioRuntime.now() + if self.waits { wait } else { Duration::ZERO };
         loop {
-            // Created before the look, so that no notification is missed.
+            // The future is created before the look, so that no notification is missed.
             let changed = self.shared.changed.notified();
             let (burst, redelivery) = self.look(limit)?;
             if !burst.is_empty() || TokioRuntime.now() >= until {

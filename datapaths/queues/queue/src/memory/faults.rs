@@ -1,20 +1,20 @@
-//! Failures on purpose.
+//! Deliberate failures.
 
 use super::error;
 use bertha_core::{Error, ErrorKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// The number of the next calls that are throttled.
+    /// Number of the next calls that are throttled.
     pub(super) throttled: usize,
     pub(super) is_away: bool,
     pub(super) is_refusing: bool,
-    /// The number of calls so far.
+    /// Number of calls so far.
     pub(super) calls: u64,
 }
 
 impl Faults {
-    /// Counts a call, and fails it if it has to.
+    /// Counts a call, and makes it fail if it has to.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         self.calls += 1;
         self.has_to_fail()?;
@@ -25,7 +25,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Fails a call that waits already, if the server has gone meanwhile.
+    /// Makes a waiting call fail, if the server has gone meanwhile.
     pub(super) fn has_to_fail(&self) -> Result<(), Error> {
         if self.is_away {
             return Err(error(ErrorKind::Unreachable, "the server is away"));

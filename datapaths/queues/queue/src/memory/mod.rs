@@ -1,4 +1,4 @@
-//! A service in memory: the double for tests and examples.
+//! A service in memory, for tests and examples.
 
 mod ends;
 mod faults;
@@ -19,11 +19,12 @@ use topics::Topics;
 use crate::{Abilities, Ordering, Service};
 use bertha_core::{Error, ErrorKind};
 
-/// A messaging service in the memory of this process, with all that services can do, and faults for tests. Clones are the
-/// same service.
+/// A messaging service in the memory of this process, with all abilities of services, and faults for tests.
+/// Clones refer to the service of the original.
 ///
-/// It delivers a message again that is not acknowledged for [`redelivery`](Self::redelivery), puts one aside that was
-/// delivered too often, and keeps at most 100,000 messages for each subscription; then publishing is throttled.
+/// The service delivers a message again that is not acknowledged for [`redelivery`](Self::redelivery), puts a
+/// message aside that was delivered too often, and keeps at most 100,000 messages for each subscription; then
+/// publishing is throttled.
 ///
 /// | what it does | by default |
 /// |---|---|
@@ -47,12 +48,12 @@ pub struct MemoryQueue {
 struct Shared {
     topics: Mutex<Topics>,
     faults: Mutex<Faults>,
-    /// Notified when there may be something to receive.
+    /// Notifies receivers that there may be something to receive.
     changed: Notify,
 }
 
 impl MemoryQueue {
-    /// An empty service.
+    /// Creates an empty service.
     pub fn new() -> Self {
         let abilities = Abilities {
             service: "MemoryQueue",
@@ -71,7 +72,7 @@ impl MemoryQueue {
         Self { shared: Arc::default(), abilities, dead_letters_after: None, waits: true }
     }
 
-    /// The same service, which keeps this order on topics that are created through it.
+    /// Sets the order of topics that are created through this value.
     #[must_use]
     pub fn ordering(mut self, ordering: Ordering) -> Self {
         self.abilities.ordering = ordering;
@@ -79,14 +80,14 @@ impl MemoryQueue {
         self
     }
 
-    /// The same service, which delivers messages of its topics again after this time.
+    /// Sets the time after which messages of its topics are delivered again.
     #[must_use]
     pub fn redelivery(mut self, after: Duration) -> Self {
         self.abilities.redelivery = after;
         self
     }
 
-    /// The same service, which puts a message aside after so many deliveries without an acknowledgement.
+    /// Sets the number of deliveries without an acknowledgement after which a message is put aside.
     #[must_use]
     pub fn dead_letters_after(mut self, deliveries: u32) -> Self {
         self.dead_letters_after = Some(deliveries);
@@ -94,61 +95,62 @@ impl MemoryQueue {
         self
     }
 
-    /// The same service, for messages of at most so many bytes.
+    /// Sets the length of the longest message in bytes.
     #[must_use]
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.abilities.max_message = bytes;
         self
     }
 
-    /// The same service, with one subscription for each topic.
+    /// Permits only a single subscription for each topic.
     #[must_use]
     pub fn without_multicast(mut self) -> Self {
         self.abilities.multicast = false;
         self
     }
 
-    /// The same service, whose calls that receive return at once.
+    /// Makes calls that receive return at once.
     #[must_use]
     pub fn without_waiting(mut self) -> Self {
         self.waits = false;
         self
     }
 
-    /// Has the next `calls` calls fail as throttled.
+    /// Makes the next `calls` calls fail as throttled.
     pub fn throttle(&self, calls: usize) {
         self.shared.faults.lock().throttled = calls;
     }
 
-    /// Has every call fail as by a server that is away, until it is back.
+    /// Makes all calls fail as if the server were away, or succeed again.
     pub fn set_away(&self, is_away: bool) {
         self.shared.faults.lock().is_away = is_away;
         self.shared.changed.notify_waiters();
     }
 
-    /// Has every call of this and all other values fail as by a server that refuses the credentials, or no call any more.
+    /// Makes all calls fail with `Unauthenticated`, on all clones, or succeed again.
     pub fn set_refusing(&self, is_refusing: bool) {
         self.shared.faults.lock().is_refusing = is_refusing;
         self.shared.changed.notify_waiters();
     }
 
-    /// Delivers every message again that was delivered and not acknowledged, as a server does that was restarted.
+    /// Delivers every message again that was delivered and not acknowledged, as a restarted server does.
     pub fn redeliver(&self) {
         self.shared.topics.lock().redeliver();
         self.shared.changed.notify_waiters();
     }
 
-    /// The messages of `topic` that were put aside.
+    /// Returns the messages of `topic` that were put aside.
     pub fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
         self.shared.topics.lock().dead_letters(topic)
     }
 
-    /// The number of messages of `topic` that are kept for its subscription: waiting, or delivered and not acknowledged.
+    /// Returns the number of messages of `topic` that are kept for its subscription: waiting messages, and
+    /// delivered messages that were not acknowledged.
     pub fn kept(&self, topic: &str, subscription: &str) -> usize {
         self.shared.topics.lock().kept(topic, subscription)
     }
 
-    /// The number of calls that were made of the service, failed ones included.
+    /// Returns the number of calls of the service, failed calls included.
     pub fn calls(&self) -> u64 {
         self.shared.faults.lock().calls
     }
@@ -211,7 +213,7 @@ impl fmt::Debug for MemoryQueue {
     }
 }
 
-/// An error of this service.
+/// Returns an error of this service.
 fn error(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(kind, what).at("MemoryQueue")
 }

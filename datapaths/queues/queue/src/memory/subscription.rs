@@ -1,4 +1,4 @@
-//! The messages of one subscription, without a clock.
+//! The messages of a subscription, without a clock.
 
 use super::limits::Limits;
 use crate::Ordering;
@@ -12,14 +12,14 @@ pub(super) struct Message {
     pub(super) key: Option<u64>,
 }
 
-/// A message with the number of its delivery, which is what it is acknowledged by.
+/// A message with the number of its delivery, by which it is acknowledged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Delivered {
     pub(super) number: u64,
     pub(super) payload: Vec<u8>,
 }
 
-/// Messages that wait, in the order in which they were published, and those that were delivered.
+/// Waiting messages, in the order in which they were published, and delivered messages.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     waiting: BTreeMap<u64, Waiting>,
@@ -41,7 +41,7 @@ struct UnderWay {
     place: u64,
     message: Message,
     deliveries: u32,
-    /// The time at which it is delivered again; none if that is too far away to be represented.
+    /// Time at which the message is delivered again; `None` if it is too far away to be represented.
     until: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ impl Messages {
         self.waiting.insert(self.published, Waiting { message, deliveries: 0 });
     }
 
-    /// The number of messages that are kept.
+    /// Returns the number of messages that are kept.
     pub(super) fn len(&self) -> usize {
         self.waiting.len() + self.delivered.len()
     }
@@ -60,7 +60,8 @@ impl Messages {
         &self.dead
     }
 
-    /// Delivers at most `limit` messages. A key of which a message is under way waits, if there is an order by key.
+    /// Delivers at most `limit` messages. With order by key, the messages of a key wait while a message of
+    /// this key is under way.
     pub(super) fn deliver(&mut self, limit: usize, now: Instant, limits: &Limits) -> Vec<Delivered> {
         self.expire(now, limits);
         let by_key = limits.ordering == Ordering::ByKey;
@@ -81,7 +82,7 @@ impl Messages {
         burst
     }
 
-    /// A message that was delivered again meanwhile stays.
+    /// Removes a delivered message. A message that was delivered again meanwhile stays.
     pub(super) fn acknowledge(&mut self, number: u64) {
         self.delivered.remove(&number);
     }
@@ -102,7 +103,7 @@ impl Messages {
         self.give_back_if(limits, |_| true);
     }
 
-    /// The time at which a message is delivered again, if nothing happens before.
+    /// Returns the time at which a message is delivered again, if nothing happens before.
     pub(super) fn next_redelivery(&self) -> Option<Instant> {
         self.delivered.values().filter_map(|it| it.until).min()
     }
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(messages.next_redelivery(), Some(again));
         assert!(messages.deliver(1, again - Duration::from_nanos(1), &LIMITS).is_empty());
         assert_eq!(payloads(&messages.deliver(1, again, &LIMITS)), [0]);
-        // Too late.
+        // The acknowledgement comes too late.
         messages.acknowledge(first[0].number);
         assert_eq!(messages.len(), 1);
         assert!(messages.deliver(1, again + LIMITS.redelivery, &LIMITS).is_empty());

@@ -6,7 +6,7 @@ use super::subscription::{Message, Messages};
 use bertha_core::{Error, ErrorKind};
 use std::collections::BTreeMap;
 
-/// The most messages that are kept for a subscription.
+/// Largest number of messages that are kept for a subscription.
 const MAX_KEPT: usize = 100_000;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Two kinds of topics as one.
+//! Two kinds of topics combined.
 
 mod publisher;
 mod subscription;
@@ -10,25 +10,30 @@ use crate::{Abilities, Service, Subscription};
 use bertha_core::Error;
 use std::time::Duration;
 
-/// Two services, or two kinds of topics of one, as one service: messages without a key go to the first, and messages with a key to the second,
-/// which keeps their order. A receiver gets those of both.
+/// Two services, or two kinds of topics of a service, combined to a single service: messages without a key go
+/// to the first, and messages with a key to the second, which keeps their order. A receiver gets the messages
+/// of both.
 ///
-/// So a `select!` between an order at the single receiver and that of the service has both: the quicker topic below the first, which sends
-/// no keys, and the ordered one below the second. A queue of SQS is of one kind for ever:
+/// So a `select!` between ordering at the single receiver and ordering by the service has both bottoms: the
+/// quicker topic below the first alternative, which sends no keys, and the ordered topic below the second. A
+/// queue of SQS can never change its kind:
 ///
 /// ```ignore
 /// let sqs = Sqs::connect().await;
 /// let orders = Topic::new(Pair::new(sqs.clone(), sqs.fifo()), "orders");
 /// ```
 ///
-/// There is no order between messages with and without a key. A topic is one of each service, under the same name; those of one service need
-/// different kinds of names, as queues and FIFO queues have.
+/// There is no order between messages with and without a key. A topic is a topic of each service, under a
+/// common name; two kinds of topics of a single service need different kinds of names, as queues and FIFO
+/// queues have.
 ///
 /// # Calls
-/// A receiver waits at both services, so it makes one more call for each [`long_poll`](crate::QueueSettings::long_poll). A call that waits at
-/// one of them while messages of the other come stays there; what it brings is kept for the next call. So a receiver may hold a burst that it has not asked for;
-/// if the application does not receive for longer than the service's time of redelivery, others get it as well. A burst that is published with and
-/// without keys is two calls, and so are its acknowledgements.
+/// A receiver waits at both services, so it makes an additional call for each
+/// [`long_poll`](crate::QueueSettings::long_poll). A call that waits at one service while messages of the
+/// other come stays there; its messages are kept for the next call. So a receiver may hold a burst that it
+/// has not asked for; if the application does not receive for longer than the service's time of redelivery,
+/// other receivers get it as well. A burst that is published with and without keys takes two calls, and so do
+/// its acknowledgements.
 #[derive(Debug, Clone)]
 pub struct Pair<A, B> {
     without_key: A,
@@ -36,7 +41,8 @@ pub struct Pair<A, B> {
 }
 
 impl<A: Service, B: Service> Pair<A, B> {
-    /// `without_key` takes the messages without a key, and `with_key` those with one.
+    /// Creates the pair. `without_key` takes the messages without a key, and `with_key` the messages with a
+    /// key.
     pub fn new(without_key: A, with_key: B) -> Self {
         Self { without_key, with_key }
     }
@@ -50,7 +56,7 @@ where
     type Publisher = PairPublisher<A::Publisher, B::Publisher>;
     type Subscription = PairSubscription<A::Subscription, B::Subscription>;
 
-    /// The lesser of both, and the order of the second.
+    /// Returns the lesser ability of both, and the order of the second.
     fn abilities(&self, topic: &str) -> Abilities {
         let (one, other) = (self.without_key.abilities(topic), self.with_key.abilities(topic));
         Abilities {
@@ -90,7 +96,7 @@ where
     }
 }
 
-/// The shorter of two times, of which none is for ever.
+/// Returns the shorter of two times, of which `None` means forever.
 fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     one.into_iter().chain(other).min()
 }

@@ -1,4 +1,4 @@
-//! Publishing to one of both.
+//! The publishing end of both services.
 
 use crate::{Outgoing, Publisher, Unsent};
 use bertha_core::Error;
@@ -34,7 +34,8 @@ impl<A: Publisher, B: Publisher> Publisher for PairPublisher<A, B> {
     }
 }
 
-/// Publishes those of the burst at these places; says by their places in it which were not taken.
+/// Publishes the messages at these places of the burst. Returns the places of the messages that were not
+/// accepted.
 async fn publish<P: Publisher>(
     publisher: &P,
     burst: &[Outgoing<'_>],

@@ -1,4 +1,4 @@
-//! Receiving from both.
+//! The receiving end of both services.
 
 use crate::{Incoming, Subscription};
 use bertha_core::{Error, Runtime};
@@ -19,23 +19,23 @@ pub struct PairSubscription<A: Subscription, B: Subscription> {
     arrivals: Mutex<Arrivals<A::Receipt, B::Receipt>>,
 }
 
-/// A message's handle at one of both.
+/// The handle of a message at one of the two services.
 #[derive(Debug)]
 pub enum PairReceipt<A, B> {
-    /// At the service for messages without a key.
+    /// Handle at the service for messages without a key.
     WithoutKey(A),
-    /// At that for messages with one.
+    /// Handle at the service for messages with a key.
     WithKey(B),
 }
 
 struct Arrivals<A, B> {
-    /// Messages that came with others, or with more than were asked for.
+    /// Messages that came with others, or beyond the requested number.
     kept: VecDeque<Incoming<PairReceipt<A, B>>>,
     without_key: Option<Call<A>>,
     with_key: Option<Call<B>>,
 }
 
-/// A call that waits at the service. Given up when it is dropped.
+/// A call that waits at the service. Dropping it abandons the call.
 struct Call<R> {
     outcome: oneshot::Receiver<Result<Vec<Incoming<R>>, Error>>,
     _task: Task,
@@ -45,18 +45,18 @@ impl<R: Send + 'static> Call<R> {
     fn make<S: Subscription<Receipt = R>>(subscription: Arc<S>, limit: usize, wait: Duration) -> Self {
         let (answer, outcome) = oneshot::channel();
         let _task = TokioRuntime.spawn(async move {
-            // Nobody listens if the subscription is closed; then what came is delivered again.
+            // If the subscription is closed, no task listens; then the messages are delivered again.
             let _ = answer.send(subscription.receive(limit, wait).await);
         });
         Self { outcome, _task }
     }
 
-    /// Ready when it has ended. Cancellation-safe.
+    /// Waits until the call has ended. The future is cancellation-safe.
     async fn ended(call: &mut Option<Self>) -> Result<Vec<Incoming<R>>, Error> {
         let Some(under_way) = call else { return std::future::pending().await };
         let outcome = (&mut under_way.outcome).await;
         *call = None;
-        // The runtime is being shut down.
+        // The error means that the runtime is being shut down.
         outcome.unwrap_or_else(|_| Ok(Vec::new()))
     }
 }
@@ -70,7 +70,7 @@ impl<A: Subscription, B: Subscription> PairSubscription<A, B> {
 }
 
 impl<A, B> Arrivals<A, B> {
-    /// Keeps what came, and says whether it was anything.
+    /// Keeps the messages that came. Returns true if there were any.
     fn keep<R>(&mut self, came: Vec<Incoming<R>>, receipt: impl Fn(R) -> PairReceipt<A, B>) -> bool {
         let is_any = !came.is_empty();
         let came = came.into_iter();
@@ -83,7 +83,7 @@ impl<A, B> Arrivals<A, B> {
     }
 }
 
-/// The handles by the service that they are of.
+/// Sorts handles by their service.
 fn sort<A: Clone, B: Clone>(receipts: &[PairReceipt<A, B>]) -> (Vec<A>, Vec<B>) {
     let (mut without_key, mut with_key) = (Vec::new(), Vec::new());
     for receipt in receipts {
@@ -118,7 +118,7 @@ where
                 match timeout_at(deadline, select(one, other)).await {
                     Ok(Either::Left((came, _))) => Either::Left(came?),
                     Ok(Either::Right((came, _))) => Either::Right(came?),
-                    // A call that still waits is there for the next reception.
+                    // A call that still waits serves the next receive.
                     Err(_) => break,
                 }
             };
@@ -155,7 +155,7 @@ where
         one.and(other)
     }
 
-    /// Gives back what has arrived and was not received.
+    /// Gives back messages that have arrived and were not received.
     async fn close(&self) -> Result<(), Error> {
         let kept = {
             let mut arrivals = self.arrivals.lock().await;
@@ -174,7 +174,7 @@ where
     }
 }
 
-/// The outcome of a call that nobody has looked at; the call is given up if it still waits.
+/// Returns the result of a call that no caller has seen; a call that still waits is abandoned.
 fn take_outcome<R>(call: &mut Option<Call<R>>) -> Option<Vec<Incoming<R>>> {
     call.take()?.outcome.try_recv().ok()?.ok()
 }

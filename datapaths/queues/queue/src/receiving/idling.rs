@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(10);
 
-/// The pauses of a service that says at once that there is nothing, where it was asked to wait.
+/// The pauses for a service that answers at once that there is nothing, although it was asked to wait.
 #[derive(Debug)]
 pub(super) struct Idling {
     next: Duration,
@@ -17,15 +17,16 @@ impl Idling {
         Self { next: FIRST.min(longest), longest }
     }
 
-    /// There were messages.
+    /// Records that there were messages.
     pub(super) fn reset(&mut self) {
         self.next = FIRST.min(self.longest);
     }
 
-    /// There were none after `waited`, where up to `wait` was asked for: the pause before the next look.
+    /// Records that there were no messages after `waited`, where up to `wait` was asked for. Returns the
+    /// pause before the next look.
     pub(super) fn pause(&mut self, waited: Duration, wait: Duration) -> Duration {
         if waited >= wait / 2 {
-            // The service does the waiting.
+            // The service itself waits.
             self.reset();
             return Duration::ZERO;
         }

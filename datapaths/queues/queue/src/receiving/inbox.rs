@@ -6,22 +6,23 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tokio::sync::Notify;
 
-/// Messages that have arrived, and how many are waited for. The lock is held for moments, never across an await.
+/// Messages that have arrived, and the number of awaited messages. The lock is held for moments, never across
+/// an await.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     state: Mutex<State>,
-    /// Notified when there may be a message or an error to take.
+    /// Notifies waiting calls that there may be a message or an error to take.
     arrived: Notify,
-    /// Notified when the task may have to ask.
+    /// Notifies the task that it may have to ask.
     wanted: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// At most the burst of one call.
+    /// The messages, at most the burst of a call.
     messages: VecDeque<Buf>,
     error: Option<Error>,
-    /// The number of messages that are waited for.
+    /// Number of awaited messages.
     wanted: usize,
 }
 
@@ -32,15 +33,15 @@ impl State {
 }
 
 impl Inbox {
-    /// Waits for at least one message, and takes all that are there, at most `limit`. `None` if the connection is closed. Nothing is
-    /// lost if the future is dropped.
+    /// Waits for at least one message, and takes all available messages, at most `limit`. Returns `None` if
+    /// the connection is closed. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// That of the service.
+    /// Returns the error of the service.
     pub(crate) async fn take(&self, closing: &Closing, limit: usize) -> Option<Result<VecDeque<Buf>, Error>> {
         let mut waiting = Waiting { inbox: self, wanted: 0 };
         loop {
-            // Created before the check, so that no notification is missed.
+            // The future is created before the check, so that no notification is missed.
             let arrived = self.arrived.notified();
             if closing.is_closed() {
                 return None;
@@ -64,7 +65,7 @@ impl Inbox {
         }
     }
 
-    /// Waits until messages are waited for, and returns their number.
+    /// Waits until messages are awaited, and returns their number.
     pub(super) async fn wanted(&self) -> usize {
         loop {
             {
@@ -73,17 +74,17 @@ impl Inbox {
                     return state.wanted;
                 }
             }
-            // One task waits, and so a notification before this is kept.
+            // A single task waits, and so a notification before this is kept.
             self.wanted.notified().await;
         }
     }
 
-    /// Whether messages are waited for.
+    /// Returns true if messages are awaited.
     pub(super) fn is_wanted(&self) -> bool {
         self.state.lock().has_to_ask()
     }
 
-    /// Messages have arrived, or an error.
+    /// Adds arrived messages, or an error.
     pub(super) fn put(&self, messages: VecDeque<Buf>, outcome: Result<(), Error>) {
         let mut state = self.state.lock();
         state.messages.extend(messages);
@@ -92,7 +93,7 @@ impl Inbox {
         self.arrived.notify_waiters();
     }
 
-    /// The connection is closed: those that wait look again. Returns the messages that nobody took.
+    /// Closes the inbox: waiting calls look again. Returns the messages that no call took.
     pub(crate) fn close(&self) -> VecDeque<Buf> {
         let messages = std::mem::take(&mut self.state.lock().messages);
         self.arrived.notify_waiters();
@@ -100,7 +101,7 @@ impl Inbox {
     }
 }
 
-/// A call that waits for messages, dropped or not.
+/// The registration of a call that waits for messages. It ends when the call ends or is dropped.
 struct Waiting<'a> {
     inbox: &'a Inbox,
     wanted: usize,
@@ -118,7 +119,7 @@ impl Waiting<'_> {
         self.ask_on(state);
     }
 
-    /// Has the task look if others still wait.
+    /// Makes the task look if other calls still wait.
     fn ask_on(&self, state: &State) {
         if state.has_to_ask() {
             self.inbox.wanted.notify_one();

@@ -1,4 +1,4 @@
-//! Messages are asked for when somebody waits for them.
+//! Receiving: the service is asked for messages when a caller waits for them.
 
 mod idling;
 mod inbox;

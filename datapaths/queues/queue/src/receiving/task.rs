@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Asks for messages while they are waited for, with one call at a time, until the task is dropped. A call that has begun is
-/// finished although the calls that waited for it are gone, so that its messages are not lost until the service delivers them again.
+/// Asks for messages while they are awaited, with a single call at a time, until the task is dropped. A call
+/// that has begun is finished even if the calls that waited for it are gone, so that its messages are not
+/// lost until the service delivers them again.
 pub(crate) async fn run<S: Subscription>(
     subscription: Arc<S>,
     inbox: Arc<Inbox>,
@@ -26,7 +27,7 @@ pub(crate) async fn run<S: Subscription>(
     let mut backoff = Backoff::new(&settings);
     loop {
         if !inbox.is_wanted() {
-            // The next request has the whole time for it.
+            // The next request has the whole time limit again.
             backoff = Backoff::new(&settings);
         }
         let limit = inbox.wanted().await.max(settings.prefetch).min(abilities.receive_batch).max(1);
@@ -56,19 +57,21 @@ pub(crate) async fn run<S: Subscription>(
     }
 }
 
-/// How long the acknowledgements of a burst wait for others, if so many messages were asked for.
+/// Returns the time for which the acknowledgements of a burst wait for others, if `limit` messages were asked
+/// for.
 fn ack_delay(limit: usize, abilities: &Abilities, delay: Duration) -> AckDelay {
     if abilities.one_by_one {
         AckDelay::ForBurst(delay / 10)
     } else if limit == 1 {
-        // A receiver of single messages asks for the next one when it is done with this.
+        // A receiver of single messages asks for the next message when it has finished with this message.
         AckDelay::ForBurst(delay)
     } else {
         AckDelay::For(delay)
     }
 }
 
-/// The pause before the call is repeated; none if the error goes to the application, which decides whether it is.
+/// Returns the pause before the call is repeated; zero if the error goes to the application, which decides
+/// about a repetition.
 #[cold]
 fn on_error(error: Error, backoff: &mut Backoff, inbox: &Inbox, settings: &QueueSettings) -> Duration {
     match backoff.after(error, TokioRuntime.now(), TokioRuntime.random()) {

@@ -38,7 +38,8 @@ async fn a_burst_takes_one_call_of_each_kind() {
     assert_eq!(service.kept("topic", "all"), 0);
 }
 
-/// A receiver of bursts takes fewer calls to acknowledge than to receive, unless messages wait for it.
+/// A receiver of bursts needs fewer calls to acknowledge than to receive, unless messages wait for the
+/// acknowledgement.
 #[tokio::test(start_paused = true)]
 async fn acknowledgements_of_several_bursts_take_one_call() {
     for (ordering, calls) in [(Ordering::None, 1), (Ordering::ByKey, 5)] {

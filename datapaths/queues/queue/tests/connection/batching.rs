@@ -1,4 +1,4 @@
-//! Batches of the Chunnel `Batch`, each of which is one message to the service, in virtual time.
+//! Batches of the Chunnel `Batch`, each of which is a single message to the service, in virtual time.
 
 use super::{buf, ends};
 use bertha_chunnels::Batch;
@@ -20,13 +20,13 @@ async fn a_batch_of_which_somebody_received_a_part_comes_again() {
         }
         publisher.drain().await.unwrap();
         assert_eq!(service.kept("topic", "all"), 1);
-        // One of five.
+        // The message is the first of five.
         assert_eq!(receiver.recv().await.unwrap()[0], 0);
         if closes {
             receiver.close().await.unwrap();
         }
         drop(receiver);
-        // Acknowledgements wait for no longer.
+        // Acknowledgements wait no longer than this.
         sleep(Duration::from_secs(1)).await;
         assert_eq!(service.kept("topic", "all"), 1, "closes: {closes}");
     }

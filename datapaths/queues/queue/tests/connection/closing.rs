@@ -18,7 +18,7 @@ async fn close_acknowledges_what_was_let_go_of_and_gives_the_rest_back() {
     let calls = receiver.calls();
     assert_eq!([calls.acknowledge, calls.give_back], [1, 1]);
     assert_eq!(bytes(&receive(&other, 9).await), [0, 2]);
-    // Too late to be acknowledged.
+    // The drop comes too late for an acknowledgement.
     drop(burst);
     sleep(Duration::from_secs(1)).await;
     assert_eq!(receiver.calls(), calls);
@@ -83,7 +83,7 @@ fn a_receiver_whose_runtime_ends_says_nothing_and_its_messages_come_again() {
     runtime().block_on(async {
         let (_, other) = ends(&service, QueueSettings::default()).await;
         assert_eq!(other.recv().await.unwrap()[0], 1);
-        // Its task is gone, so nothing is waited for.
+        // The task is gone, so the call waits for nothing.
         assert_eq!(held.1.close().await.unwrap_err().kind(), ErrorKind::TimedOut);
     });
 }

@@ -1,4 +1,4 @@
-//! Messages that are longer than the service takes, in pieces.
+//! Messages that are longer than the service accepts, in pieces.
 
 use super::ends;
 use bertha_chunnels::Fragment;
@@ -6,14 +6,14 @@ use bertha_core::{Buf, Connection, Wrap, make_stack};
 use bertha_queue::{MemoryQueue, QueueSettings, Topic};
 use futures_util::future::join;
 
-/// The bytes of each message, six times as many as the service takes in one.
+/// Length of each message in bytes, six times as long as the service accepts.
 const LENGTH: usize = 1200;
 
 fn long(byte: u8) -> Buf {
     Buf::copy_of(&[byte; LENGTH], 0).unwrap()
 }
 
-/// Their pieces lie in the topic in turn.
+/// The pieces of the two messages lie in the topic in turn.
 #[tokio::test(start_paused = true)]
 async fn long_messages_of_two_publishers_reach_the_single_receiver_whole() {
     let service = MemoryQueue::new().max_message(LENGTH / 6);

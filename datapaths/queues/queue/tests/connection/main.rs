@@ -15,7 +15,7 @@ mod roles;
 use bertha_core::{Buf, Connection};
 use bertha_queue::{MemoryQueue, QueueConnection, QueueSettings, Topic};
 
-/// A publisher, and the only receiver, of a topic.
+/// Returns a publisher, and the only receiver, of a topic.
 async fn ends(
     service: &MemoryQueue,
     settings: QueueSettings,

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 const COUNT: u8 = 100;
 
-/// The calls of both ends for messages with this pause between them.
+/// Returns the calls of both ends for messages with this pause between them.
 async fn calls(pause: Duration) -> [Calls; 2] {
     let service = MemoryQueue::new();
     let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
@@ -35,7 +35,7 @@ async fn calls(pause: Duration) -> [Calls; 2] {
 
 #[tokio::test(start_paused = true)]
 async fn a_hundred_messages_take_fewer_calls_of_each_kind() {
-    // A burst has the messages of 25 milliseconds: 3 and 2.
+    // A burst has the messages of 25 milliseconds: 3 and 2 messages.
     for (pause, most) in [(10, 34), (20, 50)] {
         let [sent, received] = calls(Duration::from_millis(pause)).await;
         assert_eq!((sent.published, received.received), (100, 100));
@@ -45,7 +45,8 @@ async fn a_hundred_messages_take_fewer_calls_of_each_kind() {
     }
 }
 
-/// Without a time to wait, a message goes at once, and those that come while it is on its way go together.
+/// Without a time to wait, a message is sent at once, and messages that come while it is on its way are sent
+/// together.
 #[tokio::test(start_paused = true)]
 async fn a_message_waits_only_for_the_call_before_it() {
     let service = MemoryQueue::new();
@@ -56,7 +57,7 @@ async fn a_message_waits_only_for_the_call_before_it() {
     assert_eq!(receiver.recv().await.unwrap()[0], 0);
     assert_eq!(start.elapsed(), Duration::ZERO);
     receiver.drain().await.unwrap();
-    // The next call is repeated after 25 milliseconds at least.
+    // The next call is repeated after at least 25 milliseconds.
     service.throttle(1);
     for number in 1..6 {
         publisher.send(buf(number)).await.unwrap();
@@ -67,7 +68,8 @@ async fn a_message_waits_only_for_the_call_before_it() {
     assert_eq!((calls.publish, calls.published), (4, 6));
 }
 
-/// A burst that the service does not take yet is still being sent, although none of it waits any more.
+/// A burst that the service does not accept yet is still being sent, although none of its messages waits in
+/// the Chunnel any more.
 #[tokio::test(start_paused = true)]
 async fn draining_waits_for_the_burst_that_is_being_sent() {
     let service = MemoryQueue::new();
@@ -91,7 +93,7 @@ async fn messages_that_nobody_received_come_again() {
         let (_, other) = ends(&service, QueueSettings::default()).await;
         super::publish(&publisher, 0..5).await;
         let receiver = make_stack!(Nagle::new()).wrap(receiver).await.unwrap();
-        // One of five that were received.
+        // The message is the first of five received messages.
         assert_eq!(receiver.recv().await.unwrap()[0], 0);
         receiver.inner().drain().await.unwrap();
         if closes {

@@ -1,4 +1,4 @@
-//! Messages are asked for while somebody waits for them.
+//! The service is asked for messages while a caller waits for them.
 
 use super::{bytes, ends, publish, receive};
 use bertha_core::Connection;
@@ -24,7 +24,7 @@ async fn an_empty_queue_costs_one_call_in_each_long_poll() {
     let (_publisher, receiver) = ends(&service, QueueSettings::default()).await;
     assert!(timeout(Duration::from_secs(599), receiver.recv()).await.is_err());
     assert_eq!(receiver.calls().receive, 30);
-    // And none while nobody waits, but for the one that has begun.
+    // No call is made while no caller waits, except for the call that has begun.
     sleep(Duration::from_secs(600)).await;
     assert_eq!(receiver.calls().receive, 30);
 }
@@ -34,7 +34,7 @@ async fn a_service_that_does_not_wait_is_asked_after_pauses() {
     let service = MemoryQueue::new().without_waiting();
     let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
     assert!(timeout(Duration::from_secs(60), receiver.recv()).await.is_err());
-    // After 10, 20, 40, .., 320 ms, and then each half a second.
+    // The pauses are 10, 20, 40, .., 320 ms, and then half a second each.
     assert_eq!(receiver.calls().receive, 6 + 119);
     publish(&publisher, [1]).await;
     assert_eq!(receiver.recv().await.unwrap()[0], 1);
@@ -52,7 +52,7 @@ async fn those_that_wait_share_a_call() {
     let mut received: Vec<_> = received.into_iter().map(|message| message.unwrap()[0]).collect();
     received.sort_unstable();
     assert_eq!(received, Vec::from_iter(0..8));
-    // The first asked for itself alone, or for all that were there.
+    // The first caller asked for itself alone, or for all callers that were there.
     assert!(receiver.calls().receive <= 2, "{:?}", receiver.calls());
 }
 
@@ -68,7 +68,7 @@ async fn what_was_asked_for_ahead_is_there() {
     }
     assert_eq!(receiver.calls().receive, 1);
     assert_eq!(bytes(&receive(&receiver, 2).await), [5, 6]);
-    // Messages that were asked for ahead are shared out before more are asked for.
+    // Messages that were asked for ahead are returned before the service is asked for more.
     assert_eq!(bytes(&receive(&receiver, 9).await), [7, 8, 9]);
     assert_eq!(receiver.calls().receive, 2);
 }

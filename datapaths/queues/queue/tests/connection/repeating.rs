@@ -1,4 +1,4 @@
-//! A receiver that is started anew, over a service that repeats what it had not acknowledged.
+//! A restarted receiver, over a service that repeats messages without acknowledgement.
 
 use super::{buf, ends};
 use bertha_chunnels::AtMostOnceByPublisher;
@@ -16,7 +16,8 @@ fn at_most_once(file: Option<&Path>) -> AtMostOnceByPublisher {
     }
 }
 
-/// The message that a receiver gets after a restart, where the one before it had the first of two and did not acknowledge it.
+/// Returns the message that a receiver gets after a restart. Its predecessor received the first of two
+/// messages and did not acknowledge it.
 async fn first_after_a_restart(file: Option<&Path>) -> u8 {
     let service = MemoryQueue::new();
     let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
@@ -25,7 +26,7 @@ async fn first_after_a_restart(file: Option<&Path>) -> u8 {
     publisher.send(buf(1)).await.unwrap();
     let held = receiver.recv().await.unwrap();
     assert_eq!(held[0], 1);
-    // Gives back what is held.
+    // The receiver gives held messages back.
     receiver.close().await.unwrap();
     drop((receiver, held));
     assert_eq!(service.kept("topic", "all"), 1);
@@ -44,6 +45,6 @@ async fn with_a_memory_in_a_file_a_restarted_receiver_gets_no_message_again() {
     let with_a_file = first_after_a_restart(Some(&file)).await;
     std::fs::remove_file(&file).unwrap();
     assert_eq!(with_a_file, 2);
-    // The service repeats, and a memory that went with its process does not know of it.
+    // The service repeats the message, and a memory that ended with its process does not recognise it.
     assert_eq!(first_after_a_restart(None).await, 1);
 }

@@ -1,4 +1,4 @@
-//! Temporary errors are met with repetitions.
+//! Temporary errors lead to repetitions.
 
 use super::{buf, ends, publish};
 use bertha_core::{Connection, ErrorKind};
@@ -14,7 +14,7 @@ async fn throttled_calls_are_repeated_with_growing_pauses() {
     let start = Instant::now();
     publisher.send(buf(1)).await.unwrap();
     assert_eq!(publisher.calls().publish, 7);
-    // 50 ms, 100 ms, .., 1600 ms, each less a half at most.
+    // The pauses are 50 ms, 100 ms, .., 1600 ms, each less at most a half.
     let waited = start.elapsed().as_millis();
     assert!((1575..=3160).contains(&waited), "{waited} ms");
     service.throttle(6);

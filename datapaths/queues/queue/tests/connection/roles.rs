@@ -1,4 +1,4 @@
-//! The roles of an end, and its errors for others.
+//! The roles of an end, and its errors for calls of other roles.
 
 use super::{buf, ends, publish, receive};
 use bertha_core::guarantee::{AtMostOnce, Ordered, Reliable, Set};

@@ -23,7 +23,7 @@ impl Word for AtomicU64 {
     }
 }
 
-/// A ring of few words, and the bells of its two ends.
+/// A ring of a few words, and the bells of its two ends.
 struct Shared {
     words: Vec<AtomicU64>,
     receiver: Notify,
@@ -84,7 +84,8 @@ impl Shared {
     }
 }
 
-/// A lost wake-up is a deadlock, which the model checker reports, and so is a torn message.
+/// Explores all interleavings. A lost wake-up is a deadlock, which the model checker reports, and so is a
+/// torn message.
 fn explore(words: usize, messages: u64) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -110,7 +111,7 @@ fn no_message_is_missed_or_torn() {
     explore(8, 2);
 }
 
-/// One message fits at a time.
+/// The ring has room for a single message at a time.
 #[test]
 fn no_room_is_missed() {
     explore(4, 2);

@@ -1,4 +1,4 @@
-//! One end of a stream.
+//! An end of a stream.
 
 use super::{Segment, Stream};
 use bertha_core::{Buf, Error};

@@ -1,7 +1,7 @@
-//! Reliable, ordered streams of messages over links that lose.
+//! Reliable, ordered streams of messages over lossy links.
 //!
-//! Not a transport protocol: both ends live in one structure, and loss is a delay, as by a
-//! retransmission, that also holds up all that comes behind.
+//! A stream is no transport protocol: both ends live in a common structure, and loss is a delay, as by a
+//! retransmission, that also holds up everything behind it.
 
 mod end;
 
@@ -15,37 +15,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How often a message is sent before the stream gives up, half a minute after the first time.
+/// Number of times that a message is sent before the stream gives up, half a minute after the first time.
 pub(super) const ATTEMPTS: u32 = 10;
 
-/// A stream between two ends, numbered 0 (which connected) and 1.
+/// A stream between two ends, numbered 0 (the connecting end) and 1.
 pub(super) struct Stream {
     network: Network,
     pub(super) addrs: [SocketAddr; 2],
-    /// The way out of either end.
+    /// The outgoing pipe of each end.
     pipes: [Pipe; 2],
-    /// Whether an end's host was restarted.
+    /// True if an end's host was restarted.
     gone: [AtomicBool; 2],
 }
 
-/// One direction.
+/// A direction of the stream.
 struct Pipe {
     /// Messages that were sent and have not arrived.
     outbox: Queue<Segment>,
     /// Messages that have arrived and were not received.
     inbox: Queue<Buf>,
-    /// Whether a delivery is scheduled.
+    /// True if a delivery is scheduled.
     busy: AtomicBool,
     attempts: AtomicU32,
 }
 
 struct Segment {
     due: Duration,
-    /// `None` is the end of the stream.
+    /// The message; `None` is the end of the stream.
     message: Option<Buf>,
 }
 
-/// How long the stream waits before it sends something for the `attempt`th time.
+/// Returns the time before the stream sends a message for the `attempt`th time.
 pub(super) fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(200 << attempt.min(5))
 }
@@ -63,7 +63,7 @@ impl Stream {
         Arc::new(Self { network, addrs, pipes, gone: [const { AtomicBool::new(false) }; 2] })
     }
 
-    /// Carries on with the messages of `end`, unless that is going on already.
+    /// Carries on with the messages of `end`, unless a delivery is scheduled already.
     fn resume(self: &Arc<Self>, end: usize) {
         if !self.pipes[end].busy.swap(true, Ordering::Relaxed) {
             self.carry(end);
@@ -103,7 +103,7 @@ impl Stream {
             Some(message) => {
                 self.network.runtime().world.record(b's', u64::from(to.port()), &message);
                 self.network.state().counters.delivered += 1;
-                // Fails only if the receiver has closed; then nobody wants it.
+                // The call fails only if the receiver has closed, and wants no message any more.
                 let _unwanted: Result<(), NotTaken> = self.pipes[end].inbox.try_push(message);
             }
             None => {
@@ -133,7 +133,7 @@ impl Stream {
         self.pipes[1 - end].inbox.end(why);
     }
 
-    /// `end` closes: its messages still arrive, and then the other end hears of it.
+    /// Closes the stream at `end`: its messages still arrive, and then the peer learns of the end.
     fn close(self: &Arc<Self>, end: usize) {
         let segment = Segment { due: self.due(end), message: None };
         self.pipes[end].outbox.push_last(segment, Ending::HERE);
@@ -141,14 +141,14 @@ impl Stream {
         self.resume(end);
     }
 
-    /// The host of `end` is taken down.
+    /// Takes the host of `end` down.
     pub(super) fn vanish(&self, end: usize, why: Ending) {
         self.gone[end].store(true, Ordering::Relaxed);
         drop(self.pipes[end].outbox.end_now(why));
         drop(self.pipes[1 - end].inbox.end_now(why));
     }
 
-    /// The time at which a message that `end` sends now arrives, if nothing holds it up.
+    /// Returns the time at which a message that `end` sends now arrives, if nothing holds it up.
     fn due(&self, end: usize) -> Duration {
         let mut state = self.network.state();
         let link = state.link(self.addrs[end].ip(), self.addrs[1 - end].ip());
