@@ -16,10 +16,12 @@ static BUILDING: Mutex<()> = Mutex::new(());
 pub(crate) fn build(name: &str, features: &[&str], variables: &Variables) -> PathBuf {
     let _building = BUILDING.lock();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-line");
+    // The directory of this build, whose dependencies are there already.
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-line").join(name);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).args(["build", "--quiet", "--locked", "--bins", "--example", "echo"]);
-    cargo.arg("--target-dir").arg(&target).envs(variables.iter().cloned());
+    cargo.arg("--target-dir").arg(target).envs(variables.iter().cloned());
     for package in PACKAGES {
         cargo.args(["--package", package]);
     }
@@ -27,7 +29,7 @@ pub(crate) fn build(name: &str, features: &[&str], variables: &Variables) -> Pat
         cargo.args(["--features", feature]);
     }
     assert!(cargo.status().unwrap().success());
-    let (built, kept) = (target.join("debug"), target.join(name));
+    let built = target.join("debug");
     std::fs::create_dir_all(&kept).unwrap();
     for program in ["kvstore", "ycsb", "file-transfer", "examples/echo"] {
         let link = kept.join(Path::new(program).file_name().unwrap());
