@@ -1,5 +1,7 @@
 //! Signals to this process. The test has no harness, whose threads would exist before the call.
 
+#![allow(clippy::print_stdout, reason = "lists its test")]
+
 use bertha_termination::Termination;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -18,6 +20,18 @@ impl Wake for Unpark {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    // cargo-nextest asks a test program for its tests, then for the ignored ones, and runs what is listed.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        if !arguments.iter().any(|argument| argument == "--ignored") {
+            println!("signals_are_awaited: test");
+        }
+        return Ok(());
+    }
+    signals_are_awaited()
+}
+
+fn signals_are_awaited() -> Result<(), Box<dyn Error>> {
     let termination = Termination::expect()?;
     // A signal that comes before the wait is not lost.
     kill(Pid::this(), Signal::SIGTERM)?;
