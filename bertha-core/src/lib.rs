@@ -47,6 +47,7 @@ mod destination;
 mod drops;
 mod erased;
 mod error;
+mod forward;
 pub mod framing;
 mod group;
 pub mod guarantee;
