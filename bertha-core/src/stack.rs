@@ -58,7 +58,7 @@ impl Identity for Bottom {
     const NAME: &'static str = "bertha-core::Bottom";
 }
 
-/// Guarantees add up.
+/// Guarantees add up, but for those that a Chunnel withdraws of the ones below it.
 impl<Head: Identity, Tail: Identity> Identity for Stack<Head, Tail> {
     type Id = Reserved;
     type Parameters = ();
