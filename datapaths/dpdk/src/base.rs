@@ -3,7 +3,7 @@
 use crate::ecn::Ecn;
 use crate::failure::{NAME, failure};
 use crate::{Pool, TokioRuntime};
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Marks, Properties};
 use bertha_netstack::HEADERS;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct DpdkBase {
     runtime: TokioRuntime,
     pool: Pool,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     /// The largest message that the path carries, as far as is known.
     mtu: Arc<AtomicUsize>,
     local: SocketAddr,
@@ -30,7 +30,7 @@ impl DpdkBase {
         peer: SocketAddr,
         ecn: Ecn,
     ) -> Self {
-        Self { runtime: TokioRuntime, pool, reserved: AtomicUsize::new(0), mtu, local, peer, ecn }
+        Self { runtime: TokioRuntime, pool, headroom: Headroom::new(), mtu, local, peer, ecn }
     }
 
     /// The error for a message that does not fit.
@@ -61,26 +61,17 @@ impl Base for DpdkBase {
     }
 
     #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
+    }
+
+    #[inline]
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
         match len.checked_add(headroom) {
             Some(whole) if whole <= self.mtu() => self.pool.buffer(len, headroom + HEADERS),
             _ => Buf::new(len, headroom),
         }
-    }
-
-    fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
     }
 
     /// The largest message that the interface carries, or less for ten minutes after a router has reported a path MTU (RFC 1191, RFC

@@ -3,17 +3,16 @@
 use crate::TokioRuntime;
 use crate::ecn::Ecn;
 use bertha_core::buf::BurstArena;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Marks, Properties};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of UDP, TCP and Unix connections alike, so that they can be alternatives of one erased type.
 #[derive(Debug)]
 pub struct SocketBase {
     runtime: TokioRuntime,
     datapath: &'static str,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     mtu: usize,
     local: Local,
     peer: Addr,
@@ -54,8 +53,9 @@ impl SocketBase {
         peer: Addr,
     ) -> Self {
         let local = local.into();
-        let (reserved, arena) = (AtomicUsize::new(0), BurstArena::new());
-        Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, arena, ecn: None }
+        let headroom = Headroom::new();
+        let arena = BurstArena::new();
+        Self { runtime: TokioRuntime, datapath, headroom, mtu, local, peer, properties, arena, ecn: None }
     }
 
     pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
@@ -106,6 +106,11 @@ impl Base for SocketBase {
         &self.runtime
     }
 
+    #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
+    }
+
     // In line by force, since the compiler finds it too long: a message of a burst takes the short way.
     #[inline(always)]
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
@@ -114,20 +119,6 @@ impl Base for SocketBase {
             Some(whole) if whole <= self.mtu => self.arena.buffer(len, headroom),
             _ => Buf::new(len, headroom),
         }
-    }
-
-    fn reserve(&self, bytes: usize) {
-        // Relaxed: a number by itself; layers reserve before the connection is shared.
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
     }
 
     fn mtu(&self) -> usize {
