@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
-use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity, forward};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A Chunnel that numbers messages. Its peer needs it too, as its `Identity` says.
@@ -36,13 +36,8 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    // This Chunnel holds nothing back, but one below it may: so `drain` and `close` are passed on.
+    forward!(self.inner => base, mtu, drain, close);
 
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
@@ -64,15 +59,6 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
             }
             return Ok(message);
         }
-    }
-
-    // The call is passed on: this Chunnel holds nothing back, but a Chunnel below it may.
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    async fn close(&self) -> Result<(), Error> {
-        self.inner.close().await
     }
 }
 

@@ -6,9 +6,8 @@
 use bertha::chunnels::Serialize;
 use bertha::core::{Listener, Properties};
 use bertha::prelude::*;
-use bertha::{Addr, Base, Buf, Datapath, Error, ErrorKind, kernel::TokioRuntime};
+use bertha::{Addr, Base, Buf, Datapath, Error, ErrorKind, Headroom, kernel::TokioRuntime};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
@@ -66,7 +65,7 @@ struct End {
 
 struct Bottom {
     runtime: TokioRuntime,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     addr: Addr,
 }
 
@@ -76,7 +75,7 @@ impl End {
         let end = |sender, receiver| Self {
             sender,
             receiver: AsyncMutex::new(receiver),
-            bottom: Bottom { runtime: TokioRuntime, reserved: AtomicUsize::new(0), addr: addr.clone() },
+            bottom: Bottom { runtime: TokioRuntime, headroom: Headroom::new(), addr: addr.clone() },
         };
         (end(one.0, other.1), end(other.0, one.1))
     }
@@ -119,16 +118,9 @@ impl Base for Bottom {
         &self.runtime
     }
 
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        Buf::new(len, self.reserved())
-    }
-
-    fn reserve(&self, bytes: usize) {
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
+    #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     fn mtu(&self) -> usize {

@@ -1,7 +1,7 @@
 //! The bottom of a stack, as every layer reaches it.
 
 use crate::guarantee::{self, Set};
-use crate::{Addr, Buf, Error, Marks, Runtime};
+use crate::{Addr, Buf, Error, Headroom, Marks, Runtime};
 
 /// The delivery properties of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +46,10 @@ pub trait Base: Send + Sync + 'static {
     /// Returns the runtime: tasks, time and randomness.
     fn runtime(&self) -> &Self::Runtime;
 
-    /// Returns a buffer of `len` zero or arbitrary bytes with the reserved headroom in front.
+    /// The room in front of messages that layers have reserved.
+    fn headroom(&self) -> &Headroom;
+
+    /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front. By default it lies in the pool of the process.
     ///
     /// The datapath can send it without a copy if `len` plus headroom is at most its [`mtu`](Self::mtu). A longer buffer,
     /// for a Chunnel that cuts it, may lie anywhere. A datapath that sends several messages in one piece places each
@@ -55,20 +58,30 @@ pub trait Base: Send + Sync + 'static {
     /// # Errors
     /// [`Exhausted`](crate::ErrorKind::Exhausted) if the datapath has no buffer left;
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if `len` exceeds the longest buffer.
-    fn buffer(&self, len: usize) -> Result<Buf, Error>;
+    #[inline]
+    fn buffer(&self, len: usize) -> Result<Buf, Error> {
+        Buf::new(len, self.reserved())
+    }
 
     /// Adds `bytes` to the headroom of all later buffers. A Chunnel that writes a header in front of each message calls it
     /// once, in `connect_wrap`.
-    fn reserve(&self, bytes: usize);
+    fn reserve(&self, bytes: usize) {
+        self.headroom().reserve(bytes);
+    }
 
     /// Takes `bytes` of reserved headroom away, once no layer that reserved them is in use any more: the stack of a
-    /// connection can change, and the remaining layers keep theirs. The default does nothing.
-    fn release(&self, _bytes: usize) {}
+    /// connection can change, and the remaining layers keep theirs.
+    fn release(&self, bytes: usize) {
+        self.headroom().release(bytes);
+    }
 
-    /// Returns the headroom that layers have reserved so far, in bytes. In `connect_wrap` it is the size of
-    /// the headers that the layers *below* add to each message, so the largest message that the caller may
-    /// send is the [`mtu`](crate::Connection::mtu) of the connection below minus this headroom.
-    fn reserved(&self) -> usize;
+    /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` it is the headers that the layers *below*
+    /// add to each message, so the largest message that the caller may send is the
+    /// [`mtu`](crate::Connection::mtu) of the connection below, less this.
+    #[inline]
+    fn reserved(&self) -> usize {
+        self.headroom().bytes()
+    }
 
     /// Returns the largest message that the datapath carries, in bytes, headers of Chunnels included. A layer
     /// uses the [`mtu`](crate::Connection::mtu) of the connection below instead, since a Chunnel that cuts

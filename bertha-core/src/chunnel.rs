@@ -33,11 +33,7 @@ use std::sync::Arc;
 /// # impl<Inner: Carries<Buf, Checked>> Connection for CheckedConnection<Inner> {
 /// #     type Data = Buf;
 /// #     type Base = Inner::Base;
-/// #     fn base(&self) -> &Inner::Base { self.inner.base() }
-/// #     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send { self.inner.send(message) }
-/// #     fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send { self.inner.recv() }
-/// #     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send { self.inner.drain() }
-/// #     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send { self.inner.close() }
+/// #     bertha_core::forward!(self.inner => base, send, recv, drain, close);
 /// # }
 /// ```
 ///

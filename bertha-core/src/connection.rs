@@ -19,7 +19,7 @@ use crate::{Base, Error};
 ///
 /// A layer must keep these promises, and may assume that the connection below keeps them. A method that only passes a
 /// message on should return the future from below (`fn send(..) -> impl Future { self.inner.send(message) }`), which costs
-/// nothing. A method with work to do on the outcome should use [`map_output`](crate::map_output), which costs at most
+/// nothing; [`forward!`](crate::forward) writes such methods. A method with work to do on the outcome should use [`map_output`](crate::map_output), which costs at most
 /// three instructions per layer; an `async fn` that awaits the call costs up to thirteen.
 pub trait Connection: Send + Sync + 'static {
     /// The type of a message, in both directions.

@@ -1,7 +1,8 @@
 //! The description of a stack, for the other end and for a human reader.
 
 use crate::capability::{Declared, Plain};
-use crate::{Capability, Policy, Preference, guarantee};
+use crate::guarantee::{self, Effects};
+use crate::{Capability, Policy, Preference};
 use std::fmt;
 use std::sync::Arc;
 
@@ -177,6 +178,7 @@ pub struct LayerInfo {
     no_early_data: bool,
     done_by: Option<&'static str>,
     guarantees: guarantee::Set,
+    withdraws: guarantee::Set,
     needs: guarantee::Set,
     capability: Arc<dyn Declared>,
 }
@@ -200,6 +202,7 @@ impl LayerInfo {
             no_early_data: false,
             done_by: None,
             guarantees: guarantee::Set::NONE,
+            withdraws: guarantee::Set::NONE,
             needs: guarantee::Set::NONE,
             capability,
         }
@@ -228,6 +231,12 @@ impl LayerInfo {
     #[must_use]
     pub fn guaranteeing(self, guarantees: guarantee::Set) -> Self {
         Self { guarantees, ..self }
+    }
+
+    /// Sets the guarantees of the layers below that the Chunnel withdraws; see [`guarantee`]. Its own guarantees hold all the same.
+    #[must_use]
+    pub fn withdrawing(self, withdraws: guarantee::Set) -> Self {
+        Self { withdraws, ..self }
     }
 
     /// Sets the guarantees that the Chunnel needs below it; see [`guarantee`].
@@ -267,7 +276,25 @@ impl LayerInfo {
         self.needs
     }
 
-    /// Returns the capability that the other end compares.
+    /// Its effects on the guarantees of the layers below.
+    pub fn effects(&self) -> Effects {
+        Effects::new(self.guarantees, self.withdraws)
+    }
+
+    /// The guarantees that have to hold below the Chunnel, so that it has what it needs and those that are `wanted` hold above it; none if
+    /// it withdraws a guarantee that is wanted.
+    pub fn wanted_below(&self, wanted: guarantee::Set) -> Option<guarantee::Set> {
+        let effects = self.effects();
+        let is_possible = wanted.common(effects.withdraws()).is_empty();
+        is_possible.then(|| wanted.without(effects.gives()) | self.needs)
+    }
+
+    /// Returns true if it gives, withdraws or needs any guarantee.
+    pub fn is_about_guarantees(&self) -> bool {
+        !(self.guarantees | self.withdraws | self.needs).is_empty()
+    }
+
+    /// The capability that the other end compares.
     pub fn capability(&self) -> &dyn Declared {
         &*self.capability
     }

@@ -231,7 +231,8 @@ impl<Inner: Connection, T> Describe for BoxStack<Inner, T> {
     }
 }
 
-/// Passes see one Chunnel without guarantees, since the type of the stack inside is erased.
+/// Passes see one Chunnel that gives and withdraws no guarantee, since the type of the stack inside is erased. Needs and floors are checked
+/// by the layers inside.
 impl<Inner: Connection, T> Identity for BoxStack<Inner, T> {
     type Id = Reserved;
     type Parameters = ();

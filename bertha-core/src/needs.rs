@@ -1,6 +1,7 @@
 //! The check that each Chunnel of a stack has the guarantees that it needs below it.
 
 use crate::guarantee::{Ordered, Set};
+use crate::guaranteed::withdrawing;
 use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 
 /// Checks for each of `layers` that the layers below it, over a datapath with the guarantees `datapath`, meet its
@@ -20,7 +21,7 @@ pub fn check_needs(layers: &[Node], datapath: Set) -> Result<(), Error> {
         if !missing.is_empty() {
             return Err(unmet(layer, missing, &layers[at + 1..], datapath));
         }
-        guaranteed = guaranteed | layer.guarantees();
+        guaranteed = layer.effects().above(guaranteed);
     }
     Ok(())
 }
@@ -31,10 +32,16 @@ fn unmet(layer: &LayerInfo, missing: Set, below: &[Node], datapath: Set) -> Erro
         [] => floor,
         layers => format!("[{}] over {floor}", Explanation::of(layers)),
     };
-    let (chunnel, other) = ways_out(missing);
-    let what = format!(
-        "what is below it has to be {missing}, and it stands on {standing}; put a Chunnel that is {missing} below it{chunnel}, or use another datapath{other}"
-    );
+    let way_out = match withdrawing(below, missing, datapath) {
+        Some(node) => {
+            format!("{node} withdraws what is below it; put a Chunnel that is {missing} above {node}")
+        }
+        None => {
+            let (chunnel, other) = ways_out(missing);
+            format!("put a Chunnel that is {missing} below it{chunnel}, or use another datapath{other}")
+        }
+    };
+    let what = format!("what is below it has to be {missing}, and it stands on {standing}; {way_out}");
     Error::new(ErrorKind::Invalid, what).at(layer.name())
 }
 
@@ -81,7 +88,7 @@ mod tests {
     const WAITS: Sort = Sort { waits: true };
 
     #[test]
-    fn what_stands_between_does_not_matter_and_what_stands_above_does_not_help() {
+    fn what_stands_between_passes_it_on_and_what_stands_above_does_not_help() {
         assert!(check_needs(&make_stack!(WAITS, Pack, Repeat, Pack).nodes(), Set::NONE).is_ok());
         let error = check_needs(&make_stack!(Repeat, WAITS, Pack).nodes(), Set::NONE).unwrap_err();
         assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Invalid, Some("Sort")));
@@ -104,6 +111,23 @@ mod tests {
         assert!(check_needs(&Sort { waits: false }.nodes(), Set::NONE).is_ok());
         let error = check_needs(&make_stack!(Count, Sort { waits: false }).nodes(), Set::NONE).unwrap_err();
         assert!(error.context().starts_with("what is below it has to be at-most-once, and"), "{error}");
+    }
+
+    #[derive(Identity)]
+    #[chunnel(withdraws(Reliable))]
+    struct Sample;
+
+    #[test]
+    fn what_is_withdrawn_is_not_there_and_who_withdraws_it_is_named() {
+        let error = check_needs(&make_stack!(WAITS, Sample, Repeat).nodes(), Set::NONE).unwrap_err();
+        assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Invalid, Some("Sort")));
+        assert_eq!(
+            error.context(),
+            "what is below it has to be reliable, and it stands on [Sample / Repeat] over a datapath that guarantees nothing; \
+             Sample withdraws what is below it; put a Chunnel that is reliable above Sample"
+        );
+        assert!(check_needs(&make_stack!(WAITS, Sample).nodes(), Set::of::<Reliable>()).is_err());
+        assert!(check_needs(&make_stack!(WAITS, Repeat, Sample).nodes(), Set::NONE).is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The capabilities that the peer declared for the layers of an agreed stack.
 
 use crate::guarantee::Set;
+use crate::guaranteed::effects_of;
 use crate::{Capability, Node};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -42,32 +43,32 @@ impl PeerLayers {
         end.saturating_sub(count)..end
     }
 
-    /// Returns the guarantees of the layers from `end` on that both ends have.
+    /// The guarantees that hold above the layers from `end` on, of which those that both ends have count.
     pub(crate) fn guaranteed_below(&self, end: usize) -> Set {
         let below = self.layers.get(end..).unwrap_or_default().iter();
-        below.fold(Set::NONE, |guaranteed, node| match node {
-            Node::Layer(layer) if !layer.is_one_sided() => guaranteed | layer.guarantees(),
-            _ => guaranteed,
-        })
+        effects_of(below.filter(|node| is_two_sided(node))).gives()
     }
 
     /// Returns the other end's capability of this type: the capability of the first of these layers that has
     /// such a capability.
     pub(crate) fn capability<C: Capability>(&self, layers: Range<usize>) -> Option<C> {
-        let is_two_sided = |node: &&Node| matches!(node, Node::Layer(layer) if !layer.is_one_sided());
         let (at, layer) = layers.clone().zip(self.layers.get(layers)?).find_map(|(at, node)| match node {
             Node::Layer(layer) if layer.capability().id() == C::ID && !layer.is_one_sided() => {
                 Some((at, layer))
             }
             _ => None,
         })?;
-        let number = self.layers.get(..at)?.iter().filter(is_two_sided).count();
+        let number = self.layers.get(..at)?.iter().filter(|node| is_two_sided(node)).count();
         let differing = self.differing.iter().find(|differing| usize::from(differing.layer) == number);
         match differing {
             Some(differing) => postcard::from_bytes(&differing.encoding).ok(),
             None => postcard::from_bytes(&layer.capability().encode().ok()?).ok(),
         }
     }
+}
+
+fn is_two_sided(node: &Node) -> bool {
+    matches!(node, Node::Layer(layer) if !layer.is_one_sided())
 }
 
 #[cfg(test)]
@@ -113,11 +114,17 @@ mod tests {
             layer(Set::NONE),
             layer(Set::of::<Reliable>()).one_sided(),
             layer(Set::of::<IntegrityChecked>()),
+            layer(Set::of::<Reliable>()),
         ];
+        let layers = layers.map(|layer| match layer.guarantees() == Set::of::<IntegrityChecked>() {
+            true => layer.withdrawing(Set::of::<Reliable>()),
+            false => layer,
+        });
         let peer = PeerLayers::new(layers.map(Node::Layer).into(), Vec::new());
         let below = |count| peer.guaranteed_below(peer.take(count).end);
         assert!(below(1).is_empty(), "not its own");
-        assert_eq!(below(1), Set::of::<IntegrityChecked>());
+        assert_eq!(below(1), Set::of::<Reliable>());
+        assert_eq!(below(1), Set::of::<IntegrityChecked>(), "the layer withdraws another guarantee");
         assert_eq!(below(2), Set::of::<IntegrityChecked>());
         assert_eq!(PeerLayers::new(Vec::new(), Vec::new()).guaranteed_below(7), Set::NONE);
     }

@@ -60,7 +60,7 @@ impl<First, Second> Select<First, Second> {
     }
 }
 
-/// A choice has the guarantees that all its alternatives share.
+/// A choice has the guarantees that all its alternatives share, and withdraws those that any of them does.
 impl<First: Identity, Second: Identity> Identity for Select<First, Second> {
     type Id = Reserved;
     type Parameters = ();

@@ -1,14 +1,15 @@
 //! Stacks with `MaybeLocal` between two ends.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_chunnels::{Nothing, Serialize};
+use bertha_chunnels::{Noise, Nothing, Serialize};
+use bertha_core::guarantee::{Encrypted, Set};
 use bertha_core::{Addr, Connection, Error, ErrorKind, make_stack, select};
 use bertha_datapath_kernel::Tcp;
 use bertha_datapath_shm::{Shm, Users};
 use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
 use bertha_local::{Directory, MaybeLocal};
-use bertha_negotiation::{Negotiate, Pick};
+use bertha_negotiation::{Negotiate, Pick, Settings};
 use std::fs;
 use std::path::PathBuf;
 use std::slice::from_ref;
@@ -163,5 +164,57 @@ fn a_connection_changes_its_way_and_loses_nothing() {
             tokio::join!(answered(&connection, first..first + 2_000), change);
             answered(&connection, first + 5_000..first + 5_100).await;
         }
+    });
+}
+
+fn encrypted() -> Settings {
+    let mut settings = Settings::default();
+    settings.floor = Set::of::<Encrypted>();
+    settings
+}
+
+/// Nothing encrypts what lies in shared memory, whatever stands below.
+#[test]
+fn a_floor_of_encryption_keeps_it_out_above_what_encrypts() {
+    alone(async {
+        let (_folder, path) = started();
+        let maybe = || MaybeLocal::new(Directory::at(&path));
+        let noise = || Noise::shared(&[7; 32]);
+        let listening = make_stack!(maybe(), noise()).listen(Tcp::new(), anywhere());
+        let error = listening.settings(encrypted()).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("since MaybeLocal withdraws what is below it"), "{error}");
+
+        // What encrypts stands above it.
+        let stack = || make_stack!(Serialize::<u64>::new(), noise(), maybe());
+        let incoming = stack().listen(Tcp::new(), anywhere()).settings(encrypted()).await;
+        let mut incoming = incoming.unwrap();
+        let addr = incoming.local_addr();
+        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        let connection = stack().connect(Tcp::new(), addr.clone()).settings(encrypted()).await.unwrap();
+        answered(&connection, 0..10).await;
+
+        let around = make_stack!(maybe(), noise());
+        let error = around.connect(Tcp::new(), addr).settings(encrypted()).await.err().unwrap();
+        assert!(error.to_string().contains("MaybeLocal withdraws"), "{error}");
+    });
+}
+
+#[test]
+fn a_change_of_stacks_does_not_put_it_above_what_encrypts() {
+    alone(async {
+        let (_folder, path) = started();
+        let stack = || {
+            let either = select!(Nothing, MaybeLocal::new(Directory::at(&path)));
+            make_stack!(Serialize::<u64>::new(), either, Noise::shared(&[7; 32])).upgradable()
+        };
+        let mut incoming = stack().listen(Tcp::new(), anywhere()).await.unwrap();
+        let addr = incoming.local_addr();
+        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        let connection = stack().connect(Tcp::new(), addr).await.unwrap();
+        let error = connection.upgrade(Pick::alternative(1)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert!(error.to_string().contains("would lose what the stack in use is, encrypted"), "{error}");
+        answered(&connection, 0..10).await;
     });
 }

@@ -18,7 +18,13 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let of = parse_quote!(#ident #type_generics);
     let kind = format_ident!("{}", if chunnel.parameter { "Parameter" } else { "Layer" });
-    let identity = implementation(&of, &input.generics, &name, &kind, &chunnel.guarantees, core);
+    let guarantees = guarantee::set(&chunnel.guarantees, core);
+    let withdraws = (!chunnel.withdraws.is_empty()).then(|| guarantee::set(&chunnel.withdraws, core));
+    let effects = match &withdraws {
+        Some(withdraws) => quote!((#guarantees, #core::guarantee::Withdrawn<#withdraws>)),
+        None => guarantees.clone(),
+    };
+    let identity = implementation(&of, &input.generics, &name, &kind, &effects, core);
     if chunnel.parameter {
         return Ok(identity);
     }
@@ -43,8 +49,9 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
     }
     let needing = chunnel.needs.needing(core);
     let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
-    let guarantees = guarantee::set(&chunnel.guarantees, core);
     let early = chunnel.no_early_data.then(|| quote!(.without_early_data()));
+    let withdrawing =
+        withdraws.map(|withdraws| quote!(.withdrawing(#core::guarantee::Set::of::<#withdraws>())));
     let added = chunnel.adds.as_ref().map(|path| {
         let this = quote!(self);
         quote_spanned!(path.span()=> | #path(#this))
@@ -55,7 +62,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
         #identity
         impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
             fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
-                into.push(#core::Node::Layer(#layer #one_sided #early #guaranteeing #needing));
+                into.push(#core::Node::Layer(#layer #one_sided #early #guaranteeing #withdrawing #needing));
             }
 
             fn layers(&self) -> usize {
@@ -71,13 +78,12 @@ pub(crate) fn implementation(
     generics: &Generics,
     name: &str,
     kind: &Ident,
-    guarantees: &[Ident],
+    guarantees: &TokenStream,
     core: &Path,
 ) -> TokenStream {
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let id = id(name, core);
     let parameters = parameters(generics);
-    let guarantees = guarantee::set(guarantees, core);
     quote! {
         impl #impl_generics #core::identity::Identity for #of #where_clause {
             type Id = #id;
@@ -98,6 +104,7 @@ struct Attributes {
     no_early_data: bool,
     parameter: bool,
     guarantees: Vec<Ident>,
+    withdraws: Vec<Ident>,
     adds: Option<ExprPath>,
     needs: Needs,
 }
@@ -112,6 +119,7 @@ impl Attributes {
             no_early_data: false,
             parameter: false,
             guarantees: Vec::new(),
+            withdraws: Vec::new(),
             adds: None,
             needs: Needs::None,
         };
@@ -132,13 +140,15 @@ impl Attributes {
                 read.parameter = true;
             } else if meta.path.is_ident("guarantees") {
                 read.guarantees = guarantee::list(meta.input)?;
+            } else if meta.path.is_ident("withdraws") {
+                read.withdraws = guarantee::list(meta.input)?;
             } else if meta.path.is_ident("adds") {
                 read.adds = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("needs") {
                 read.needs = Needs::read(&meta)?;
             } else {
                 return Err(meta.error(
-                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `adds = path`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
+                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `withdraws(..)`, `adds = path`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
                 ));
             }
             Ok(())

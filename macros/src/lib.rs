@@ -30,10 +30,11 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///   Chunnels and communicates with ends that have those Chunnels. Each layer then has its own version,
 ///   capability and needs.
 /// * `#[chunnel(guarantees(Reliable, Ordered))]`: its guarantees; see `bertha_core::guarantee`. None otherwise.
-/// * `#[chunnel(adds = path)]`: a function from `&Self` to the `Set` of further guarantees that its
-///   configuration gives. Passes do not see them.
-/// * `#[chunnel(needs(Reliable))]`: the guarantees that it needs below it, else connections are refused;
-///   `needs = path` names a function from `&Self` to a `Set` instead. None otherwise.
+/// * `#[chunnel(withdraws(Encrypted, Ordered))]`: the guarantees of the layers below it that it breaks. None otherwise.
+/// * `#[chunnel(adds = path)]`: a function from `&Self` to the `Set` of guarantees that it gives besides, in its configuration.
+///   Passes do not see them.
+/// * `#[chunnel(needs(Reliable))]`: the guarantees that it needs below it, else connections are refused; `needs = path` names a
+///   function from `&Self` to a `Set` instead. None otherwise.
 /// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there; so it has no
 ///   capability to compare.
 /// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before the

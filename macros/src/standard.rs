@@ -21,7 +21,8 @@ pub(crate) fn identities(types: &Standard) -> TokenStream {
     let core = parse_quote!(::bertha_core);
     let identity = |of: &Type| -> syn::Result<TokenStream> {
         let name = format!("std::{}", name(of)?);
-        let identity = implementation(of, &parameters(of), &name, &format_ident!("Parameter"), &[], &core);
+        let identity =
+            implementation(of, &parameters(of), &name, &format_ident!("Parameter"), &quote!(()), &core);
         // A list of these types does not help a user with a type that lacks the derive.
         Ok(quote!(#[diagnostic::do_not_recommend] #identity))
     };

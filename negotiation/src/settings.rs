@@ -48,7 +48,8 @@ pub struct Settings {
     /// The proof that this end gives of itself, and the proof that it asks of the other.
     pub credentials: Credentials,
     /// The guarantees that the stack must have on this end, whatever the other says: `Set::of::<Encrypted>()`. Alternatives
-    /// below the floor are neither offered nor picked, and no Chunnel below them is built. The guarantees of the datapath count.
+    /// below the floor are neither offered nor picked, and no Chunnel below them is built. The guarantees of the datapath count. A
+    /// guarantee that a Chunnel [withdraws](guarantee) counts if a Chunnel above that one gives it.
     pub floor: guarantee::Set,
     /// The guarantees that a change of stacks may lose without a word of this end's application, whichever end proposes it. A change that
     /// would lose another guarantee of the stack in use is declined with its name; an application that

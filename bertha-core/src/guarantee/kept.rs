@@ -1,16 +1,18 @@
 //! The check that a pass drops no guarantee without a declaration, as bounds that the compiler reports by name.
 
 use super::{
-    AtMostOnce, Authenticated, Encrypted, ForwardSecret, Guarantees, IntegrityChecked, Ordered,
+    AtMostOnce, Authenticated, Effect, Encrypted, ForwardSecret, Guarantees, IntegrityChecked, Ordered,
     PeerIdentified, Reliable,
 };
 use crate::truth::{Bool, False};
 
-/// A stack's guarantees `Self` that the pass `Pass`, which may drop `Allowed`, leaves in `After`.
+/// A stack's effects `Self` on the guarantees, none of which gets weaker in `After`, but for guarantees that are `Allowed`. So whatever the
+/// stack stands on, a guarantee that held above it holds above it after the pass `Pass`.
 #[doc(hidden)]
 pub trait Keeps<Pass, After, Allowed> {}
 
-type Lost<Before, After, Allowed> = <<Before as Bool>::Without<After> as Bool>::Without<Allowed>;
+type Lost<Before, After, Allowed> =
+    <<Before as Effect>::IsLostIn<After> as Bool>::Without<<Allowed as Effect>::IsGiven>;
 
 impl<Pass, Before: Guarantees, After: Guarantees, Allowed: Guarantees> Keeps<Pass, After, Allowed> for Before
 where
@@ -32,7 +34,7 @@ where
 /// Implemented unless `Pass` drops `Guarantee` without declaring it.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "the pass `{Pass}` drops the guarantee `{Guarantee}`, which the stack had",
+    message = "the pass `{Pass}` drops the guarantee `{Guarantee}`, which the stack had or passed on",
     label = "here a guarantee of the stack would be lost",
     note = "a pass that is meant to drop it says `weakens({Guarantee})`, and who applies it writes `accepting ({Guarantee})`"
 )]
@@ -47,14 +49,15 @@ pub trait Accepted<Pass, Accepts> {}
 
 impl<Pass, Weakens: Guarantees, Accepts: Guarantees> Accepted<Pass, Accepts> for Weakens
 where
-    <Weakens::Encrypted as Bool>::Without<Accepts::Encrypted>: Agreed<Pass, Encrypted>,
-    <Weakens::Authenticated as Bool>::Without<Accepts::Authenticated>: Agreed<Pass, Authenticated>,
-    <Weakens::Reliable as Bool>::Without<Accepts::Reliable>: Agreed<Pass, Reliable>,
-    <Weakens::Ordered as Bool>::Without<Accepts::Ordered>: Agreed<Pass, Ordered>,
-    <Weakens::AtMostOnce as Bool>::Without<Accepts::AtMostOnce>: Agreed<Pass, AtMostOnce>,
-    <Weakens::IntegrityChecked as Bool>::Without<Accepts::IntegrityChecked>: Agreed<Pass, IntegrityChecked>,
-    <Weakens::ForwardSecret as Bool>::Without<Accepts::ForwardSecret>: Agreed<Pass, ForwardSecret>,
-    <Weakens::PeerIdentified as Bool>::Without<Accepts::PeerIdentified>: Agreed<Pass, PeerIdentified>,
+    <Weakens::Encrypted as Effect>::IsLostIn<Accepts::Encrypted>: Agreed<Pass, Encrypted>,
+    <Weakens::Authenticated as Effect>::IsLostIn<Accepts::Authenticated>: Agreed<Pass, Authenticated>,
+    <Weakens::Reliable as Effect>::IsLostIn<Accepts::Reliable>: Agreed<Pass, Reliable>,
+    <Weakens::Ordered as Effect>::IsLostIn<Accepts::Ordered>: Agreed<Pass, Ordered>,
+    <Weakens::AtMostOnce as Effect>::IsLostIn<Accepts::AtMostOnce>: Agreed<Pass, AtMostOnce>,
+    <Weakens::IntegrityChecked as Effect>::IsLostIn<Accepts::IntegrityChecked>:
+        Agreed<Pass, IntegrityChecked>,
+    <Weakens::ForwardSecret as Effect>::IsLostIn<Accepts::ForwardSecret>: Agreed<Pass, ForwardSecret>,
+    <Weakens::PeerIdentified as Effect>::IsLostIn<Accepts::PeerIdentified>: Agreed<Pass, PeerIdentified>,
 {
 }
 

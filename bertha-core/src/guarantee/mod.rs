@@ -25,6 +25,21 @@
 //! A stack has the guarantees of all its Chunnels, and a `select!` those that all its alternatives share. Guarantees are
 //! types, so that a pass that would drop one is a compile error; [`Set`] represents them at run time.
 //!
+//! A Chunnel passes the guarantees of the layers below it on, unless it withdraws them. A Chunnel withdraws the guarantees that its way
+//! of carrying messages breaks: one that goes around the layers below it withdraws whatever its other way lacks. Above it hold the
+//! guarantees of the layers below that it does not withdraw, and its own.
+//!
+//! ```
+//! # use bertha_core::{Identity, guarantee::{Encrypted, Effects, Ordered, Set}};
+//! /// Sends urgent messages past the layers below, in clear.
+//! #[derive(Identity)]
+//! #[chunnel(withdraws(Encrypted, Ordered))]
+//! struct Bypass;
+//!
+//! let effects = Effects::new(Set::NONE, Set::of::<(Encrypted, Ordered)>());
+//! assert_eq!(effects.above(Set::of::<Encrypted>()), Set::NONE);
+//! ```
+//!
 //! Guarantees that depend on a Chunnel's configuration are added with `adds = path`, the path of a function from `&Self` to a
 //! [`Set`]. Negotiation and floors see them, passes don't: these know only the type.
 //!
@@ -53,46 +68,68 @@
 //! A need is met by the Chunnels below, or by the datapath ([`Properties`](crate::Properties)). The datapath and the
 //! alternative of each `select!` are known only when a connection is made. So `connect`, `listen` and `wrap` check the
 //! needs, and refuse a stack that does not meet them before anything is sent. Negotiation picks only alternatives with
-//! which every need is met. A Chunnel is assumed to preserve the guarantees of the layers below it.
+//! which every need is met.
 
+mod effect;
+mod effects;
 mod kept;
 mod set;
 
+pub use effect::{Effect, Gives, Passes, Withdraws};
+pub use effects::Effects;
 pub use kept::{Accepted, Keeps, NotDropped};
 pub use set::Set;
 
-use crate::truth::{Bool, False, True};
+use std::marker::PhantomData;
 
-/// A set of guarantees, as a type: `()` is empty, each guarantee is a set of one, and a pair is the union of two.
+/// The effect of layers on each guarantee, as a type. A set of guarantees gives those that are in it, and passes the other ones on.
+///
+/// `()` is the empty set, each guarantee is a set of one, and a pair is layers above other layers: the union of two sets.
+/// [`Withdrawn`] withdraws a set.
 ///
 /// ```
 /// use bertha_core::guarantee::{Encrypted, Ordered, Set};
 /// assert_eq!(Set::of::<(Encrypted, (Ordered, ()))>().to_string(), "encrypted, ordered");
 /// ```
 pub trait Guarantees {
-    /// True if [`Encrypted`](struct@Encrypted) is in the set.
-    type Encrypted: Bool;
-    /// True if [`Authenticated`](struct@Authenticated) is in the set.
-    type Authenticated: Bool;
-    /// True if [`Reliable`](struct@Reliable) is in the set.
-    type Reliable: Bool;
-    /// True if [`Ordered`](struct@Ordered) is in the set.
-    type Ordered: Bool;
-    /// True if [`AtMostOnce`](struct@AtMostOnce) is in the set.
-    type AtMostOnce: Bool;
-    /// True if [`IntegrityChecked`](struct@IntegrityChecked) is in the set.
-    type IntegrityChecked: Bool;
-    /// True if [`ForwardSecret`](struct@ForwardSecret) is in the set.
-    type ForwardSecret: Bool;
-    /// True if [`PeerIdentified`](struct@PeerIdentified) is in the set.
-    type PeerIdentified: Bool;
+    /// The effect on [`Encrypted`](struct@Encrypted).
+    type Encrypted: Effect;
+    /// The effect on [`Authenticated`](struct@Authenticated).
+    type Authenticated: Effect;
+    /// The effect on [`Reliable`](struct@Reliable).
+    type Reliable: Effect;
+    /// The effect on [`Ordered`](struct@Ordered).
+    type Ordered: Effect;
+    /// The effect on [`AtMostOnce`](struct@AtMostOnce).
+    type AtMostOnce: Effect;
+    /// The effect on [`IntegrityChecked`](struct@IntegrityChecked).
+    type IntegrityChecked: Effect;
+    /// The effect on [`ForwardSecret`](struct@ForwardSecret).
+    type ForwardSecret: Effect;
+    /// The effect on [`PeerIdentified`](struct@PeerIdentified).
+    type PeerIdentified: Effect;
 }
 
-/// The guarantees in both sets: the guarantees of a choice.
+/// The weaker effect of two on each guarantee: that of a choice.
 #[derive(Debug)]
-pub struct Common<First, Second>(std::marker::PhantomData<(First, Second)>);
+pub struct Common<First, Second>(PhantomData<(First, Second)>);
 
-/// A type for each guarantee, and the three ways to make a set, flag by flag.
+/// The withdrawal of the guarantees in a set.
+///
+/// ```
+/// use bertha_core::guarantee::{Encrypted, Ordered, Set, Withdrawn};
+/// type Below = (Encrypted, Ordered);
+/// assert_eq!(Set::of::<(Withdrawn<Encrypted>, Below)>(), Set::of::<Ordered>());
+/// ```
+#[derive(Debug)]
+pub struct Withdrawn<Guarantees>(PhantomData<Guarantees>);
+
+/// The guarantees that either of two gives.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct GivenByEither<First, Second>(PhantomData<(First, Second)>);
+
+/// A type for each guarantee, and the ways to make a set, guarantee by guarantee.
 macro_rules! guarantees {
     ($($(#[$doc:meta])* $name:ident = [$($flag:ident: $value:ident),*];)*) => {
         $(
@@ -106,34 +143,42 @@ macro_rules! guarantees {
         )*
 
         impl Guarantees for () {
-            $(type $name = False;)*
+            $(type $name = Passes;)*
         }
 
-        impl<A: Guarantees, B: Guarantees> Guarantees for (A, B) {
-            $(type $name = <A::$name as Bool>::Or<B::$name>;)*
+        impl<Above: Guarantees, Below: Guarantees> Guarantees for (Above, Below) {
+            $(type $name = <Above::$name as Effect>::Over<Below::$name>;)*
         }
 
         impl<A: Guarantees, B: Guarantees> Guarantees for Common<A, B> {
-            $(type $name = <A::$name as Bool>::And<B::$name>;)*
+            $(type $name = <A::$name as Effect>::Weaker<B::$name>;)*
+        }
+
+        impl<G: Guarantees> Guarantees for Withdrawn<G> {
+            $(type $name = <G::$name as Effect>::Reversed;)*
+        }
+
+        impl<A: Guarantees, B: Guarantees> Guarantees for GivenByEither<A, B> {
+            $(type $name = <A::$name as Effect>::GivesOr<B::$name>;)*
         }
     };
 }
 
 guarantees! {
     /// Nobody on the way can read messages.
-    Encrypted = [Encrypted: True, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
+    Encrypted = [Encrypted: Gives, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Passes];
     /// Messages are from the peer that was asked for.
-    Authenticated = [Encrypted: False, Authenticated: True, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
+    Authenticated = [Encrypted: Passes, Authenticated: Gives, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Passes];
     /// Every message arrives, or the connection fails.
-    Reliable = [Encrypted: False, Authenticated: False, Reliable: True, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
+    Reliable = [Encrypted: Passes, Authenticated: Passes, Reliable: Gives, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Passes];
     /// Messages arrive in the order in which they were sent.
-    Ordered = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: True, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
+    Ordered = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Gives, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Passes];
     /// No message arrives twice.
-    AtMostOnce = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: True, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
+    AtMostOnce = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Gives, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Passes];
     /// A message that was damaged on its way does not arrive.
-    IntegrityChecked = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: True, ForwardSecret: False, PeerIdentified: False];
+    IntegrityChecked = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Gives, ForwardSecret: Passes, PeerIdentified: Passes];
     /// An attacker that learns all long-term keys later still cannot read messages.
-    ForwardSecret = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: True, PeerIdentified: False];
-    /// The other end has proved an identity of its own: a certificate, or a key that only this end has.
-    PeerIdentified = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: True];
+    ForwardSecret = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Gives, PeerIdentified: Passes];
+    /// The other end has proved an identity of its own: a certificate, or a key that no one else has.
+    PeerIdentified = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Gives];
 }

@@ -1,6 +1,6 @@
 //! Guarantees at run time.
 
-use super::Guarantees;
+use super::{Effect, Guarantees};
 use crate::truth::Bool;
 use std::fmt;
 use std::ops::BitOr;
@@ -27,17 +27,17 @@ impl Set {
     /// The set of all guarantees.
     pub const ALL: Self = Self(u8::MAX);
 
-    /// Returns the set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`.
+    /// The set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`. Of layers it is the guarantees that they give.
     pub const fn of<G: Guarantees>() -> Self {
         let flags = [
-            G::Encrypted::VALUE,
-            G::Authenticated::VALUE,
-            G::Reliable::VALUE,
-            G::Ordered::VALUE,
-            G::AtMostOnce::VALUE,
-            G::IntegrityChecked::VALUE,
-            G::ForwardSecret::VALUE,
-            G::PeerIdentified::VALUE,
+            gives::<G::Encrypted>(),
+            gives::<G::Authenticated>(),
+            gives::<G::Reliable>(),
+            gives::<G::Ordered>(),
+            gives::<G::AtMostOnce>(),
+            gives::<G::IntegrityChecked>(),
+            gives::<G::ForwardSecret>(),
+            gives::<G::PeerIdentified>(),
         ];
         let (mut bits, mut flag) = (0, 0);
         while flag < flags.len() {
@@ -70,10 +70,21 @@ impl Set {
         self.0
     }
 
-    /// Returns true if the set contains no guarantee.
+    /// The set of which [`bits`](Self::bits) are these.
+    #[doc(hidden)]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// Whether it contains no guarantee.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
+}
+
+/// Returns true if the effect is to give the guarantee.
+const fn gives<E: Effect>() -> bool {
+    <E::IsGiven as Bool>::VALUE
 }
 
 impl BitOr for Set {

@@ -5,7 +5,7 @@ use super::place::{Inside, Items, Matched, Place, Start};
 use super::report::Report;
 use super::rule::{Guard, Pass, Rewrite, Rule};
 use super::split::Split;
-use crate::guarantee::Keeps;
+use crate::guarantee::{GivenByEither, Keeps};
 use crate::identity::{Bool, False, True, kind};
 use crate::{Bottom, Describe, Identity, Select, Stack};
 
@@ -224,8 +224,8 @@ pub trait Listed<R, Kept, Promised> {
 impl<R, Kept, Promised, List> Listed<R, Kept, Promised> for List
 where
     R: Pass,
-    List: RewriteAll<R, Inside, (Kept, Promised), Output: Identity>,
-    Promised: Keeps<R, <List::Output as Identity>::Guarantees, (R::Weakens, Kept)>,
+    List: RewriteAll<R, Inside, GivenByEither<Kept, Promised>, Output: Identity>,
+    Promised: Keeps<R, <List::Output as Identity>::Guarantees, GivenByEither<R::Weakens, Kept>>,
 {
     type After = List::Output;
     type Changes = List::Changed;

@@ -2,7 +2,7 @@
 
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::replay_window::ReplayWindow;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, forward};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -67,14 +67,7 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    #[inline]
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     #[inline]
     async fn send(&self, message: Buf) -> Result<(), Error> {
@@ -105,15 +98,6 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
             self.inner.recv_batch(&mut firsts, limit).await?;
         }
         Ok(firsts.count)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    #[inline]
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::filling::Filling;
 use super::frame;
 use crate::gathering::{self, Shared, Task};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -109,13 +109,7 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.shared.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.shared.inner.mtu()
-    }
+    forward!(self.shared.inner => base, mtu);
 
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
         self.push(message)

@@ -1,6 +1,6 @@
 //! The connection that carries bytes.
 
-use bertha_core::{Base, Buf, Chunk, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Chunk, Connection, Error, ErrorKind, forward};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The connection of [`Bytes`](super::Bytes) over a connection that carries messages.
@@ -80,13 +80,7 @@ impl<Inner: Connection<Data = Buf>> Connection for BytesConnection<Inner> {
     type Data = Chunk;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain);
 
     async fn send(&self, chunk: Chunk) -> Result<(), Error> {
         if chunk.is_end() {
@@ -139,10 +133,6 @@ impl<Inner: Connection<Data = Buf>> Connection for BytesConnection<Inner> {
             }
             Err(error) => Err(self.not_received(error)),
         }
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
     }
 
     async fn close(&self) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! The connection that adds checksums and verifies them.
 
 use crate::burst::{Decoded, send_encoded};
-use bertha_core::{Buf, Connection, DropCounter, Error};
+use bertha_core::{Buf, Connection, DropCounter, Error, forward};
 
 /// The bytes of a checksum.
 pub(super) const CHECK: usize = 4;
@@ -64,14 +64,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    #[inline]
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     #[inline]
     async fn send(&self, message: Buf) -> Result<(), Error> {
@@ -98,13 +91,5 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
             self.inner.recv_batch(&mut verified, limit).await?;
         }
         Ok(verified.count)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }

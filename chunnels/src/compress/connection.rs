@@ -2,7 +2,7 @@
 
 use super::frame::{Bounds, STORED_HEADER, pack, unpack};
 use crate::burst::{Decoded, send_encoded};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, forward};
 use std::fmt;
 
 /// The connection of [`Compress`](super::Compress) over a connection that carries bytes.
@@ -59,13 +59,7 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(self.pack(message)?).await
@@ -94,14 +88,6 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
             self.inner.recv_batch(&mut unpacked, limit).await?;
         }
         Ok(unpacked.count)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

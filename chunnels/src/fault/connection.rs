@@ -3,7 +3,7 @@
 use super::rates::Rates;
 use super::schedule::Schedule;
 use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, forward};
 use futures_util::future::select;
 use parking_lot::Mutex;
 use std::fmt;
@@ -165,28 +165,10 @@ impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.shared.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.shared.inner.mtu()
-    }
+    forward!(self.shared.inner => base, mtu, recv, recv_batch);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.push(message)
-    }
-
-    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
-        self.shared.inner.recv()
-    }
-
-    fn recv_batch(
-        &self,
-        into: &mut (impl Extend<Buf> + Send),
-        limit: usize,
-    ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.shared.inner.recv_batch(into, limit)
     }
 
     async fn drain(&self) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
 use super::settings::Settings;
 use crate::burst::Decoded;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, forward};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -208,9 +208,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
+    forward!(self.inner => base, drain, close);
 
     fn mtu(&self) -> usize {
         self.mtu
@@ -271,14 +269,6 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
             self.inner.recv_batch(&mut whole, limit).await?;
         }
         Ok(whole.count)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

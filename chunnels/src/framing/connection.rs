@@ -2,7 +2,7 @@
 
 use super::{Deframe, Framing};
 use crate::arrived::Arrived;
-use bertha_core::{Buf, Chunk, Connection, Error, ErrorKind};
+use bertha_core::{Buf, Chunk, Connection, Error, ErrorKind, forward};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -126,9 +126,7 @@ impl<Inner: Connection<Data = Chunk>, F: Framing> Connection for FramedConnectio
     type Data = F::Message;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
+    forward!(self.inner => base, drain);
 
     fn mtu(&self) -> usize {
         let most = self.inner.mtu();
@@ -183,10 +181,6 @@ impl<Inner: Connection<Data = Chunk>, F: Framing> Connection for FramedConnectio
             count += 1;
         }
         Ok(count)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
     }
 
     async fn close(&self) -> Result<(), Error> {

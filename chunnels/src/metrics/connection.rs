@@ -2,7 +2,7 @@
 
 use super::TARGET;
 use super::counters::{Counters, Direction};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime, map_output};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime, forward, map_output};
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -68,13 +68,7 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
     type Data = Inner::Data;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
         let (since, bytes) = (self.now(), bytes_in(&message));
@@ -114,14 +108,6 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
         let outcome = self.inner.recv_batch(&mut counted, limit).await;
         self.on_received(counted.messages, counted.bytes);
         outcome.map_err(|error| self.on_recv_error(error))
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::gathered::Gathered;
 use crate::gathering::{self, Shared, Task};
-use bertha_core::{Connection, Error};
+use bertha_core::{Connection, Error, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -56,13 +56,7 @@ impl<Inner: Connection> Connection for NagleConnection<Inner> {
     type Data = Inner::Data;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.shared.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.shared.inner.mtu()
-    }
+    forward!(self.shared.inner => base, mtu);
 
     async fn send(&self, message: Inner::Data) -> Result<(), Error> {
         self.shared.refused()?;

@@ -6,7 +6,7 @@ use super::session::Session;
 use super::wire::{self, Arrived, CONFIRMATION, HEADER, Header, NUMBERS};
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::replay_window::ReplayWindow;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, forward};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -175,14 +175,7 @@ impl<Inner: Connection<Data = Buf>> Connection for NoiseConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    #[inline]
-    fn base(&self) -> &Inner::Base {
-        self.link.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.link.inner.mtu()
-    }
+    forward!(self.link.inner => base, mtu, drain, close);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.link.inner.send(self.encrypt(message)?).await
@@ -220,16 +213,6 @@ impl<Inner: Connection<Data = Buf>> Connection for NoiseConnection<Inner> {
             self.link.inner.recv_batch(&mut decrypted, limit).await?;
         }
         Ok(decrypted.count)
-    }
-
-    #[inline]
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.link.inner.drain()
-    }
-
-    #[inline]
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.link.inner.close()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The connection that puts messages in order.
 
 use super::sequence::{Full, Limits, Sequence};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::fmt;
@@ -266,14 +266,7 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    #[inline]
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     #[inline]
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
@@ -354,15 +347,6 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
                 Either::Right(_) => {}
             }
         }
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    #[inline]
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The connection that names the key of each message to the service.
 
-use bertha_core::{Buf, Connection, Error, OrdersByKey};
+use bertha_core::{Buf, Connection, Error, OrdersByKey, forward};
 use std::fmt;
 
 /// The connection of [`ServiceOrdered`](super::ServiceOrdered).
@@ -33,23 +33,11 @@ impl<Inner: OrdersByKey> Connection for ServiceOrderedConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    #[inline]
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, recv, recv_batch, drain, close);
 
     #[inline]
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.send_by_key(self.key_of(&message), message)
-    }
-
-    #[inline]
-    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
-        self.inner.recv()
     }
 
     fn send_batch(
@@ -57,23 +45,6 @@ impl<Inner: OrdersByKey> Connection for ServiceOrderedConnection<Inner> {
         messages: impl Iterator<Item = Buf> + Send,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.send_batch_by_key(messages.map(|message| (self.key_of(&message), message)))
-    }
-
-    fn recv_batch(
-        &self,
-        into: &mut (impl Extend<Buf> + Send),
-        limit: usize,
-    ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.inner.recv_batch(into, limit)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    #[inline]
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

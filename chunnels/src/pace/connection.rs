@@ -1,7 +1,7 @@
 //! The connection that delays messages to keep the rate.
 
 use bertha_core::token_bucket::{Rate, TokenBucket};
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Error, Runtime, forward};
 use std::fmt;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
@@ -53,21 +53,11 @@ impl<Inner: Connection<Data = Buf>> Connection for PaceConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, recv, recv_batch, drain, close);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.turn().await.spend(self.cost(&message));
         self.inner.send(message).await
-    }
-
-    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
-        self.inner.recv()
     }
 
     /// Sends bursts as large as the bucket allows.
@@ -82,22 +72,6 @@ impl<Inner: Connection<Data = Buf>> Connection for PaceConnection<Inner> {
             self.inner.send_batch(now_due).await?;
         }
         Ok(())
-    }
-
-    fn recv_batch(
-        &self,
-        into: &mut (impl Extend<Buf> + Send),
-        limit: usize,
-    ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.inner.recv_batch(into, limit)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The connection that sends again.
 
 use super::{Limits, Requests};
-use bertha_core::{Base, Connection, DropCounter, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Connection, DropCounter, Error, ErrorKind, Runtime, forward};
 use futures_util::future::select;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -106,14 +106,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> Connection for RetryConnection
     type Data = Inner::Data;
     type Base = Inner::Base;
 
-    #[inline]
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     async fn send(&self, message: Self::Data) -> Result<(), Error> {
         let id = message.id();
@@ -160,14 +153,6 @@ impl<Inner: Connection<Data: Correlated + Clone>> Connection for RetryConnection
             }
         }
         Ok(replies.count)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

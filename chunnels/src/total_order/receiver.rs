@@ -4,7 +4,9 @@ use super::Limits;
 use super::arrivals::Arrivals;
 use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
-use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime};
+use bertha_core::{
+    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, forward,
+};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -146,13 +148,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(self.number(message)?).await
@@ -179,14 +175,6 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
             return Ok(0);
         }
         Ok(extend(into, limit, self.recv().await?, || self.pop()))
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

@@ -7,6 +7,7 @@ use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
+    forward,
 };
 use futures_util::future::{Either, select};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
@@ -240,13 +241,7 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, close);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(self.number(message)?).await
@@ -303,10 +298,6 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
             }
         }
         self.inner.drain().await
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

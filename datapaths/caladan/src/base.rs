@@ -2,16 +2,15 @@
 
 use crate::CaladanRuntime;
 use crate::failure::failure;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties, Runtime};
+use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Properties, Runtime};
 use std::net::{SocketAddr, SocketAddrV4};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of connections over Caladan, by UDP and TCP alike, so that such connections can be
 /// alternatives of an erased type. Its runtime is the runtime of the tasks that own the connection.
 #[derive(Debug)]
 pub struct CaladanBase<R = CaladanRuntime> {
     runtime: R,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     mtu: usize,
     local: SocketAddrV4,
     peer: SocketAddrV4,
@@ -20,14 +19,14 @@ pub struct CaladanBase<R = CaladanRuntime> {
 
 impl CaladanBase {
     pub(crate) fn new(properties: Properties, mtu: usize, local: SocketAddrV4, peer: SocketAddrV4) -> Self {
-        Self { runtime: CaladanRuntime, reserved: AtomicUsize::new(0), mtu, local, peer, properties }
+        Self { runtime: CaladanRuntime, headroom: Headroom::new(), mtu, local, peer, properties }
     }
 
     /// Returns this base for tasks of another runtime.
     #[cfg(feature = "tokio")]
     pub(crate) fn on<R>(&self, runtime: R) -> CaladanBase<R> {
         let Self { mtu, local, peer, properties, .. } = *self;
-        CaladanBase { runtime, reserved: AtomicUsize::new(0), mtu, local, peer, properties }
+        CaladanBase { runtime, headroom: Headroom::new(), mtu, local, peer, properties }
     }
 }
 
@@ -54,23 +53,8 @@ impl<R: Runtime> Base for CaladanBase<R> {
     }
 
     #[inline]
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        Buf::new(len, self.reserved())
-    }
-
-    fn reserve(&self, bytes: usize) {
-        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
-        // connection is shared.
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use crate::ecn::Ecn;
 use crate::failure::{NAME, failure};
 use crate::{Pool, TokioRuntime};
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Marks, Properties};
 use bertha_netstack::HEADERS;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct DpdkBase {
     runtime: TokioRuntime,
     pool: Pool,
-    reserved: AtomicUsize,
-    /// Size of the largest message that the path carries, as far as is known.
+    headroom: Headroom,
+    /// The largest message that the path carries, as far as is known.
     mtu: Arc<AtomicUsize>,
     local: SocketAddr,
     peer: SocketAddr,
@@ -30,7 +30,7 @@ impl DpdkBase {
         peer: SocketAddr,
         ecn: Ecn,
     ) -> Self {
-        Self { runtime: TokioRuntime, pool, reserved: AtomicUsize::new(0), mtu, local, peer, ecn }
+        Self { runtime: TokioRuntime, pool, headroom: Headroom::new(), mtu, local, peer, ecn }
     }
 
     /// Returns the error for a message that does not fit.
@@ -61,6 +61,11 @@ impl Base for DpdkBase {
     }
 
     #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
+    }
+
+    #[inline]
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
         match len.checked_add(headroom) {
@@ -69,24 +74,8 @@ impl Base for DpdkBase {
         }
     }
 
-    fn reserve(&self, bytes: usize) {
-        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
-        // connection is shared.
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
-    }
-
-    /// Returns the size of the largest message that the interface carries, or less for ten minutes after a
-    /// router has reported a path MTU (RFC 1191, RFC 8201). Larger messages are
-    /// [`TooLarge`](ErrorKind::TooLarge).
+    /// The largest message that the interface carries, or less for ten minutes after a router has reported a path MTU (RFC 1191, RFC
+    /// 8201). Larger messages are [`TooLarge`](ErrorKind::TooLarge).
     #[inline]
     fn mtu(&self) -> usize {
         // Relaxed access suffices: no other value depends on the number.

@@ -3,10 +3,9 @@
 use crate::TokioRuntime;
 use crate::ecn::Ecn;
 use bertha_core::buf::BurstArena;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Marks, Properties};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of UDP, TCP and Unix connections alike, so that such connections can be alternatives of an
 /// erased type.
@@ -14,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct SocketBase {
     runtime: TokioRuntime,
     datapath: &'static str,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     mtu: usize,
     local: Local,
     peer: Addr,
@@ -56,8 +55,9 @@ impl SocketBase {
         peer: Addr,
     ) -> Self {
         let local = local.into();
-        let (reserved, arena) = (AtomicUsize::new(0), BurstArena::new());
-        Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, arena, ecn: None }
+        let headroom = Headroom::new();
+        let arena = BurstArena::new();
+        Self { runtime: TokioRuntime, datapath, headroom, mtu, local, peer, properties, arena, ecn: None }
     }
 
     pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
@@ -108,8 +108,12 @@ impl Base for SocketBase {
         &self.runtime
     }
 
-    // Inlining is forced, since the compiler considers the function too long: a message of a burst takes the
-    // short path.
+    #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
+    }
+
+    // In line by force, since the compiler finds it too long: a message of a burst takes the short way.
     #[inline(always)]
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
@@ -117,21 +121,6 @@ impl Base for SocketBase {
             Some(whole) if whole <= self.mtu => self.arena.buffer(len, headroom),
             _ => Buf::new(len, headroom),
         }
-    }
-
-    fn reserve(&self, bytes: usize) {
-        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
-        // connection is shared.
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
     }
 
     fn mtu(&self) -> usize {

@@ -1,15 +1,14 @@
 //! The bottom of a connection through shared memory.
 
 use crate::address::NAME;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Properties};
 use bertha_runtime_tokio::TokioRuntime;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of connections through shared memory. Buffers come from the pool of the process.
 #[derive(Debug)]
 pub struct ShmBase {
     runtime: TokioRuntime,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     mtu: usize,
     local: Addr,
     peer: Addr,
@@ -17,7 +16,7 @@ pub struct ShmBase {
 
 impl ShmBase {
     pub(crate) fn new(mtu: usize, local: Addr, peer: Addr) -> Self {
-        Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0), mtu, local, peer }
+        Self { runtime: TokioRuntime, headroom: Headroom::new(), mtu, local, peer }
     }
 
     #[cold]
@@ -43,23 +42,8 @@ impl Base for ShmBase {
     }
 
     #[inline]
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        Buf::new(len, self.reserved())
-    }
-
-    fn reserve(&self, bytes: usize) {
-        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
-        // connection is shared.
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     fn mtu(&self) -> usize {

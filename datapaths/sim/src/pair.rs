@@ -2,10 +2,9 @@
 
 use crate::network::fits;
 use crate::queue::{Ending, Queue};
-use bertha_core::{Addr, Base, Buf, Connection, Error, Properties, Runtime};
+use bertha_core::{Addr, Base, Buf, Connection, Error, Headroom, Properties, Runtime};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of messages that a direction holds before `send` waits.
 const CAPACITY: usize = 1024;
@@ -47,7 +46,7 @@ fn connected<R: Runtime, T>(
     let there = Arc::new(Queue::with_room(CAPACITY));
     let back = Arc::new(Queue::with_room(CAPACITY));
     let end = |incoming: &Arc<Queue<T>>, outgoing: &Arc<Queue<T>>| PairConnection {
-        base: PairBase { runtime: runtime.clone(), reserved: AtomicUsize::new(0) },
+        base: PairBase { runtime: runtime.clone(), headroom: Headroom::new() },
         incoming: incoming.clone(),
         outgoing: outgoing.clone(),
         fits,
@@ -133,7 +132,7 @@ impl<R, T> fmt::Debug for PairConnection<R, T> {
 #[derive(Debug)]
 pub struct PairBase<R> {
     runtime: R,
-    reserved: AtomicUsize,
+    headroom: Headroom,
 }
 
 impl<R: Runtime> Base for PairBase<R> {
@@ -143,21 +142,9 @@ impl<R: Runtime> Base for PairBase<R> {
         &self.runtime
     }
 
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        let headroom = self.reserved();
-        Buf::new(len, headroom)
-    }
-
-    fn reserve(&self, bytes: usize) {
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
+    #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     fn mtu(&self) -> usize {

@@ -1,8 +1,7 @@
 //! The bottom of a connection over a stream.
 
-use bertha_core::{Addr, Base, Buf, Error, Properties};
+use bertha_core::{Addr, Base, Headroom, Properties};
 use bertha_runtime_tokio::TokioRuntime;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Maximum size of a chunk.
 pub(super) const LARGEST: usize = 16 << 20;
@@ -11,12 +10,12 @@ pub(super) const LARGEST: usize = 16 << 20;
 #[derive(Debug)]
 pub struct IoBase {
     runtime: TokioRuntime,
-    reserved: AtomicUsize,
+    headroom: Headroom,
 }
 
 impl IoBase {
     pub(super) fn new() -> Self {
-        Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0) }
+        Self { runtime: TokioRuntime, headroom: Headroom::new() }
     }
 }
 
@@ -27,21 +26,9 @@ impl Base for IoBase {
         &self.runtime
     }
 
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        Buf::new(len, self.reserved())
-    }
-
-    // Relaxed: no other data depends on the number; layers reserve before the connection is shared.
-    fn reserve(&self, bytes: usize) {
-        self.reserved.fetch_add(bytes, Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Relaxed);
-    }
-
-    fn reserved(&self) -> usize {
-        self.reserved.load(Relaxed)
+    #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     fn mtu(&self) -> usize {

@@ -12,14 +12,22 @@ use bertha_datapath_shm::Shm;
 /// belongs to a user with whom no memory is shared, or does not answer, is reached over the connection below; so is every
 /// service while no directory runs. The connection below stays, and carries what is said about the connection.
 ///
-/// It promises nothing of its own: messages of local peers are not encrypted, and no more so are those of others. The longest message
-/// is that of the shared memory for local peers, 64 KiB by default, and that of the connection below for others.
+/// Messages of a local peer go around the layers below, and lie in memory as they are. So `MaybeLocal` passes on the guarantees of the
+/// layers below that shared memory has too: reliable, ordered, at most once, undamaged. It withdraws the other ones: above it nothing is
+/// encrypted, authenticated, forward-secret, or from an identified peer, whatever stands below. A secure Chunnel has to stand above
+/// `MaybeLocal`. Memory is shared only with [users](Shm::users) who may have it; the kernel vouches for the user at the other end.
+///
+/// The longest message is that of the shared memory for local peers, 64 KiB by default, and that of the connection below for other peers.
 ///
 /// A connection stays with its way. Where a peer has moved here or away, or has registered meanwhile, an
 /// [upgradable](https://docs.rs/bertha-negotiation) stack `select!(MaybeLocal::new(directory), Nothing)` goes from one alternative to
 /// the other and back, and loses nothing.
 #[derive(Debug, Clone, Identity)]
-#[chunnel(needs(Reliable, Ordered), no_early_data)]
+#[chunnel(
+    needs(Reliable, Ordered),
+    withdraws(Encrypted, Authenticated, ForwardSecret, PeerIdentified),
+    no_early_data
+)]
 pub struct MaybeLocal {
     directory: Directory,
     shm: Shm,

@@ -44,8 +44,8 @@ pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> 
     find_within(client, server, Requirements::OPEN)
 }
 
-/// As [`find`], among those whose layers on the server guarantee the floor of `requirements` together, and have their
-/// needs met by the layers below. Each guarantee that is asked for may double the steps.
+/// As [`find`], among the stacks whose layers on the server reach the floor of `requirements`, and have their needs met by the
+/// layers below. Each guarantee that is asked for may double the steps.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
@@ -104,8 +104,8 @@ trait Tree: Sized {
     type Layer;
     fn view(&self) -> View<'_, Self>;
     fn is_one_sided(layer: &Self::Layer) -> bool;
-    /// Whether it guarantees or needs anything, as far as it is known.
-    fn is_bound(layer: &Self::Layer) -> bool;
+    /// Returns true if it gives, withdraws or needs any guarantee, as far as that is known.
+    fn is_about_guarantees(layer: &Self::Layer) -> bool;
 }
 
 enum View<'a, T: Tree> {
@@ -129,8 +129,8 @@ impl Tree for Node {
         layer.is_one_sided()
     }
 
-    fn is_bound(layer: &LayerInfo) -> bool {
-        !(layer.guarantees() | layer.needs()).is_empty()
+    fn is_about_guarantees(layer: &LayerInfo) -> bool {
+        layer.is_about_guarantees()
     }
 }
 
@@ -148,7 +148,7 @@ impl Tree for OfferedNode {
         layer.one_sided
     }
 
-    fn is_bound(_: &OfferedLayer) -> bool {
+    fn is_about_guarantees(_: &OfferedLayer) -> bool {
         false
     }
 }
@@ -201,7 +201,7 @@ impl<'a, L> Automaton<'a, L> {
             number -= count(node);
             let state = match node.view() {
                 // A layer that needs no counterpart takes no part in the search, except for its guarantees and needs.
-                View::Layer(layer) if T::is_one_sided(layer) => match T::is_bound(layer) {
+                View::Layer(layer) if T::is_one_sided(layer) => match T::is_about_guarantees(layer) {
                     false => continue,
                     true => State::Aside { layer, next },
                 },
@@ -264,9 +264,9 @@ impl Search<'_> {
         }
         self.steps += 1;
         let found = match (&self.client.states[client], &self.server.states[server]) {
-            (_, &State::Aside { layer, next }) => self
-                .below(layer, wanted, |search, wanted| search.from(client, next, agreed, wanted))
-                .then_some(()),
+            (_, &State::Aside { layer, next }) => {
+                self.below(layer, agreed, wanted, |search, wanted| search.from(client, next, agreed, wanted))
+            }
             (&State::Aside { next, .. }, _) => self.from(next, server, agreed, wanted).then_some(()),
             (State::Choice { ways }, State::Choice { .. }) if self.client_first => ways
                 .iter()
@@ -284,28 +284,19 @@ impl Search<'_> {
                 State::Layer { layer: theirs, next: their_next },
                 State::Layer { layer: ours, next: our_next },
             ) => match ours.capability().compare(&theirs.capability, theirs.version, &theirs.encoding) {
-                Ok(()) => self
-                    .below(ours, wanted, |search, wanted| {
-                        search.from(*their_next, *our_next, agreed + 1, wanted)
-                    })
-                    .then_some(()),
+                Ok(()) => self.below(ours, agreed + 1, wanted, |search, wanted| {
+                    search.from(*their_next, *our_next, agreed + 1, wanted)
+                }),
                 Err(mismatch) => self.reject(agreed, || {
                     format!("client's {} and server's {}: {mismatch}", theirs.short_name(), ours.name())
                 }),
             },
-            (State::End, State::End) if wanted.is_empty() => Some(()),
             (State::End, State::End) => {
-                let floor = self.requirements.floor;
-                // The lowest layer that asks for it: no other below it gives it.
-                let asks = |&&(_, needs): &&(&'static str, Set)| !needs.common(wanted).is_empty();
-                let demand = self.demands.iter().rev().find(asks).copied();
-                self.reject(agreed, || match demand {
-                    Some((name, needs)) => {
-                        let missing = needs.common(wanted);
-                        format!("what is below the server's {name} has to be {missing}, and would not be")
-                    }
-                    None => format!("the server's stack has to be {floor}, and would not be {wanted}"),
-                })
+                let missing = wanted.without(self.requirements.transport);
+                match missing.is_empty() {
+                    true => Some(()),
+                    false => self.reject_for(agreed, missing, |missing| format!("would not be {missing}")),
+                }
             }
             (State::Layer { layer, .. }, State::End) => self.reject(agreed, || {
                 format!("client's {} has no counterpart on the server", layer.short_name())
@@ -320,13 +311,38 @@ impl Search<'_> {
         found.is_some()
     }
 
-    /// Goes on below a layer of the server's, with what is then wanted.
-    fn below(&mut self, layer: &LayerInfo, wanted: Set, go_on: impl FnOnce(&mut Self, Set) -> bool) -> bool {
-        let needs = layer.needs().without(self.requirements.transport);
-        self.demands.push((layer.name(), needs));
-        let found = go_on(self, wanted.without(layer.guarantees()) | needs);
+    /// Goes on below a layer of the server's, with the guarantees that are then wanted.
+    fn below(
+        &mut self,
+        layer: &LayerInfo,
+        agreed: usize,
+        wanted: Set,
+        go_on: impl FnOnce(&mut Self, Set) -> bool,
+    ) -> Option<()> {
+        let Some(below) = layer.wanted_below(wanted) else {
+            let withdrawn = wanted.common(layer.effects().withdraws());
+            let name = layer.name();
+            return self.reject_for(agreed, withdrawn, |_| format!("{name} withdraws what is below it"));
+        };
+        self.demands.push((layer.name(), layer.needs()));
+        let found = go_on(self, below);
         self.demands.pop();
-        found
+        found.then_some(())
+    }
+
+    /// Rejects a stack without the guarantees that are `missing`. The reason says who asks for them.
+    fn reject_for(&mut self, agreed: usize, missing: Set, why: impl FnOnce(Set) -> String) -> Option<()> {
+        // The lowest layer that asks for it: no other below it gives it.
+        let asks = |&&(_, needs): &&(&'static str, Set)| !needs.common(missing).is_empty();
+        let demand = self.demands.iter().rev().find(asks).copied();
+        let floor = self.requirements.floor;
+        self.reject(agreed, || match demand {
+            Some((name, needs)) => {
+                let missing = needs.common(missing);
+                format!("what is below the server's {name} has to be {missing}, and {}", why(missing))
+            }
+            None => format!("the server's stack has to be {floor}, and {}", why(missing)),
+        })
     }
 
     fn reject(&mut self, agreed: usize, reason: impl FnOnce() -> String) -> Option<()> {

@@ -112,6 +112,10 @@ mod tests {
         Node::Layer(LayerInfo::plain(name, 1).needing(Set::of::<N>()))
     }
 
+    fn taking<W: Guarantees>(name: &'static str) -> Node {
+        Node::Layer(LayerInfo::plain(name, 1).withdrawing(Set::of::<W>()))
+    }
+
     fn either(first: Vec<Node>, second: Vec<Node>) -> Node {
         Node::Select { branches: [first, second], prefer: 0.into() }
     }
@@ -175,6 +179,8 @@ mod tests {
             Just(layer::<Reliable>("r")),
             Just(needy::<Reliable>("R")),
             Just(needy::<Encrypted>("E")),
+            Just(taking::<Reliable>("-r")),
+            Just(taking::<Encrypted>("-e")),
         ];
         let node = leaf.prop_recursive(3, 12, 3, |inner| {
             let branch = || proptest::collection::vec(inner.clone(), 0..3);

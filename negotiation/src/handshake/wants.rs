@@ -1,12 +1,13 @@
 //! The guarantees that are wanted at a place of a stack, over all picks of its alternatives.
 //!
 //! The demand on the layers below some place is a set of guarantees: the needs of the application and of the layers
-//! above, without those that a layer in between gives. A layer takes away its guarantees and adds its needs; at the
-//! bottom the transport has to give the rest. There are 256 such sets, so all possible demands at a place, over all
-//! picks, are 256 bits, and one walk down and one up find whether an alternative can hold.
+//! above, without those that a layer in between gives. A layer takes away its guarantees and adds its needs, and nothing
+//! below it meets a demand for a guarantee that it withdraws; at the bottom the transport has to give the rest. There are
+//! 256 such sets, so all possible demands at a place, over all picks, are 256 bits, and one walk down and one up find
+//! whether an alternative can hold.
 
+use bertha_core::Node;
 use bertha_core::guarantee::Set;
-use bertha_core::{LayerInfo, Node};
 
 /// Whether there is a pick with which `nodes` guarantee `floor`, and have their needs met, over a transport that gives
 /// `transport`.
@@ -52,10 +53,11 @@ impl Wants {
     /// The demands below `node`, if one of these is demanded above it.
     pub(super) fn below(self, node: &Node) -> Self {
         match node {
-            Node::Layer(layer) if !is_bound(layer) => self,
+            Node::Layer(layer) if !layer.is_about_guarantees() => self,
             Node::Layer(layer) => (0..=u8::MAX)
                 .filter(|bits| self.has(*bits))
-                .fold(Self::NONE, |all, bits| all.with(through(layer, bits))),
+                .filter_map(|bits| layer.wanted_below(Set::from_bits(bits)))
+                .fold(Self::NONE, |all, below| all.with(below.bits())),
             Node::Select { branches: [first, second], .. } => {
                 let through = |branch: &[Node]| branch.iter().fold(self, Self::below);
                 through(first).or(through(second))
@@ -66,9 +68,11 @@ impl Wants {
     /// The demands above `node` that can be met, if one of these can be met below it.
     pub(super) fn above(self, node: &Node) -> Self {
         match node {
-            Node::Layer(layer) if !is_bound(layer) => self,
+            Node::Layer(layer) if !layer.is_about_guarantees() => self,
             Node::Layer(layer) => (0..=u8::MAX)
-                .filter(|bits| self.has(through(layer, *bits)))
+                .filter(|bits| {
+                    layer.wanted_below(Set::from_bits(*bits)).is_some_and(|below| self.has(below.bits()))
+                })
                 .fold(Self::NONE, |all, bits| all.with(bits)),
             Node::Select { branches: [first, second], .. } => {
                 let through = |branch: &[Node]| branch.iter().rev().fold(self, Self::above);
@@ -76,13 +80,4 @@ impl Wants {
             }
         }
     }
-}
-
-/// Whether it guarantees or needs anything, and so makes a difference.
-fn is_bound(layer: &LayerInfo) -> bool {
-    !(layer.guarantees() | layer.needs()).is_empty()
-}
-
-fn through(layer: &LayerInfo, wanted: u8) -> u8 {
-    wanted & !layer.guarantees().bits() | layer.needs().bits()
 }

@@ -116,6 +116,7 @@ where
         })*};
     }
     each! {
+        messages_go_through_the_layer_below
         a_drain_reaches_the_layer_below
         a_burst_reaches_the_layer_below
         a_burst_is_received_from_the_layer_below

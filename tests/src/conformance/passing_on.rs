@@ -4,7 +4,8 @@ use super::bursts::receive_all;
 use super::delivery::{complete, receive};
 use super::timeout::{let_arrive, succeeds};
 use super::{Messages, Recorder};
-use bertha_core::Connection;
+use bertha_core::guarantee::{Authenticated, Encrypted, ForwardSecret, PeerIdentified, Set};
+use bertha_core::{Connection, Describe, Node};
 
 /// Number of messages in the burst of these checks.
 const COUNT: u64 = 64;
@@ -23,8 +24,40 @@ where
     assert!(below.recorded().drains > before, "drain did not reach the layer below");
 }
 
-/// `send_batch`: "Sends a burst. A datapath hands as much of it as it can to the system in one call", which
-/// it can't if a Chunnel passes on each message alone.
+/// [`guarantee`](bertha_core::guarantee): "A Chunnel passes the guarantees of the layers below it on, unless it withdraws them." It can pass
+/// them on only for messages that go through the layers below.
+///
+/// A Chunnel that goes around them fails this check, and is to be tested by the other ones. Whether it withdraws all that its own way lacks
+/// can't be seen from outside; [`withdraws_security`] checks the least.
+pub async fn messages_go_through_the_layer_below<A, B, M>(
+    a: &A,
+    b: &B,
+    [below, _]: [&Recorder; 2],
+    messages: &M,
+) where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    let sent = || below.recorded().sent_alone + below.recorded().sent_in_bursts;
+    let before = sent();
+    succeeds(a, "send", a.send(messages.make(a, 0))).await;
+    assert_eq!(receive(b, messages).await, 0);
+    assert!(sent() > before, "a message went around the layer below");
+}
+
+/// A Chunnel whose messages may go around the layers below it withdraws their guarantees about attackers, unless it gives these itself.
+pub fn withdraws_security(chunnel: &impl Describe) {
+    let security = Set::of::<(Encrypted, (Authenticated, (ForwardSecret, PeerIdentified)))>();
+    for node in chunnel.nodes() {
+        let Node::Layer(layer) = node else { continue };
+        let passed = security.without(layer.effects().gives() | layer.effects().withdraws());
+        assert!(passed.is_empty(), "{layer} goes around the layers below and does not withdraw {passed}");
+    }
+}
+
+/// `send_batch`: "Sends a burst. A datapath hands as much of it as it can to the system in one call", which it can't if a
+/// Chunnel passes the messages on one by one.
 ///
 /// A Chunnel may send some of the messages alone, and messages of its own.
 pub async fn a_burst_reaches_the_layer_below<A, B, M>(a: &A, b: &B, [below, _]: [&Recorder; 2], messages: &M)

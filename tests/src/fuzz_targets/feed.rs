@@ -1,6 +1,6 @@
 //! A connection whose peer has sent certain messages and then closed, as the bottom of a Chunnel.
 
-use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties, Runtime};
+use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Headroom, Properties, Runtime};
 use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ impl<R> Feed<R> {
     /// Creates the feed on another runtime.
     pub(super) fn on(runtime: R, messages: impl IntoIterator<Item = Buf>) -> Self {
         let messages = Mutex::new(messages.into_iter().collect());
-        Self { base: Ground(runtime), messages, sent: Arc::default() }
+        Self { base: Ground::new(runtime), messages, sent: Arc::default() }
     }
 
     /// Returns the list of messages that the feed has accepted.
@@ -59,24 +59,30 @@ impl<R: Runtime> Connection for Feed<R> {
     }
 }
 
-/// The base of a feed. It promises what streams do, so that it can be below every Chunnel.
-pub(super) struct Ground<R>(pub(super) R);
+/// The bottom of a feed. It promises what streams do, so that every Chunnel may stand on it.
+pub(super) struct Ground<R> {
+    runtime: R,
+    headroom: Headroom,
+}
+
+impl<R> Ground<R> {
+    pub(super) fn new(runtime: R) -> Self {
+        let headroom = Headroom::new();
+        // For whatever encodes a message without a layer that would reserve room for it.
+        headroom.reserve(64);
+        Self { runtime, headroom }
+    }
+}
 
 impl<R: Runtime> Base for Ground<R> {
     type Runtime = R;
 
     fn runtime(&self) -> &R {
-        &self.0
+        &self.runtime
     }
 
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        Buf::new(len, 64)
-    }
-
-    fn reserve(&self, _: usize) {}
-
-    fn reserved(&self) -> usize {
-        64
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     fn mtu(&self) -> usize {

@@ -51,7 +51,7 @@ mod kind {
 fn check_format(bytes: &[u8]) {
     let Some(message) = Message::decode(Buf::copy_of(bytes, 0).unwrap()) else { return };
     assert!(bytes.ends_with(message.body()));
-    let written = message.encode(&Ground(Still)).unwrap();
+    let written = message.encode(&Ground::new(Still)).unwrap();
     let mut expected = bytes.to_vec();
     // Unknown kinds of failures are read as a known kind.
     if bytes[0] == kind::FAILURE && bytes[8] > 6 {

@@ -1,13 +1,17 @@
 //! Faulty Chunnels.
 
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Wrap, make_stack};
-use bertha_datapath_sim::{SimRuntime, pair};
-use bertha_tests::conformance::{Bufs, Recorder};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Wrap, forward, make_stack,
+};
+use bertha_datapath_sim::{PairConnection, SimRuntime, pair};
+use bertha_tests::conformance::{Bufs, Recorder, withdraws_security};
+use std::sync::Arc;
 
 /// Which call a Chunnel does not pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Sound,
+    GoesAround,
     KeepsDrain,
     SplitsBursts,
     ReceivesOneByOne,
@@ -16,9 +20,15 @@ enum Fault {
 
 use Fault::*;
 
+/// A way past the layers below.
+type Around = Arc<PairConnection<SimRuntime, Buf>>;
+
 /// A Chunnel that passes on all calls but one kind.
-#[derive(Debug, Clone, Copy, Identity)]
-struct Faulty(Fault);
+#[derive(Debug, Clone, Identity)]
+struct Faulty {
+    fault: Fault,
+    around: Around,
+}
 
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Faulty {
     type Connection = FaultyConnection<Inner>;
@@ -28,33 +38,32 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Faulty {
         inner: Inner,
         _: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(FaultyConnection { inner, fault: self.0 })
+        Ok(FaultyConnection { inner, fault: self.fault, around: self.around.clone() })
     }
 }
 
 struct FaultyConnection<Inner> {
     inner: Inner,
     fault: Fault,
+    around: Around,
 }
 
 impl<Inner: Carries<Buf, Faulty>> Connection for FaultyConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Self::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.inner.send(message).await
+        if self.fault == GoesAround {
+            self.around.send(message).await
+        } else {
+            self.inner.send(message).await
+        }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
-        self.inner.recv().await
+        if self.fault == GoesAround { self.around.recv().await } else { self.inner.recv().await }
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
@@ -91,8 +100,10 @@ async fn connected(
     [below_a, below_b]: [Recorder; 2],
 ) -> (impl Connection<Data = Buf>, impl Connection<Data = Buf>) {
     let (a, b) = pair(runtime.clone());
-    let a = make_stack!(Faulty(fault), below_a).wrap(a).await.unwrap();
-    let b = make_stack!(Faulty(fault), below_b).wrap(b).await.unwrap();
+    let (around_a, around_b) = pair(runtime.clone());
+    let faulty = |around| Faulty { fault, around: Arc::new(around) };
+    let a = make_stack!(faulty(around_a), below_a).wrap(a).await.unwrap();
+    let b = make_stack!(faulty(around_b), below_b).wrap(b).await.unwrap();
     (a, b)
 }
 
@@ -108,6 +119,7 @@ macro_rules! run {
 }
 
 crate::catches! { run:
+    messages_go_through_the_layer_below: GoesAround "went around";
     a_drain_reaches_the_layer_below: KeepsDrain "drain did not reach";
     a_burst_reaches_the_layer_below: SplitsBursts "sent alone";
     a_burst_is_received_from_the_layer_below: ReceivesOneByOne "received alone";
@@ -125,7 +137,22 @@ fn the_suite_of_chunnels_notices_each() {
         })
     };
     assert_eq!(check(Sound), None);
-    for fault in [KeepsDrain, SplitsBursts, ReceivesOneByOne, KeepsClose] {
+    for fault in [GoesAround, KeepsDrain, SplitsBursts, ReceivesOneByOne, KeepsClose] {
         assert!(check(fault).is_some(), "does not notice {fault:?}");
     }
+}
+
+#[derive(Identity)]
+#[chunnel(guarantees(Authenticated), withdraws(Encrypted, ForwardSecret, PeerIdentified))]
+struct Honest;
+
+#[derive(Identity)]
+#[chunnel(withdraws(Encrypted, ForwardSecret))]
+struct Careless;
+
+#[test]
+fn a_chunnel_that_goes_around_has_to_withdraw_what_it_does_not_give() {
+    withdraws_security(&Honest);
+    let said = crate::complaint(|_| withdraws_security(&Careless)).unwrap();
+    assert!(said.ends_with("does not withdraw authenticated, peer-identified"), "{said}");
 }

@@ -7,7 +7,7 @@ use bertha_core::{
     select,
 };
 use bertha_datapath_sim::{Network, SimDatapath};
-use bertha_negotiation::{Negotiate, Runs, Settings};
+use bertha_negotiation::{Negotiate, Pick, Runs, Settings};
 use std::sync::{Arc, Mutex};
 
 /// Says that it encrypts, which is all that matters here.
@@ -16,6 +16,19 @@ use std::sync::{Arc, Mutex};
 struct Veil;
 
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Veil {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+/// Says that it goes around the layers below it, which is all that matters here.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(withdraws(Encrypted, Reliable))]
+struct Bypass;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Bypass {
     type Connection = Inner;
 
     async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
@@ -117,6 +130,98 @@ fn what_the_datapath_guarantees_counts() {
         stack().connect(client.clone().streams(), server_addr()).settings(reliable()).await.unwrap();
         let error = stack().connect(client, server_addr()).settings(reliable()).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Invalid);
+    });
+}
+
+#[test]
+fn a_floor_is_not_reached_below_a_chunnel_that_withdraws_it() {
+    let around = || make_stack!(Bypass, Veil);
+    for (at_client, at_server) in [(encrypted(), encrypted()), (encrypted(), NONE)] {
+        let (told, reports) = outcome((around(), at_client), (make_stack!(Veil), at_server));
+        let error = told.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let says = "no alternative of it is encrypted, since Bypass withdraws what is below it";
+        assert!(error.to_string().contains(says), "{error}");
+        assert!(reports.is_empty(), "the client sends nothing");
+    }
+    let (told, _) =
+        outcome((make_stack!(Veil, Bypass), encrypted()), (make_stack!(Veil, Bypass), encrypted()));
+    assert!(told.unwrap().starts_with("Veil / Bypass,"), "what is encrypted above it goes around encrypted");
+}
+
+#[test]
+fn alternatives_below_a_chunnel_that_withdraws_the_floor_are_passed_over() {
+    let both = || make_stack!(select!(Bypass, make_stack!()), Veil);
+    let (told, _) = outcome((both(), NONE), (both(), NONE));
+    assert!(told.unwrap().starts_with("Bypass / Veil,"), "without a floor the first is taken");
+    for (at_client, at_server) in [(encrypted(), NONE), (NONE, encrypted()), (encrypted(), encrypted())] {
+        let (told, _) = outcome((both(), at_client), (both(), at_server));
+        assert!(told.unwrap().starts_with("Veil,"));
+    }
+    let (told, reports) = outcome((make_stack!(Bypass, Veil), NONE), (both(), encrypted()));
+    let error = told.unwrap_err();
+    assert_eq!((error.kind(), &reports[..]), (ErrorKind::Refused, &[ErrorKind::Refused][..]));
+    let says = "the server's stack has to be encrypted, and Bypass withdraws what is below it";
+    assert!(error.to_string().contains(says), "{error}");
+}
+
+#[test]
+fn what_the_datapath_guarantees_can_be_withdrawn() {
+    simulate(4, async |network: Network| {
+        let reliable = || above(Set::of::<Reliable>());
+        let listening = make_stack!(Bypass).listen(server(&network).streams(), server_addr());
+        let error = listening.settings(reliable()).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("no alternative of it is reliable, since Bypass"), "{error}");
+    });
+}
+
+/// Needs that nobody can read what it sends.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(needs(Encrypted))]
+struct Secrets;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Secrets {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+#[test]
+fn a_need_is_not_met_below_a_chunnel_that_withdraws_it() {
+    let around = || make_stack!(Secrets, Bypass, Veil);
+    let (told, reports) = outcome((around(), NONE), (make_stack!(Veil), NONE));
+    let error = told.unwrap_err();
+    assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Invalid, Some("Secrets")));
+    assert!(error.context().contains("Bypass withdraws what is below it"), "{error}");
+    assert!(reports.is_empty());
+
+    let either = || make_stack!(Secrets, select!(Bypass, make_stack!()), Veil);
+    let (told, _) = outcome((either(), NONE), (either(), NONE));
+    assert!(told.unwrap().starts_with("Secrets / Veil,"));
+}
+
+#[test]
+fn a_change_of_stacks_puts_nothing_above_that_withdraws_what_is_in_use() {
+    simulate(5, async |network: Network| {
+        let stack = || make_stack!(select!(make_stack!(), Bypass), Veil).upgradable();
+        let incoming = stack().listen(server(&network), server_addr()).await.unwrap();
+        echo(&network, incoming, |_| {});
+        let connection = stack().connect(client(&network), server_addr()).await.unwrap();
+        connection.send(bytes(b"hello")).await.unwrap();
+        assert_eq!(*connection.recv().await.unwrap(), *b"hello");
+        let around = || Pick::alternative(1);
+        let own = connection.upgrade(around()).await.unwrap_err();
+        assert_eq!(own.kind(), ErrorKind::Refused);
+        assert!(own.to_string().contains("would lose what the stack in use is, encrypted;"), "{own}");
+        let theirs = connection.upgrade(around().losing(encrypted())).await.unwrap_err();
+        assert_eq!(theirs.kind(), ErrorKind::Refused);
+        assert!(
+            theirs.to_string().contains("lose what the stack in use is, encrypted, of which"),
+            "{theirs}"
+        );
     });
 }
 

@@ -3,7 +3,7 @@
 use super::windows::Windows;
 use super::{Memory, MessageId};
 use crate::burst::send_encoded;
-use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, Runtime};
+use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, Runtime, forward};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
@@ -154,14 +154,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ByPublisherConnection<Inner> 
     type Data = Buf;
     type Base = Inner::Base;
 
-    #[inline]
-    fn base(&self) -> &Inner::Base {
-        self.inner.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.inner.mtu()
-    }
+    forward!(self.inner => base, mtu, drain, close);
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(self.number(message)?).await
@@ -202,14 +195,6 @@ impl<Inner: Connection<Data = Buf>> Connection for ByPublisherConnection<Inner> 
             }
             self.more(&mut receiving, limit).await?;
         }
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.close()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::race::first;
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
-use bertha_core::{Connection, Error};
+use bertha_core::{Connection, Error, forward};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::fmt;
@@ -61,15 +61,8 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
     type Data = Inner::Data;
     type Base = Inner::Base;
 
-    /// Returns the base of the connection to the server. The connections to the shards have bases of their
-    /// own.
-    fn base(&self) -> &Inner::Base {
-        self.main.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.main.mtu()
-    }
+    // The base of the connection to the server. The connections to the shards have bases of their own.
+    forward!(self.main => base, mtu);
 
     async fn send(&self, message: Inner::Data) -> Result<(), Error> {
         let shard = self.map.shard_of(message.key());

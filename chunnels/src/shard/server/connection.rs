@@ -1,7 +1,7 @@
 //! The connection of a server that routes.
 
 use super::backends::Link;
-use bertha_core::{BoxFuture, Connection, DropCounter, Error, ErrorKind};
+use bertha_core::{BoxFuture, Connection, DropCounter, Error, ErrorKind, forward};
 use futures_util::future::join_all;
 use std::fmt;
 use std::sync::Arc;
@@ -78,27 +78,10 @@ impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
     type Data = Inner::Data;
     type Base = Inner::Base;
 
-    fn base(&self) -> &Inner::Base {
-        self.client.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.client.mtu()
-    }
-
-    fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        self.client.send(message)
-    }
+    forward!(self.client => base, mtu, send, send_batch);
 
     async fn recv(&self) -> Result<Inner::Data, Error> {
         Err(self.route().await)
-    }
-
-    fn send_batch(
-        &self,
-        messages: impl Iterator<Item = Inner::Data> + Send,
-    ) -> impl Future<Output = Result<(), Error>> + Send {
-        self.client.send_batch(messages)
     }
 
     async fn recv_batch(

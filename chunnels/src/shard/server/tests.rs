@@ -1,6 +1,6 @@
 use super::{LocalShards, ReplyTo, ServerShard, ServerShardConnection, ShardQueue};
 use crate::shard::service::{Message, addr, arrived, map, message, service};
-use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Role};
+use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Role, forward};
 use bertha_datapath_sim::{PairConnection, pair_of};
 use bertha_runtime_tokio::TokioRuntime;
 use proptest::prelude::*;
@@ -251,13 +251,7 @@ impl Connection for Picky {
     type Data = Message;
     type Base = <PairConnection<TokioRuntime, Message> as Connection>::Base;
 
-    fn base(&self) -> &Self::Base {
-        self.0.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.0.mtu()
-    }
+    forward!(self.0 => base, mtu, recv, drain, close);
 
     async fn send(&self, message: Message) -> Result<(), Error> {
         match message.1 {
@@ -265,18 +259,6 @@ impl Connection for Picky {
             odd if odd % 2 == 1 => Err(Error::new(ErrorKind::TooLarge, "odd")),
             _ => self.0.send(message).await,
         }
-    }
-
-    fn recv(&self) -> impl Future<Output = Result<Message, Error>> + Send {
-        self.0.recv()
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.0.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.0.close()
     }
 }
 

@@ -2,15 +2,14 @@
 
 use crate::TokioRuntime;
 use crate::queue::streams::{NAME, failure};
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Properties};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of connections over TCP and DPDK. Its buffers are memory of this process, since messages are longer than packets.
 #[derive(Debug)]
 pub struct TcpBase {
     runtime: TokioRuntime,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     mtu: usize,
     local: SocketAddr,
     peer: SocketAddr,
@@ -18,7 +17,7 @@ pub struct TcpBase {
 
 impl TcpBase {
     pub(super) fn new(mtu: usize, local: SocketAddr, peer: SocketAddr) -> Self {
-        Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0), mtu, local, peer }
+        Self { runtime: TokioRuntime, headroom: Headroom::new(), mtu, local, peer }
     }
 
     /// Returns the error for a message that does not fit.
@@ -43,24 +42,14 @@ impl Base for TcpBase {
     }
 
     #[inline]
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        let headroom = self.reserved();
-        Buf::new(len, headroom).map_err(|error| error.at(NAME))
-    }
-
-    fn reserve(&self, bytes: usize) {
-        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
-        // connection is shared.
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     #[inline]
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
+    fn buffer(&self, len: usize) -> Result<Buf, Error> {
+        let headroom = self.reserved();
+        Buf::new(len, headroom).map_err(|error| error.at(NAME))
     }
 
     fn mtu(&self) -> usize {

@@ -1,16 +1,15 @@
 //! The bottom of a queue connection.
 
 use crate::{Abilities, Ordering};
-use bertha_core::{Addr, Base, Buf, Error, Properties};
+use bertha_core::{Addr, Base, Headroom, Properties};
 use bertha_runtime_tokio::TokioRuntime;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The [`Base`] of every [`QueueConnection`](crate::QueueConnection). Its ends never meet, so both addresses are
 /// [`Addr::Unnamed`].
 #[derive(Debug)]
 pub struct QueueBase {
     runtime: TokioRuntime,
-    reserved: AtomicUsize,
+    headroom: Headroom,
     mtu: usize,
     properties: Properties,
 }
@@ -22,7 +21,7 @@ impl QueueBase {
         properties.ordered = abilities.ordering == Ordering::OneReceiver;
         // A message whose acknowledgement gets lost is delivered again.
         properties.repeats = true;
-        Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0), mtu: abilities.max_message, properties }
+        Self { runtime: TokioRuntime, headroom: Headroom::new(), mtu: abilities.max_message, properties }
     }
 }
 
@@ -33,22 +32,9 @@ impl Base for QueueBase {
         &self.runtime
     }
 
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        Buf::new(len, self.reserved())
-    }
-
-    fn reserve(&self, bytes: usize) {
-        // Relaxed access suffices: no other value depends on the number, and layers reserve before the
-        // connection is shared.
-        self.reserved.fetch_add(bytes, Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Relaxed);
-    }
-
-    fn reserved(&self) -> usize {
-        self.reserved.load(Relaxed)
+    #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     fn mtu(&self) -> usize {

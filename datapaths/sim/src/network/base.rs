@@ -2,9 +2,9 @@
 
 use super::Network;
 use crate::SimRuntime;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Marks, Properties};
+use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Marks, Properties};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The base of a [`SimConnection`](crate::SimConnection).
 #[derive(Debug)]
@@ -13,15 +13,15 @@ pub struct SimBase {
     pub(super) local: SocketAddr,
     pub(super) peer: SocketAddr,
     properties: Properties,
-    reserved: AtomicUsize,
-    /// True if the connection's datagrams may be marked.
+    headroom: Headroom,
+    /// Whether its datagrams may be marked.
     is_markable: AtomicBool,
 }
 
 impl SimBase {
     pub(super) fn new(network: Network, local: SocketAddr, peer: SocketAddr, properties: Properties) -> Self {
-        let (reserved, is_markable) = Default::default();
-        Self { network, local, peer, properties, reserved, is_markable }
+        let headroom = Headroom::new();
+        Self { network, local, peer, properties, headroom, is_markable: AtomicBool::new(false) }
     }
 
     /// Returns true if the connection's datagrams may be marked.
@@ -50,21 +50,9 @@ impl Base for SimBase {
         self.network.runtime()
     }
 
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        let headroom = self.reserved();
-        Buf::new(len, headroom)
-    }
-
-    fn reserve(&self, bytes: usize) {
-        self.reserved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&self, bytes: usize) {
-        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::Relaxed)
+    #[inline]
+    fn headroom(&self) -> &Headroom {
+        &self.headroom
     }
 
     /// Returns the MTU of the link to the peer at this moment.

@@ -16,6 +16,7 @@ use bertha_local::{MaybeLocal, MaybeLocalConnection};
 #[derive(Debug, Clone, Identity)]
 #[chunnel(
     guarantees(Authenticated, IntegrityChecked, AtMostOnce, ForwardSecret),
+    withdraws(Encrypted, PeerIdentified),
     needs(Reliable, Ordered),
     no_early_data
 )]
