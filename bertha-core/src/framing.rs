@@ -47,7 +47,7 @@ impl Frames {
     ///
     /// # Errors
     /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header announces more than
-    /// `largest` bytes.
+    /// `largest` bytes. The stream can't be read behind it, so this error ends the connection.
     pub fn read(
         &mut self,
         read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
@@ -103,7 +103,7 @@ impl Frames {
         let len = u32::from_be_bytes(*header) as usize;
         if len > self.largest {
             let what = format!("the peer announced a message of {len} bytes, at most {} fit", self.largest);
-            return Err(Error::new(ErrorKind::Malformed, what));
+            return Err(Error::new(ErrorKind::Malformed, what).ending_connection());
         }
         Ok(Some(len))
     }

@@ -10,7 +10,7 @@ use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime}
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Semaphore;
 
 /// The connection of [`Fragment`](super::Fragment) over one that carries bytes.
@@ -19,8 +19,8 @@ use tokio::sync::Semaphore;
 /// which the receiver keeps until they expire or it needs their memory. Dropping the future of `recv` loses nothing.
 ///
 /// # Errors
-/// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit; `recv` with
-/// [`Malformed`](ErrorKind::Malformed) for good once the peer's pieces have contradicted each other.
+/// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit. Once the peer's pieces have
+/// contradicted each other, `recv` fails with [`Malformed`](ErrorKind::Malformed), which ends the connection.
 pub struct FragmentConnection<Inner: Connection> {
     /// Shared with the task that probes the path.
     inner: Arc<Inner>,
@@ -35,6 +35,8 @@ pub struct FragmentConnection<Inner: Connection> {
     turn: Semaphore,
     /// Locked for one piece at a time, never across an await.
     assembly: Arc<Mutex<Assembly>>,
+    /// Set once a call has failed because the peer's pieces contradict each other: sends look at this alone.
+    is_refused: AtomicBool,
     malformed: DropCounter,
     /// The number of the latest probe to acknowledge, behind the bit [`UNACKED`]; zero if there is none.
     unacked: AtomicU64,
@@ -72,7 +74,22 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let probing = discovery.clone().map(|discovery| discovery::run(discovery, inner.clone()));
         let _task = probing.map(|probing| lower.runtime().spawn(probing));
         let turn = Semaphore::new(1);
-        Self { inner, limit, mtu, piece, below, next, turn, assembly, malformed, unacked, discovery, _task }
+        let is_refused = AtomicBool::new(false);
+        Self {
+            inner,
+            limit,
+            mtu,
+            piece,
+            below,
+            next,
+            turn,
+            assembly,
+            is_refused,
+            malformed,
+            unacked,
+            discovery,
+            _task,
+        }
     }
 
     /// The MTU of the path as discovered so far: the largest datagram, headers of the layers below included, in bytes. `None`
@@ -188,12 +205,18 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         self.inner.recv().await
     }
 
+    /// Fails once a call has failed for good.
+    fn check_sending(&self) -> Result<(), Error> {
+        if self.is_refused.load(Relaxed) { self.check() } else { Ok(()) }
+    }
+
     fn check(&self) -> Result<(), Error> {
         match self.assembly.lock().refused {
             None => Ok(()),
             Some(contradiction) => {
+                self.is_refused.store(true, Relaxed);
                 let what = format!("the peer's pieces can't be reassembled: {contradiction}");
-                Err(Error::new(ErrorKind::Malformed, what).at("Fragment"))
+                Err(Error::new(ErrorKind::Malformed, what).at("Fragment").ending_connection())
             }
         }
     }
@@ -212,6 +235,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.check_sending()?;
         if let Some(discovery) = &self.discovery {
             discovery.on_send(message.len());
         }
@@ -223,6 +247,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        self.check_sending()?;
         // Messages that fit go on as one burst, up to the next one that has to be cut.
         loop {
             let (mut large, mut failed) = (None, None);

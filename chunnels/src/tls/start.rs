@@ -159,7 +159,7 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
         }
         match self.inner.send_batch(records.into_iter().map(Into::into)).await {
             // The other end may have said why.
-            Err(error) if !error.kind().may_pass() => loop {
+            Err(error) if error.ends_connection() => loop {
                 self.take().await?;
             },
             sent => sent,
