@@ -24,8 +24,12 @@
 //!         while let Some(client) = incoming.next().await {
 //!             let Ok(connection) = client else { continue };
 //!             bertha::spawn(async move {
-//!                 while let Ok(message) = connection.recv().await {
-//!                     if connection.send(message).await.is_err() {
+//!                 loop {
+//!                     let answered = match connection.recv().await {
+//!                         Ok(message) => connection.send(message).await,
+//!                         Err(error) => Err(error),
+//!                     };
+//!                     if answered.is_err_and(|error| error.ends_connection()) {
 //!                         break;
 //!                     }
 //!                 }

@@ -43,11 +43,8 @@ pub trait Connection: Send + Sync + 'static {
     /// Sends one message. The future is ready once the datapath has taken the message.
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Malformed`](crate::ErrorKind::Malformed) concern this
-    /// message alone; [`Closed`](crate::ErrorKind::Closed), [`Reset`](crate::ErrorKind::Reset) and
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection.
-    /// [`Exhausted`](crate::ErrorKind::Exhausted) is temporary, and so is
-    /// [`Unreachable`](crate::ErrorKind::Unreachable) if the peer comes back.
+    /// [`Error::ends_connection`] tells whether the connection has ended; then every later call fails at once, but for receptions of
+    /// what had arrived before. Otherwise the error concerns this message alone, or a state that may pass, and the connection goes on.
     fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Waits for the next message.

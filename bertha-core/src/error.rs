@@ -3,29 +3,35 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// The kind of an error, which decides what a caller can do about it.
+/// The kind of an error, which decides what a caller can do about it. [`Error::ends_connection`] tells for each single error
+/// whether the connection has ended with it; the second column says what holds unless the layer below knows better.
 ///
 /// | kind | the connection | what to do |
 /// |---|---|---|
 /// | [`TooLarge`](Self::TooLarge), [`Malformed`](Self::Malformed) | goes on | give up this message, which fails again |
 /// | [`Exhausted`](Self::Exhausted) | goes on | retry after a pause |
-/// | [`Unreachable`](Self::Unreachable) | may go on | retry after a pause, or try another address |
-/// | [`Reset`](Self::Reset), [`TimedOut`](Self::TimedOut), [`Closed`](Self::Closed) by the peer | has ended | connect again |
+/// | [`NotSent`](Self::NotSent) | goes on | retry after a pause; look at routes, interfaces and the firewall of this machine |
+/// | [`Unreachable`](Self::Unreachable) | goes on | retry after a pause, or try another address |
+/// | [`Reset`](Self::Reset), [`TimedOut`](Self::TimedOut), [`Closed`](Self::Closed) | has ended | connect again |
 /// | [`Refused`](Self::Refused), [`Version`](Self::Version), [`Unauthenticated`](Self::Unauthenticated) | was not made | give up: the stack, release or key of one end has to change |
 /// | [`AddrInUse`](Self::AddrInUse) | was not made | take another address, or retry when its owner is gone |
-/// | [`Unavailable`](Self::Unavailable), [`Invalid`](Self::Invalid) | as before | give up: the call, the configuration or the machine has to change |
+/// | [`Unavailable`](Self::Unavailable), [`Invalid`](Self::Invalid) | has ended, or was not made | give up: the call, the configuration or the machine has to change |
 /// | [`Io`](Self::Io) | has ended | look at the text; connect again |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// One of the ends closed the connection. Nothing more arrives.
+    /// One of the ends closed the connection in order: nothing more arrives, and nothing that the peer sent before is missing
+    /// unless the stack may lose messages anyway.
     Closed,
-    /// The peer no longer knows this connection, since it restarted or gave up on it.
+    /// The connection was cut: the peer restarted, gave up on the connection, or dropped its end without closing it. Messages of
+    /// either end may be missing.
     Reset,
     /// The peer did not answer in time.
     TimedOut,
     /// The address does not answer: the port is closed, there is no route or no such socket.
     Unreachable,
+    /// This machine did not send the message: its routes, its interfaces or its firewall refuse it, perhaps for a moment.
+    NotSent,
     /// The two ends have no stack that both can run; the text names the Chunnel and the reason.
     Refused,
     /// The two ends speak different versions of the negotiation protocol.
@@ -49,17 +55,10 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns true if an error of this kind, from `send` or `recv`, concerns one message alone, so that the
-    /// connection goes on.
-    pub fn is_of_one_message(self) -> bool {
-        matches!(self, Self::TooLarge | Self::Malformed | Self::Exhausted)
-    }
-
-    /// Returns true if the connection below may go on after an error of this kind from its `send` or `recv`:
-    /// the kinds that concern one message, and [`Unreachable`](Self::Unreachable), since a closed port may
-    /// open, and a report of a closed port may be forged.
-    pub fn may_pass(self) -> bool {
-        self.is_of_one_message() || self == Self::Unreachable
+    /// Returns true if an error of this kind ends the connection unless a layer says otherwise.
+    fn usually_ends_connection(self) -> bool {
+        let passing = [Self::TooLarge, Self::Malformed, Self::Exhausted, Self::NotSent, Self::Unreachable];
+        !passing.contains(&self)
     }
 }
 
@@ -70,6 +69,7 @@ impl fmt::Display for ErrorKind {
             Self::Reset => "reset by the peer",
             Self::TimedOut => "timed out",
             Self::Unreachable => "unreachable",
+            Self::NotSent => "not sent",
             Self::Refused => "refused",
             Self::Version => "version mismatch",
             Self::Unauthenticated => "unauthenticated",
@@ -84,7 +84,8 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// An error of a connection, a Chunnel or a datapath: its kind, the layer in which it arose, a text, and its cause.
+/// An error of a connection, a Chunnel or a datapath: its kind, the layer in which it arose, a text, its cause, and whether the
+/// connection has ended with it.
 ///
 /// `{}` shows layer, kind and text in one line; `{:?}` adds the causes. [`source`](std::error::Error::source) begins with the
 /// first cause that the text does not contain yet, so a printer that walks the chain shows each cause once.
@@ -101,17 +102,42 @@ pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
+    ends_connection: bool,
     chunnel: Option<&'static str>,
     context: Cow<'static, str>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
-    /// Makes an error of `kind`. `context` describes the failure and a remedy, in lower case and without a
-    /// full stop.
+    /// An error of `kind`. `context` describes the failure and a remedy, in lower case and without a full stop.
+    ///
+    /// The error ends the connection if [most errors of its kind](ErrorKind) do;
+    /// [`ending_connection`](Self::ending_connection) and [`sparing_connection`](Self::sparing_connection) say otherwise.
     #[cold]
     pub fn new(kind: ErrorKind, context: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Inner { kind, chunnel: None, context: context.into(), source: None }))
+        let ends_connection = kind.usually_ends_connection();
+        Self(Box::new(Inner { kind, ends_connection, chunnel: None, context: context.into(), source: None }))
+    }
+
+    /// Says that the connection has ended with this error: every later call fails at once.
+    #[must_use]
+    pub fn ending_connection(mut self) -> Self {
+        self.0.ends_connection = true;
+        self
+    }
+
+    /// Says that the connection goes on after this error: a later call may succeed.
+    #[must_use]
+    pub fn sparing_connection(mut self) -> Self {
+        self.0.ends_connection = false;
+        self
+    }
+
+    /// The error with another text, and the original as its cause.
+    #[must_use]
+    pub fn retold(self, context: impl Into<Cow<'static, str>>) -> Self {
+        let Inner { kind, ends_connection, chunnel, .. } = *self.0;
+        Self(Box::new(Inner { kind, ends_connection, chunnel, context: context.into(), source: Some(Box::new(self)) }))
     }
 
     /// Names the Chunnel or datapath in which the error arose, unless a layer below already named itself.
@@ -133,7 +159,16 @@ impl Error {
         self.0.kind
     }
 
-    /// Returns the Chunnel or datapath in which the error arose, if it is known.
+    /// Returns true if the connection has ended with this error, so that every later call of it fails at once with an error
+    /// that says the same. Otherwise the error concerns one message, or a state that may pass, and the connection goes on.
+    ///
+    /// A loop over [`recv`](crate::Connection::recv) ends with an error that ends the connection, and goes on after any
+    /// other.
+    pub fn ends_connection(&self) -> bool {
+        self.0.ends_connection
+    }
+
+    /// The Chunnel or datapath in which the error arose, if it is known.
     pub fn chunnel(&self) -> Option<&'static str> {
         self.0.chunnel
     }
@@ -270,6 +305,23 @@ mod tests {
         let middle = Error::new(ErrorKind::Io, "the cache is lost").because(io::Error::other("no space"));
         let error = Error::new(ErrorKind::Io, "nothing is stored: no space").because(middle);
         assert_eq!(format!("{error:?}"), "i/o error: nothing is stored: no space: the cache is lost");
+    }
+
+    #[test]
+    fn a_layer_says_whether_the_connection_has_ended() {
+        let error = |kind| Error::new(kind, "what");
+        for kind in [ErrorKind::Closed, ErrorKind::Reset, ErrorKind::TimedOut, ErrorKind::Io] {
+            assert!(error(kind).ends_connection());
+            assert!(!error(kind).sparing_connection().ends_connection());
+        }
+        for kind in [ErrorKind::Malformed, ErrorKind::TooLarge, ErrorKind::Exhausted, ErrorKind::NotSent] {
+            assert!(!error(kind).ends_connection());
+            let ended = error(kind).ending_connection().at("Here");
+            assert!(ended.ends_connection());
+            let retold = ended.retold("more");
+            assert!(retold.ends_connection());
+            assert_eq!(format!("{retold:?}"), format!("Here: {kind}: more: what"));
+        }
     }
 
     #[test]

@@ -48,9 +48,8 @@ impl Frames {
     /// the number of bytes that it has filled, and this method returns the same number.
     ///
     /// # Errors
-    /// The errors of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header
-    /// announces more than
-    /// `largest` bytes.
+    /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header announces more than
+    /// `largest` bytes. The stream can't be read behind it, so this error ends the connection.
     pub fn read(
         &mut self,
         read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
@@ -108,7 +107,7 @@ impl Frames {
         let len = u32::from_be_bytes(*header) as usize;
         if len > self.largest {
             let what = format!("the peer announced a message of {len} bytes, at most {} fit", self.largest);
-            return Err(Error::new(ErrorKind::Malformed, what));
+            return Err(Error::new(ErrorKind::Malformed, what).ending_connection());
         }
         Ok(Some(len))
     }

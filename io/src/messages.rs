@@ -113,7 +113,7 @@ impl<C: Connection> Stream for Messages<C> {
         }
         let received = ready!(this.receiving.poll(cx));
         if let Some(Err(error)) = &received {
-            this.has_ended = !error.kind().may_pass();
+            this.has_ended = error.ends_connection();
             if error.kind() == ErrorKind::Closed {
                 return Poll::Ready(None);
             }

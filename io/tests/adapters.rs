@@ -2,7 +2,7 @@
 #![cfg(all(feature = "stream", feature = "tower", feature = "futures-io"))]
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_core::{Chunk, Connection, ErrorKind};
+use bertha_core::{Chunk, Connection, Error, ErrorKind};
 use bertha_datapath_sim::{PairConnection, pair_of};
 use bertha_io::{ByteStream, Messages, Requests, answer};
 use bertha_runtime_tokio::TokioRuntime;
@@ -88,6 +88,44 @@ async fn requests_are_answered_in_turn_until_the_client_closes() {
     assert_eq!(client.call(21).await.unwrap(), 42);
     drop(client);
     server.await.unwrap().unwrap();
+}
+
+/// A connection that has ended with an error of a kind which otherwise concerns one message.
+struct Broken(PairConnection<TokioRuntime, u32>);
+
+impl Connection for Broken {
+    type Data = u32;
+    type Base = <PairConnection<TokioRuntime, u32> as Connection>::Base;
+
+    fn base(&self) -> &Self::Base {
+        self.0.base()
+    }
+
+    fn send(&self, message: u32) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.send(message)
+    }
+
+    async fn recv(&self) -> Result<u32, Error> {
+        Err(Error::new(ErrorKind::Malformed, "the stream can't be read").ending_connection())
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.drain()
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.close()
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_has_ended_is_answered_no_more() {
+    let (here, there) = pair::<u32>();
+    let error = answer(&Broken(there), Double).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
+    let mut messages = Messages::new(Broken(here));
+    assert!(messages.next().await.unwrap().is_err());
+    assert!(messages.next().await.is_none());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The conformance suites over kernel sockets.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_core::{Addr, Chunk, Datapath, Listener};
+use bertha_core::{Addr, Buf, Chunk, Connection, Datapath, ErrorKind, Listener};
 use bertha_datapath_kernel::{Tcp, Udp, Unix, UnixStream, Waiting};
 use bertha_tests::conformance::{self, Bufs, Site};
 use std::io::Write;
@@ -131,6 +131,35 @@ async fn tcp_tells_of_a_close() {
         let (client, server) = site.connected().await;
         conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
     }
+}
+
+/// What the peer sends announces a message larger than any, so nothing behind it can be read.
+#[tokio::test]
+async fn a_stream_of_garbage_ends_a_connection_for_good() {
+    for hangs_up in [false, true] {
+        let listener = Tcp::new().listen(LOOPBACK[0].parse().unwrap()).await.unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().ip("test").unwrap()).unwrap();
+        let connection = listener.accept().await.unwrap();
+        peer.write_all(&[0xff; 8]).unwrap();
+        let _kept = (!hangs_up).then_some(peer);
+        let end = conformance::an_end_is_final(&connection, &Bufs).await;
+        assert_eq!(end.kind(), ErrorKind::Malformed, "{end}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_reset_ends_a_connection_for_good() {
+    let listener = Tcp::new().listen(LOOPBACK[0].parse().unwrap()).await.unwrap();
+    let peer = TcpStream::connect(listener.local_addr().ip("test").unwrap()).unwrap();
+    let connection = listener.accept().await.unwrap();
+    connection.send(Buf::copy_of(b"never read", 0).unwrap()).await.unwrap();
+    // With a message that was not read, the end of the stream is a reset.
+    while peer.peek(&mut [0; 1]).is_err() {}
+    drop(peer);
+    let end = conformance::an_end_is_final(&connection, &Bufs).await;
+    assert_eq!(end.kind(), ErrorKind::Reset, "{end}");
+    let again = connection.recv().await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Reset, "{again}");
 }
 
 #[tokio::test]

@@ -80,9 +80,15 @@ where
             let Ok(connection) = accepted else { continue };
             let handler = handler.clone();
             clients.spawn(async move {
-                while let Ok(request) = connection.recv().await {
-                    let Ok(answer) = handler(request).await else { break };
-                    if connection.send(answer).await.is_err() {
+                loop {
+                    let answered = match connection.recv().await {
+                        Ok(request) => {
+                            let Ok(answer) = handler(request).await else { break };
+                            connection.send(answer).await
+                        }
+                        Err(error) => Err(error),
+                    };
+                    if answered.is_err_and(|error| error.ends_connection()) {
                         break;
                     }
                 }

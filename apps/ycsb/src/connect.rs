@@ -55,7 +55,7 @@ impl<C: Connection<Data = Message>> Port for ToStore<C> {
             let before = messages.len();
             match self.0.send_batch(&mut messages).await {
                 Ok(()) => return Ok(()),
-                Err(error) if error.kind().is_of_one_message() => {
+                Err(error) if !error.ends_connection() => {
                     tracing::debug!(%error, "lost a request");
                     if messages.len() == before {
                         return Ok(());

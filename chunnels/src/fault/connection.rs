@@ -71,7 +71,7 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
         let now = self.shared.now();
         let mut state = self.shared.state.lock();
         if let Some((kind, what)) = &state.failure {
-            return Err(Error::new(*kind, what.clone()).at("Fault"));
+            return Err(Error::new(*kind, what.clone()).at("Fault").ending_connection());
         }
         if state.is_closed {
             return Err(Error::new(ErrorKind::Closed, "this end closed the connection").at("Fault"));
@@ -127,7 +127,7 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         let mut state = self.state.lock();
         state.is_sending = false;
         match sent {
-            Err(error) if error.kind().may_pass() => {
+            Err(error) if !error.ends_connection() => {
                 state.schedule.lost.add(1);
             }
             Err(error) => state.failure = Some((error.kind(), error.context().to_owned())),

@@ -10,7 +10,7 @@ use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime,
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Semaphore;
 
 /// The connection of [`Fragment`](super::Fragment) over a connection that carries bytes.
@@ -19,9 +19,8 @@ use tokio::sync::Semaphore;
 /// which the receiver keeps until they expire or it needs their memory. Dropping the future of `recv` loses nothing.
 ///
 /// # Errors
-/// The errors of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit;
-/// `recv` with [`Malformed`](ErrorKind::Malformed) for good once the peer's pieces have contradicted each
-/// other.
+/// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit. Once the peer's pieces have
+/// contradicted each other, `recv` fails with [`Malformed`](ErrorKind::Malformed), which ends the connection.
 pub struct FragmentConnection<Inner: Connection> {
     /// The connection below, shared with the task that probes the path.
     inner: Arc<Inner>,
@@ -36,6 +35,8 @@ pub struct FragmentConnection<Inner: Connection> {
     turn: Semaphore,
     /// Locked for one piece at a time, never across an await.
     assembly: Arc<Mutex<Assembly>>,
+    /// Set once a call has failed because the peer's pieces contradict each other: sends look at this alone.
+    is_refused: AtomicBool,
     malformed: DropCounter,
     /// The number of the latest probe to acknowledge, behind the bit [`UNACKED`]; zero if there is none.
     unacked: AtomicU64,
@@ -74,7 +75,22 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let probing = discovery.clone().map(|discovery| discovery::run(discovery, inner.clone()));
         let _task = probing.map(|probing| lower.runtime().spawn(probing));
         let turn = Semaphore::new(1);
-        Self { inner, limit, mtu, piece, below, next, turn, assembly, malformed, unacked, discovery, _task }
+        let is_refused = AtomicBool::new(false);
+        Self {
+            inner,
+            limit,
+            mtu,
+            piece,
+            below,
+            next,
+            turn,
+            assembly,
+            is_refused,
+            malformed,
+            unacked,
+            discovery,
+            _task,
+        }
     }
 
     /// Returns the MTU of the path as discovered so far: the largest datagram, headers of the layers below
@@ -193,12 +209,18 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         self.inner.recv().await
     }
 
+    /// Fails once a call has failed for good.
+    fn check_sending(&self) -> Result<(), Error> {
+        if self.is_refused.load(Relaxed) { self.check() } else { Ok(()) }
+    }
+
     fn check(&self) -> Result<(), Error> {
         match self.assembly.lock().refused {
             None => Ok(()),
             Some(contradiction) => {
+                self.is_refused.store(true, Relaxed);
                 let what = format!("the peer's pieces can't be reassembled: {contradiction}");
-                Err(Error::new(ErrorKind::Malformed, what).at("Fragment"))
+                Err(Error::new(ErrorKind::Malformed, what).at("Fragment").ending_connection())
             }
         }
     }
@@ -215,6 +237,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.check_sending()?;
         if let Some(discovery) = &self.discovery {
             discovery.on_send(message.len());
         }
@@ -226,7 +249,8 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        // Messages that fit are sent as one burst, up to the next message that has to be cut.
+        self.check_sending()?;
+        // Messages that fit go on as one burst, up to the next one that has to be cut.
         loop {
             let (mut large, mut failed) = (None, None);
             let whole = messages.by_ref().map_while(|message| {

@@ -99,7 +99,7 @@ impl Discovery {
 }
 
 fn ends(error: &Error) -> bool {
-    !error.kind().may_pass()
+    error.ends_connection()
 }
 
 /// Probes the path until the connection below ends.

@@ -44,6 +44,11 @@ async fn a_peer_that_contradicts_itself_is_refused_for_good() {
         let error = there.recv().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Malformed);
         assert!(error.to_string().contains("came twice with different contents"), "{error}");
+        assert!(error.ends_connection());
+        let error = there.send(message(5)).await.unwrap_err();
+        assert!(error.ends_connection() && error.kind() == ErrorKind::Malformed, "{error}");
+        let error = there.send_batch([message(5)].into_iter()).await.unwrap_err();
+        assert!(error.ends_connection() && error.kind() == ErrorKind::Malformed, "{error}");
     }
 }
 

@@ -50,7 +50,7 @@ impl<Decoder: Deframe> Incoming<Decoder> {
             return Err(error);
         }
         if let Some((kind, what)) = &self.failed {
-            return Err(Error::new(*kind, what.clone()));
+            return Err(Error::new(*kind, what.clone()).ending_connection());
         }
         while let Some(bytes) = self.chunks.front_mut() {
             match self.decoder.decode(bytes) {
@@ -73,7 +73,7 @@ impl<Decoder: Deframe> Incoming<Decoder> {
     fn fail(&mut self, error: Error) -> Error {
         self.chunks.clear();
         self.failed = Some((error.kind(), error.context().to_owned()));
-        error
+        error.ending_connection()
     }
 }
 
@@ -113,7 +113,7 @@ impl<Inner: Connection<Data = Chunk>, F: Framing> FramedConnection<Inner, F> {
             let received = self.inner.recv_batch(&mut arrived, BURST).await;
             incoming.has_ended |= arrived.has_ended;
             if let Err(error) = received {
-                if !error.kind().may_pass() {
+                if error.ends_connection() {
                     incoming.failed = Some((error.kind(), error.context().to_owned()));
                 }
                 return Err(error);

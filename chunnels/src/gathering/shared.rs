@@ -60,7 +60,7 @@ pub(crate) struct State<G: Gather> {
 
 impl<G: Gather> State<G> {
     pub(super) fn on_error(&mut self, error: Error) {
-        if error.kind().may_pass() {
+        if !error.ends_connection() {
             self.refusals += 1;
             tracing::debug!(%error, "a message was not sent");
             self.refusal = Some(error);
@@ -109,7 +109,7 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
             {
                 let mut state = self.state.lock();
                 if let Some((kind, what)) = &state.failure {
-                    return Err(Error::new(*kind, what.clone()).at(self.name));
+                    return Err(Error::new(*kind, what.clone()).at(self.name).ending_connection());
                 }
                 if state.is_closed {
                     return Err(self.closed());

@@ -259,7 +259,7 @@ fn stuck(full: &Full) -> Error {
          below, or set skip_after",
         full.missing
     );
-    Error::new(ErrorKind::Invalid, what).at("Ordered")
+    Error::new(ErrorKind::Invalid, what).at("Ordered").ending_connection()
 }
 
 impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {

@@ -81,7 +81,7 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
             (Some((kind, what)), None) => Error::new(kind, what),
             (None, None) => return None,
         };
-        Some(end.at("Quic"))
+        Some(end.at("Quic").ending_connection())
     }
 
     async fn closed(&self) {

@@ -74,7 +74,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
     /// Returns the error that ended the connection below, if it has ended.
     pub(super) fn end(&self) -> Option<Error> {
         let incoming = self.incoming.lock();
-        incoming.end.as_ref().map(|(kind, what)| Error::new(*kind, what.clone()))
+        incoming.end.as_ref().map(|(kind, what)| Error::new(*kind, what.clone()).ending_connection())
     }
 
     /// Waits until the connection below has taken all packets.
@@ -110,7 +110,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
             match self.inner.send_batch(packets).await {
                 Ok(()) => {}
                 // The packets are lost, and repeated by QUIC.
-                Err(error) if error.kind().may_pass() => self.pause().await,
+                Err(error) if !error.ends_connection() => self.pause().await,
                 Err(error) => return error,
             }
             self.outgoing.lock().wake();
@@ -123,7 +123,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
         loop {
             match self.inner.recv_batch(&mut packets, BURST).await {
                 Ok(_) => {}
-                Err(error) if error.kind().may_pass() => self.pause().await,
+                Err(error) if !error.ends_connection() => self.pause().await,
                 Err(error) => return error,
             }
             let is_full = {

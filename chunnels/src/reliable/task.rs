@@ -97,7 +97,7 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Optio
     loop {
         match shared.inner.recv_batch(&mut packets, BURST).await {
             Ok(_) => {}
-            Err(error) if error.kind().may_pass() => pause(shared).await,
+            Err(error) if !error.ends_connection() => pause(shared).await,
             Err(error) => return Some(error),
         }
         let (now, is_full) = (shared.now(), packets.len() == BURST);
@@ -167,7 +167,7 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
         match sent {
             Ok(()) => {}
             // The packets of the burst are lost, and repeated as all lost ones are.
-            Err(error) if error.kind().may_pass() => pause(shared).await,
+            Err(error) if !error.ends_connection() => pause(shared).await,
             Err(error) => return Some(error),
         }
         if ahead.is_some() {

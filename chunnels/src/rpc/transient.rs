@@ -1,38 +1,38 @@
-//! Errors of a connection that goes on, or says so.
+//! Errors that a connection survives.
 
 use bertha_core::{Base, Connection, Error, Runtime};
 use std::time::Duration;
 
-/// The errors in a row, without a message between them, after which a connection counts as ended. One that has ended for good may go on
-/// to say why, with a kind that otherwise concerns a single message.
-const MOST: u32 = 16;
-
-/// The pause after an error, which lets whatever is used up come back.
+/// The pause after the first error, which lets a resource that is used up come back.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Tolerates errors that may pass, for a while.
+/// The number of errors in a row after which the pause grows no more.
+const DOUBLINGS: u32 = 6;
+
+/// Pauses after errors that a connection survives, for longer if no message comes between them.
 #[derive(Debug, Default)]
 pub(super) struct TransientErrors {
     in_a_row: u32,
 }
 
 impl TransientErrors {
-    /// A message has come.
+    /// Notes that a message has come.
     pub(super) fn reset(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// Waits for a moment after an error that may pass.
+    /// Waits for a moment after an error that the connection survives.
     ///
     /// # Errors
-    /// Any other, and one too many in a row.
+    /// The error itself, if the connection [has ended](Error::ends_connection) with it.
     pub(super) async fn tolerate(&mut self, connection: &impl Connection, error: Error) -> Result<(), Error> {
-        self.in_a_row += 1;
-        if !error.kind().may_pass() || self.in_a_row == MOST {
+        if error.ends_connection() {
             return Err(error);
         }
+        let pause = PAUSE * (1 << self.in_a_row.min(DOUBLINGS));
+        self.in_a_row += 1;
         let runtime = connection.base().runtime();
-        runtime.sleep_until(runtime.now() + PAUSE).await;
+        runtime.sleep_until(runtime.now() + pause).await;
         Ok(())
     }
 }

@@ -6,5 +6,5 @@ use bertha_core::{Addr, Error};
 #[cold]
 pub(super) fn of_shard(chunnel: &'static str, number: usize, addr: &Addr, error: Error) -> Error {
     let what = format!("shard {number} at {addr} failed: {}", error.context());
-    Error::new(error.kind(), what).at(chunnel).because(error)
+    error.retold(what).at(chunnel)
 }

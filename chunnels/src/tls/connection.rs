@@ -190,7 +190,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
         }
         match &outgoing.failed {
             None => Ok(()),
-            Some((kind, what)) => Err(Error::new(*kind, what.clone()).at("Tls")),
+            Some((kind, what)) => Err(Error::new(*kind, what.clone()).at("Tls").ending_connection()),
         }
     }
 
@@ -204,7 +204,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
                 return Ok(());
             }
             if let Some((kind, what)) = &incoming.end {
-                return Err(Error::new(*kind, what.clone()).at("Tls"));
+                return Err(Error::new(*kind, what.clone()).at("Tls").ending_connection());
             }
             if incoming.pieces.is_empty() {
                 let mut arrived = Arrived::<Inner::Data>::new(&mut incoming.pieces);
@@ -217,7 +217,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
                         return Err(error);
                     }
                     Ok(_) => {}
-                    Err(error) if error.kind().may_pass() => return Err(error),
+                    Err(error) if !error.ends_connection() => return Err(error),
                     Err(error) => {
                         let error = self.failed(error);
                         incoming.end = Some((error.kind(), error.context().to_owned()));
@@ -288,7 +288,7 @@ impl Outgoing {
     #[cold]
     fn fail(&mut self, error: Error) -> Error {
         self.failed = Some((error.kind(), error.context().to_owned()));
-        error
+        error.ending_connection()
     }
 
     /// Begins to send these records. They are sent once the call is [finished](TlsConnection::finish).

@@ -158,8 +158,8 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
             return Ok(());
         }
         match self.inner.send_batch(records.into_iter().map(Into::into)).await {
-            // The other end may have sent the reason.
-            Err(error) if !error.kind().may_pass() => loop {
+            // The other end may have said why.
+            Err(error) if error.ends_connection() => loop {
                 self.take().await?;
             },
             sent => sent,

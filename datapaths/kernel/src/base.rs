@@ -90,7 +90,7 @@ impl SocketBase {
             ErrorKind::Unreachable => format!("nobody answers at {}: {}", self.peer, error.context()),
             _ => format!("{}, on the connection to {}", error.context(), self.peer),
         };
-        Error::new(error.kind(), what).at(self.datapath).because(error)
+        error.retold(what).at(self.datapath)
     }
 
     /// Returns the error for a call after [`close`](bertha_core::Connection::close).

@@ -30,7 +30,7 @@ impl ShmBase {
 
     #[cold]
     pub(crate) fn ended(&self, kind: ErrorKind, reason: &str) -> Error {
-        Error::new(kind, format!("{reason}, on the connection to {}", self.peer)).at(NAME)
+        Error::new(kind, format!("{reason}, on the connection to {}", self.peer)).at(NAME).ending_connection()
     }
 }
 

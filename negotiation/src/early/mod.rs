@@ -12,6 +12,7 @@ mod shared;
 use crate::{Agreement, Pick, Switching};
 use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
 use std::fmt;
+use std::iter::{from_fn, once};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -131,32 +132,39 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
     }
 
     /// Before the answer as many messages as fit go out with the offer at once.
-    async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
+    async fn send_batch(&self, mut messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
         let shared = &*self.shared;
-        if let Some(current) = shared.current() {
-            return current?.send_batch(messages).await;
-        }
-        let mut messages = messages.peekable();
-        while messages.peek().is_some() {
+        loop {
             if let Some(current) = shared.current() {
                 return current?.send_batch(messages).await;
             }
-            let mut kept = Vec::new();
-            while let Some(message) = messages.next_if(|message| shared.keep(message).is_some()) {
-                kept.push(message);
-            }
-            let sent = async {
-                match kept.is_empty() {
-                    true => Ok(()),
-                    false => shared.first().send_batch(kept.into_iter()).await,
-                }
+            let Some(first) = messages.next() else { return Ok(()) };
+            let Some(number) = shared.keep(&first) else {
+                shared.send_early(first).await?;
+                continue;
             };
-            shared.sent_batch(sent).await?;
-            if let Some(message) = messages.next() {
-                shared.send_early(message).await?;
+            // The message that was taken last, and the one that was taken when nothing was kept any more.
+            let mut last = number;
+            let mut left = None;
+            let rest = from_fn(|| {
+                let message = if shared.has_room() { messages.next()? } else { return None };
+                match shared.keep(&message) {
+                    Some(number) => last = number,
+                    None => {
+                        left = Some(message);
+                        return None;
+                    }
+                }
+                Some(message)
+            });
+            let burst = once(first).chain(rest.fuse());
+            let sent = shared.over_first(shared.first().send_batch(burst)).await;
+            // A layer stops at the message that it can't take.
+            shared.sent(last, sent).await?;
+            if let Some(left) = left {
+                shared.send_early(left).await?;
             }
         }
-        Ok(())
     }
 
     async fn recv_batch(

@@ -47,6 +47,12 @@ struct Kept<T> {
     span: Span,
 }
 
+impl<T> Kept<T> {
+    fn has_room(&self) -> bool {
+        !self.is_closed && self.messages.len() < self.max
+    }
+}
+
 impl<C: Connection> Shared<C> {
     /// Nothing is known yet of the stack under `first`; at most `max` messages are kept. The span is that of connecting.
     pub(super) fn new(first: Built<C>, max: usize, span: Span) -> Self {
@@ -194,7 +200,7 @@ impl<C: Connection> Shared<C> {
 
 #[cold]
 pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
-    Error::new(kind, what.to_owned()).at("negotiation")
+    Error::new(kind, what.to_owned()).at("negotiation").ending_connection()
 }
 
 impl<C: Connection<Data: Clone>> Shared<C> {
@@ -223,10 +229,15 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         self.finish(Outcome::Second(second));
     }
 
+    /// Returns true if a message would be kept.
+    pub(super) fn has_room(&self) -> bool {
+        self.kept().has_room()
+    }
+
     /// Keeps a message, and says under which number; nothing if there is no room, or nothing is kept any more.
     pub(super) fn keep(&self, message: &C::Data) -> Option<u64> {
         let mut kept = self.kept();
-        if kept.is_closed || kept.messages.len() >= kept.max {
+        if !kept.has_room() {
             return None;
         }
         let number = kept.next;
@@ -260,10 +271,10 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         self.sent(number, sent).await
     }
 
-    /// The result for a message that was sent with `sent` over the first stack.
-    async fn sent(&self, number: u64, sent: Result<(), Error>) -> Result<(), Error> {
+    /// The result for a message with this number, or a burst that ends with it, which was sent with `sent` over the first stack.
+    pub(super) async fn sent(&self, number: u64, sent: Result<(), Error>) -> Result<(), Error> {
         let Err(error) = sent else { return Ok(()) };
-        if error.kind().is_of_one_message() {
+        if !error.ends_connection() {
             let mut kept = self.kept();
             kept.messages.retain(|(other, _)| *other != number);
             drop(kept);
@@ -306,19 +317,21 @@ impl<C: Connection<Data: Clone>> Shared<C> {
     }
 
     /// Waits for a burst over the first stack, as `send_early` does for one message.
-    pub(super) async fn sent_batch(
+    pub(super) async fn over_first(
         &self,
         sending: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), Error> {
         let mut sending = pin!(sending);
-        let sent = match select(sending.as_mut(), pin!(self.settled())).await {
+        match select(sending.as_mut(), pin!(self.settled())).await {
             Either::Left((sent, _)) => sent,
             Either::Right((settled, _)) => match self.outcome.get() {
                 Some(Outcome::First) => sending.await,
                 _ => settled.map(drop),
             },
-        };
-        // No message has this number: after an error, the messages taken from a burst were sent or are lost.
-        self.sent(u64::MAX, sent).await
+        }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests;

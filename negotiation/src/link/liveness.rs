@@ -150,7 +150,8 @@ impl Liveness {
                 "nothing was heard from the peer for the whole idle time-out".to_owned(),
             ),
         };
-        Error::new(kind, what).at("negotiation")
+        let error = Error::new(kind, what).at("negotiation");
+        if is_end(end) { error.ending_connection() } else { error.sparing_connection() }
     }
 
     /// The peer was heard: data arrived, or a genuine message about the connection. A plain store would do for one receiver; there may be

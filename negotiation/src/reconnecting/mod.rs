@@ -111,9 +111,8 @@ impl<C: Connection> Reconnecting<C> {
     /// doubt, and is reported as such.
     ///
     /// # Errors
-    /// The errors that [concern the message alone](ErrorKind::is_of_one_message), whose number counts as sent
-    /// nevertheless; the errors of connecting again, when the message was not sent;
-    /// [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
+    /// Those that [the connection survives](Error::ends_connection), whose number is counted as sent nevertheless; those of
+    /// connecting again, when the message was not sent; [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
     pub async fn send(&self, message: C::Data) -> Result<u64, Error> {
         let (connection, number, sent) = loop {
             let Numbered { connection, number } = self.connected().await?;
@@ -126,7 +125,7 @@ impl<C: Connection> Reconnecting<C> {
         };
         match connection.send(message).await {
             Ok(()) => Ok(sent),
-            Err(error) if error.kind().is_of_one_message() => Err(error),
+            Err(error) if !is_loss(&error) => Err(error),
             Err(error) => {
                 self.lose(number, &error);
                 Ok(sent)
@@ -169,7 +168,7 @@ impl<C: Connection> Reconnecting<C> {
             });
             match connection.send_batch(numbered.fuse()).await {
                 Ok(()) => is_over |= !is_lost,
-                Err(error) if error.kind().is_of_one_message() => return Err(error),
+                Err(error) if !is_loss(&error) => return Err(error),
                 Err(error) => self.lose(number, &error),
             }
         }
@@ -183,8 +182,8 @@ impl<C: Connection> Reconnecting<C> {
     /// it come first.
     ///
     /// # Errors
-    /// The errors that [concern one message alone](ErrorKind::is_of_one_message); the errors of connecting
-    /// again; [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
+    /// Those that [the connection survives](Error::ends_connection); those of connecting again;
+    /// [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
     pub async fn recv(&self) -> Result<Received<C::Data>, Error> {
         loop {
             if let Some(previous) = self.previous() {
@@ -206,7 +205,7 @@ impl<C: Connection> Reconnecting<C> {
             };
             match received {
                 Ok(message) => return Ok(Received::Message(message)),
-                Err(error) if error.kind().is_of_one_message() => return Err(error),
+                Err(error) if !is_loss(&error) => return Err(error),
                 Err(error) => self.lose(number, &error),
             }
         }
@@ -247,7 +246,7 @@ impl<C: Connection> Reconnecting<C> {
             };
             match received {
                 Ok(count) => return Ok(Received::Message(count)),
-                Err(error) if error.kind().is_of_one_message() => return Err(error),
+                Err(error) if !is_loss(&error) => return Err(error),
                 Err(error) => self.lose(number, &error),
             }
         }
@@ -283,7 +282,7 @@ impl<C: Connection> Reconnecting<C> {
     pub async fn drain(&self) -> Result<(), Error> {
         let Numbered { connection, number } = self.connected().await?;
         connection.drain().await.inspect_err(|error| {
-            if !error.kind().is_of_one_message() {
+            if is_loss(error) {
                 self.lose(number, error);
             }
         })
@@ -395,11 +394,16 @@ impl<C> State<C> {
     }
 }
 
-/// Returns the result that a lost connection still gives at once: messages, or an error that concerns one
-/// message.
+/// Returns true if a connection that fails so is given up for another one. A peer that can't be reached is among these cases although it
+/// may come back: another connection goes to wherever the name leads by then.
+fn is_loss(error: &Error) -> bool {
+    error.ends_connection() || error.kind() == ErrorKind::Unreachable
+}
+
+/// What a connection that was lost still gives at once: messages, or an error that concerns one.
 fn left_over<T>(receiving: impl Future<Output = Result<T, Error>>) -> Option<Result<T, Error>> {
     match receiving.now_or_never()? {
-        Err(error) if !error.kind().is_of_one_message() => None,
+        Err(error) if is_loss(&error) => None,
         received => Some(received),
     }
 }

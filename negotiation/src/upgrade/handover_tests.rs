@@ -124,3 +124,24 @@ fn no_order_of_events_uses_a_stack_too_early_or_too_late() {
     }
     assert!(seen.iter().any(|model| model.current == 2 && model.has_begun), "{} states", seen.len());
 }
+
+/// The peer may have begun: what it sends in the new epoch would be lost.
+#[test]
+fn a_change_is_not_given_up_once_the_rest_is_awaited() {
+    let mut machine = Handover::new(0);
+    machine.stage(1);
+    machine.build();
+    machine.built();
+    machine.switch(true);
+    machine.await_rest();
+    while machine.poll_step().is_some() {}
+    machine.discard();
+    assert_eq!(machine.poll_step(), None);
+    assert!(machine.is_switching());
+    machine.rest_received();
+    machine.sends_ended();
+    assert_eq!(machine.poll_step(), Some(Step::Begin(1)));
+    assert_eq!(machine.poll_step(), Some(Step::LeaveOld));
+    machine.receivers_left();
+    assert_eq!(machine.current(), 1);
+}

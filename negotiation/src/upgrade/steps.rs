@@ -120,7 +120,7 @@ pub(super) async fn read_meanwhile<C>(
             loop {
                 match bottom.read_for_others().await {
                     Ok(()) => {}
-                    Err(error) if error.kind().may_pass() => {
+                    Err(error) if !error.ends_connection() => {
                         sleep(bottom.runtime(), LOOK_FOR_RECEIVERS).await
                     }
                     Err(error) => return error,

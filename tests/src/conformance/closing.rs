@@ -77,7 +77,10 @@ where
 
 fn closed(error: Option<bertha_core::Error>) {
     match error {
-        Some(error) => assert_eq!(error.kind(), ErrorKind::Closed, "{error}"),
+        Some(error) => {
+            assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+            assert!(error.ends_connection(), "`{error}` does not end the connection");
+        }
         None => panic!("a call on a closed connection succeeded"),
     }
 }

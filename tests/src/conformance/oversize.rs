@@ -15,6 +15,7 @@ where
     let Some(message) = messages.oversize(a) else { return };
     let error = soon(a, "send of an oversize message", a.send(message)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+    assert!(!error.ends_connection(), "`{error}` concerns one message and ends the connection");
     still_works(a, b, messages).await;
 }
 
@@ -30,6 +31,7 @@ where
     let mut burst = [zero, oversize, one, two, three].into_iter();
     let error = soon(a, "send_batch with an oversize message", a.send_batch(&mut burst)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+    assert!(!error.ends_connection(), "`{error}` concerns one message and ends the connection");
     succeeds(a, "send_batch of the rest", a.send_batch(burst)).await;
     let mut numbers = Vec::new();
     while numbers.last() != Some(&3) {

@@ -1,9 +1,10 @@
 //! Connections that are made again, over a simulated network.
 
-use bertha_chunnels::{Ordered, Reliable, Serialize};
+use bertha_chunnels::{Fragment, Ordered, Reliable, Serialize};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
-    Addr, Base, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Runtime, make_stack,
+    Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Runtime, Wrap,
+    make_stack,
 };
 use bertha_datapath_sim::{Link, Network, Sim, SimRuntime, pair_of};
 use bertha_negotiation::{Negotiate, Received, Reconnecting, Runs};
@@ -318,6 +319,39 @@ fn an_error_that_repeats_itself_ends_the_attempts() {
         assert!(network.runtime().now() - before < Duration::from_millis(100));
         assert_eq!(connection.connections(), 1);
         drop(serving);
+    });
+}
+
+/// A piece of a message of 256 bytes, with this content.
+fn piece(content: u8) -> Buf {
+    let mut piece = Buf::new(15 + 100, 0).unwrap();
+    piece.fill(content);
+    piece[..15].copy_from_slice(&[1, 9, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 100, 0]);
+    piece
+}
+
+/// The kind of the error is one that most connections survive.
+#[test]
+fn a_connection_that_has_ended_is_made_again_whatever_the_kind_of_its_end() {
+    simulate(11, async |network: Network| {
+        let (near, far) = pair_of::<_, Buf>(network.runtime().clone());
+        let (next, next_far) = pair_of::<_, Buf>(network.runtime().clone());
+        let ends = [Fragment::new().wrap(next).await.unwrap(), Fragment::new().wrap(near).await.unwrap()];
+        let next_far = Fragment::new().wrap(next_far).await.unwrap();
+        let ends = Mutex::new(Vec::from(ends));
+        let connect = move || std::future::ready(Ok(ends.lock().unwrap().pop().unwrap()));
+        let connection = Reconnecting::new(connect, Backoff::default()).await.unwrap();
+        far.send(piece(1)).await.unwrap();
+        far.send(piece(2)).await.unwrap();
+        let Received::Interrupted(loss) = connection.recv().await.unwrap() else {
+            panic!("nothing was sent whole")
+        };
+        assert_eq!((loss.lost, loss.kind), (1, ErrorKind::Malformed));
+        next_far.send(Buf::copy_of(&[5], 0).unwrap()).await.unwrap();
+        let Received::Message(message) = connection.recv().await.unwrap() else {
+            panic!("one connection was lost")
+        };
+        assert_eq!(*message, [5]);
     });
 }
 

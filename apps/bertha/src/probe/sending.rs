@@ -88,5 +88,5 @@ async fn send(
 
 /// Returns true if the connection lives on after this error.
 pub(crate) fn goes_on(error: &Error) -> bool {
-    error.kind().is_of_one_message() || error.kind().may_pass()
+    !error.ends_connection()
 }

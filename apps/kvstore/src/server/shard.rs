@@ -73,7 +73,7 @@ where
         let before = replies.len();
         match connection.send_batch(&mut replies).await {
             Ok(()) => return Ok(()),
-            Err(error) if error.kind().is_of_one_message() && replies.len() < before => {
+            Err(error) if !error.ends_connection() && replies.len() < before => {
                 tracing::debug!(%error, "lost a reply");
             }
             Err(error) => return Err(error),

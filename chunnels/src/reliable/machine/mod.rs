@@ -112,7 +112,7 @@ pub(super) struct End {
 
 impl End {
     pub(super) fn error(&self) -> Error {
-        Error::new(self.kind, self.what.clone()).at("Reliable")
+        Error::new(self.kind, self.what.clone()).at("Reliable").ending_connection()
     }
 }
 

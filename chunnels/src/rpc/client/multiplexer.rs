@@ -196,7 +196,7 @@ impl<C: Connection> Pending<C> {
     fn not_sent(mut self, error: &Error) -> Failure {
         self.is_done = true;
         self.held.shared.state.lock().calls.forget(self.id);
-        Failure::of_connection(error, !error.kind().is_of_one_message())
+        Failure::of_connection(error, error.ends_connection())
     }
 }
 
@@ -328,7 +328,7 @@ async fn send<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
         calls.extend(burst.iter().map(|message: &Message| message.call));
         match shared.connection.send_batch(burst.drain(..)).await {
             Ok(()) => {}
-            Err(error) if error.kind().may_pass() => shared.fail(&calls, &error),
+            Err(error) if !error.ends_connection() => shared.fail(&calls, &error),
             Err(error) => return shared.end(&error),
         }
     }

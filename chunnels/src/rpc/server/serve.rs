@@ -247,7 +247,7 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
         self.calls.clear();
         self.calls.extend(self.messages.iter().map(|message| message.call));
         match self.connection.send_batch(self.messages.drain(..)).await {
-            Err(error) if error.kind().may_pass() => self.fail(&error).await,
+            Err(error) if !error.ends_connection() => self.fail(&error).await,
             sent => sent,
         }
     }
@@ -258,7 +258,7 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
         let failure = Failure::of_connection(error, true);
         for call in &self.calls {
             match self.connection.send(refusal(*call, &failure)).await {
-                Err(error) if !error.kind().may_pass() => return Err(error),
+                Err(error) if error.ends_connection() => return Err(error),
                 _ => {}
             }
         }

@@ -58,13 +58,13 @@ impl Routing {
     async fn until_end(&mut self) -> Error {
         match self {
             Self::Running(running) => {
-                let error = running.await;
+                let error = running.await.ending_connection();
                 let (kind, chunnel, context) = (error.kind(), error.chunnel(), error.context().to_owned());
                 *self = Self::Ended { kind, chunnel, context };
                 error
             }
             Self::Ended { kind, chunnel, context } => {
-                let error = Error::new(*kind, context.clone());
+                let error = Error::new(*kind, context.clone()).ending_connection();
                 match *chunnel {
                     Some(chunnel) => error.at(chunnel),
                     None => error,

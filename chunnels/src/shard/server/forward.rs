@@ -17,7 +17,7 @@ pub(super) async fn forward<C: Connection>(
         match to.send_batch(&mut messages).await {
             Ok(()) => return Ok(()),
             // Without progress the loop would not end.
-            Err(error) if error.kind().is_of_one_message() && messages.len() < before => {
+            Err(error) if !error.ends_connection() && messages.len() < before => {
                 dropped.add(1);
                 tracing::debug!(%error, "dropped a message that can't be forwarded");
             }

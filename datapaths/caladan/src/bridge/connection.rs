@@ -53,7 +53,7 @@ impl BridgedConnection {
         self.check_open()?;
         let received =
             item.unwrap_or_else(|| Err(failure(ErrorKind::Closed, "the peer has closed the connection")));
-        if received.as_ref().is_err_and(|error| !error.kind().may_pass()) {
+        if received.as_ref().is_err_and(|error| error.ends_connection()) {
             self.ended.store(true, Ordering::Relaxed);
         }
         received
@@ -70,9 +70,8 @@ async fn send<C: Connection<Data = Buf>>(
         let sent = connection.send(message).await;
         outgoing.done();
         if let Err(error) = sent {
-            let is_last = !error.kind().may_pass();
-            // The receiving end gets the error, as over the kernel; if the ring has no room, the error is
-            // dropped.
+            let is_last = error.ends_connection();
+            // The receiving end hears of it, as over the kernel; if there is none, it is not waited for.
             incoming.offer(Err(error));
             if is_last {
                 outgoing.clear();
@@ -95,7 +94,7 @@ async fn receive<C: Connection<Data = Buf>>(connection: Arc<C>, incoming: Arc<Ri
             }
         }
         if let Err(error) = received {
-            let is_last = !error.kind().may_pass();
+            let is_last = error.ends_connection();
             if !incoming.push(Err(error)).await || is_last {
                 incoming.close();
                 return;

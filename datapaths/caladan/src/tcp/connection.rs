@@ -31,8 +31,7 @@ pub struct TcpConnection {
     reader: Mutex<Reader>,
     writer: Mutex<Writer>,
     closed: AtomicBool,
-    /// True if the end of the peer's stream was received. Sending would still work until the peer drops the
-    /// connection.
+    /// Whether the stream has ended. Sending might still work until the peer drops the connection.
     ended: AtomicBool,
 }
 
@@ -53,7 +52,7 @@ impl TcpConnection {
     fn check_sending(&self) -> Result<(), Error> {
         self.check_open()?;
         if self.ended.load(Ordering::Relaxed) {
-            return Err(failure(ErrorKind::Closed, "the peer has closed the stream"));
+            return Err(failure(ErrorKind::Closed, "the stream has ended"));
         }
         Ok(())
     }
@@ -68,12 +67,23 @@ impl TcpConnection {
             (Ok(()), Some(message)) => Poll::Ready(Ok(message)),
             (Ok(()), None) => Poll::Pending,
             (Err(error), _) => {
-                if error.kind() == ErrorKind::Closed {
+                if error.ends_connection() {
                     self.ended.store(true, Ordering::Relaxed);
                 }
                 Poll::Ready(Err(error))
             }
         }
+    }
+
+    /// An error of sending, which is the end of the stream unless Caladan lacks buffers for the moment.
+    #[cold]
+    fn not_sent(&self, error: io::Error) -> Error {
+        let error = failed(error, "send");
+        if error.kind() == ErrorKind::Exhausted {
+            return error;
+        }
+        self.ended.store(true, Ordering::Relaxed);
+        error.ending_connection()
     }
 
     /// Runs `operation` until it does not block.
@@ -84,7 +94,7 @@ impl TcpConnection {
         loop {
             let mut attempt = || match operation(&mut self.writer.lock()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
-                done => Poll::Ready(done.map_err(|error| failed(error, "send"))),
+                done => Poll::Ready(done.map_err(|error| self.not_sent(error))),
             };
             if let Poll::Ready(done) = attempt() {
                 return done;

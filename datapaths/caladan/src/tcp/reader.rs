@@ -95,6 +95,7 @@ fn not_read(error: io::Error) -> Result<Option<Buf>, Error> {
     if error.kind() == io::ErrorKind::WouldBlock {
         return Ok(None);
     }
-    // The error comes from a peer that does not frame as this datapath does.
-    Err(error.downcast::<Error>().map_or_else(|error| failed(error, "receive"), |error| error.at(NAME)))
+    // That of a peer that does not frame as we do.
+    let error = error.downcast::<Error>().map_or_else(|error| failed(error, "receive"), |error| error.at(NAME));
+    Err(if error.kind() == ErrorKind::Exhausted { error } else { error.ending_connection() })
 }

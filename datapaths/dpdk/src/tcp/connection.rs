@@ -174,7 +174,7 @@ impl<Data: Octets> TcpConnection<Data> {
             return Err(self.base.closed());
         }
         if self.ended.load(Ordering::Relaxed) {
-            let who = if Data::HAS_BOUNDS { "the peer has closed" } else { "this end has ended" };
+            let who = if Data::HAS_BOUNDS { "the peer has ended" } else { "this end has ended" };
             return Err(failure(ErrorKind::Closed, format!("{who} the stream")));
         }
         Ok(())
@@ -183,7 +183,7 @@ impl<Data: Octets> TcpConnection<Data> {
     /// Records an error of receiving, which may be the end of the stream.
     #[cold]
     fn not_received(&self, error: Error) -> Error {
-        if Data::HAS_BOUNDS && error.kind() == ErrorKind::Closed {
+        if Data::HAS_BOUNDS && error.ends_connection() {
             self.ended.store(true, Ordering::Relaxed);
         }
         error

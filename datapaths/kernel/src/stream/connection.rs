@@ -15,7 +15,7 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::net::Shutdown;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A base connection over a stream socket: of messages, or of bytes with [`Chunk`](bertha_core::Chunk) as `Data`.
@@ -31,9 +31,29 @@ pub struct StreamConnection<S: StreamSocket, Data: Octets = Buf> {
     /// does not block, and contended only where several tasks send at once.
     writer: Mutex<Writer<Data>>,
     closed: AtomicBool,
-    /// Of messages: whether the peer's end of the stream was received. Writing would still work until the peer lets go of it. Of
-    /// bytes: whether this end has sent its own.
-    ended: AtomicBool,
+    /// The error that has ended the stream. Nothing can be read behind it, and writing might still work until the peer lets go of
+    /// the stream.
+    end: OnceLock<End>,
+    /// Of bytes: whether this end has ended its half of the stream.
+    has_ended_half: AtomicBool,
+}
+
+/// The first error that has ended a stream, for the calls after it.
+#[derive(Debug)]
+struct End {
+    kind: ErrorKind,
+    what: String,
+}
+
+impl End {
+    fn of(error: &Error) -> Self {
+        Self { kind: error.kind(), what: error.context().to_owned() }
+    }
+
+    #[cold]
+    fn error(&self) -> Error {
+        Error::new(self.kind, self.what.clone()).ending_connection()
+    }
 }
 
 impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
@@ -51,7 +71,8 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
             base,
             writer: Mutex::new(Writer::new()),
             closed: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
+            end: OnceLock::new(),
+            has_ended_half: AtomicBool::new(false),
         })
     }
 
@@ -61,20 +82,28 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(self.base.closed());
         }
-        if self.ended.load(Ordering::Relaxed) {
-            let who = if Data::HAS_BOUNDS { "the peer has closed" } else { "this end has ended" };
-            return Err(Error::new(ErrorKind::Closed, format!("{who} the stream")).at(S::NAME));
+        if !Data::HAS_BOUNDS && self.has_ended_half.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "this end has ended the stream").at(S::NAME));
         }
-        Ok(())
+        match self.end.get() {
+            Some(end) => Err(end.error().at(S::NAME)),
+            None => Ok(()),
+        }
     }
 
-    /// An error of receiving, which may be the end of the stream.
+    /// An error of the stream, which is its end unless the system lacks memory for the moment. The system tells the reason for an end
+    /// once, to whichever call comes first, and the later calls of the end alone: they get the reason as well.
     #[cold]
-    fn not_received(&self, error: Error) -> Error {
-        if Data::HAS_BOUNDS && error.kind() == ErrorKind::Closed {
-            self.ended.store(true, Ordering::Relaxed);
+    fn ended(&self, error: Error) -> Error {
+        let error = error.at(S::NAME);
+        if error.kind() == ErrorKind::Exhausted {
+            return error;
         }
-        error.at(S::NAME)
+        let first = self.end.get_or_init(|| End::of(&error));
+        match error.kind() {
+            ErrorKind::Closed => first.error().at(S::NAME),
+            _ => error.ending_connection(),
+        }
     }
 
     fn stream(&self) -> &S {
@@ -115,7 +144,7 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
     /// Ends this half of the stream, behind everything that was sent.
     #[cold]
     async fn end(&self) -> Result<(), Error> {
-        self.ended.store(true, Ordering::Relaxed);
+        self.has_ended_half.store(true, Ordering::Relaxed);
         let stream = self.stream();
         self.when_writable(|| self.writer.lock().flush(stream)).await?;
         self.shut_down()
@@ -131,7 +160,7 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
 
     #[cold]
     fn failed(&self, error: io::Error) -> Error {
-        Error::from(error).at(S::NAME)
+        self.ended(error.into())
     }
 }
 
@@ -159,7 +188,7 @@ impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
         match self.endpoint.recv(self.slot).await {
             Ok(Some(message)) => Ok(message.into()),
             Ok(None) => Err(self.base.closed()),
-            Err(error) => Err(self.not_received(error)),
+            Err(error) => Err(self.ended(error)),
         }
     }
 
@@ -209,7 +238,7 @@ impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
         match self.endpoint.recv_batch(self.slot, &mut As::new(into), limit).await {
             Ok(0) => Err(self.base.closed()),
             Ok(received) => Ok(received),
-            Err(error) => Err(self.not_received(error)),
+            Err(error) => Err(self.ended(error)),
         }
     }
 

@@ -27,9 +27,15 @@ where
 
 async fn collect(connection: impl Connection<Data = Reading>) {
     let mut highest = 0;
-    while let Ok(reading) = connection.recv().await {
-        highest = highest.max(reading.millikelvin);
-        if connection.send(Reading { millikelvin: highest, ..reading }).await.is_err() {
+    loop {
+        let answered = match connection.recv().await {
+            Ok(reading) => {
+                highest = highest.max(reading.millikelvin);
+                connection.send(Reading { millikelvin: highest, ..reading }).await
+            }
+            Err(error) => Err(error),
+        };
+        if answered.is_err_and(|error| error.ends_connection()) {
             break;
         }
     }

@@ -442,6 +442,6 @@ impl Stream {
             Some(End::Done) => (ErrorKind::Closed, format!("the connection to {peer} is over")),
             Some(End::Reset) | None => (ErrorKind::Reset, format!("{peer} reset the connection")),
         };
-        failure(kind, what)
+        failure(kind, what).ending_connection()
     }
 }

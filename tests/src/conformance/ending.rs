@@ -1,0 +1,47 @@
+//! Errors that end a connection, and errors that it survives.
+
+use super::Messages;
+use super::timeout::soon;
+use bertha_core::{Connection, Error};
+
+/// The number of times that each call is made after the end.
+const CALLS: u64 = 3;
+
+/// [`Error::ends_connection`]: "the connection has ended with this error, so that every later call of it fails at once with an error that says
+/// the same". For a connection that its peer, its path or a layer ends; what had arrived before comes first. Returns the error with which
+/// `recv` ended.
+pub async fn an_end_is_final<C, M>(connection: &C, messages: &M) -> Error
+where
+    C: Connection,
+    M: Messages<C::Data>,
+{
+    let end = soon(connection, "the end of a connection", async {
+        loop {
+            match connection.recv().await {
+                Err(error) if error.ends_connection() => break error,
+                _ => {}
+            }
+        }
+    });
+    let end = end.await;
+    for number in 0..CALLS {
+        let recv = soon(connection, "recv after the end", connection.recv()).await.map(drop);
+        ends("recv", recv, &end);
+        let mut none = Vec::new();
+        let recv_batch = soon(connection, "recv_batch after the end", connection.recv_batch(&mut none, 10));
+        ends("recv_batch", recv_batch.await.map(drop), &end);
+        let message = messages.make(connection, number);
+        ends("send", soon(connection, "send after the end", connection.send(message)).await, &end);
+        let burst = [messages.make(connection, number)].into_iter();
+        let send_batch = soon(connection, "send_batch after the end", connection.send_batch(burst));
+        ends("send_batch", send_batch.await, &end);
+    }
+    end
+}
+
+fn ends(call: &str, outcome: Result<(), Error>, end: &Error) {
+    match outcome {
+        Ok(()) => panic!("{call} succeeded after the connection had ended with `{end}`"),
+        Err(error) => assert!(error.ends_connection(), "{call} says `{error}` and goes on after the end `{end}`"),
+    }
+}
