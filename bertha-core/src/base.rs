@@ -73,6 +73,11 @@ pub trait Base: Send + Sync + 'static {
     /// [`mtu`](crate::Connection::mtu) of the connection below instead, since a Chunnel that cuts messages raises that.
     fn mtu(&self) -> usize;
 
+    /// Lets the peer send messages of at most `bytes` from now on; `usize::MAX` lets it send any that the datapath carries. A longer
+    /// message is [`Malformed`](crate::ErrorKind::Malformed) and ends the connection. With it a server bounds the memory that a stranger takes
+    /// before the first message. The default does nothing, as suits a datapath whose messages arrive whole.
+    fn limit_received(&self, _bytes: usize) {}
+
     /// The address of this end.
     fn local_addr(&self) -> Addr;
 
