@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Type};
 use std::io;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 
 /// The name in errors.
@@ -62,6 +63,15 @@ impl Tcp {
 
 impl<Data: Octets> Tcp<Data> {
     settings_methods!();
+
+    /// The silence after which the kernel asks the peer whether it is still there (`SO_KEEPALIVE`), five minutes by default; `None` if it never asks. A
+    /// peer that has not answered after as long again is gone, and the connection ends with
+    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut). Whole seconds count.
+    #[must_use]
+    pub fn keep_alive(mut self, silence: Option<Duration>) -> Self {
+        self.settings.keep_alive = silence;
+        self
+    }
 
     /// Lets several listeners of one user have the same address (`SO_REUSEPORT`), if all of them ask for it: the kernel spreads
     /// connections among them, one listener for each thread, say.
