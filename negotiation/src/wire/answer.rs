@@ -135,6 +135,8 @@ pub enum RefusalKind {
     Unauthenticated,
     /// The offer came with messages and made a connection before, which is gone.
     Spent,
+    /// The server has no room for the client at the moment.
+    Busy,
 }
 
 impl RefusalKind {
@@ -146,6 +148,7 @@ impl RefusalKind {
             Self::Malformed => ErrorKind::Malformed,
             Self::Unauthenticated => ErrorKind::Unauthenticated,
             Self::Spent => ErrorKind::Reset,
+            Self::Busy => ErrorKind::Exhausted,
         }
     }
 }
