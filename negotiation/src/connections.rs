@@ -43,7 +43,7 @@ pub(crate) struct Place {
     number: u64,
 }
 
-/// Whether a server takes a further connection.
+/// The room for a further connection of a server.
 pub(crate) enum Room {
     Free,
     /// This one has to go.
@@ -79,7 +79,7 @@ impl Connections {
         Place { connections: self.clone(), number }
     }
 
-    /// Whether there is room for a connection from this network. Beyond the maximum an unused connection of the largest network goes, if that
+    /// Looks for room for a connection from this network. Beyond the maximum an unused connection of the largest network goes, if that
     /// has more than a quarter and is not the newcomer's.
     pub(crate) fn room(&self, newcomer: Option<Network>, now: Instant) -> Room {
         let mut held = self.held();

@@ -18,7 +18,7 @@ pub(super) struct Handshakes<T> {
     patience: Patience,
 }
 
-/// Since when a handshake waits, and its number.
+/// The time since which a handshake waits, and its number.
 type Waiting = (Instant, u64);
 
 /// A handshake.
@@ -26,9 +26,9 @@ pub(super) struct Held<T> {
     network: Option<Network>,
     began: Instant,
     progress: Progress,
-    /// Since when it waits, as its entries have it.
+    /// The time since which it waits, as its entries have it.
     waits_since: Instant,
-    /// What is held for it.
+    /// The handshake itself.
     pub(super) work: T,
 }
 
@@ -58,7 +58,7 @@ impl<T> Handshakes<T> {
         self.held.len()
     }
 
-    /// Whether there is room for a handshake from this network.
+    /// Looks for room for a handshake from this network.
     ///
     /// The one that has waited longest for its peer goes, if it has done so for long enough. If none has, one of the network that has the most goes,
     /// if that is more than a quarter of all and not the newcomer's: a network whose handshakes all make progress takes no more than its
@@ -118,13 +118,11 @@ impl<T> Handshakes<T> {
         self.held.remove(&number)
     }
 
-    /// Takes a handshake out that has come to an end, good if its peer has done what it had to.
-    pub(super) fn finish(&mut self, number: u64, now: Instant, is_good: bool) -> Option<Held<T>> {
-        let held = self.remove(number)?;
-        if is_good {
-            self.patience.finished(now.saturating_duration_since(held.began));
-        }
-        Some(held)
+    /// Takes a handshake out whose peer has done its part. Returns true if it was there.
+    pub(super) fn finish(&mut self, number: u64, now: Instant) -> bool {
+        let Some(held) = self.remove(number) else { return false };
+        self.patience.finished(now.saturating_duration_since(held.began));
+        true
     }
 
     fn enter_order(&mut self, number: u64, since: Instant) {
@@ -246,7 +244,7 @@ mod tests {
         let mut scene = Scene::new();
         for number in 0..100 {
             assert_eq!(scene.come(1, millis(number)), Room::Free);
-            assert!(scene.handshakes.finish(number, scene.start, true).is_some());
+            assert!(scene.handshakes.finish(number, scene.start));
             assert!(scene.handshakes.remove(number).is_none());
         }
         assert!(scene.living().is_empty() && scene.handshakes.order.is_empty());

@@ -4,7 +4,7 @@ use super::Overload;
 use super::overload::Lack;
 use super::progress::Progress;
 use super::server::{Entering, LARGEST_FIRST, Outcome, Server};
-use super::stages::{Kind, PAUSE, Stages};
+use super::stages::{Handshake, Kind, Stages};
 use crate::handshake::{Credit, Network};
 use crate::link::FromLink;
 use crate::{Negotiated, Runs};
@@ -18,18 +18,21 @@ use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// The number of refused connection ids that are remembered, so that a repeated offer is not reported twice.
 const REFUSED: usize = 64;
+
+/// The time after which accepting is tried again once descriptors or memory have run out.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The clients of a server: each item is a connection, or the error that kept one client from getting one.
 ///
 /// Handshakes run in tasks of their own, and go from one stage to the next while [`next`](Self::next) is awaited. A
 /// [bounded number](crate::Settings::concurrent_handshakes) of them is held. While all of these make progress, further streams wait in the
 /// backlog of the datapath; a handshake that waits for its peer longer than others need is given up for them. Over datagrams, clients
-/// are always heard, and take the places of those that have waited longest. [`overload`](Self::overload) counts who was given up.
+/// are always heard, and take the places of handshakes that have waited longest. [`overload`](Self::overload) counts the clients that were given up.
 pub struct Incoming<S, D: Runs<S>> {
     server: Arc<Server<S, D>>,
     from_links: mpsc::Receiver<FromLink<D::Connection>>,
@@ -99,7 +102,7 @@ where
         }
     }
 
-    /// What the listener does next.
+    /// Decides about the next step of the listener.
     fn take_turn(&mut self) -> Turn<D::Connection> {
         if let Some(base) = self.newcomer.take() {
             let now = base.base().runtime().now();
@@ -133,7 +136,7 @@ where
             }
         };
         let now = || self.runtime.as_ref().map(Runtime::now);
-        let ended = self.stages.next(now, Outcome::is_good);
+        let ended = self.stages.next(now, Outcome::is_good, Outcome::is_ready);
         let (ended, wait, accept) = (pin!(ended.fuse()), pin!(wait.fuse()), pin!(accept.fuse()));
         let (mut ended, mut wait, mut accept) = (ended, wait, accept);
         select_biased! {
@@ -144,7 +147,7 @@ where
         }
     }
 
-    /// Deals with what has happened. `None` if the listener has failed for good.
+    /// Deals with an event. `None` if the listener has failed for good.
     async fn deal_with(&mut self, event: EventOf<S, D>) -> Option<OutcomeOf<S, D>> {
         Some(match event {
             Event::Ended(outcome) => outcome,
@@ -235,9 +238,10 @@ where
         kind: Kind,
         base: Arc<D::Connection>,
         progress: Progress,
-        mut handshake: BoxFuture<'static, OutcomeOf<S, D>>,
+        stage: BoxFuture<'static, OutcomeOf<S, D>>,
     ) -> OutcomeOf<S, D> {
-        if let Poll::Ready(outcome) = poll_fn(|cx| Poll::Ready(handshake.as_mut().poll(cx))).await {
+        let mut handshake = Handshake::new(stage);
+        if let Poll::Ready(outcome) = poll_fn(|cx| Poll::Ready(handshake.poll_unpin(cx))).await {
             return outcome;
         }
         self.stages.begin(kind, base, progress, handshake, &self.server.overload);
@@ -261,7 +265,7 @@ where
     }
 }
 
-/// What a listener does next.
+/// The next step of a listener.
 enum Turn<C> {
     /// It meets this client, for which there is room.
     Of(Arc<C>),
@@ -269,7 +273,7 @@ enum Turn<C> {
     Waits(Option<Instant>),
 }
 
-/// What a listener waits for.
+/// An event that a listener waits for.
 enum Event<B, O> {
     /// A stage of a handshake has ended.
     Ended(O),

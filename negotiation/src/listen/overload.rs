@@ -1,4 +1,4 @@
-//! What a server gave up or refused because it had no room.
+//! The clients that a server gave up or refused because it had no room.
 
 use bertha_core::Addr;
 use std::sync::Mutex;
@@ -35,7 +35,7 @@ pub(super) struct OverloadCount {
     told: Mutex<Option<Instant>>,
 }
 
-/// What happened to a client.
+/// A way in which room was lacking.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lack {
     Handshake,
@@ -52,7 +52,7 @@ impl OverloadCount {
         Overload { handshakes, connections, refused, exhausted }
     }
 
-    /// Counts it, for the client at `peer` if that is known.
+    /// Counts a lack of room, for the client at `peer` if that is known.
     pub(super) fn count(&self, lack: Lack, peer: Option<&Addr>, now: Instant) {
         let (count, what) = match lack {
             Lack::Handshake => (&self.handshakes, "gave a handshake up for others"),

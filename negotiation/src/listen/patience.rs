@@ -60,7 +60,7 @@ impl Patience {
         self.pressed = None;
     }
 
-    /// Whether newcomers have had to wait for so long that the floor is too high.
+    /// Returns true if newcomers have had to wait for so long that the floor is too high.
     fn is_overrun(&self, now: Instant) -> bool {
         self.pressed.is_some_and(|(since, last)| {
             last.saturating_duration_since(since) >= PRESSED && now.saturating_duration_since(last) < PRESSED

@@ -1,4 +1,4 @@
-//! When the peer of a handshake was heard.
+//! The time at which the peer of a handshake was heard.
 
 use bertha_core::{BoxFuture, Runtime};
 use std::future::poll_fn;
@@ -15,7 +15,7 @@ impl Progress {
         Self(Arc::new(Mutex::new(now)))
     }
 
-    /// When the peer was heard last.
+    /// The time at which the peer was heard last.
     pub(super) fn heard_at(&self) -> Instant {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

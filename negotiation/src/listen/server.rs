@@ -364,7 +364,7 @@ where
         }
     }
 
-    /// Whether there may be a connection with another client. An unused one may have to go.
+    /// Returns true if there may be a connection with another client. An unused connection may have to go for it.
     fn has_room(&self, base: &D::Connection, now: Instant) -> bool {
         match self.connections.room(Network::of(&base.base().peer_addr()), now) {
             Room::Free => true,
@@ -485,9 +485,14 @@ where
 }
 
 impl<B, C> Outcome<B, C> {
-    /// Whether the client has done what it had to in this stage.
+    /// Returns true if the client has done its part in this stage.
     pub(super) fn is_good(&self) -> bool {
-        matches!(self, Self::Unconfirmed(_) | Self::Entering(_) | Self::Accepted(_))
+        matches!(self, Self::Unconfirmed(_) | Self::Entering(_)) || self.is_ready()
+    }
+
+    /// Returns true if the client has its connection.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self, Self::Accepted(_))
     }
 }
 
@@ -509,8 +514,9 @@ struct Cancelled<C: Connection<Data = Buf>>(Option<Setup<C>>);
 impl<C: Connection<Data = Buf>> Drop for Cancelled<C> {
     fn drop(&mut self) {
         if let Some(setup) = self.0.take() {
+            let reason = if std::thread::panicking() { "a Chunnel of the server panicked" } else { BUSY };
             // Once, if the datapath takes it at once: nothing can be waited for here.
-            let _ = setup.failed(&Error::new(ErrorKind::Exhausted, BUSY)).now_or_never();
+            let _ = setup.failed(&Error::new(ErrorKind::Exhausted, reason)).now_or_never();
         }
     }
 }

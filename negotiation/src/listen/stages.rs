@@ -1,6 +1,6 @@
 //! The tasks of handshakes under way.
 
-use super::handshakes::{Handshakes, Held, Room};
+use super::handshakes::{Handshakes, Room};
 use super::overload::{Lack, OverloadCount};
 use super::progress::Progress;
 use super::server::turn_away;
@@ -8,8 +8,11 @@ use crate::Settings;
 use crate::handshake::Network;
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::FutureExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// More places than these serve no server.
@@ -17,7 +20,7 @@ const MOST: usize = 1 << 20;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-/// Which places a handshake takes.
+/// The places that a handshake takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A stream that has not made its offer.
@@ -92,7 +95,7 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
     }
 
     /// Gives up the handshakes that have waited longest for their peers, a sixteenth of all, since descriptors or memory have run out. Returns
-    /// whether there were any.
+    /// true if there were any.
     pub(super) fn shed(&mut self, now: Instant, overload: &OverloadCount) -> bool {
         let before = self.proven.len();
         for _ in 0..before.div_ceil(16) {
@@ -108,7 +111,7 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         kind: Kind,
         base: Arc<C>,
         progress: Progress,
-        handshake: BoxFuture<'static, O>,
+        handshake: Handshake<O>,
         overload: &OverloadCount,
     ) {
         let (network, now) = (Network::of(&base.base().peer_addr()), progress.heard_at());
@@ -123,37 +126,35 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         }
         let number = self.next;
         self.next += 1;
-        let mut report = Report { number, outcomes: self.outcomes.clone(), is_over: false };
+        let outcomes = self.outcomes.clone();
         let task = base.base().runtime().spawn(async move {
             let outcome = handshake.await;
-            report.is_over = true;
             // Fails only if the server is gone.
-            let _ = report.outcomes.send(Ended { number, outcome }).await;
+            let _ = outcomes.send(Ended { number, outcome }).await;
         });
         let work = Work { base, is_silent: kind == Kind::Silent, _task: task };
         self.of(kind).insert(number, network, progress, work);
     }
 
-    /// Waits for the outcome of a handshake. Cancellation-safe.
+    /// Waits for the outcome of a handshake, of those that were given up only if it `is_ready` all the same. One that `is_good` shows how long
+    /// handshakes take. Cancellation-safe.
     pub(super) async fn next(
         &mut self,
         now: impl Fn() -> Option<Instant>,
         is_good: impl Fn(&O) -> bool,
+        is_ready: impl Fn(&O) -> bool,
     ) -> O {
         loop {
             // This end has a sender, so there is always another.
             let Some(Ended { number, outcome }) = self.ended.recv().await else {
                 return std::future::pending().await;
             };
-            let is_good = is_good(&outcome);
-            let now = now();
-            let of = |stage: &mut Handshakes<Work<C>>| match now {
-                Some(now) => stage.finish(number, now, is_good),
-                None => stage.remove(number),
-            };
-            let held: Option<Held<_>> = of(&mut self.proven).or_else(|| of(&mut self.unproven));
-            // One that was given up at the same moment ends all the same.
-            if held.is_some() {
+            let finished = now().filter(|_| is_good(&outcome));
+            let is_held = [&mut self.proven, &mut self.unproven].into_iter().any(|stage| match finished {
+                Some(now) => stage.finish(number, now),
+                None => stage.remove(number).is_some(),
+            });
+            if is_held || is_ready(&outcome) {
                 return outcome;
             }
         }
@@ -177,24 +178,24 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
     }
 }
 
-/// Reports a handshake whose task ends without an outcome.
-struct Report<O: From<Error>> {
-    number: u64,
-    outcomes: mpsc::Sender<Ended<O>>,
-    is_over: bool,
-}
+/// A stage of a handshake, of which a panic is an outcome too: the Chunnels of one client do not end the server.
+pub(super) struct Handshake<O>(BoxFuture<'static, O>);
 
-impl<O: From<Error>> Drop for Report<O> {
-    fn drop(&mut self) {
-        if self.is_over || !std::thread::panicking() {
-            return;
-        }
-        let error =
-            Error::new(ErrorKind::Io, "a Chunnel panicked while it got ready; the log of panics says where");
-        let ended = Ended { number: self.number, outcome: error.at("negotiation").into() };
-        let _ = self.outcomes.try_send(ended);
+impl<O> Handshake<O> {
+    pub(super) fn new(stage: BoxFuture<'static, O>) -> Self {
+        Self(stage)
     }
 }
 
-/// The time after which accepting is tried again once descriptors or memory have run out.
-pub(super) const PAUSE: Duration = Duration::from_millis(5);
+impl<O: From<Error>> Future for Handshake<O> {
+    type Output = O;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O> {
+        let stage = AssertUnwindSafe(|| self.0.as_mut().poll(cx));
+        // All that the stage has borrowed is dropped with it, or guarded by locks that ignore poison.
+        catch_unwind(stage).unwrap_or_else(|_| {
+            let what = "a Chunnel panicked while it got ready; the message of the panic says where";
+            Poll::Ready(Error::new(ErrorKind::Io, what).at("negotiation").into())
+        })
+    }
+}

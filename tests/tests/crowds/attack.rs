@@ -1,7 +1,7 @@
 //! Strangers that take descriptors and places, and honest clients beside them.
 
 use crate::child::Child;
-use crate::herd::Certificate;
+use crate::herd::{Certificate, many};
 use crate::strangers::{Agrees, Kept, Stranger, be_served};
 use bertha_chunnels::Nothing;
 use bertha_core::{Buf, Connection, ErrorKind, make_stack};
@@ -121,7 +121,7 @@ async fn half_handshakes_of_tls_keep_nobody_out() {
     let certificate = Certificate::new();
     let stack = make_stack!(certificate.client());
     let stranger = Stranger::HalfHello(Agrees::to(&stack));
-    for (descriptors, shape) in [(FEW, FLOODS[0]), (FEW, FLOODS[1]), (20_000, FLOODS[1])] {
+    for (descriptors, shape) in [(FEW, FLOODS[0]), (FEW, FLOODS[1]), (many(), FLOODS[1])] {
         let mut child = certificate.start(descriptors);
         let result = honest(&child, stack.clone(), flood(&child, stranger.clone(), shape)).await;
         check("half a hello", &mut child, result);

@@ -4,6 +4,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
+/// The most descriptors that the system allows this process and its children.
+pub(crate) fn most_descriptors() -> usize {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let hard = line.split_whitespace().nth(4).unwrap();
+    hard.parse().unwrap_or(usize::MAX)
+}
+
 /// An echo server, killed when dropped.
 pub(crate) struct Child {
     process: std::process::Child,

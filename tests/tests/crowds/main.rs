@@ -5,4 +5,5 @@
 mod attack;
 mod child;
 mod herd;
+mod panics;
 mod strangers;

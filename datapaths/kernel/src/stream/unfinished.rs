@@ -57,7 +57,7 @@ impl Unfinished {
 }
 
 impl Account {
-    /// The unfinished message of the connection takes `bytes` now. Returns whether there is room for them; others may have had to give up.
+    /// The unfinished message of the connection takes `bytes` now. Returns true if there is room for them; other connections may have had to give up.
     #[inline]
     pub(super) fn set(&mut self, bytes: usize, holder: impl FnOnce() -> Weak<dyn Abandon>) -> bool {
         if bytes <= OWN && self.counted.is_none() {
