@@ -123,8 +123,8 @@ pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{
     Agreement, BoxedStack, Connect, ConnectEarly, Credentials, Early, EarlyCache, IdentityKey, Incoming,
-    Interruption, Listen, Negotiate, Negotiated, Pick, PublicKey, Received, Reconnecting, Runs, Settings,
-    SharedKey, Upgradable, ZeroRtt,
+    Interruption, Listen, Negotiate, Negotiated, Overload, Pick, PublicKey, Received, Reconnecting, Runs,
+    Settings, SharedKey, Upgradable, ZeroRtt,
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 

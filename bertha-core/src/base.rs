@@ -88,7 +88,12 @@ pub trait Base: Send + Sync + 'static {
     /// messages raises the `mtu`.
     fn mtu(&self) -> usize;
 
-    /// Returns the address of this end.
+    /// Lets the peer send messages of at most `bytes` from now on; `usize::MAX` lets it send any that the datapath carries. A longer
+    /// message is [`Malformed`](crate::ErrorKind::Malformed) and ends the connection. With it a server bounds the memory that a stranger takes
+    /// before the first message. The default does nothing, as suits a datapath whose messages arrive whole.
+    fn limit_received(&self, _bytes: usize) {}
+
+    /// The address of this end.
     fn local_addr(&self) -> Addr;
 
     /// Returns the address of the peer.

@@ -51,7 +51,9 @@ pub trait Listener<Data = Buf>: Send + Sync + 'static {
     /// Waits for the next base connection. Cancellation-safe.
     ///
     /// # Errors
-    /// Fails only if the listener itself can't go on; no single peer can end it.
+    /// [`Exhausted`](crate::ErrorKind::Exhausted) while the process has no descriptor or no memory for another connection: the listener goes
+    /// on, and the caller gives connections up and accepts again after a pause. Any other error only if the listener itself can't go on; no
+    /// single peer can end it.
     fn accept(&self) -> impl Future<Output = Result<Self::Connection, Error>> + Send;
 
     /// Returns the address at which the listener accepts, with the port that the system chose.
@@ -60,6 +62,12 @@ pub trait Listener<Data = Buf>: Send + Sync + 'static {
     /// Returns the promises of its connections, if all connections make the same promises: a stack that can't
     /// hold over them is then refused when the server starts to listen, rather than with each client.
     fn properties(&self) -> Option<Properties> {
+        None
+    }
+
+    /// The most connections that the process can hold, if the system bounds them, as it does where each connection takes a descriptor. A
+    /// server then holds fewer. `None`, as by default, if there is no such bound or it is unknown.
+    fn capacity(&self) -> Option<usize> {
         None
     }
 }

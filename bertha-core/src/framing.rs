@@ -33,7 +33,22 @@ impl Frames {
         Self { partial: None, largest }
     }
 
-    /// Returns true if the stream is in the middle of a message.
+    /// Lets later messages have at most `bytes`.
+    pub fn set_largest(&mut self, bytes: usize) {
+        self.largest = bytes;
+    }
+
+    /// The memory of the message that has arrived in part, in bytes.
+    pub fn held(&self) -> usize {
+        self.partial.as_ref().map_or(0, |partial| partial.len() + partial.tailroom())
+    }
+
+    /// Gives up the message that has arrived in part, and its memory. The stream can't be read any more.
+    pub fn discard(&mut self) {
+        self.partial = None;
+    }
+
+    /// Whether the stream is in the middle of a message.
     pub fn within_message(&self) -> bool {
         self.partial.is_some()
     }

@@ -1,5 +1,6 @@
 //! The connection that an application holds after negotiation.
 
+use crate::connections::Place;
 use crate::handshake::CurrentAgreement;
 use crate::{Agreement, Session};
 use bertha_core::{Connection, Drops, Error};
@@ -19,6 +20,8 @@ pub struct Negotiated<C> {
     current_agreement: Arc<CurrentAgreement>,
     session: Arc<Session>,
     dropped: Arc<AtomicU64>,
+    /// At a server.
+    _place: Option<Place>,
 }
 
 impl<C> Negotiated<C> {
@@ -27,7 +30,12 @@ impl<C> Negotiated<C> {
         (current_agreement, session): (Arc<CurrentAgreement>, Arc<Session>),
         dropped: Arc<AtomicU64>,
     ) -> Self {
-        Self { connection, current_agreement, session, dropped }
+        Self { connection, current_agreement, session, dropped, _place: None }
+    }
+
+    /// Keeps the place among the connections of a server until it is dropped.
+    pub(crate) fn in_place(self, place: Place) -> Self {
+        Self { _place: Some(place), ..self }
     }
 
     pub(crate) fn connection(&self) -> &C {

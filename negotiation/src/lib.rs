@@ -31,6 +31,7 @@
 mod auth;
 mod connect;
 mod connection;
+mod connections;
 mod deadline;
 mod early;
 /// Public for fuzzers, model checkers and `bertha-rendezvous` alone.
@@ -39,6 +40,7 @@ pub mod handshake;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod link;
 mod listen;
+mod memory;
 mod negotiate;
 mod reach;
 mod reconnecting;
@@ -58,7 +60,7 @@ pub use connection::Negotiated;
 pub use early::{Early, EarlyCache};
 pub use handshake::{Agreement, ZeroRtt};
 pub use link::Link;
-pub use listen::{Incoming, Listen};
+pub use listen::{Incoming, Listen, Overload};
 pub use negotiate::{BoxedStack, Negotiate};
 pub use reconnecting::{Interruption, Received, Reconnecting};
 pub use runs::Runs;

@@ -1,11 +1,14 @@
 //! The times and bounds of negotiation.
 
-use crate::Credentials;
+use crate::{Credentials, memory};
 use bertha_core::guarantee::{self, AtMostOnce, IntegrityChecked, Ordered, Reliable, Set};
 use std::time::Duration;
 
 /// The guarantees about the delivery of messages, which a change of stacks may lose if nobody objects.
 const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChecked))>();
+
+/// The memory that a connection is taken to need, in bytes.
+const CONNECTION: usize = 16 << 10;
 
 /// The times and bounds of negotiation and of the connections that it makes. Both ends may differ.
 ///
@@ -15,29 +18,37 @@ const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChec
 /// | `handshake_timeout` | 10 s | | `unproven_clients` | 32 |
 /// | `idle_timeout` | 30 s | | `offers_per_second` | 10,000 |
 /// | `early_messages` | 64 | | `first_flight` | 16 |
-/// | `concurrent_handshakes` | 1,024 | | `first_flight_delay` | 1 ms |
-/// | `close_timeout` | 100 ms | | `early_data` | false |
-/// | `drain_timeout` | 250 ms | | `remembered_flights` | 65,536 |
-/// | `credentials` | none | | `may_lose` | delivery |
+/// | `concurrent_handshakes` | 2,048 | | `first_flight_delay` | 1 ms |
+/// | `connections` | 1 for each 64 KiB of memory | | `early_data` | false |
+/// | `close_timeout` | 100 ms | | `remembered_flights` | 65,536 |
+/// | `drain_timeout` | 250 ms | | `may_lose` | delivery |
+/// | `credentials` | none | | | |
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// The time that a client waits for an answer before it repeats its offer; doubled with every repetition.
     pub repeat_after: Duration,
-    /// The time that a client waits for an answer altogether. A server waits as long for a confirmation, and for the Chunnels of a
-    /// stack to get ready; on a stream it waits a tenth of it, one second by default, for the whole offer.
+    /// The time that a client waits for an answer altogether. A server waits as long for the offer of a stream, for a confirmation, and for
+    /// the Chunnels of a stack to get ready.
     pub handshake_timeout: Duration,
     /// The silence of the peer after which a waiting `recv` fails. Both ends use the smaller of their two, at least a
     /// tenth of a second, and send six signs of life in that time.
     pub idle_timeout: Duration,
     /// The number of messages that a client keeps if they overtake the answer; more are dropped and counted.
     pub early_messages: usize,
-    /// The most clients of a server in each stage of the handshake: streams that have not made their offer, clients that have to
-    /// confirm, and stacks whose Chunnels are not ready. A server accepts further clients in any case: one takes the place of the oldest, of the
-    /// network that has the most if that is more than a quarter. Only stacks that are built keep their places for a tenth of the
-    /// `handshake_timeout`; clients for which there is none are dropped and counted. Clients with unproven addresses have other
-    /// places: at most `unproven_clients`.
+    /// The most handshakes of a server at once, from accepting a client until its stack is ready, and at most a quarter of the
+    /// [descriptors](bertha_core::Listener::capacity) of the process. Clients with unproven addresses have other places: at most `unproven_clients`.
+    ///
+    /// When all places are taken, a handshake that has waited for its peer for too long is given up for the next client, which
+    /// [`Incoming::overload`](crate::Incoming::overload) counts: at first a twentieth of the `handshake_timeout`, and, the more of such waiting is in vain,
+    /// down to twice the time that finished handshakes needed, 50 ms at least. As long as all make progress, further streams wait to be
+    /// accepted. A network that has more than a quarter of the places gives one up for a client of another network at once.
     pub concurrent_handshakes: usize,
+    /// The most connections of a server, and at most three quarters of the [descriptors](bertha_core::Listener::capacity) of the process. A further client
+    /// takes the place of a connection of the network that has the most, if that is more than a quarter and not its own, and if nothing has
+    /// come over that connection for a second; else the client is refused, which is an item of [`Incoming`](crate::Incoming) of kind
+    /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) at both ends. By default a quarter of the machine's memory holds them with 16 KiB each.
+    pub connections: usize,
     /// The time between two attempts to tell the peer of a `close`, of which there are three. Over a datapath that loses
     /// messages a task makes them. Over a reliable one `close` waits for them, and then as long again until the datapath has
     /// handed over all messages; else it fails with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
@@ -90,7 +101,8 @@ impl Default for Settings {
             handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             early_messages: 64,
-            concurrent_handshakes: 1024,
+            concurrent_handshakes: 2048,
+            connections: memory::bytes() / 4 / CONNECTION,
             close_timeout: Duration::from_millis(100),
             drain_timeout: Duration::from_millis(250),
             credentials: Credentials::default(),

@@ -287,6 +287,8 @@ fn vectors() -> Vectors {
     vectors.plain("answer with a ticket", Kind::Answer, &Answer { ticket: Some(ticket), ..answer() });
     let refusal = |kind, text: &str| Refusal { id: ID, kind, text: text.into() };
     vectors.plain("refusal", Kind::Refusal, &refusal(RefusalKind::Incompatible, "no stack suits both ends"));
+    let full = "the server has no room for the client at the moment";
+    vectors.plain("refusal for want of room", Kind::Refusal, &refusal(RefusalKind::Busy, full));
     let old = "the client speaks version 2 of the negotiation protocol, the server version 3";
     vectors.plain(
         "refusal of a version",

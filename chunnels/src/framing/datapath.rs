@@ -72,4 +72,8 @@ impl<L: Listener<Chunk>> Listener for LengthFramedListener<L> {
     fn properties(&self) -> Option<Properties> {
         self.bytes.properties()
     }
+
+    fn capacity(&self) -> Option<usize> {
+        self.bytes.capacity()
+    }
 }

@@ -22,6 +22,8 @@ pub struct SocketBase {
     arena: BurstArena,
     /// Congestion marks, if datagrams can carry them.
     ecn: Option<Ecn>,
+    /// The largest message that a stream takes at the moment.
+    limit: Option<Arc<AtomicUsize>>,
 }
 
 /// The address that a socket is bound to.
@@ -55,13 +57,27 @@ impl SocketBase {
         peer: Addr,
     ) -> Self {
         let local = local.into();
-        let headroom = Headroom::new();
-        let arena = BurstArena::new();
-        Self { runtime: TokioRuntime, datapath, headroom, mtu, local, peer, properties, arena, ecn: None }
+        Self {
+            runtime: TokioRuntime,
+            datapath,
+            headroom: Headroom::new(),
+            mtu,
+            local,
+            peer,
+            properties,
+            arena: BurstArena::new(),
+            ecn: None,
+            limit: None,
+        }
     }
 
     pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
         Self { ecn: Some(ecn), ..self }
+    }
+
+    /// With a limit of received messages that can be set.
+    pub(crate) fn with_limit(self, limit: Arc<AtomicUsize>) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     pub(crate) fn arena(&self) -> &BurstArena {
@@ -125,6 +141,12 @@ impl Base for SocketBase {
 
     fn mtu(&self) -> usize {
         self.mtu
+    }
+
+    fn limit_received(&self, bytes: usize) {
+        if let Some(limit) = &self.limit {
+            limit.store(bytes.min(self.mtu), Ordering::Relaxed);
+        }
     }
 
     fn local_addr(&self) -> Addr {

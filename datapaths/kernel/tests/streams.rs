@@ -238,3 +238,72 @@ async fn a_port_in_use_is_said_to_be() {
     assert_eq!(error.kind(), ErrorKind::AddrInUse);
     assert!(error.to_string().contains("in use"), "{error}");
 }
+
+/// Streams whose peers begin a message and do not end it share a bound, and only those that grew the longest ago go beyond it.
+#[tokio::test]
+async fn unfinished_messages_of_a_listener_keep_to_its_memory() {
+    const STRANGERS: usize = 40;
+    let datapath = Tcp::new().unfinished(2 << 20);
+    let listener = datapath.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let addr = listener.local_addr().ip("test").unwrap();
+    let (mut strangers, mut ends) = (tokio::task::JoinSet::new(), tokio::task::JoinSet::new());
+    for _ in 0..STRANGERS {
+        let stream = std::net::TcpStream::connect(addr).unwrap();
+        let server = listener.accept().await.unwrap();
+        ends.spawn(async move { server.recv().await.map(drop).unwrap_err() });
+        strangers.spawn_blocking(move || {
+            let mut stream = stream;
+            stream.write_all(&(1_u32 << 20).to_be_bytes()).unwrap();
+            // It may be ended meanwhile.
+            let _ = stream.write_all(&[7; 200_000]);
+            stream
+        });
+    }
+    let _strangers = strangers.join_all().await;
+    // No more than ten have what they were sent.
+    for _ in 0..STRANGERS - 10 {
+        let end = ends.join_next().await.unwrap().unwrap();
+        assert_eq!(end.kind(), ErrorKind::Reset, "{end}");
+        assert!(end.context().contains("unfinished messages"), "{end}");
+    }
+    assert!(listener.abandoned() >= STRANGERS as u64 - 10);
+    // Whoever ends a message is served, also beside the others.
+    let client = datapath.connect(listener.local_addr()).await.unwrap();
+    let server = listener.accept().await.unwrap();
+    exchange(&client, &server, &[900_000, 5, 900_000]).await;
+}
+
+#[tokio::test]
+async fn a_limit_of_received_messages_holds_until_it_is_lifted() {
+    let (_listener, client, server) = pair(&Tcp::new(), "127.0.0.1:0".parse().unwrap()).await;
+    server.base().limit_received(100);
+    exchange(&client, &server, &[100, 0, 100]).await;
+    server.base().limit_received(usize::MAX);
+    exchange(&client, &server, &[100_000]).await;
+    server.base().limit_received(100);
+    client.send(message(&client, &[1; 101])).await.unwrap();
+    assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Malformed);
+}
+
+/// The timers of the sockets with this local port, as the system shows them: 2 is the one of `SO_KEEPALIVE`.
+fn timers(port: u16) -> Vec<String> {
+    let sockets = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+    let fields = sockets.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let connected = fields.filter(|fields| fields[1].ends_with(&format!(":{port:04X}")) && fields[3] == "01");
+    connected.map(|fields| fields[5][..2].to_owned()).collect()
+}
+
+#[tokio::test]
+async fn silent_peers_are_asked_for_a_sign_of_life_unless_that_is_turned_off() {
+    for (datapath, timer) in [(Tcp::new(), "02"), (Tcp::new().keep_alive(None), "00")] {
+        let (listener, client, _server) = pair(&datapath, "127.0.0.1:0".parse().unwrap()).await;
+        for end in [client.base().local_addr(), listener.local_addr()] {
+            let port = end.ip("test").unwrap().port();
+            // Until what was sent is acknowledged, another timer runs.
+            while timers(port).iter().any(|timer| !["00", "02"].contains(&&**timer)) {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(timers(port), [timer], "{end}");
+        }
+    }
+}

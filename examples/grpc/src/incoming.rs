@@ -2,16 +2,23 @@
 
 use crate::Io;
 use bertha::core::Listener;
-use bertha::{Chunk, Connection, Error, Incoming, Negotiate, Runs};
+use bertha::{Chunk, Connection, Error, ErrorKind, Incoming, Negotiate, Runs};
 use futures_util::stream::{Stream, StreamExt, unfold};
+use std::time::Duration;
+
+/// The pause after which accepting is tried again while the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns the clients of a listener for bytes. The stream ends with an error if the listener can't go on.
 pub fn accepted<L: Listener<Chunk>>(listener: L) -> impl Stream<Item = Result<Io<L::Connection>, Error>> {
     unfold(Some(listener), async |listening| {
         let listener = listening?;
-        match listener.accept().await {
-            Ok(client) => Some((Ok(Io::new(client)), Some(listener))),
-            Err(error) => Some((Err(error), None)),
+        loop {
+            match listener.accept().await {
+                Ok(client) => return Some((Ok(Io::new(client)), Some(listener))),
+                Err(error) if error.kind() == ErrorKind::Exhausted => bertha::sleep(PAUSE).await,
+                Err(error) => return Some((Err(error), None)),
+            }
         }
     })
 }

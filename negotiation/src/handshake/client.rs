@@ -6,10 +6,11 @@ use super::prune::{Choices, Pruned};
 use super::requirements::Requirements;
 use crate::auth::{Offering, with_early};
 use crate::wire::{
-    self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, PresentedTicket, Refusal, Retry, Tag, Unreadable,
-    VERSION, envelop,
+    self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, PresentedTicket, Refusal, RefusalKind, Retry, Tag,
+    Unreadable, VERSION, envelop,
 };
 use crate::{Session, Settings};
+use bertha_core::guarantee::{Reliable, Set};
 use bertha_core::{Error, ErrorKind, Node, Role};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub(crate) struct Proposal {
     offer: Offer,
     /// The stack as it is encoded in the offer.
     pub(crate) stack: Vec<u8>,
+    /// Whether nobody but the server can send to this end, as over a stream.
+    is_certain: bool,
 }
 
 impl Proposal {
@@ -46,7 +49,8 @@ impl Proposal {
         let Pruned { nodes, choices } = Pruned::new(nodes, requirements);
         let offer = Offer::new(0, &nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
         let stack = offer.stack().map_err(unencoded)?;
-        Ok(Self { choices, offer, stack })
+        let is_certain = requirements.transport.includes(Set::of::<Reliable>());
+        Ok(Self { choices, offer, stack, is_certain })
     }
 }
 
@@ -70,6 +74,8 @@ pub struct Handshake {
     repeat_after: Duration,
     id: u64,
     choices: Choices,
+    /// Whether nobody but the server can send to this end.
+    is_certain: bool,
     pause: Duration,
     next: Option<Instant>,
     deadline: Instant,
@@ -118,7 +124,7 @@ impl Handshake {
 
     /// As [`new`](Self::new), for what is to be offered.
     pub(crate) fn proposing(
-        Proposal { choices, mut offer, stack }: Proposal,
+        Proposal { choices, mut offer, stack, is_certain }: Proposal,
         mut random: impl FnMut() -> u64,
         mtu: usize,
         now: Instant,
@@ -143,6 +149,7 @@ impl Handshake {
             repeat_after: settings.repeat_after,
             id,
             choices,
+            is_certain,
             pause: settings.repeat_after,
             next: None,
             deadline: now + settings.handshake_timeout,
@@ -249,7 +256,7 @@ impl Handshake {
     pub fn handle(&mut self, message: &[u8]) -> Result<Progress, Error> {
         let Some((kind, tag)) = wire::header(message) else { return Ok(Progress::Ignored) };
         if tag != Tag::of(self.id) {
-            return Ok(Progress::Ignored);
+            return self.turned_away(kind, tag, message);
         }
         match kind {
             Kind::Data => Ok(Progress::Early),
@@ -271,6 +278,20 @@ impl Handshake {
                 Ok(_) => Ok(Progress::Ignored),
             },
             Kind::Retry => Ok(self.return_cookie(message)),
+            _ => Ok(Progress::Ignored),
+        }
+    }
+
+    /// Takes a message without the tag of this connection: over a stream, a server that has no room refuses without having read the
+    /// offer. Elsewhere anybody could say so.
+    fn turned_away(&self, kind: Kind, tag: Tag, message: &[u8]) -> Result<Progress, Error> {
+        if !self.is_certain || kind != Kind::Refusal || tag != Tag::of(0) {
+            return Ok(Progress::Ignored);
+        }
+        match wire::decode::<Refusal>(message) {
+            Ok(Refusal { id: 0, kind: RefusalKind::Busy, text }) => {
+                Err(Error::new(RefusalKind::Busy.error_kind(), text).at("negotiation"))
+            }
             _ => Ok(Progress::Ignored),
         }
     }
@@ -319,7 +340,8 @@ impl Handshake {
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
-    use crate::wire::{HEADER, RefusalKind};
+    use crate::wire::HEADER;
+    use bertha_core::Properties;
 
     /// A sender that has not seen the offer knows no id, and so refuses none.
     #[test]
@@ -339,5 +361,20 @@ mod tests {
         };
         assert!((0..1 << 24).all(|guess| !refuses(guess)));
         assert!(refuses(ID), "the tag is right");
+    }
+
+    /// Over a stream only the server can say that it has no room, and it may not know the client's id.
+    #[test]
+    fn a_server_without_room_is_believed_over_a_stream_alone() {
+        let (now, settings) = (Instant::now(), Settings::default());
+        let text = "come back later".into();
+        let busy = Refusal { id: 0, kind: RefusalKind::Busy, text };
+        let message = wire::encode(Kind::Refusal, Tag::of(0), &busy).unwrap();
+        for (transport, is_believed) in [(Properties::STREAM, true), (Properties::DATAGRAM, false)] {
+            let requirements = Requirements::new(Set::NONE, transport);
+            let mut handshake = Handshake::new(&[], requirements, || 7, 1200, now, &settings).unwrap();
+            let refused = handshake.handle(&message).err().map(|error| error.kind());
+            assert_eq!(refused, is_believed.then_some(ErrorKind::Exhausted));
+        }
     }
 }

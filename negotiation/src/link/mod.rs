@@ -10,6 +10,7 @@ mod control;
 mod epoch_queue;
 mod epochs;
 mod establish;
+mod established;
 mod first_answer;
 mod idle;
 pub(crate) mod last_waiter;
@@ -29,7 +30,6 @@ use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Role, Runtime};
 use epochs::Epochs;
 use opening::Opening;
-use setup::Setup;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,11 +43,13 @@ pub(crate) use connector::LinkConnector;
 pub use epoch_queue::{EpochQueue, GROUP_CAPACITY};
 pub(crate) use epochs::{Fork, Received};
 pub(crate) use establish::establish;
+pub(crate) use established::Established;
 pub(crate) use late_answers::LateAnswers;
 pub(crate) use live_count::{Counted, LiveCount};
 pub use liveness::{End, Liveness};
 pub(crate) use opening::{Connected, LinkTask, Opener, gone};
 pub(crate) use replacement::{CandidateSlot, FromLink};
+pub(crate) use setup::Setup;
 
 /// The connection at the bottom of a stack after negotiation.
 ///

@@ -1,70 +1,56 @@
 //! Handshakes under way, of which none keeps another out.
 
+use super::patience::Patience;
+use super::progress::Progress;
+use crate::connections::QUOTA;
 use crate::handshake::Network;
-use bertha_core::{Base, BoxFuture, Connection, Runtime};
-use futures_util::StreamExt;
-use futures_util::future::{AbortHandle, Abortable, abortable};
-use futures_util::stream::FuturesUnordered;
-use std::collections::{BTreeMap, HashMap};
-use std::task::{Context, Poll};
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// A network that holds more than this part of the places gives them to others.
-const QUOTA: usize = 4;
-
-/// A bounded number of handshakes. When it is full, a further one takes the place of the oldest: of the network that has the
-/// most, if that is more than a quarter; else of all.
+/// A bounded number of handshakes. When it is full, a further one takes the place of the one that has waited longest for its peer.
 pub(super) struct Handshakes<T> {
-    running: FuturesUnordered<Abortable<BoxFuture<'static, (u64, T)>>>,
-    /// Those that were not given up, by their numbers, of which the oldest has the lowest.
-    held: BTreeMap<u64, Held>,
-    counts: HashMap<Network, usize>,
-    next: u64,
+    held: HashMap<u64, Held<T>>,
+    /// By the time at which the peer of each was heard. The entry of a handshake that has heard its peer since is put right when it
+    /// is looked at.
+    order: BTreeSet<Waiting>,
+    by_network: HashMap<Network, BTreeSet<Waiting>>,
     max: usize,
-    min_age: Duration,
+    patience: Patience,
 }
 
-/// Where and when a stage of a handshake began.
-pub(super) struct Beginning {
+/// The time since which a handshake waits, and its number.
+type Waiting = (Instant, u64);
+
+/// A handshake.
+pub(super) struct Held<T> {
     network: Option<Network>,
-    at: Instant,
+    began: Instant,
+    progress: Progress,
+    /// The time since which it waits, as its entries have it.
+    waits_since: Instant,
+    /// The handshake itself.
+    pub(super) work: T,
 }
 
-impl Beginning {
-    /// Now, with the peer of `base`.
-    pub(super) fn on(base: &impl Connection) -> Self {
-        let base = base.base();
-        Self { network: Network::of(&base.peer_addr()), at: base.runtime().now() }
-    }
-}
-
-struct Held {
-    network: Option<Network>,
-    since: Instant,
-    abort: AbortHandle,
-}
-
-/// The price of a further handshake.
+/// The state of the places for a further handshake.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Room {
     Free,
-    /// Another one was given up for it.
-    Taken,
-    /// There is none, so it is given up itself.
-    None,
+    /// The handshake with this number has to go.
+    InPlaceOf(u64),
+    /// None has waited long enough to go before then.
+    From(Instant),
 }
 
-impl<T: 'static> Handshakes<T> {
-    /// At most `max` of them, one at least. None is given up for a neighbour in its network, or for others if its network has
-    /// no more than its quota, until it is `min_age` old: a handshake that makes progress shall come to its end.
-    pub(super) fn new(max: usize, min_age: Duration) -> Self {
+impl<T> Handshakes<T> {
+    /// At most `max` of them, one at least. Each may wait for its peer for `patience`, or for less once such waiting was in vain.
+    pub(super) fn new(max: usize, patience: Duration) -> Self {
         Self {
-            running: FuturesUnordered::new(),
-            held: BTreeMap::new(),
-            counts: HashMap::new(),
-            next: 0,
+            held: HashMap::new(),
+            order: BTreeSet::new(),
+            by_network: HashMap::new(),
             max: max.max(1),
-            min_age,
+            patience: Patience::new(patience),
         }
     }
 
@@ -72,63 +58,94 @@ impl<T: 'static> Handshakes<T> {
         self.held.len()
     }
 
-    /// Adds a handshake that began there.
-    pub(super) fn push(&mut self, beginning: Beginning, handshake: BoxFuture<'static, T>) -> Place {
-        let Beginning { network, at: since } = beginning;
-        let mut place = Place::Free;
-        if self.held.len() >= self.max {
-            let Some(evicted) = self.evictable(network, since) else { return Place::None };
-            if let Some(evicted) = self.remove(evicted) {
-                // Its memory is free once the others are polled.
-                evicted.abort.abort();
+    /// Looks for room for a handshake from this network.
+    ///
+    /// The one that has waited longest for its peer goes, if it has done so for long enough. If none has, one of the network that has the most goes,
+    /// if that is more than a quarter of all and not the newcomer's: a network whose handshakes all make progress takes no more than its
+    /// part.
+    pub(super) fn room(&mut self, newcomer: Option<Network>, now: Instant) -> Room {
+        if self.held.len() < self.max {
+            if self.held.len() < self.max / 2 {
+                self.patience.rested();
             }
-            place = Place::Taken;
+            return Room::Free;
         }
-        let number = self.next;
-        self.next += 1;
-        let (running, abort) =
-            abortable(Box::pin(async move { (number, handshake.await) }) as BoxFuture<'_, _>);
-        self.running.push(running);
-        self.held.insert(number, Held { network, since, abort });
-        if let Some(network) = network {
-            *self.counts.entry(network).or_default() += 1;
+        let Some((since, longest)) = self.longest_waiting(None) else { return Room::Free };
+        let until = since + self.patience.limit(now);
+        if until <= now {
+            self.patience.in_vain();
+            return Room::InPlaceOf(longest);
         }
-        place
-    }
-
-    /// The handshake that gives its place to one of this network.
-    fn evictable(&self, network: Option<Network>, now: Instant) -> Option<u64> {
-        let largest = self.counts.iter().max_by_key(|(_, count)| **count);
-        let largest = largest.filter(|(_, count)| **count > self.max / QUOTA).map(|(network, _)| *network);
-        let mut places = self.held.iter().filter(|(_, held)| largest.is_none() || held.network == largest);
-        let (number, oldest) = places.next()?;
-        let is_foreign = largest.is_some() && largest != network;
-        (is_foreign || now.saturating_duration_since(oldest.since) >= self.min_age).then_some(*number)
-    }
-
-    fn remove(&mut self, number: u64) -> Option<Held> {
-        let held = self.held.remove(&number)?;
-        if let Some(network) = held.network
-            && let Some(count) = self.counts.get_mut(&network)
+        let largest = self.by_network.iter().max_by_key(|(_, held)| held.len());
+        let largest = largest.filter(|(_, held)| held.len() > self.max / QUOTA).map(|(network, _)| *network);
+        if let Some(largest) = largest
+            && newcomer != Some(largest)
+            && let Some((_, number)) = self.longest_waiting(Some(largest))
         {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&network);
-            }
+            return Room::InPlaceOf(number);
         }
-        Some(held)
+        self.patience.pressed(now);
+        Room::From(until)
     }
 
-    /// The result of a handshake that is over and was not given up.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<T> {
-        while let Poll::Ready(Some(ended)) = self.running.poll_next_unpin(cx) {
-            if let Ok((number, outcome)) = ended
-                && self.remove(number).is_some()
-            {
-                return Poll::Ready(outcome);
+    /// The handshake that has waited longest for its peer, of one network or of all.
+    pub(super) fn longest_waiting(&mut self, of: Option<Network>) -> Option<Waiting> {
+        loop {
+            let first = match &of {
+                Some(network) => self.by_network.get(network)?.first(),
+                None => self.order.first(),
+            };
+            let &(since, number) = first?;
+            let heard = self.held.get(&number)?.progress.heard_at();
+            if heard <= since {
+                return Some((since, number));
+            }
+            self.leave_order(number);
+            self.enter_order(number, heard);
+        }
+    }
+
+    /// Adds a handshake, for which there is room, and whose `progress` begins `now`.
+    pub(super) fn insert(&mut self, number: u64, network: Option<Network>, progress: Progress, work: T) {
+        let began = progress.heard_at();
+        self.held.insert(number, Held { network, began, progress, waits_since: began, work });
+        self.enter_order(number, began);
+    }
+
+    /// Takes a handshake out that goes.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Held<T>> {
+        self.leave_order(number);
+        self.held.remove(&number)
+    }
+
+    /// Takes a handshake out whose peer has done its part. Returns true if it was there.
+    pub(super) fn finish(&mut self, number: u64, now: Instant) -> bool {
+        let Some(held) = self.remove(number) else { return false };
+        self.patience.finished(now.saturating_duration_since(held.began));
+        true
+    }
+
+    fn enter_order(&mut self, number: u64, since: Instant) {
+        let Some(held) = self.held.get_mut(&number) else { return };
+        held.waits_since = since;
+        self.order.insert((since, number));
+        if let Some(network) = held.network {
+            self.by_network.entry(network).or_default().insert((since, number));
+        }
+    }
+
+    fn leave_order(&mut self, number: u64) {
+        let Some(held) = self.held.get(&number) else { return };
+        let entry = (held.waits_since, number);
+        self.order.remove(&entry);
+        if let Some(network) = held.network
+            && let Some(entries) = self.by_network.get_mut(&network)
+        {
+            entries.remove(&entry);
+            if entries.is_empty() {
+                self.by_network.remove(&network);
             }
         }
-        Poll::Pending
     }
 }
 
@@ -136,94 +153,101 @@ impl<T: 'static> Handshakes<T> {
 mod tests {
     use super::*;
     use bertha_core::Addr;
-    use futures_util::future::{pending, ready};
-    use std::sync::Arc;
+
+    const PATIENCE: Duration = Duration::from_secs(1);
 
     fn network(number: usize) -> Option<Network> {
         Network::of(&Addr::from(([10, 0, number as u8, 1], 1)))
     }
 
-    fn poll<T: 'static>(handshakes: &mut Handshakes<T>) -> Poll<T> {
-        handshakes.poll_next(&mut Context::from_waker(std::task::Waker::noop()))
+    fn millis(count: u64) -> Duration {
+        Duration::from_millis(count)
     }
 
-    /// Handshakes that do not end, with a sign of the life of each.
-    struct Stuck {
+    /// Eight places, and handshakes that get their numbers in order.
+    struct Scene {
         handshakes: Handshakes<()>,
-        alive: Vec<Arc<()>>,
+        progress: Vec<Progress>,
         start: Instant,
     }
 
-    impl Stuck {
-        fn new(min_age: Duration) -> Self {
-            Self { handshakes: Handshakes::new(8, min_age), alive: Vec::new(), start: Instant::now() }
+    impl Scene {
+        fn new() -> Self {
+            let handshakes = Handshakes::new(8, PATIENCE);
+            Self { handshakes, progress: Vec::new(), start: Instant::now() }
         }
 
-        fn push(&mut self, from: usize, after: Duration) -> Place {
-            let alive = Arc::new(());
-            self.alive.push(alive.clone());
-            let stuck = async move {
-                pending::<()>().await;
-                drop(alive);
-            };
-            let beginning = Beginning { network: network(from), at: self.start + after };
-            let place = self.handshakes.push(beginning, Box::pin(stuck));
-            assert!(poll(&mut self.handshakes).is_pending());
-            place
+        /// A newcomer from this network, which takes the place that it finds.
+        fn come(&mut self, from: usize, after: Duration) -> Room {
+            let now = self.start + after;
+            let room = self.handshakes.room(network(from), now);
+            match room {
+                Room::From(_) => return room,
+                Room::InPlaceOf(number) => drop(self.handshakes.remove(number)),
+                Room::Free => {}
+            }
+            let progress = Progress::new(now);
+            self.handshakes.insert(self.progress.len() as u64, network(from), progress.clone(), ());
+            self.progress.push(progress);
+            room
         }
 
-        fn living(&self) -> Vec<usize> {
-            (0..self.alive.len()).filter(|number| Arc::strong_count(&self.alive[*number]) > 1).collect()
+        fn living(&self) -> Vec<u64> {
+            let mut living: Vec<_> = self.handshakes.held.keys().copied().collect();
+            living.sort_unstable();
+            living
         }
     }
 
     #[test]
-    fn the_oldest_of_the_largest_network_goes() {
-        let mut stuck = Stuck::new(Duration::ZERO);
-        // Two of a network that has its part, then six of one that has more.
+    fn the_one_that_waits_longest_for_its_peer_goes_and_not_the_oldest() {
+        let mut scene = Scene::new();
         for number in 0..8 {
-            assert_eq!(stuck.push(usize::from(number > 1), Duration::ZERO), Place::Free);
+            assert_eq!(scene.come(number, millis(number as u64)), Room::Free);
         }
-        for _ in 0..3 {
-            assert_eq!(stuck.push(1, Duration::ZERO), Place::Taken);
+        // The first three hear their peers, the second last.
+        for (number, at) in [(0, 900), (1, 1000), (2, 950)] {
+            scene.progress[number].heard(scene.start + millis(at));
         }
-        assert_eq!(stuck.living(), [0, 1, 5, 6, 7, 8, 9, 10]);
-        assert_eq!(stuck.push(2, Duration::ZERO), Place::Taken);
-        assert_eq!(stuck.living(), [0, 1, 6, 7, 8, 9, 10, 11]);
-        assert_eq!(stuck.handshakes.len(), 8);
+        let evicted: Vec<_> =
+            (8..16).map(|number| scene.come(number, PATIENCE + millis(900 + number as u64))).collect();
+        assert_eq!(evicted, [3, 4, 5, 6, 7, 0, 2, 1].map(Room::InPlaceOf));
+        assert_eq!(scene.living(), Vec::from_iter(8..16));
+        assert_eq!(scene.handshakes.by_network.len(), 8);
     }
 
     #[test]
-    fn among_many_networks_the_oldest_goes() {
-        let mut stuck = Stuck::new(Duration::ZERO);
-        for number in 0..20 {
-            stuck.push(number, Duration::ZERO);
-        }
-        assert_eq!(stuck.living(), Vec::from_iter(12..20));
-    }
-
-    #[test]
-    fn a_young_one_keeps_its_place_from_its_neighbours() {
-        let second = Duration::from_secs(1);
-        let mut stuck = Stuck::new(second);
+    fn a_newcomer_waits_as_long_as_all_may_make_progress() {
+        let mut scene = Scene::new();
         for _ in 0..8 {
-            assert_eq!(stuck.push(1, Duration::ZERO), Place::Free);
+            assert_eq!(scene.come(1, Duration::ZERO), Room::Free);
         }
-        assert_eq!(stuck.push(1, second / 2), Place::None);
-        // Not from others, since its network has all.
-        assert_eq!(stuck.push(2, second / 2), Place::Taken);
-        assert_eq!(stuck.push(1, second), Place::Taken);
-        assert_eq!(stuck.living(), [2, 3, 4, 5, 6, 7, 9, 10]);
+        assert_eq!(scene.come(1, millis(500)), Room::From(scene.start + PATIENCE));
+        scene.progress[0].heard(scene.start + millis(600));
+        assert_eq!(scene.come(1, PATIENCE), Room::InPlaceOf(1));
+        assert_eq!(scene.handshakes.len(), 8);
+    }
+
+    #[test]
+    fn a_network_that_has_more_than_its_part_gives_at_once_to_others() {
+        let mut scene = Scene::new();
+        for number in 0..8 {
+            assert_eq!(scene.come(usize::from(number > 1), Duration::ZERO), Room::Free);
+        }
+        assert_eq!(scene.come(2, millis(1)), Room::InPlaceOf(2));
+        assert_eq!(scene.come(0, millis(1)), Room::InPlaceOf(3));
+        assert!(matches!(scene.come(1, millis(1)), Room::From(_)));
     }
 
     #[test]
     fn what_is_over_leaves_its_place() {
-        let mut handshakes = Handshakes::new(2, Duration::ZERO);
-        for number in 0..10 {
-            let beginning = Beginning { network: network(1), at: Instant::now() };
-            assert_eq!(handshakes.push(beginning, Box::pin(ready(number))), Place::Free);
-            assert_eq!(poll(&mut handshakes), Poll::Ready(number));
-            assert_eq!((handshakes.len(), handshakes.counts.len()), (0, 0));
+        let mut scene = Scene::new();
+        for number in 0..100 {
+            assert_eq!(scene.come(1, millis(number)), Room::Free);
+            assert!(scene.handshakes.finish(number, scene.start));
+            assert!(scene.handshakes.remove(number).is_none());
         }
+        assert!(scene.living().is_empty() && scene.handshakes.order.is_empty());
+        assert!(scene.handshakes.by_network.is_empty());
     }
 }

@@ -1,29 +1,44 @@
 //! A server's work for one client.
 
 use super::admission::Admissions;
+use super::overload::{Lack, OverloadCount};
+use super::progress::Progress;
 use crate::auth::{FreshByOffer, offer_hash, seed};
+use crate::connections::{Connections, Room};
 use crate::deadline::within;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::{
-    Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Requirements, Terms, Tickets,
-    agreed_idle_timeout, decide_hashed, is_flight, path,
+    Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Network, Requirements, Terms,
+    Tickets, agreed_idle_timeout, decide_hashed, is_flight, path,
 };
 use crate::link::LinkConnector;
-use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
-use crate::wire;
+use crate::link::{Agreed, CandidateSlot, Established, FromLink, LateAnswers, Setup, Start};
+use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt, span};
-use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
+use bertha_core::{
+    Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Node, Picks, Role, Runtime,
+};
 use futures_util::future::FutureExt;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
 /// The messages behind a vain one that are looked at, at most.
 const MOST_BEHIND: usize = 64;
+
+/// The parts in which a client's time for its offer passes. A part begins when the one before has been seen to be over, so that a
+/// server which is held up itself takes at most one part off the client's time.
+const PARTS: u32 = 4;
+
+/// The largest message of a stream before its first, in bytes: twice the largest offer, and more than the largest first flight.
+pub(super) const LARGEST_FIRST: usize = 16 << 10;
+
+/// The text for a client that finds no room.
+pub(super) const BUSY: &str = "the server has more clients than it can hold at the moment; try again later";
 
 pub(super) struct Server<S, D: Runs<S>> {
     stack: S,
@@ -37,6 +52,8 @@ pub(super) struct Server<S, D: Runs<S>> {
     pub(super) settings: Arc<Settings>,
     late_answers: LateAnswers<D::Connection>,
     to_listener: mpsc::Sender<FromLink<D::Connection>>,
+    pub(super) connections: Connections,
+    pub(super) overload: OverloadCount,
     dropped: AtomicU64,
 }
 
@@ -48,6 +65,8 @@ impl<S, D: Runs<S>> Server<S, D> {
         settings: Arc<Settings>,
         to_listener: mpsc::Sender<FromLink<D::Connection>>,
     ) -> Self {
+        // A quarter of what the system allows is left to handshakes and to the application.
+        let capacity = listener.capacity().map_or(usize::MAX, |capacity| capacity - capacity / 4);
         Self {
             stack,
             nodes,
@@ -56,11 +75,18 @@ impl<S, D: Runs<S>> Server<S, D> {
             connector: Arc::new(LinkConnector { datapath, settings: settings.clone() }),
             listener,
             admissions: Admissions::new(&settings),
+            connections: Connections::new(settings.connections.min(capacity)),
             settings,
             late_answers: LateAnswers::new(),
             to_listener,
+            overload: OverloadCount::default(),
             dropped: AtomicU64::new(0),
         }
+    }
+
+    /// The runtime, if the datapath tells it before there is a client.
+    pub(super) fn runtime(&self) -> Option<<<D::Connection as Connection>::Base as Base>::Runtime> {
+        self.connector.datapath.runtime()
     }
 
     /// The number of dropped messages of strangers.
@@ -135,13 +161,20 @@ where
 {
     /// Deals with a new base connection, by its first message.
     pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Connection, D::Out> {
-        let limit = offer_timeout(&self.settings);
+        let part = self.settings.handshake_timeout / PARTS;
         let what = "the client connected and sent no offer";
-        let received = within(base.base().runtime(), limit, what, pin!(base.recv())).await;
+        let mut parts = 1;
+        let received = loop {
+            match within(base.base().runtime(), part, what, pin!(base.recv())).await {
+                Err(error) if error.kind() == ErrorKind::TimedOut && parts < PARTS => parts += 1,
+                received => break received,
+            }
+        };
         let first = match received {
             Ok(first) => first,
             Err(error) => return Outcome::Failed(error),
         };
+        base.base().limit_received(usize::MAX);
         match self.clone().greet(base.clone(), first).await {
             vain @ (Outcome::Nothing | Outcome::Refused { .. }) => {
                 Box::pin(self.greet_behind(base, vain)).await
@@ -215,6 +248,7 @@ where
     pub(super) async fn enter(
         self: Arc<Self>,
         mut entering: Entering<D::Connection>,
+        progress: Progress,
     ) -> Outcome<D::Connection, D::Out> {
         let now = entering.base.base().runtime().now();
         let accepted = &mut entering.accepted;
@@ -229,7 +263,7 @@ where
         }
         accepted.early.append(&mut entering.overtaken);
         let span = span::accepting(entering.base.base());
-        let accepted = self.accept(now, entering).instrument(span.clone()).await;
+        let accepted = self.accept(now, entering, progress).instrument(span.clone()).await;
         span::ended(&span, accepted.as_ref().map(Negotiated::explain));
         accepted.into()
     }
@@ -317,6 +351,9 @@ where
                 }
                 Err((id, error))
             }
+            Decision::Accept(accepted) if !confirms && !self.has_room(base, now) => {
+                Err(Box::pin(self.refuse(base, accepted.id, now)).await)
+            }
             Decision::Accept(accepted) => {
                 if accepted.is_flight && accepted.early.is_empty() {
                     self.count_dropped();
@@ -325,6 +362,34 @@ where
                 Ok(Some(Admitted { accepted, credit, is_on_its_word: is_taken_at_once || !confirms_first }))
             }
         }
+    }
+
+    /// Returns true if there may be a connection with another client. An unused connection may have to go for it.
+    fn has_room(&self, base: &D::Connection, now: Instant) -> bool {
+        match self.connections.room(Network::of(&base.base().peer_addr()), now) {
+            Room::Free => true,
+            Room::InPlaceOf(connection) => {
+                self.give_up(&*connection, now);
+                true
+            }
+            Room::None => false,
+        }
+    }
+
+    /// Gives an unused connection up for others.
+    pub(super) fn give_up(&self, connection: &dyn Established, now: Instant) {
+        connection.give_up("the server gave the connection up for others, since it was not used");
+        self.overload.count(Lack::Connection, None, now);
+    }
+
+    /// Refuses the client with this id, since there are as many connections as may be.
+    async fn refuse(&self, base: &D::Connection, id: u64, now: Instant) -> (u64, Error) {
+        let peer = base.base().peer_addr();
+        self.overload.count(Lack::Refused, Some(&peer), now);
+        turn_away(base, id).await;
+        let what =
+            format!("{peer} was refused: there are as many connections as `Settings::connections` allows");
+        (id, Error::new(ErrorKind::Exhausted, what).at("negotiation"))
     }
 
     /// The tickets of this server, if it takes early data. The first client brings clock and randomness along.
@@ -355,11 +420,13 @@ where
         &self,
         now: Instant,
         Entering { base, accepted, credit, has_to_answer, .. }: Entering<D::Connection>,
+        progress: Progress,
     ) -> Result<Negotiated<D::Out>, Error> {
         let Accepted { id, offer, reply, answer, session, capabilities, early, .. } = *accepted;
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
         let listener = Some(self.to_listener.clone());
+        let network = Network::of(&base.base().peer_addr());
         let link = Link::new(Start {
             base,
             id,
@@ -380,7 +447,9 @@ where
         if has_to_answer {
             self.late_answers.add(&link);
         }
-        let (dropped, setup) = (link.dropped(), link.setup());
+        let place = self.connections.add(network, link.established(), now);
+        let (dropped, mut setup) = (link.dropped(), Cancelled(Some(link.setup())));
+        let established = link.established();
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
         let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
         let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
@@ -393,19 +462,43 @@ where
             .with_peer(Some(&peer))
             .with_secured(&secured)
             .with_drops(counters.drops());
-        let mut built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
+        let built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
+        let arrivals = || established.upgrade().map(|link| link.arrivals());
+        let built = pin!(progress.observe(&runtime, arrivals, built));
         let what = "a Chunnel did not get ready in time";
-        match within(&runtime, self.settings.handshake_timeout, what, built.as_mut()).await {
+        let built = within(&runtime, self.settings.handshake_timeout, what, built).await;
+        let setup = setup.0.take();
+        match built {
             Ok(connection) => {
-                setup.done();
+                setup.into_iter().for_each(Setup::done);
                 tracing::debug!(agreement = %current_agreement.get(), peer = %connection.base().peer_addr(), "accepted");
-                Ok(Negotiated::new(connection, (current_agreement, session), dropped))
+                Ok(Negotiated::new(connection, (current_agreement, session), dropped).in_place(place))
             }
             Err(error) => {
-                Box::pin(setup.failed(&error)).await;
+                if let Some(setup) = setup {
+                    Box::pin(setup.failed(&error)).await;
+                }
                 Err(error)
             }
         }
+    }
+}
+
+impl<B, C> Outcome<B, C> {
+    /// Returns true if the client has done its part in this stage.
+    pub(super) fn is_good(&self) -> bool {
+        matches!(self, Self::Unconfirmed(_) | Self::Entering(_)) || self.is_ready()
+    }
+
+    /// Returns true if the client has its connection.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self, Self::Accepted(_))
+    }
+}
+
+impl<B, C> From<Error> for Outcome<B, C> {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -415,9 +508,25 @@ impl<B, C> From<Result<Negotiated<C>, Error>> for Outcome<B, C> {
     }
 }
 
-/// The time for the offer of a stream, and the age up to which a stack that is not ready keeps its place while others want it.
-pub(super) fn offer_timeout(settings: &Settings) -> Duration {
-    settings.handshake_timeout / 10
+/// The building of a stack, of which the client hears if it is given up.
+struct Cancelled<C: Connection<Data = Buf>>(Option<Setup<C>>);
+
+impl<C: Connection<Data = Buf>> Drop for Cancelled<C> {
+    fn drop(&mut self) {
+        if let Some(setup) = self.0.take() {
+            let reason = if std::thread::panicking() { "a Chunnel of the server panicked" } else { BUSY };
+            // Once, if the datapath takes it at once: nothing can be waited for here.
+            let _ = setup.failed(&Error::new(ErrorKind::Exhausted, reason)).now_or_never();
+        }
+    }
+}
+
+/// Tells a client that there is no room for it. `id` is that of its offer, or 0 if none was read.
+pub(super) async fn turn_away<C: Connection<Data = Buf>>(base: &C, id: u64) {
+    let refusal = Refusal { id, kind: RefusalKind::Busy, text: BUSY.into() };
+    if let Ok(refusal) = wire::encode(Kind::Refusal, Tag::of(id), &refusal) {
+        reply_with(base, &refusal).await;
+    }
 }
 
 /// Sends a handshake message. A failure is not reported: the client repeats its offer.

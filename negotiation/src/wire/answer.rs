@@ -137,6 +137,8 @@ pub enum RefusalKind {
     Unauthenticated,
     /// The offer came with messages and made an earlier connection, which is gone.
     Spent,
+    /// The server has no room for the client at the moment.
+    Busy,
 }
 
 impl RefusalKind {
@@ -148,6 +150,7 @@ impl RefusalKind {
             Self::Malformed => ErrorKind::Malformed,
             Self::Unauthenticated => ErrorKind::Unauthenticated,
             Self::Spent => ErrorKind::Reset,
+            Self::Busy => ErrorKind::Exhausted,
         }
     }
 }

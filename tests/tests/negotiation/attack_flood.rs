@@ -72,7 +72,7 @@ fn silent_streams_keep_nobody_out() {
                     };
                     siege(kind, true, slots).run(&network, flood, strike).await
                 });
-                check(seed, &what, result, slots.unwrap_or(1024) + 80);
+                check(seed, &what, result, slots.unwrap_or(2048) + 80);
             }
         }
     });

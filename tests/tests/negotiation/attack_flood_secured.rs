@@ -108,23 +108,34 @@ where
     S: Negotiate + Clone + 'static,
     Counting: Runs<S, Out: Connection<Data = Buf>>,
 {
-    for kind in &kinds() {
-        let flood = Flood { per_second: 300, lasts: Duration::from_millis(1500), is_near: false };
-        let result = simulate(1, async |network: Network| {
-            let (attack, tasks) = (network.clone(), network.runtime().clone());
-            let kept = Arc::new(Mutex::new(Vec::new()));
-            let strike = async |_| {
-                let host = attack.host([100, 0, 0, 9]);
-                let host = if streams { host.streams() } else { host };
-                let (stack, settings, kept) = (Silent::like(stacks.0), with(&kind[0], None), kept.clone());
-                std::mem::forget(tasks.spawn(async move {
-                    let connected = stack.connect(host, server_addr()).settings(settings).await;
-                    kept.lock().unwrap().extend(connected);
-                }));
-            };
-            siege(stacks, kind, streams).run(&network, flood, strike).await
-        });
-        check(1, "agreed and silent", result, 4 * SLOTS + 100);
+    // From one network, from those of the honest clients, and from a network for each stranger.
+    for (per_second, shape) in [(300, None), (300, Some(true)), (1200, Some(false))] {
+        for kind in &kinds() {
+            let flood =
+                Flood { per_second, lasts: Duration::from_millis(1500), is_near: shape == Some(true) };
+            let result = simulate(1, async |network: Network| {
+                let (attack, tasks) = (network.clone(), network.runtime().clone());
+                let kept = Arc::new(Mutex::new(Vec::new()));
+                let strike = async |struck: u32| {
+                    let [_, high, middle, low] = struck.to_be_bytes();
+                    let ip = match shape {
+                        None => [100, 0, 0, 9],
+                        Some(true) => [10, low % 3, 1, 200],
+                        Some(false) => [100, middle, low, high + 1],
+                    };
+                    let host = attack.host(ip);
+                    let host = if streams { host.streams() } else { host };
+                    let (stack, settings, kept) =
+                        (Silent::like(stacks.0), with(&kind[0], None), kept.clone());
+                    std::mem::forget(tasks.spawn(async move {
+                        let connected = stack.connect(host, server_addr()).settings(settings).await;
+                        kept.lock().unwrap().extend(connected);
+                    }));
+                };
+                siege(stacks, kind, streams).run(&network, flood, strike).await
+            });
+            check(1, &format!("agreed and silent, {flood:?}"), result, 4 * SLOTS + 100);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod authentication;
 mod capabilities;
 mod control_plane;
 mod counting;
+mod crowded;
 mod damaged;
 mod early;
 mod early_answer;

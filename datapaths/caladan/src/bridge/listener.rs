@@ -26,7 +26,7 @@ where
 {
     loop {
         let connection = listener.accept().await.map(BridgedConnection::new);
-        let is_last = connection.is_err();
+        let is_last = connection.as_ref().is_err_and(|error| error.kind() != ErrorKind::Exhausted);
         if !accepted.push(connection).await || is_last {
             return;
         }

@@ -1,6 +1,7 @@
 //! A connection over a stream socket.
 
 use super::receiver::Receiver;
+use super::unfinished::{Account, Unfinished};
 use super::writer::Writer;
 use super::{Settings, StreamSocket};
 use crate::SocketBase;
@@ -15,8 +16,8 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::net::Shutdown;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A base connection over a stream socket: of messages, or of bytes with [`Chunk`](bertha_core::Chunk) as `Data`.
 ///
@@ -57,14 +58,31 @@ impl End {
 }
 
 impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
+    /// A connection that this end has made.
     pub(crate) fn new(stream: S, peer: Addr, settings: &Settings) -> io::Result<Self> {
-        stream.prepare()?;
+        Self::open_with(stream, peer, settings, None)
+    }
+
+    /// A connection of a listener, whose connections share the memory for `unfinished` messages.
+    pub(super) fn accepted(
+        stream: S,
+        peer: Addr,
+        settings: &Settings,
+        unfinished: &Arc<Unfinished>,
+    ) -> io::Result<Self> {
+        Self::open_with(stream, peer, settings, Some(unfinished.open()))
+    }
+
+    fn open_with(stream: S, peer: Addr, settings: &Settings, account: Option<Account>) -> io::Result<Self> {
+        stream.prepare(settings.keep_alive)?;
         let local = stream.local_addr()?;
+        let limit = Arc::new(AtomicUsize::new(settings.largest));
         let base = SocketBase::new(S::NAME, Properties::STREAM, settings.largest, local, peer);
-        let socket = Receiver::new(stream, settings.largest);
+        let base = base.with_limit(limit.clone());
+        let socket = Arc::new_cyclic(|this| Receiver::new(stream, limit, account, this.clone()));
         // Nothing is received while messages wait, so the limits are never reached.
         let limits = Limits { backlog: 0, queue: usize::MAX, shared: usize::MAX };
-        let (endpoint, slot) = Endpoint::connected(Arc::new(socket), (), limits, settings.waiting);
+        let (endpoint, slot) = Endpoint::connected(socket, (), limits, settings.waiting);
         Ok(Self {
             endpoint,
             slot,

@@ -1,32 +1,88 @@
 //! Accepting streams.
 
-use super::{Settings, StreamConnection, StreamSocket};
-use bertha_core::{Addr, Buf, Error, Listener, Octets, Properties};
+use super::unfinished::Unfinished;
+use super::{Settings, StreamConnection, StreamSocket, descriptors};
+use bertha_core::{Addr, Buf, Error, ErrorKind, Listener, Octets, Properties};
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::time::Duration;
+use std::os::fd::OwnedFd;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Waker};
 
-/// How long to wait for descriptors or memory to become free.
-const PAUSE: Duration = Duration::from_millis(20);
+/// After so many attempts in a row that found no descriptor, the listener takes its spare one to turn a client away.
+const ATTEMPTS: u32 = 8;
 
 /// A socket that listens for streams.
 ///
-/// A peer that is gone before it is accepted is passed over; while the process has no file descriptor left, accepting
-/// pauses.
+/// The first one of a process raises the limit of descriptors (`RLIMIT_NOFILE`) to what the system allows the process, and its children inherit it. A
+/// peer that is gone before it is accepted is passed over. While the process has no descriptor or memory left, accepting fails with
+/// [`Exhausted`](ErrorKind::Exhausted); if that goes on, the listener accepts clients with a descriptor that it keeps for that, and ends
+/// their streams at once, so that none waits in vain.
 pub struct StreamListener<S: StreamSocket, Data = Buf> {
     acceptor: S::Acceptor,
     local: Addr,
     settings: Settings,
+    unfinished: Arc<Unfinished>,
+    /// A descriptor to be given up for a client that is to be turned away.
+    spare: Mutex<Option<OwnedFd>>,
+    /// The attempts in a row that found no descriptor.
+    failures: AtomicU32,
+    turned_away: AtomicU64,
     data: PhantomData<fn() -> Data>,
 }
 
 impl<S: StreamSocket, Data> StreamListener<S, Data> {
     pub(crate) fn new(acceptor: S::Acceptor, settings: Settings) -> io::Result<Self> {
+        descriptors::raise_limit();
         let local = S::listens_at(&acceptor)?;
-        Ok(Self { acceptor, local, settings, data: PhantomData })
+        let spare = Mutex::new(spare(&acceptor));
+        let unfinished = Arc::new(Unfinished::new(settings.unfinished));
+        Ok(Self {
+            acceptor,
+            local,
+            settings,
+            unfinished,
+            spare,
+            failures: AtomicU32::new(0),
+            turned_away: AtomicU64::new(0),
+            data: PhantomData,
+        })
     }
+
+    /// The number of clients that were accepted and turned away at once, since the process had no descriptor left for them.
+    pub fn turned_away(&self) -> u64 {
+        self.turned_away.load(Ordering::Relaxed)
+    }
+
+    /// The number of connections that were ended because messages that had arrived in part took more memory than [all of the listener
+    /// together](crate::Tcp::unfinished) may have.
+    pub fn abandoned(&self) -> u64 {
+        self.unfinished.abandoned()
+    }
+
+    /// Accepts a client by means of the spare descriptor, and ends its stream.
+    #[cold]
+    fn turn_away(&self) {
+        let mut kept = self.spare.lock();
+        drop(kept.take());
+        let accepted = pin!(S::accept(&self.acceptor)).poll(&mut Context::from_waker(Waker::noop()));
+        if let std::task::Poll::Ready(Ok((stream, peer))) = accepted {
+            drop(stream);
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(%peer, local = %self.local, "turned a client away for want of a descriptor");
+        }
+        *kept = spare(&self.acceptor);
+    }
+}
+
+/// Any descriptor does.
+fn spare(acceptor: &impl std::os::fd::AsFd) -> Option<OwnedFd> {
+    acceptor.as_fd().try_clone_to_owned().ok()
 }
 
 impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
@@ -35,16 +91,23 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
     async fn accept(&self) -> Result<StreamConnection<S, Data>, Error> {
         loop {
             let accepted = S::accept(&self.acceptor).await;
-            let opened =
-                accepted.and_then(|(stream, peer)| StreamConnection::new(stream, peer, &self.settings));
+            let opened = accepted.and_then(|(stream, peer)| {
+                StreamConnection::accepted(stream, peer, &self.settings, &self.unfinished)
+            });
             let error = match opened {
-                Ok(connection) => return Ok(connection),
+                Ok(connection) => {
+                    self.failures.store(0, Ordering::Relaxed);
+                    return Ok(connection);
+                }
                 Err(error) => error,
             };
             match Errno::from_io_error(&error) {
-                Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    tracing::warn!(%error, local = %self.local, "accepting pauses");
-                    tokio::time::sleep(PAUSE).await;
+                Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => {
+                    if self.failures.fetch_add(1, Ordering::Relaxed) >= ATTEMPTS {
+                        self.turn_away();
+                    }
+                    let what = format!("cannot accept at {}: {error}", self.local);
+                    return Err(Error::new(ErrorKind::Exhausted, what).at(S::NAME).because(error));
                 }
                 Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::FAULT) | None => {
                     return Err(Error::from(error).at(S::NAME));
@@ -62,6 +125,10 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
 
     fn properties(&self) -> Option<Properties> {
         Some(Properties::STREAM)
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        descriptors::limit()
     }
 }
 

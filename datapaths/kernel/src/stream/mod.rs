@@ -1,8 +1,10 @@
 //! Stream sockets, over which messages are framed or bytes go as they are: for TCP and Unix sockets alike.
 
 mod connection;
+mod descriptors;
 mod listener;
 mod receiver;
+mod unfinished;
 mod writer;
 
 use crate::Waiting;
@@ -13,6 +15,7 @@ pub use listener::StreamListener;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 /// A connected stream socket of tokio's.
 pub trait StreamSocket: AsyncSocket + AsFd + fmt::Debug + Sized {
@@ -20,13 +23,13 @@ pub trait StreamSocket: AsyncSocket + AsFd + fmt::Debug + Sized {
     const NAME: &'static str;
 
     /// The socket that accepts such streams, with the file to remove with it if there is one.
-    type Acceptor: fmt::Debug + Send + Sync + 'static;
+    type Acceptor: AsFd + fmt::Debug + Send + Sync + 'static;
 
-    /// Sets the options of a new connection.
+    /// Sets the options of a new connection, which asks a silent peer for a sign of life after `keep_alive`.
     ///
     /// # Errors
     /// Those of the system.
-    fn prepare(&self) -> io::Result<()> {
+    fn prepare(&self, _keep_alive: Option<Duration>) -> io::Result<()> {
         Ok(())
     }
 
@@ -58,7 +61,16 @@ pub(crate) struct Settings {
     pub(crate) receive_buffer: Option<usize>,
     pub(crate) send_buffer: Option<usize>,
     pub(crate) backlog: u32,
+    /// The memory of messages that have arrived in part, of all connections of a listener, in bytes.
+    pub(crate) unfinished: usize,
+    pub(crate) keep_alive: Option<Duration>,
 }
+
+/// The memory of unfinished messages by default, in bytes.
+const UNFINISHED: usize = 1 << 30;
+
+/// The silence after which TCP asks the peer for a sign of life, by default.
+const KEEP_ALIVE: Duration = Duration::from_secs(300);
 
 impl Default for Settings {
     fn default() -> Self {
@@ -67,7 +79,9 @@ impl Default for Settings {
             largest: 16 << 20,
             receive_buffer: None,
             send_buffer: None,
-            backlog: 1024,
+            backlog: 4096,
+            unfinished: UNFINISHED,
+            keep_alive: Some(KEEP_ALIVE),
         }
     }
 }
@@ -122,7 +136,16 @@ macro_rules! settings_methods {
             self
         }
 
-        /// How many connections the kernel holds until they are accepted, 1024 by default. The system may grant less.
+        /// The most memory in bytes that messages which have arrived in part take in all connections of a listener together, 1 GiB by default. The
+        /// first 64 KiB of each connection don't count. Beyond it, the connection whose message has not grown for longest ends with
+        /// [`Reset`](bertha_core::ErrorKind::Reset).
+        #[must_use]
+        pub fn unfinished(mut self, bytes: usize) -> Self {
+            self.settings.unfinished = bytes;
+            self
+        }
+
+        /// The number of connections that the kernel holds until they are accepted, 4096 by default. The system may grant fewer.
         #[must_use]
         pub fn backlog(mut self, connections: u32) -> Self {
             self.settings.backlog = connections;

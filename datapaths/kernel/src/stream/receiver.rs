@@ -1,6 +1,7 @@
 //! The receiving half of a stream.
 
 use super::StreamSocket;
+use super::unfinished::{Abandon, Account};
 use crate::async_socket::Left;
 use crate::endpoint::{Received, ReceivingSocket, Request};
 use bertha_core::framing::Frames;
@@ -11,6 +12,8 @@ use socket2::SockRef;
 use std::io;
 use std::marker::PhantomData;
 use std::net::Shutdown;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// The bytes of a stream without frames that are received in one call, at most.
 const CHUNK: usize = 64 << 10;
@@ -19,14 +22,46 @@ const CHUNK: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Receiver<S, Data> {
     stream: S,
-    /// Never contended, since the endpoint lets one future receive at a time; the lock says so to the compiler.
-    frames: Mutex<Frames>,
+    /// Never contended, since the endpoint lets one future receive at a time, except by a listener that gives the message up; the lock says
+    /// so to the compiler.
+    partial: Mutex<Partial>,
+    /// The largest message in bytes, for now.
+    limit: Arc<AtomicUsize>,
+    /// Whether the listener has given the stream up.
+    is_abandoned: AtomicBool,
+    this: Weak<Self>,
     data: PhantomData<fn() -> Data>,
 }
 
+/// The part of a message, and the account of its memory if the connection shares memory with others.
+#[derive(Debug)]
+struct Partial {
+    frames: Frames,
+    account: Option<Account>,
+}
+
 impl<S, Data> Receiver<S, Data> {
-    pub(super) fn new(stream: S, largest: usize) -> Self {
-        Self { stream, frames: Mutex::new(Frames::new(largest)), data: PhantomData }
+    pub(super) fn new(
+        stream: S,
+        limit: Arc<AtomicUsize>,
+        account: Option<Account>,
+        this: Weak<Self>,
+    ) -> Self {
+        let frames = Frames::new(limit.load(Ordering::Relaxed));
+        let (partial, is_abandoned) = (Mutex::new(Partial { frames, account }), AtomicBool::new(false));
+        Self { stream, partial, limit, is_abandoned, this, data: PhantomData }
+    }
+}
+
+impl<S: StreamSocket, Data: Octets> Abandon for Receiver<S, Data> {
+    fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed);
+        // A stream that can be read no more wakes who waits for it. One that is not connected any more is over as well.
+        let _ = SockRef::from(&self.stream).shutdown(Shutdown::Both);
+        // One that is just being read drops its message when it finds out.
+        if let Some(mut partial) = self.partial.try_lock() {
+            partial.frames.discard();
+        }
     }
 }
 
@@ -56,16 +91,36 @@ impl<S: StreamSocket, Data: Octets> ReceivingSocket for Receiver<S, Data> {
             deliver(bytes.fitted(read));
             return Ok(Received::default());
         }
-        let mut frames = self.frames.lock();
-        if frames.read(read, deliver)? > 0 {
-            if frames.is_malformed() {
-                // Nothing more will be read. This makes the stream readable, so that a future that waits learns of it.
-                SockRef::from(&self.stream).shutdown(Shutdown::Read)?;
-            }
-            return Ok(Received::default());
+        let mut partial = self.partial.lock();
+        let Partial { frames, account } = &mut *partial;
+        // Relaxed: the limit stands for itself, and whoever lifts it has received the message that lets it.
+        frames.set_largest(self.limit.load(Ordering::Relaxed));
+        let read = frames.read(read, deliver)?;
+        if self.is_abandoned.load(Ordering::Relaxed) {
+            frames.discard();
+            return Err(io::Error::other(abandoned()));
         }
-        Err(io::Error::other(ended(&frames)))
+        if read == 0 {
+            return Err(io::Error::other(ended(frames)));
+        }
+        if frames.is_malformed() {
+            // Nothing more will be read. This makes the stream readable, so that a future that waits learns of it.
+            SockRef::from(&self.stream).shutdown(Shutdown::Read)?;
+        }
+        if let Some(account) = account
+            && !account.set(frames.held(), || self.this.clone())
+        {
+            self.is_abandoned.store(true, Ordering::Relaxed);
+            SockRef::from(&self.stream).shutdown(Shutdown::Both)?;
+        }
+        Ok(Received::default())
     }
+}
+
+#[cold]
+fn abandoned() -> Error {
+    let what = "this end gave the stream up, since unfinished messages take more memory than the listener's connections may have together";
+    Error::new(ErrorKind::Reset, what)
 }
 
 #[cold]

@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Type};
 use std::io;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 
 /// Name of the datapath in errors.
@@ -64,8 +65,17 @@ impl Tcp {
 impl<Data: Octets> Tcp<Data> {
     settings_methods!();
 
-    /// Lets several listeners of a user share an address (`SO_REUSEPORT`), if all of them ask for it: the
-    /// kernel spreads connections among the listeners, of which each thread may have its own.
+    /// The silence after which the kernel asks the peer whether it is still there (`SO_KEEPALIVE`), five minutes by default; `None` if it never asks. A
+    /// peer that has not answered after as long again is gone, and the connection ends with
+    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut). Whole seconds count.
+    #[must_use]
+    pub fn keep_alive(mut self, silence: Option<Duration>) -> Self {
+        self.settings.keep_alive = silence;
+        self
+    }
+
+    /// Lets several listeners of one user have the same address (`SO_REUSEPORT`), if all of them ask for it: the kernel spreads
+    /// connections among them, one listener for each thread, say.
     #[must_use]
     pub fn reuse_port(self) -> Self {
         Self { is_shared: true, ..self }

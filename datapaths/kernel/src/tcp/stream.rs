@@ -3,16 +3,25 @@
 use super::NAME;
 use crate::stream::StreamSocket;
 use bertha_core::Addr;
+use socket2::{SockRef, TcpKeepalive};
 use std::io;
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+
+/// The questions for a sign of life that a peer may leave unanswered. They take as long again as the silence before them.
+const QUESTIONS: u32 = 5;
 
 impl StreamSocket for TcpStream {
     const NAME: &'static str = NAME;
 
     type Acceptor = TcpListener;
 
-    fn prepare(&self) -> io::Result<()> {
-        self.set_nodelay(true)
+    fn prepare(&self, keep_alive: Option<Duration>) -> io::Result<()> {
+        self.set_nodelay(true)?;
+        let Some(silence) = keep_alive else { return Ok(()) };
+        let times =
+            TcpKeepalive::new().with_time(silence).with_interval(silence / QUESTIONS).with_retries(QUESTIONS);
+        SockRef::from(self).set_tcp_keepalive(&times)
     }
 
     fn local_addr(&self) -> io::Result<Addr> {

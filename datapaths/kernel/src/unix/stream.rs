@@ -6,6 +6,7 @@ use crate::stream::StreamSocket;
 use bertha_core::Addr;
 use rustix::net::SocketAddrUnix;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use tokio::net::{UnixListener, UnixStream};
 
 /// The socket that accepts, and the file to remove with it.
@@ -13,6 +14,12 @@ use tokio::net::{UnixListener, UnixStream};
 pub struct Acceptor {
     pub(super) io: UnixListener,
     pub(super) _path: Option<SocketPath>,
+}
+
+impl AsFd for Acceptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.io.as_fd()
+    }
 }
 
 impl StreamSocket for UnixStream {

@@ -1,0 +1,140 @@
+//! More honest clients at once than the server has places for.
+
+use crate::child::{Child, most_descriptors};
+use crate::strangers::be_served;
+use bertha_chunnels::{Nothing, Tls, Trust};
+use bertha_core::{Buf, Connection, Datapath, make_stack};
+use bertha_datapath_kernel::Tcp;
+use bertha_negotiation::{Negotiate, Runs, Settings};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// The descriptors of the server, where the system allows as many.
+pub(crate) fn many() -> usize {
+    most_descriptors().min(20_000)
+}
+
+/// A certificate for `store.example`, in files.
+pub(crate) struct Certificate {
+    certificate: String,
+    folder: PathBuf,
+}
+
+impl Certificate {
+    pub(crate) fn new() -> Self {
+        let made = rcgen::generate_simple_self_signed(["store.example".to_owned()]).unwrap();
+        let name = format!("bertha-crowds-{}-{:p}", std::process::id(), &raw const made);
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("certificate"), made.cert.pem()).unwrap();
+        std::fs::write(folder.join("key"), made.signing_key.serialize_pem()).unwrap();
+        Self { certificate: made.cert.pem(), folder }
+    }
+
+    pub(crate) fn client(&self) -> Tls {
+        Tls::client("store.example", Trust::ca_pem(&self.certificate).unwrap()).unwrap()
+    }
+
+    pub(crate) fn start(&self, descriptors: usize) -> Child {
+        let file = |name| self.folder.join(name).to_str().unwrap().to_owned();
+        Child::start(descriptors, &["tls", &file("certificate"), &file("key")])
+    }
+}
+
+impl Drop for Certificate {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// So many clients connect at once, and stay. What became of them.
+async fn come<S>(child: &Child, stack: S, count: usize) -> BTreeMap<String, usize>
+where
+    S: Negotiate + Clone + 'static,
+    Tcp: Runs<S, Out: Connection<Data = Buf>>,
+{
+    // Raises the limit of descriptors.
+    let listener = Tcp::new().listen(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let server = child.addr;
+    let mut clients = JoinSet::new();
+    for _ in 0..count {
+        let stack = stack.clone();
+        clients.spawn(async move { be_served(&stack, server).await });
+    }
+    let (mut outcomes, mut kept) = (BTreeMap::new(), Vec::new());
+    while let Some(outcome) = clients.join_next().await {
+        let outcome = match outcome.unwrap() {
+            Ok(connection) => {
+                kept.push(connection);
+                "served".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    drop(listener);
+    outcomes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_clients_at_once_are_served() {
+    let mut child = Child::start(many(), &["plain"]);
+    let count = many() / 2;
+    let outcomes = come(&child, make_stack!(Nothing), count).await;
+    assert_eq!(outcomes.get("served"), Some(&count), "{outcomes:?}; {}", child.account());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_clients_with_tls_at_once_are_served() {
+    let certificate = Certificate::new();
+    let mut child = certificate.start(many());
+    for _ in 0..2 {
+        let outcomes = come(&child, make_stack!(certificate.client()), 2000).await;
+        assert_eq!(outcomes.get("served"), Some(&2000), "{outcomes:?}; {}", child.account());
+    }
+}
+
+/// An offer that arrives while the server's runtime is busy with something else is not late.
+#[test]
+fn a_server_that_is_held_up_takes_that_off_no_clients_time() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut settings = Settings::default();
+    settings.handshake_timeout = Duration::from_secs(6);
+    let local = ([127, 0, 0, 1], 0);
+    let listening = async { make_stack!(Nothing).listen(Tcp::new(), local).settings(settings).await };
+    let mut incoming = runtime.block_on(listening).unwrap();
+    // Between them stands a stream to the server that is there before the client.
+    let between = std::net::TcpListener::bind(local_socket()).unwrap();
+    let to_server = std::net::TcpStream::connect(incoming.local_addr().ip("test").unwrap()).unwrap();
+    let early = runtime.block_on(async { timeout(Duration::from_millis(300), incoming.next()).await });
+    assert!(early.is_err(), "nothing was said");
+    let at = between.local_addr().unwrap();
+    let client = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { be_served(&make_stack!(Nothing), at).await.map(drop) })
+    });
+    let to_client = between.accept().unwrap().0;
+    for [mut from, mut to] in [[&to_client, &to_server], [&to_server, &to_client]]
+        .map(|streams| streams.map(|stream| stream.try_clone().unwrap()))
+    {
+        std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+    }
+    // The runtime does nothing, and more than a quarter of the time passes.
+    std::thread::sleep(Duration::from_secs(2));
+    runtime.block_on(async {
+        let connection = incoming.next().await.unwrap().unwrap();
+        let message = connection.recv().await.unwrap();
+        connection.send(message).await.unwrap();
+        // Until the client has gone.
+        let _ = connection.recv().await;
+    });
+    client.join().unwrap().unwrap();
+}
+
+fn local_socket() -> SocketAddr {
+    ([127, 0, 0, 1], 0).into()
+}

@@ -1,0 +1,137 @@
+//! Servers with as many connections as they may have.
+
+use crate::scene::{A, SERVER, bytes, server_addr, simulate};
+use bertha_core::{Connection, Error, ErrorKind, Runtime, make_stack};
+use bertha_datapath_sim::Network;
+use bertha_negotiation::{Negotiate, Settings};
+use bertha_tests::with_seeds;
+use futures_util::FutureExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const CONNECTIONS: usize = 16;
+
+/// What the server's application sees.
+#[derive(Default)]
+struct Seen {
+    refused: Vec<Error>,
+    ended: Vec<Error>,
+    /// The counts of handshakes, connections and refusals for want of room.
+    overload: [u64; 3],
+}
+
+/// An echo server with few connections.
+async fn serve(network: &Network, streams: bool) -> Arc<Mutex<Seen>> {
+    let mut settings = Settings::default();
+    settings.connections = CONNECTIONS;
+    let host = network.host(SERVER);
+    let host = if streams { host.streams() } else { host };
+    let mut incoming = make_stack!(A).listen(host, server_addr()).settings(settings).await.unwrap();
+    let seen = Arc::<Mutex<Seen>>::default();
+    let (see, runtime) = (seen.clone(), network.runtime().clone());
+    let tasks = runtime.clone();
+    std::mem::forget(runtime.spawn(async move {
+        while let Some(client) = incoming.next().await {
+            let overload = incoming.overload();
+            see.lock().unwrap().overload = [overload.handshakes, overload.connections, overload.refused];
+            let connection = match client {
+                Ok(connection) => connection,
+                Err(error) => {
+                    see.lock().unwrap().refused.push(error);
+                    continue;
+                }
+            };
+            let see = see.clone();
+            std::mem::forget(tasks.spawn(async move {
+                let end = loop {
+                    match connection.recv().await {
+                        Ok(message) => connection.send(message).await.unwrap(),
+                        Err(error) => break error,
+                    }
+                };
+                see.lock().unwrap().ended.push(end);
+            }));
+        }
+    }));
+    seen
+}
+
+/// A client's echo.
+async fn come(
+    network: &Network,
+    ip: [u8; 4],
+    streams: bool,
+) -> Result<impl Connection<Data = bertha_core::Buf> + use<>, Error> {
+    let host = network.host(ip);
+    let host = if streams { host.streams() } else { host };
+    let connection = make_stack!(A).connect(host, server_addr()).await?;
+    connection.send(bytes(b"hello")).await?;
+    assert_eq!(*connection.recv().await?, *b"hello");
+    Ok(connection)
+}
+
+#[test]
+fn who_is_one_too_many_is_told_so_at_both_ends() {
+    for streams in [true, false] {
+        with_seeds(4, |seed| {
+            simulate(seed, async |network: Network| {
+                let seen = serve(&network, streams).await;
+                let mut held = Vec::new();
+                for number in 0..CONNECTIONS {
+                    held.push(come(&network, [10, 1, 1, number as u8], streams).await.unwrap());
+                }
+                for _ in 0..3 {
+                    let refused = come(&network, [10, 1, 1, 99], streams).await.map(drop).unwrap_err();
+                    assert_eq!(refused.kind(), ErrorKind::Exhausted, "{refused}");
+                    assert!(refused.context().contains("try again later"), "{refused}");
+                }
+                {
+                    let seen = seen.lock().unwrap();
+                    assert_eq!(seen.overload, [0, 0, 3]);
+                    assert!(seen.refused.len() == 3 && seen.ended.is_empty());
+                    assert!(seen.refused.iter().all(|error| error.kind() == ErrorKind::Exhausted));
+                }
+                held.pop();
+                network.runtime().sleep_until(network.runtime().now() + Duration::from_millis(100)).await;
+                come(&network, [10, 1, 1, 99], streams).await.unwrap();
+            });
+        });
+    }
+}
+
+#[test]
+fn a_network_with_more_than_its_part_gives_unused_connections_to_others() {
+    for streams in [true, false] {
+        with_seeds(4, |seed| {
+            simulate(seed, async |network: Network| {
+                let seen = serve(&network, streams).await;
+                let mut held = Vec::new();
+                for number in 0..CONNECTIONS {
+                    held.push(come(&network, [10, 1, 1, number as u8], streams).await.unwrap());
+                }
+                let refused = come(&network, [10, 2, 1, 1], streams).await.map(drop).unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::Exhausted, "nothing is unused so soon: {refused}");
+                network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(2)).await;
+                // Whoever is looked at for the first time may have been used just then.
+                let _ = come(&network, [10, 2, 1, 1], streams).await;
+                network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(2)).await;
+                let other = come(&network, [10, 2, 1, 1], streams).await.unwrap();
+                network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(1)).await;
+                {
+                    let seen = seen.lock().unwrap();
+                    assert!(seen.overload[1] >= 1, "{:?}", seen.overload);
+                    let told = seen
+                        .ended
+                        .iter()
+                        .any(|end| end.kind() == ErrorKind::Reset && end.context().contains("not used"));
+                    assert!(told, "{:?}", seen.ended);
+                }
+                let ends = held.iter().filter_map(|connection| connection.recv().now_or_never()?.err());
+                let ends = Vec::from_iter(ends);
+                assert!(ends.iter().any(|end| end.context().contains("not used")), "{ends:?}");
+                other.send(bytes(b"still there?")).await.unwrap();
+                assert_eq!(*other.recv().await.unwrap(), *b"still there?");
+            });
+        });
+    }
+}
