@@ -60,8 +60,7 @@ fn is_left_over(path: &Path, address: &SocketAddrUnix) -> bool {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let is_own =
-            symlink_metadata(&self.path).is_ok_and(|found| self.identity == Some(identity(&found)));
+        let is_own = symlink_metadata(&self.path).is_ok_and(|found| self.identity == Some(identity(&found)));
         if is_own && let Err(error) = remove_file(&self.path) {
             tracing::debug!(%error, path = %self.path.display(), "socket file not removed");
         }

@@ -2,10 +2,12 @@
 
 use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketType, connect, recvmsg, sendmsg, socket,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketType, connect, recvmsg, sendmsg,
+    shutdown, socket,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -70,13 +72,23 @@ impl Raw {
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received =
             recvmsg(&self.0, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
-        bytes.truncate(received.map_or(0, |received| received.bytes));
+        let read = match received {
+            Ok(received) => received.bytes,
+            Err(Errno::CONNRESET) => 0,
+            Err(error) => panic!("nothing comes, and no end: {error}"),
+        };
+        bytes.truncate(read);
         let files = ancillary.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(files) => Some(files),
             _ => None,
         });
         let files = files.flatten().collect();
         (bytes, files)
+    }
+
+    /// Ends the connection, and whatever waits for it.
+    pub(crate) fn hang_up(&self) {
+        shutdown(&self.0, Shutdown::Both).unwrap();
     }
 
     /// Registers a name.

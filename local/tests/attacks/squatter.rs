@@ -23,9 +23,8 @@ async fn relay(from: Arc<ShmConnection>, to: Arc<ShmConnection>, seen: Arc<Atomi
     }
 }
 
-/// Takes a client that looks for `alias`, and visits `service` with that client's own token.
-async fn squat(path: PathBuf, alias: &'static str, service: &'static str, seen: Arc<AtomicUsize>) {
-    let squatter = Arc::new(Raw::register(&path, alias));
+/// Takes the clients that visit the squatter, and visits `service` with that client's own token.
+async fn squat(squatter: Arc<Raw>, path: PathBuf, service: &'static str, seen: Arc<AtomicUsize>) {
     loop {
         let waiting = squatter.clone();
         let (packet, mut files) = tokio::task::spawn_blocking(move || waiting.recv()).await.unwrap();
@@ -39,7 +38,9 @@ async fn squat(path: PathBuf, alias: &'static str, service: &'static str, seen: 
         let seen = seen.clone();
         tokio::spawn(async move {
             let (shm, offering) = (Shm::new(), Shm::new());
-            let Ok((client, service)) = tokio::try_join!(shm.take(client), offering.offer(own)) else { return };
+            let Ok((client, service)) = tokio::try_join!(shm.take(client), offering.offer(own)) else {
+                return;
+            };
             let (client, service) = (Arc::new(client), Arc::new(service));
             tokio::join!(
                 relay(client.clone(), service.clone(), seen.clone()),
@@ -70,11 +71,8 @@ async fn a_squatter_is_no_man_in_the_middle() {
             });
         }
     });
-    let squatter = tokio::spawn(squat(path.clone(), "alias", "echo", seen.clone()));
-    // Until the squatter is there.
-    while directory().lookup("alias").await.unwrap().is_none() {
-        tokio::task::yield_now().await;
-    }
+    let squatter = Arc::new(Raw::register(&path, "alias"));
+    tokio::spawn(squat(squatter.clone(), path.clone(), "echo", seen.clone()));
     // The client reaches the service by the network, and looks for it under a name that the service has not registered.
     for round in 0..4_u64 {
         let maybe = MaybeLocal::new(directory()).service("alias");
@@ -86,5 +84,5 @@ async fn a_squatter_is_no_man_in_the_middle() {
         connection.close().await.unwrap();
     }
     assert_eq!(seen.load(Ordering::Relaxed), 0, "the squatter saw messages");
-    squatter.abort();
+    squatter.hang_up();
 }
