@@ -1,9 +1,11 @@
-//! Peers that misbehave: an attacker that writes arbitrary words into the shared memory, and a process that
-//! dies.
+//! Ends that misbehave: those that write what they like into the shared memory, die, say nothing, or attach descriptors. The table of
+//! edges is in `edges.md`.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod attached;
 mod hostile;
 mod hostile_process;
 mod kills;
 mod offers;
+mod silent;
 mod traces;
