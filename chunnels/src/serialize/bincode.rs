@@ -13,6 +13,7 @@ pub struct Bincode<const LIMIT: usize = { 64 << 20 }>;
 #[cfg(feature = "bincode")]
 mod codec {
     use super::Bincode;
+    use crate::serialize::bounds::{Elements, Nested, NestedValue};
     use crate::serialize::{Anywhere, Codec};
     use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
     use bincode::error::{DecodeError, EncodeError};
@@ -43,7 +44,11 @@ mod codec {
 
         #[inline]
         fn encode(&self, message: &T, into: &mut [u8]) -> Result<Option<usize>, EncodeError> {
-            match bincode::serde::encode_into_slice(message, into, configuration::<LIMIT>()) {
+            match bincode::serde::encode_into_slice(
+                NestedValue::message(message),
+                into,
+                configuration::<LIMIT>(),
+            ) {
                 Ok(written) => Ok(Some(written)),
                 Err(EncodeError::UnexpectedEnd) => Ok(None),
                 Err(other) => Err(other),
@@ -52,7 +57,12 @@ mod codec {
 
         #[inline]
         fn decode(&self, bytes: &[u8]) -> Result<(T, usize), DecodeError> {
-            bincode::serde::decode_from_slice(bytes, configuration::<LIMIT>())
+            let elements = Elements::of_bytes(bytes.len());
+            bincode::serde::seed_decode_from_slice(
+                Nested::message(&elements),
+                bytes,
+                configuration::<LIMIT>(),
+            )
         }
     }
 }

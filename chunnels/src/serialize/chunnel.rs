@@ -6,6 +6,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// Carries messages of type `T` over a connection that carries bytes, encoded with `C`.
+///
+/// Messages are [bounded](crate::serialize#malformed-messages) in their length, in how deep their values are nested, and in the number
+/// of elements that take no bytes.
 #[derive(Identity)]
 #[chunnel(capability = Self::encoding)]
 pub struct Serialize<T, C = Bincode> {

@@ -24,12 +24,19 @@
 //! A message that does not decode, or leaves bytes over, is dropped and counted ([`SerializeConnection::malformed`]); the
 //! connection goes on. Both codecs bound their allocations for a message whose length fields lie.
 //!
+//! A message is malformed, too, where its values are nested deeper than 128 levels, or its sequences and maps have over 1,024 elements
+//! more than the message has bytes. Each struct, tuple, enum, option, sequence and map is a level; a `Box` is none. So a message of a
+//! recursive type uses a bounded stack, and a message with elements of size zero takes a bounded time. `send` fails with
+//! [`Malformed`](bertha_core::ErrorKind::Malformed) for a message that is nested too deep.
+//!
 //! # The longest message
 //!
 //! A message may take as many bytes as the connection below carries and the codec's own [limit](Codec::limit) allows: 64 MiB for
 //! [`Bincode`] unless it is given another, none for [`Postcard`]. The error of a longer message names the limit that was reached.
 
 mod bincode;
+#[cfg(any(feature = "bincode", feature = "postcard"))]
+mod bounds;
 mod chunnel;
 mod codec;
 mod connection;
@@ -48,5 +55,7 @@ pub use connection::SerializeConnection;
 pub use encoding::Encoding;
 pub use key::{Anywhere, At, KeyPlace};
 pub use postcard::Postcard;
+#[cfg(feature = "postcard")]
+pub use postcard::PostcardError;
 #[cfg(feature = "rpc")]
 pub(crate) use size::BufferSize;

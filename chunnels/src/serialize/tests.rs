@@ -190,6 +190,96 @@ fn ends_with_different_encodings_refuse_each_other() {
     assert_eq!(format!("{own:?}"), "Serialize(Message as bincode)");
 }
 
+/// A type whose values hold values of the same type.
+#[derive(Debug, PartialEq, serde::Serialize, Deserialize)]
+enum Tree {
+    Leaf,
+    Branch(Vec<Tree>),
+    Twig(Box<Tree>),
+}
+
+fn twig(levels: usize) -> Tree {
+    (1..levels).fold(Tree::Leaf, |tree, _| Tree::Twig(Box::new(tree)))
+}
+
+fn encoded<T, C: Codec<T>>(codec: &C, message: &T) -> Result<Vec<u8>, C::EncodeError> {
+    let mut space = vec![0; 1 << 16];
+    let written = codec.encode(message, &mut space)?.unwrap();
+    space.truncate(written);
+    Ok(space)
+}
+
+/// The arguments are the encodings of a `Twig` without its content, of a `Leaf`, and of a `Branch` of one without its content.
+fn bounds_the_depth<C: Codec<Tree> + Default>(twig_alone: &[u8], leaf: &[u8], branch_of_one: &[u8]) {
+    let codec = C::default();
+    let deepest = twig(128);
+    let bytes = encoded(&codec, &deepest).unwrap();
+    assert_eq!(bytes, [twig_alone.repeat(127), leaf.to_vec()].concat());
+    assert_eq!(codec.decode(&bytes).unwrap().0, deepest);
+
+    assert!(encoded(&codec, &twig(129)).is_err());
+    assert!(codec.decode(&[twig_alone, &bytes].concat()).is_err());
+    // A megabyte of each would need far more stack than a thread has.
+    for level in [twig_alone, branch_of_one] {
+        assert!(codec.decode(&level.repeat((1 << 20) / level.len())).is_err());
+    }
+    // The program's own values, too: far more levels than are sent, and few enough to be dropped.
+    assert!(encoded(&codec, &twig(5_000)).is_err());
+}
+
+#[test]
+fn values_nested_too_deep_are_refused_on_both_ways() {
+    bounds_the_depth::<Postcard>(&[2], &[0], &[1, 1]);
+    bounds_the_depth::<super::Bincode>(&[2, 0, 0, 0], &[0, 0, 0, 0], &[1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[derive(Debug, PartialEq, serde::Serialize, Deserialize)]
+struct Empty;
+
+type Empties = (Vec<Empty>, Vec<()>, BTreeMap<(), ()>);
+
+fn bounds_elements_without_bytes<C: Codec<Vec<Vec<Empty>>> + Codec<Empties> + Default>(
+    length: impl Fn(u64) -> Vec<u8>,
+) {
+    let codec = C::default();
+    let decode = |bytes: &[u8]| Codec::<Vec<Vec<Empty>>>::decode(&codec, bytes);
+    let few = || (0..500).map(|_| Empty).collect::<Vec<_>>();
+    let bytes = encoded(&codec, &vec![few(), few()]).unwrap();
+    assert_eq!(decode(&bytes).unwrap().0, [few(), few()]);
+
+    // As many as the message announces would be made otherwise.
+    for count in [1 << 12, 1 << 32, 1 << 62] {
+        assert!(decode(&[length(1), length(count)].concat()).is_err());
+        // Each sequence of a map, and of structs, is one.
+        for empty in [[count, 0, 0], [0, count, 0], [0, 0, count]] {
+            let bytes = empty.map(&length).concat();
+            assert!(Codec::<Empties>::decode(&codec, &bytes).is_err());
+        }
+    }
+    // All sequences of a message count together.
+    let many = [length(100), length(1_000).repeat(100)].concat();
+    assert!(decode(&many).is_err());
+}
+
+#[test]
+fn elements_without_bytes_are_counted() {
+    bounds_elements_without_bytes::<super::Bincode>(|length| length.to_le_bytes().to_vec());
+    bounds_elements_without_bytes::<Postcard>(|length| encoded(&Postcard, &length).unwrap());
+}
+
+#[tokio::test]
+async fn a_message_that_is_nested_too_deep_fails_alone() {
+    let (here, there) = pair_of(TokioRuntime);
+    let stack = Serialize::<Tree, Postcard>::new();
+    let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
+    let error = here.send(twig(200)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed);
+    let reason = std::error::Error::source(&error).unwrap().to_string();
+    assert!(reason.contains("deeper than 128 levels"), "{reason}");
+    here.send(Tree::Branch(vec![Tree::Leaf, twig(3)])).await.unwrap();
+    assert_eq!(there.recv().await.unwrap(), Tree::Branch(vec![Tree::Leaf, twig(3)]));
+}
+
 fn any_message() -> impl Strategy<Value = Message> {
     prop_oneof![
         ".{0,40}".prop_map(Message::Word),
