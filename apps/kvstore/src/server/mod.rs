@@ -14,7 +14,7 @@ use bertha::chunnels::{LocalShards, ShardMap};
 use bertha::{Addr, Error, ErrorKind};
 use bertha_tls_options::Encryption;
 
-use crate::resp::{RespAddr, Routes};
+use crate::resp::{self, RespAddr, Routes};
 use crate::{Capacity, Sharding, shard_addrs, shard_map};
 use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
@@ -46,6 +46,8 @@ pub struct Options {
     pub encryption: Option<Encryption>,
     /// Where clients connect that speak the protocol of Redis, without encryption. They see the same records.
     pub resp: Vec<RespAddr>,
+    /// How they are served.
+    pub resp_settings: resp::Settings,
 }
 
 /// The shards behind a router.
@@ -68,6 +70,7 @@ impl Default for Options {
             capacity: Capacity::default(),
             encryption: None,
             resp: Vec::new(),
+            resp_settings: resp::Settings::default(),
         }
     }
 }
@@ -82,13 +85,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the shards and then the router; all of them listen when this returns.
+    /// Starts the shards and then the router; all of them listen when this returns. With clients that speak RESP, the process's limit of open
+    /// files is raised as far as it may be.
     ///
     /// The threads inherit the caller's processor affinity. The call blocks, so it is not for a task of Caladan's runtime.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if an address can't be used, the shards make no map, or clients that speak RESP can't be served
-    /// as the other options say; and the error of the system if it can't start threads.
+    /// as the other options say; [`AddrInUse`](ErrorKind::AddrInUse) if another server listens there; and the error of the system if it can't start threads.
     pub fn start(options: Options) -> Result<Self, Error> {
         let stopper = Stopper::new();
         let mut resp = options.resp_ends()?;
@@ -189,7 +193,10 @@ impl Options {
             _ if self.encryption.as_ref().is_some_and(Encryption::is_required) => refused(
                 "encryption is required, and clients that speak RESP are served without; leave out one of the two",
             ),
-            Shards::Local(count) => Ok(Some(RespEnds::new(self.resp.clone(), Routes::among(count)?))),
+            Shards::Local(count) => {
+                let ends = Routes::among(count)?;
+                Ok(Some(RespEnds::new(self.resp.clone(), ends, self.resp_settings.clone())))
+            }
         }
     }
 
