@@ -1,12 +1,14 @@
 //! The program's commands and options.
 
 use bertha::{Addr, Error};
-use bertha_kvstore::resp::RespAddr;
-use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
+use bertha_kvstore::resp::{Password, RespAddr, Settings};
+use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards, zone};
 use bertha_termination::Termination;
 use bertha_tls_options::ServerOptions;
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// A sharded key-value store. Ends on SIGINT and SIGTERM, after it has closed its connections.
 #[derive(Debug, Parser)]
@@ -27,8 +29,9 @@ enum Command {
 /// Runs a router and its shards.
 #[derive(Debug, Args)]
 struct Serve {
-    /// Address at which the router listens; local shards listen on the ports that follow.
-    #[arg(long, default_value = "127.0.0.1:4242")]
+    /// Where the router listens; local shards listen on the ports that follow. The zone of an IPv6 address is the name of an
+    /// interface, or its number: [fe80::1%eth0]:4242.
+    #[arg(long, default_value = "127.0.0.1:4242", value_parser = zone::parse)]
     addr: SocketAddr,
     /// Address by which clients reach local shards, if --addr is an address such as 0.0.0.0.
     #[arg(long, value_name = "IP")]
@@ -36,8 +39,8 @@ struct Serve {
     /// Number of local shards, each with a thread of its own.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: u16,
-    /// A shard elsewhere (`kvstore shard`), in place of local shards; repeat it in the order of the shards.
-    #[arg(long, value_name = "ADDR", conflicts_with = "shards")]
+    /// A shard elsewhere (`kvstore shard`), instead of local ones; repeat it in the order of the shards.
+    #[arg(long, value_name = "ADDR", conflicts_with = "shards", value_parser = zone::parse)]
     remote_shard: Vec<SocketAddr>,
     /// The side that may route requests to shards.
     #[arg(long, value_enum, default_value_t)]
@@ -47,15 +50,31 @@ struct Serve {
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["remote_shard", "require_encryption"])]
     resp: Vec<RespAddr>,
     #[command(flatten)]
+    resp_options: RespOptions,
+    #[command(flatten)]
     capacity: CapacityPerShard,
     #[command(flatten)]
     encryption: ServerOptions,
 }
 
+/// How clients of Redis are served.
+#[derive(Debug, Args)]
+struct RespOptions {
+    /// Clients of Redis have to log in with the password in this file, one line
+    #[arg(long, value_name = "FILE", requires = "resp")]
+    resp_password_file: Option<PathBuf>,
+    /// A client of Redis that says nothing for so many seconds loses its connection; 0 is never. Within a command it has 10 seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "resp")]
+    resp_idle: u64,
+    /// Another store of this user may listen at an address of --resp too; each of the two then has a part of the clients
+    #[arg(long, requires = "resp")]
+    reuse_port: bool,
+}
+
 #[derive(Debug, Args)]
 struct Shard {
-    /// Address at which the shard listens.
-    #[arg(long)]
+    /// Where the shard listens.
+    #[arg(long, value_parser = zone::parse)]
     addr: SocketAddr,
     #[command(flatten)]
     capacity: CapacityPerShard,
@@ -117,7 +136,16 @@ impl Serve {
             capacity: self.capacity.get(),
             encryption: self.encryption.encryption()?,
             resp: self.resp,
+            resp_settings: self.resp_options.settings()?,
         })
+    }
+}
+
+impl RespOptions {
+    fn settings(self) -> Result<Settings, Error> {
+        let password = self.resp_password_file.map(|file| Password::read(&file)).transpose()?;
+        let idle = Some(Duration::from_secs(self.resp_idle)).filter(|idle| !idle.is_zero());
+        Ok(Settings { password, idle, reuse_port: self.reuse_port, ..Settings::default() })
     }
 }
 

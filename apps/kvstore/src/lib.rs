@@ -49,6 +49,7 @@ mod sharding;
 mod shared_store;
 mod stop;
 mod store;
+pub mod zone;
 
 pub use key::Key;
 pub use protocol::{Body, MAX_KEY, MAX_VALUE, Message, Reason};

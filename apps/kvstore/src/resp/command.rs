@@ -1,11 +1,15 @@
 //! Commands, out of their arguments.
 
+mod client;
+mod login;
 mod set;
 
 use super::Operation;
-use super::wire::{Arguments, Version, number};
+use super::wire::{Arguments, number};
 use crate::{Key, MAX_KEY};
 use std::time::Duration;
+
+pub use login::{Hello, Login};
 
 /// A command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,17 +25,27 @@ pub enum Command {
     /// `ECHO`: asks for the same bytes.
     Echo(Vec<u8>),
     /// `HELLO`: asks about the server, and for another version of the protocol.
-    Hello(Option<Version>),
-    /// `INFO`: asks about the server, in text.
-    Info,
+    Hello(Hello),
+    /// `AUTH`: logs in.
+    Login(Login),
+    /// `INFO`: asks about the server, in text: for the sections of these names, or for all.
+    Info(Vec<Vec<u8>>),
+    /// `CLIENT ID`: asks for the number of the client.
+    ClientId,
+    /// `CLIENT GETNAME`: asks for the name of the client.
+    ClientName,
+    /// `CLIENT SETNAME`: names the client.
+    NameClient(Vec<u8>),
     /// `COMMAND COUNT`: the number of commands that there are.
     Count,
     /// `COMMAND`: describes no commands, with an empty list.
     Commands,
     /// `CONFIG GET` of these names.
     Settings(Vec<Vec<u8>>),
-    /// Says something that changes nothing here, such as the client's name or the only database.
+    /// Says something that changes nothing here, such as the client's library or the only database.
     Noted,
+    /// The beginning of a request in HTTP, as a web page may send it.
+    Web,
     /// The client leaves.
     Quit,
     /// A command that is not served, or not so. The reason, as the client is told.
@@ -42,8 +56,8 @@ pub enum Command {
 
 /// The commands that there are.
 pub(super) const NAMES: &[&str] = &[
-    "CLIENT", "COMMAND", "CONFIG", "DEL", "ECHO", "EXPIRE", "GET", "HELLO", "INCR", "INFO", "MGET", "PING",
-    "QUIT", "SELECT", "SET", "TTL",
+    "AUTH", "CLIENT", "COMMAND", "CONFIG", "DEL", "ECHO", "EXPIRE", "GET", "HELLO", "INCR", "INFO", "MGET",
+    "PING", "QUIT", "SELECT", "SET", "TTL",
 ];
 
 /// The longest name of a command.
@@ -59,10 +73,42 @@ impl Command {
     pub fn parse(arguments: &Arguments<'_>) -> Self {
         parse(arguments).unwrap_or_else(Self::Refused)
     }
+
+    /// The memory that it takes while it waits, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let of_keys = |keys: &[Key]| keys.iter().map(|key| size_of::<Key>() + key.len()).sum();
+        let of_words =
+            |words: &[Vec<u8>]| words.iter().map(|word| size_of::<Vec<u8>>() + word.len()).sum::<usize>();
+        let behind = match self {
+            Self::One(Operation::Set { key, value, .. }) => key.len() + value.len(),
+            Self::One(operation) => operation.key().len(),
+            Self::GetEach(keys) | Self::DeleteEach(keys) => of_keys(keys),
+            Self::Ping(Some(word)) | Self::Echo(word) | Self::NameClient(word) => word.len(),
+            Self::Info(words) | Self::Settings(words) => of_words(words),
+            Self::Login(login) => login.password.len(),
+            Self::Hello(hello) => {
+                let login = hello.login.as_ref().map_or(0, |login| login.password.len());
+                login + hello.name.as_ref().map_or(0, Vec::len)
+            }
+            Self::Refused(reason) | Self::Malformed(reason) => reason.len(),
+            Self::Ping(None)
+            | Self::ClientId
+            | Self::ClientName
+            | Self::Count
+            | Self::Commands
+            | Self::Noted
+            | Self::Web
+            | Self::Quit => 0,
+        };
+        size_of::<Self>() + behind
+    }
 }
 
 fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
     let name = arguments.get(0).unwrap_or_default();
+    if is(name, "POST") || is(name, "HOST:") {
+        return Ok(Command::Web);
+    }
     let mut capitals = [0; LONGEST_NAME];
     let Some(capitals) = capitals.get_mut(..name.len()) else { return Err(unknown(name)) };
     capitals.copy_from_slice(name);
@@ -91,8 +137,9 @@ fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
             (Some(word), 2) => Command::Echo(word.to_vec()),
             _ => return Err(wrong_number("echo")),
         },
-        b"HELLO" => hello(arguments)?,
-        b"INFO" => Command::Info,
+        b"HELLO" => login::hello(arguments)?,
+        b"AUTH" => login::auth(arguments)?,
+        b"INFO" => Command::Info(arguments.from(1).map(<[u8]>::to_vec).collect()),
         b"QUIT" => Command::Quit,
         b"SELECT" => match (arguments.get(1), arguments.len()) {
             (Some(b"0"), 2) => Command::Noted,
@@ -109,10 +156,7 @@ fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
             }
             other => return Err(unknown_part("CONFIG", other)),
         },
-        b"CLIENT" => match arguments.get(1) {
-            Some(word) if is(word, "SETINFO") || is(word, "SETNAME") => Command::Noted,
-            other => return Err(unknown_part("CLIENT", other)),
-        },
+        b"CLIENT" => client::parse(arguments)?,
         _ => return Err(unknown(name)),
     })
 }
@@ -132,26 +176,6 @@ fn expire(arguments: &Arguments<'_>) -> Result<Command, String> {
     // A time in the past is now.
     let time = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     Ok(Command::One(Operation::Expire(key(name)?, time)))
-}
-
-fn hello(arguments: &Arguments<'_>) -> Result<Command, String> {
-    let version = match arguments.get(1) {
-        None => return Ok(Command::Hello(None)),
-        Some(b"2") => Version::Two,
-        Some(b"3") => Version::Three,
-        Some(_) => return Err("NOPROTO unsupported protocol version".to_owned()),
-    };
-    let mut rest = arguments.from(2);
-    while let Some(word) = rest.next() {
-        if is(word, "SETNAME") && rest.next().is_some() {
-            continue;
-        }
-        if is(word, "AUTH") {
-            return Err("ERR AUTH is not served: there are no passwords".to_owned());
-        }
-        return Err(format!("ERR Syntax error in HELLO option '{}'", repeated(word)));
-    }
-    Ok(Command::Hello(Some(version)))
 }
 
 fn only_key(command: &str, arguments: &Arguments<'_>) -> Result<Key, String> {

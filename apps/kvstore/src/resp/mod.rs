@@ -6,9 +6,10 @@
 //! | `command` | arguments become a [`Command`] |
 //! | [`mod@format`] | without I/O: **a stream is cut into commands** |
 //! | `operation` | **a command touches the store** |
-//! | `session` | one connection: a burst of commands, and its replies in their order |
+//! | `session` | one connection: bursts of commands, and their replies in pieces, while further commands are read |
 //! | `routes` | operations go to the shards of their keys, on other threads too |
-//! | `front` | accepting clients |
+//! | `clients` | accepting; **a newcomer gets a place**, memory that clients share, and why connections end |
+//! | `front` | listening |
 //!
 //! All commands that arrive at once are answered at once. Those of one burst whose keys belong to different shards are carried out
 //! at the same time; of one shard, in their order.
@@ -17,17 +18,26 @@
 //! either, knows no inline commands, and allocates for each argument.
 
 mod address;
+mod clients;
 mod command;
+mod counters;
+pub(crate) mod descriptors;
 pub mod format;
 mod front;
+mod info;
 mod operation;
+mod password;
 mod routes;
 mod session;
+mod settings;
 pub mod wire;
 
 pub use address::RespAddr;
-pub use command::Command;
-pub(crate) use front::{Clients, Fronts};
+pub(crate) use clients::{Clients, Shared, sweep};
+pub use command::{Command, Hello, Login};
+pub(crate) use counters::Counters;
+pub(crate) use front::{Fronts, Sharing};
 pub use operation::{Condition, Operation, Outcome};
+pub use password::Password;
 pub(crate) use routes::{End, Routes, serve as serve_forwarded};
-pub(crate) use session::Counters;
+pub use settings::Settings;

@@ -58,6 +58,8 @@ pub enum Outcome {
     Refused(&'static str),
     /// The store is full, or the key too long.
     Failed(Reason),
+    /// It was not carried out yet, since the values of earlier operations take much memory.
+    Postponed(Operation),
 }
 
 impl Operation {
@@ -129,6 +131,11 @@ fn done(stored: Result<(), Reason>, outcome: Outcome) -> Outcome {
 }
 
 impl Outcome {
+    /// The length of the value in bytes, if it is one.
+    pub(super) fn value_len(&self) -> usize {
+        if let Self::Value(value) = self { value.len() } else { 0 }
+    }
+
     /// Writes it as the reply to a command.
     pub(super) fn write(&self, version: Version, replies: &mut Replies) {
         match self {
@@ -141,6 +148,7 @@ impl Outcome {
                 replies.error(&format!("OOM {reason}"));
             }
             Self::Failed(reason) => replies.error(&format!("ERR {reason}")),
+            Self::Postponed(_) => replies.error("ERR this command was not carried out"),
         }
     }
 }

@@ -11,6 +11,9 @@ use tokio::sync::{mpsc, oneshot};
 /// The bursts that wait for one shard, at most; a session with more waits.
 const QUEUE: usize = 1024;
 
+/// The most bytes of values that the outcomes of one call hold, for each shard, before they are sent: what goes beyond it is postponed.
+const VALUES: usize = 64 << 20;
+
 /// The way from one shard to all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
@@ -51,8 +54,14 @@ impl Routes {
         Ok(ends.collect())
     }
 
-    /// Carries out all `operations`, of which those of the own shard in `store`; appends their outcomes in the same order. Operations of one shard
-    /// keep their order.
+    /// Returns true for one of all shards.
+    pub(crate) fn is_first(&self) -> bool {
+        self.own == 0
+    }
+
+    /// Carries out all `operations`, those of the own shard in `store`; appends their outcomes in the order of the operations. Operations
+    /// of one shard keep their order. Once the values among the outcomes of a shard take more than 64 MiB, its further operations are
+    /// [`Postponed`](Outcome::Postponed).
     pub(super) async fn carry_out(
         &self,
         store: &SharedStore,
@@ -115,5 +124,13 @@ pub(crate) async fn serve(store: SharedStore, mut forwarded: mpsc::Receiver<Forw
 fn carry_out(store: &SharedStore, operations: impl Iterator<Item = Operation>, outcomes: &mut Vec<Outcome>) {
     // Some of them say how long a record lives from now on.
     let mut store = store.borrow_now();
-    outcomes.extend(operations.map(|operation| operation.apply(&mut store)));
+    let mut values = 0;
+    outcomes.extend(operations.map(|operation| {
+        if values > VALUES {
+            return Outcome::Postponed(operation);
+        }
+        let outcome = operation.apply(&mut store);
+        values += outcome.value_len();
+        outcome
+    }));
 }

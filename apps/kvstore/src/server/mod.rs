@@ -14,7 +14,7 @@ use bertha::chunnels::{LocalShards, ShardMap};
 use bertha::{Addr, Error, ErrorKind};
 use bertha_tls_options::Encryption;
 
-use crate::resp::{RespAddr, Routes};
+use crate::resp::{self, RespAddr, Routes};
 use crate::{Capacity, Sharding, shard_addrs, shard_map};
 use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
@@ -48,6 +48,8 @@ pub struct Options {
     /// Addresses for clients that speak the protocol of Redis, without encryption. They see the records of
     /// all other clients.
     pub resp: Vec<RespAddr>,
+    /// How they are served.
+    pub resp_settings: resp::Settings,
 }
 
 /// The shards behind a router.
@@ -70,6 +72,7 @@ impl Default for Options {
             capacity: Capacity::default(),
             encryption: None,
             resp: Vec::new(),
+            resp_settings: resp::Settings::default(),
         }
     }
 }
@@ -84,15 +87,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the shards and then the router; all of them listen when this returns.
+    /// Starts the shards and then the router; all of them listen when this returns. With clients that speak RESP, the process's limit of open
+    /// files is raised as far as it may be.
     ///
     /// The threads inherit the caller's processor affinity. The call blocks, so a task of Caladan's runtime
     /// must not make it.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used, if the shards make no map, or if clients
-    /// that speak RESP can't be served with the other options; and the error of the system if it can't start
-    /// threads.
+    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used, the shards make no map, or clients that speak RESP can't be served
+    /// as the other options say; [`AddrInUse`](ErrorKind::AddrInUse) if another server listens there; and the error of the system if it can't start threads.
     pub fn start(options: Options) -> Result<Self, Error> {
         let stopper = Stopper::new();
         let mut resp = options.resp_ends()?;
@@ -194,7 +197,10 @@ impl Options {
             _ if self.encryption.as_ref().is_some_and(Encryption::is_required) => refused(
                 "encryption is required, and clients that speak RESP are served without; leave out one of the two",
             ),
-            Shards::Local(count) => Ok(Some(RespEnds::new(self.resp.clone(), Routes::among(count)?))),
+            Shards::Local(count) => {
+                let ends = Routes::among(count)?;
+                Ok(Some(RespEnds::new(self.resp.clone(), ends, self.resp_settings.clone())))
+            }
         }
     }
 

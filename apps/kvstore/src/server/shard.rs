@@ -8,7 +8,6 @@ use crate::{Capacity, Message};
 use bertha::Error;
 use bertha::chunnels::shard::ShardQueue;
 use bertha::prelude::*;
-use std::sync::Arc;
 
 /// Largest number of requests that are handled before their replies are sent.
 const BURST: usize = 256;
@@ -85,7 +84,7 @@ where
 pub(super) struct WithResp {
     pub(super) fronts: resp::Fronts,
     pub(super) end: resp::End,
-    pub(super) counters: Arc<resp::Counters>,
+    pub(super) shared: resp::Shared,
 }
 
 /// The listeners of a shard.
@@ -112,10 +111,13 @@ pub(super) async fn run<S>(
         spawn_until(stop.clone(), async move { from_router.serve_queue(queue).await });
     }
     let mut fronts = None;
-    if let Some(WithResp { fronts: open, end, counters }) = with_resp {
+    if let Some(WithResp { fronts: open, end, shared }) = with_resp {
         spawn_until(stop.clone(), resp::serve_forwarded(shard.store.clone(), end.forwarded));
+        if end.routes.is_first() {
+            spawn_until(stop.clone(), resp::sweep(shared.places.clone()));
+        }
         let clients =
-            resp::Clients { store: shard.store.clone(), routes: end.routes, counters, stop: stop.clone() };
+            resp::Clients { store: shard.store.clone(), routes: end.routes, shared, stop: stop.clone() };
         fronts = Some(open.serve(clients));
     }
     let serving = async {

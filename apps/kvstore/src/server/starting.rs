@@ -3,7 +3,7 @@
 use super::shard::{self, ShardListeners, WithResp};
 use super::thread::{self, Addrs, Opened, Thread};
 use super::{Listening, Shard, Stopper, listening};
-use crate::resp::{self, Fronts, RespAddr};
+use crate::resp::{self, Fronts, RespAddr, Sharing};
 use crate::{Capacity, Message};
 use bertha::chunnels::shard::ShardQueue;
 use bertha::chunnels::{Checksum, Serialize};
@@ -11,7 +11,6 @@ use bertha::prelude::*;
 use bertha::{Error, Settings};
 use bertha_tls_options::Encryption;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 /// The settings of a shard.
 pub(super) struct ShardSettings {
@@ -26,8 +25,9 @@ pub(super) struct ShardSettings {
 /// The settings by which a shard serves clients that speak RESP.
 pub(super) struct RespSettings {
     addrs: Vec<RespAddr>,
+    sharing: Sharing,
     end: resp::End,
-    counters: Arc<resp::Counters>,
+    shared: resp::Shared,
 }
 
 /// Starts the thread of a shard.
@@ -74,10 +74,11 @@ where
     let mut addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
     let with_resp = match with_resp {
         None => None,
-        Some(RespSettings { addrs: wanted, end, counters }) => {
-            let fronts = Fronts::open(&wanted).await?;
-            (addrs.resp, addrs.shared) = (fronts.addrs(), fronts.shared());
-            Some(WithResp { fronts, end, counters })
+        Some(RespSettings { addrs: wanted, sharing, end, shared }) => {
+            let fronts = Fronts::open(&wanted, sharing).await?;
+            addrs.resp = fronts.addrs();
+            addrs.shared = fronts.shared();
+            Some(WithResp { fronts, end, shared })
         }
     };
     Ok(Opened { addrs, listeners: ShardListeners { listening, with_resp } })
@@ -87,19 +88,33 @@ where
 pub(super) struct RespEnds {
     addrs: Vec<RespAddr>,
     ends: std::vec::IntoIter<resp::End>,
-    counters: Arc<resp::Counters>,
+    shared: resp::Shared,
 }
 
+/// The file descriptors that a thread needs for itself, and those that the process needs besides.
+const DESCRIPTORS_OF_THREAD: usize = 16;
+const DESCRIPTORS_BESIDES: usize = 32;
+
 impl RespEnds {
-    /// Creates the ends for clients at these addresses.
-    pub(super) fn new(addrs: Vec<RespAddr>, ends: Vec<resp::End>) -> Self {
-        Self { addrs, ends: ends.into_iter(), counters: Arc::default() }
+    /// For clients at these addresses. Raises the process's limit of file descriptors as far as it may.
+    pub(super) fn new(addrs: Vec<RespAddr>, ends: Vec<resp::End>, settings: resp::Settings) -> Self {
+        let besides = DESCRIPTORS_BESIDES + addrs.len() + DESCRIPTORS_OF_THREAD * (ends.len() + 1);
+        let most = resp::descriptors::raise_limit().saturating_sub(besides).max(1);
+        if most < settings.clients {
+            tracing::info!(most, "the limit of file descriptors allows fewer clients than the settings");
+        }
+        Self { addrs, ends: ends.into_iter(), shared: resp::Shared::new(settings, most) }
     }
 
-    /// Returns the settings of the next shard. The first shard listens at all addresses, and the others at
-    /// the addresses that the first found to be shareable.
+    /// The end of the next shard. The first one listens at all addresses, and the others where it found that they can too.
     pub(super) fn next(&mut self, first: Option<&Thread>) -> Option<RespSettings> {
+        let sharing = match first {
+            _ if self.shared.settings.reuse_port => Sharing::Further,
+            Some(_) => Sharing::Further,
+            None if self.ends.len() > 1 => Sharing::First,
+            None => Sharing::Alone,
+        };
         let addrs = first.map_or(&self.addrs, |first| &first.addrs().shared).clone();
-        Some(RespSettings { addrs, end: self.ends.next()?, counters: self.counters.clone() })
+        Some(RespSettings { addrs, sharing, end: self.ends.next()?, shared: self.shared.clone() })
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn stream(bytes: &[u8]) {
 fn arguments(command: &Command) -> usize {
     match command {
         Command::GetEach(keys) | Command::DeleteEach(keys) => keys.len(),
-        Command::Settings(names) => names.len(),
+        Command::Settings(names) | Command::Info(names) => names.len(),
         _ => 1,
     }
 }

@@ -54,3 +54,17 @@ fn many_large_replies_to_a_client_that_reads_late_all_arrive() {
     stream.read_to_end(&mut all).unwrap();
     assert_eq!(all.len(), b"+OK\r\n".len() + 100 * (b"$1048576\r\n\r\n".len() + value.len()));
 }
+
+#[test]
+fn stopping_does_not_wait_for_a_client_that_reads_nothing() {
+    let store = Store::start(1);
+    let mut stream = TcpStream::connect(store.tcp()).unwrap();
+    let value = vec![b'x'; 16 << 20];
+    write!(stream, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n${}\r\n", value.len()).unwrap();
+    stream.write_all(&value).unwrap();
+    stream.write_all(b"\r\nGET a\r\n").unwrap();
+    let mut begun = [0; 10];
+    stream.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"+OK\r\n$1677");
+    store.server.stop().unwrap();
+}

@@ -6,13 +6,19 @@ mod any_bytes;
 mod bytes;
 mod clients;
 mod corpus;
+mod crowds;
 #[cfg(feature = "dpdk")]
 mod dpdk;
+mod large;
 mod like_redis;
+mod odd_bytes;
+mod program;
 mod programs;
 mod shards;
+mod starting;
+mod strangers;
 
-use bertha_kvstore::resp::RespAddr;
+use bertha_kvstore::resp::{RespAddr, Settings};
 use bertha_kvstore::{Options, Server, Shards};
 use std::net::SocketAddr;
 
@@ -24,11 +30,15 @@ struct Store {
 
 impl Store {
     fn start(shards: u16) -> Self {
+        Self::with(shards, Settings::default())
+    }
+
+    fn with(shards: u16, resp_settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let unix = format!("unix:{}/store.sock", folder.path().display());
         let resp = vec!["127.0.0.1:0".parse().unwrap(), unix.parse().unwrap()];
-        let server =
-            Server::start(Options { shards: Shards::Local(shards), resp, ..Options::default() }).unwrap();
+        let shards = Shards::Local(shards);
+        let server = Server::start(Options { shards, resp, resp_settings, ..Options::default() }).unwrap();
         Self { server, folder }
     }
 

@@ -107,7 +107,13 @@ fn what_is_not_served_is_refused_by_its_name() {
         (b"get\n", "ERR wrong number of arguments for 'get' command"),
         (b"get a b\n", "ERR wrong number of arguments for 'get' command"),
         (b"hello 4\n", "NOPROTO"),
-        (b"hello 3 auth me secret\n", "ERR AUTH"),
+        (b"hello two\n", "ERR Protocol version"),
+        (b"hello 3 auth me\n", "ERR Syntax error in HELLO option 'auth'"),
+        (b"auth\n", "ERR wrong number of arguments for 'auth' command"),
+        (b"auth a b c\n", "ERR syntax error"),
+        (b"client setname \"a b\"\n", "ERR Client names cannot contain spaces"),
+        (b"client setinfo lib-color red\n", "ERR Unrecognized option 'lib-color'"),
+        (b"client kill all\n", "ERR 'CLIENT kill'"),
         (b"config set save 1\n", "ERR 'CONFIG set'"),
         (b"expire k soon\n", "ERR value is not an integer"),
         (b"select 1\n", "ERR DB index"),
@@ -123,9 +129,10 @@ fn what_is_not_served_is_refused_by_its_name() {
 #[test]
 fn lengths_are_bounded_before_anything_is_kept() {
     for (bytes, reason) in [
-        (&b"*65537\r\n"[..], "invalid multibulk length"),
+        (&b"*1048577\r\n"[..], "invalid multibulk length"),
         (b"*1\r\n$16777217\r\n", "invalid bulk length"),
         (b"*1\r\n$-1\r\n", "invalid bulk length"),
+        (b"\"get\r\n", "unbalanced quotes in request"),
         (b"*1\r\nget\r\n", "expected '$', got 'g'"),
         (b"*1\r\n$3\r\nlong\r\n", "argument is longer than its length says"),
         (b"*000000000000000000000000000000000000001\r\n", "too big multibulk count string"),

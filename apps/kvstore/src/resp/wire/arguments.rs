@@ -11,7 +11,7 @@ pub struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// The parts of `bytes` at these places, all of which lie in it.
-    pub(in crate::resp) fn new(bytes: &'a [u8], places: &'a [Range<usize>]) -> Self {
+    pub(super) fn new(bytes: &'a [u8], places: &'a [Range<usize>]) -> Self {
         Self { bytes, places }
     }
 

@@ -24,7 +24,7 @@ impl Replies {
         &self.bytes
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -51,6 +51,21 @@ impl Replies {
         self.bytes.reserve(bytes.len() + 16);
         self.number(b'$', bytes.len() as i64);
         self.bytes.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    /// Begins a value of so many bytes, which follow by [`part`](Self::part).
+    pub fn begin_bulk(&mut self, length: usize) {
+        self.number(b'$', length as i64);
+    }
+
+    /// Some bytes of the value that has begun.
+    pub fn part(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Ends the value that has begun.
+    pub fn end_bulk(&mut self) {
         self.bytes.extend_from_slice(b"\r\n");
     }
 

@@ -1,21 +1,20 @@
 //! Finding the end of a command.
 
+use super::inline::Words;
+use super::{Arguments, Limits};
 use std::ops::Range;
-
-/// The longest argument in bytes.
-const LONGEST_ARGUMENT: usize = 16 << 20;
 
 /// The longest command in bytes.
 const LONGEST_COMMAND: usize = 64 << 20;
-
-/// The most arguments of a command, its name included.
-const MOST_ARGUMENTS: usize = 64 << 10;
 
 /// The longest line with a number.
 const LONGEST_NUMBER: usize = 32;
 
 /// The longest command on one line.
 const LONGEST_INLINE: usize = 64 << 10;
+
+/// The room for places of arguments, and for bytes of words, that is kept from one command to the next.
+const KEPT: usize = 1 << 10;
 
 /// The front of a stream.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,35 +41,52 @@ pub(in crate::resp) struct Scan {
     length: Option<usize>,
     /// Where the arguments are.
     places: Vec<Range<usize>>,
+    /// The words of a command on one line, in which its arguments lie.
+    words: Words,
+    is_inline: bool,
 }
 
 impl Scan {
-    /// Where the arguments of a [`Found::Command`] are, until the next command is looked for.
-    pub(in crate::resp) fn places(&self) -> &[Range<usize>] {
-        &self.places
+    /// The arguments of a [`Found::Command`] in the `bytes` that it was found in, until they are [released](Self::release).
+    pub(in crate::resp) fn arguments<'a>(&'a self, bytes: &'a [u8]) -> Arguments<'a> {
+        let bytes = if self.is_inline { self.words.bytes() } else { bytes };
+        Arguments::new(bytes, &self.places)
+    }
+
+    /// Forgets the arguments, and gives back the memory of many.
+    pub(in crate::resp) fn release(&mut self) {
+        self.places.clear();
+        self.places.shrink_to(KEPT);
+        self.words.release(KEPT);
+    }
+
+    /// The memory that the places of arguments take, in bytes.
+    pub(in crate::resp) fn memory(&self) -> usize {
+        self.places.capacity() * size_of::<Range<usize>>()
     }
 
     /// Looks for the end of the command at the front of `bytes`, which begin with those of the calls before that found a part.
-    pub(in crate::resp) fn find(&mut self, bytes: &[u8]) -> Found {
-        let found = self.go_on(bytes).unwrap_or_else(Found::Malformed);
+    pub(in crate::resp) fn find(&mut self, bytes: &[u8], limits: &Limits) -> Found {
+        let found = self.go_on(bytes, limits).unwrap_or_else(Found::Malformed);
         if found != Found::Part {
             (self.at, self.left, self.length) = (0, None, None);
         }
         found
     }
 
-    fn go_on(&mut self, bytes: &[u8]) -> Result<Found, String> {
+    fn go_on(&mut self, bytes: &[u8], limits: &Limits) -> Result<Found, String> {
         let mut left = match self.left {
             Some(left) => left,
             None => match bytes.first() {
                 None => return Ok(Found::Part),
                 Some(b'*') => {
                     let Some(line) = line(bytes, 0, "multibulk")? else { return Ok(Found::Part) };
-                    let count = number(line.number).filter(|count| *count <= MOST_ARGUMENTS as i64);
-                    let count = count.ok_or("invalid multibulk length")?;
+                    let count = number(line.number).ok_or("invalid multibulk length")?;
                     let Ok(left @ 1..) = usize::try_from(count) else { return Ok(Found::Nothing(line.end)) };
-                    self.places.clear();
-                    (self.at, self.left) = (line.end, Some(left));
+                    if left > limits.arguments {
+                        return Err(format!("{} multibulk length", limits.whose));
+                    }
+                    (self.at, self.left, self.is_inline) = (line.end, Some(left), false);
                     left
                 }
                 Some(_) => return self.inline(bytes),
@@ -87,8 +103,10 @@ impl Scan {
                     }
                     let Some(line) = line(bytes, self.at, "bulk")? else { return Ok(Found::Part) };
                     let length = number(line.number).and_then(|length| usize::try_from(length).ok());
-                    let length = length.filter(|length| *length <= LONGEST_ARGUMENT);
                     let length = length.ok_or("invalid bulk length")?;
+                    if length > limits.argument {
+                        return Err(format!("{} bulk length", limits.whose));
+                    }
                     if line.end + length > LONGEST_COMMAND {
                         return Err(format!("command of more than {LONGEST_COMMAND} bytes"));
                     }
@@ -110,7 +128,7 @@ impl Scan {
         Ok(Found::Command(self.at))
     }
 
-    /// A command on one line, as people type it: words between blanks, without quotes.
+    /// A command on one line.
     fn inline(&mut self, bytes: &[u8]) -> Result<Found, String> {
         let end = bytes.iter().skip(self.at).position(|byte| *byte == b'\n').map(|further| self.at + further);
         if end.unwrap_or(bytes.len()) > LONGEST_INLINE {
@@ -120,16 +138,9 @@ impl Scan {
             self.at = bytes.len();
             return Ok(Found::Part);
         };
-        self.places.clear();
-        let mut word = 0;
-        for (at, byte) in bytes.iter().enumerate().take(end + 1) {
-            if byte.is_ascii_whitespace() {
-                if word < at {
-                    self.places.push(word..at);
-                }
-                word = at + 1;
-            }
-        }
+        self.is_inline = true;
+        let line = bytes.get(..end).unwrap_or_default();
+        self.words.divide(line, &mut self.places).map_err(|_| "unbalanced quotes in request")?;
         Ok(if self.places.is_empty() { Found::Nothing(end + 1) } else { Found::Command(end + 1) })
     }
 }

@@ -1,0 +1,238 @@
+//! The places of clients. Sans-IO.
+
+use super::{Client, Ending};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// How long a command may stay unfinished while none of its bytes arrives.
+const WITHIN_COMMAND: Duration = Duration::from_secs(10);
+
+/// A client that has said nothing has so much time until others' need takes its place, while few are as silent.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// From this part of all places on, clients that have said nothing are many.
+const MANY: usize = 4;
+
+/// The places of all clients of a process, whatever their listener is. A newcomer always gets one: that of the client that has been idle for
+/// the longest time, first of those that have said nothing.
+#[derive(Debug)]
+pub(crate) struct Places {
+    state: Mutex<State>,
+    most: usize,
+    /// The longest time that a client may be idle, if there is a limit.
+    idle: Option<Duration>,
+    origin: Instant,
+    /// Somebody has come where nobody was.
+    occupied: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    next: u64,
+    /// Clients that have said nothing yet, in the order in which they came.
+    silent: BTreeMap<u64, Arc<Client>>,
+    /// Clients that have said something, each with its time in `order`.
+    known: HashMap<u64, Known, ahash::RandomState>,
+    /// The times when known clients were heard, and their numbers. A client may have been heard later: a time is corrected when
+    /// it is the first, so hearing a client takes no lock.
+    order: BTreeSet<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Known {
+    client: Arc<Client>,
+    ordered: u64,
+}
+
+/// The place of a client. Dropping it makes room.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    client: Arc<Client>,
+}
+
+impl Places {
+    /// So many places, at least one, for clients that are idle for at most this time.
+    pub(crate) fn new(most: usize, idle: Option<Duration>, origin: Instant) -> Arc<Self> {
+        let state =
+            State { next: 1, silent: BTreeMap::new(), known: HashMap::default(), order: BTreeSet::new() };
+        Arc::new(Self { state: Mutex::new(state), most: most.max(1), idle, origin, occupied: Notify::new() })
+    }
+
+    /// Gives a place to a new client, and ends the connection of another one if all are taken.
+    pub(super) fn enter(self: &Arc<Self>, now: Instant) -> Place {
+        let mut state = self.state.lock();
+        if state.len() >= self.most {
+            state.end_one(now, self.most, Ending::Places);
+        }
+        let id = state.next;
+        state.next += 1;
+        let client = Arc::new(Client::new(id, self.origin, now));
+        state.silent.insert(id, client.clone());
+        if state.len() == 1 {
+            self.occupied.notify_one();
+        }
+        Place { places: self.clone(), client }
+    }
+
+    /// Notes that a client has said something: a whole command, and who it is if that is asked.
+    pub(in crate::resp) fn know(&self, client: &Arc<Client>) {
+        let mut state = self.state.lock();
+        // It may have been ended.
+        if let Some(client) = state.silent.remove(&client.id()) {
+            let (id, ordered) = (client.id(), client.heard());
+            state.order.insert((ordered, id));
+            state.known.insert(id, Known { client, ordered });
+        }
+    }
+
+    /// Ends the connection of the client that has been idle for the longest time, for this reason.
+    pub(super) fn end_one(&self, now: Instant, ending: Ending) {
+        self.state.lock().end_one(now, self.most, ending);
+    }
+
+    /// Ends the connections of all clients that have been idle, or within a command, for too long.
+    pub(super) fn end_overdue(&self, now: Instant) {
+        let state = self.state.lock();
+        let known = state.known.values().map(|known| &known.client);
+        for client in state.silent.values().chain(known) {
+            let idle = client.idle(now);
+            if client.is_within_command() && idle > WITHIN_COMMAND {
+                client.end(Ending::HalfCommand);
+            } else if self.idle.is_some_and(|most| idle > most) {
+                client.end(Ending::Idle);
+            }
+        }
+    }
+
+    /// Ready while there are clients. For one waiting task.
+    pub(super) async fn occupied(&self) {
+        while self.count() == 0 {
+            self.occupied.notified().await;
+        }
+    }
+
+    /// The number of clients.
+    pub(in crate::resp) fn count(&self) -> usize {
+        self.state.lock().len()
+    }
+}
+
+impl State {
+    fn len(&self) -> usize {
+        self.silent.len() + self.known.len()
+    }
+
+    fn end_one(&mut self, now: Instant, places: usize, ending: Ending) {
+        let are_many = self.silent.len() > places / MANY;
+        let silent = self.silent.first_entry().filter(|it| are_many || it.get().idle(now) > PATIENCE);
+        let client = silent.map(|it| it.remove()).or_else(|| self.longest_idle());
+        // Nobody has said anything, and all have just come.
+        let client = client.or_else(|| self.silent.pop_first().map(|(_, client)| client));
+        if let Some(client) = client {
+            client.end(ending);
+        }
+    }
+
+    /// Takes away the known client that was not heard for the longest time.
+    fn longest_idle(&mut self) -> Option<Arc<Client>> {
+        // Each has one look, so clients that are heard meanwhile keep nobody here.
+        for _ in 0..self.order.len() {
+            let &(time, id) = self.order.first()?;
+            let known = self.known.get_mut(&id)?;
+            let heard = known.client.heard();
+            if heard <= time {
+                break;
+            }
+            known.ordered = heard;
+            self.order.remove(&(time, id));
+            self.order.insert((heard, id));
+        }
+        let (_, id) = self.order.pop_first()?;
+        self.known.remove(&id).map(|known| known.client)
+    }
+
+    fn leave(&mut self, id: u64) {
+        self.silent.remove(&id);
+        if let Some(known) = self.known.remove(&id) {
+            self.order.remove(&(known.ordered, id));
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.state.lock().leave(self.client.id());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(most: usize) -> (Arc<Places>, Instant) {
+        let origin = Instant::now();
+        (Places::new(most, Some(Duration::from_secs(300)), origin), origin)
+    }
+
+    fn endings(places: &[Place]) -> Vec<Option<Ending>> {
+        places.iter().map(|place| place.client().ending()).collect()
+    }
+
+    #[test]
+    fn a_newcomer_takes_the_place_of_who_said_nothing_and_then_of_who_was_idle_longest() {
+        let (all, origin) = places(3);
+        let at = |seconds| origin + Duration::from_secs(seconds);
+        let mut clients: Vec<_> = (0..3).map(|second| all.enter(at(second))).collect();
+        all.know(clients[0].client());
+        all.know(clients[2].client());
+        clients[0].client().hear(at(5));
+        clients.push(all.enter(at(10)));
+        assert_eq!(endings(&clients), [None, Some(Ending::Places), None, None]);
+        all.know(clients[3].client());
+        clients.push(all.enter(at(11)));
+        assert_eq!(endings(&clients), [None, Some(Ending::Places), Some(Ending::Places), None, None]);
+        assert_eq!(all.count(), 3);
+        drop(clients);
+        assert_eq!(all.count(), 0);
+    }
+
+    #[test]
+    fn a_flood_of_silent_clients_keeps_to_a_part_of_the_places() {
+        let (all, origin) = places(100);
+        let known: Vec<_> = (0..70).map(|_| all.enter(origin)).collect();
+        known.iter().for_each(|place| all.know(place.client()));
+        let later = origin + Duration::from_secs(1);
+        let mut flood: Vec<_> = (0..1_000).map(|_| all.enter(later)).collect();
+        assert_eq!(endings(&known), vec![None; 70]);
+        let last = flood.split_off(980);
+        assert_eq!(endings(&last), vec![None; 20], "newcomers have time to speak");
+        assert_eq!(all.count(), 100);
+    }
+
+    #[test]
+    fn who_is_idle_or_within_a_command_for_too_long_has_to_go() {
+        let (all, origin) = places(10);
+        let clients: Vec<_> = (0..3).map(|_| all.enter(origin)).collect();
+        clients[1].client().set_within_command(true);
+        all.know(clients[2].client());
+        let after = |seconds| {
+            all.end_overdue(origin + Duration::from_secs(seconds));
+            endings(&clients)
+        };
+        assert_eq!(after(10), [None; 3]);
+        assert_eq!(after(11), [None, Some(Ending::HalfCommand), None]);
+        clients[2].client().hear(origin + Duration::from_secs(200));
+        assert_eq!(after(301), [Some(Ending::Idle), Some(Ending::HalfCommand), None]);
+        assert_eq!(after(501), [Some(Ending::Idle), Some(Ending::HalfCommand), Some(Ending::Idle)]);
+    }
+}

@@ -1,0 +1,130 @@
+//! Accepting clients and serving each with a task.
+
+use super::watched::Watched;
+use super::{Client, Ending, Memory, Places};
+use crate::resp::format::RespFormat;
+use crate::resp::session::Session;
+use crate::resp::{Counters, Routes, Settings, descriptors};
+use crate::shared_store::SharedStore;
+use crate::stop::Stop;
+use bertha::chunnels::framing::Framed;
+use bertha::prelude::*;
+use bertha::{Addr, Base, Chunk, Error};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// How long closing may take. Replies have gone out before, unless the client does not read them.
+const CLOSING: Duration = Duration::from_millis(300);
+
+/// The means to serve clients. All shards share the places, the memory and the counters.
+#[derive(Clone, Debug)]
+pub(crate) struct Clients {
+    pub(crate) store: SharedStore,
+    pub(crate) routes: Routes,
+    pub(crate) shared: Shared,
+    pub(crate) stop: Stop,
+}
+
+/// The part that all shards have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) counters: Arc<Counters>,
+    /// The memory for unfinished commands.
+    unfinished: Arc<Memory>,
+    /// The memory for unsent replies.
+    pub(in crate::resp) unsent: Arc<Memory>,
+}
+
+impl Shared {
+    /// For at most so many clients, whatever the settings say.
+    pub(crate) fn new(settings: Settings, most: usize) -> Self {
+        let now = Instant::now();
+        Self {
+            places: Places::new(settings.clients.min(most), settings.idle, now),
+            counters: Arc::new(Counters::new(now)),
+            unfinished: Memory::new(settings.unfinished, Ending::Unfinished),
+            unsent: Memory::new(settings.unsent, Ending::Unsent),
+            settings: Arc::new(settings),
+        }
+    }
+}
+
+impl Clients {
+    /// Serves all clients of a listener until it is time to stop; then closes their connections and returns.
+    pub(in crate::resp) async fn serve(mut self, listener: impl bertha::core::Listener<Chunk>) {
+        let (working, mut done) = mpsc::channel::<()>(1);
+        let one = self.clone();
+        let accepting = async {
+            loop {
+                let client = match listener.accept().await {
+                    Ok(client) => client,
+                    Err(error) => return error,
+                };
+                let now = Instant::now();
+                let place = one.shared.places.enter(now);
+                // Makes room for the next client, who would wait without a descriptor.
+                if !descriptors::is_one_free() {
+                    one.shared.places.end_one(now, Ending::Descriptors);
+                }
+                let (one, working) = (one.clone(), working.clone());
+                bertha::spawn(async move {
+                    one.converse(client, place.client()).await;
+                    drop((place, working));
+                });
+            }
+        };
+        tokio::select! {
+            error = accepting => tracing::error!(%error, "listening has failed; serving the clients that there are"),
+            () = self.stop.wait() => {}
+        }
+        drop((listener, working));
+        // Nothing is sent; the channel ends with the last client.
+        done.recv().await;
+    }
+
+    async fn converse(mut self, connection: impl Connection<Data = Chunk>, client: &Arc<Client>) {
+        let peer = connection.base().peer_addr();
+        let format = RespFormat::new(client.clone(), self.shared.unfinished.clone());
+        let connection = Watched::new(connection, client.clone());
+        let connection = match make_stack!(Framed::new(format)).wrap(connection).await {
+            Ok(connection) => connection,
+            Err(error) => return tracing::info!(%peer, %error, "refused a client"),
+        };
+        self.shared.counters.connected();
+        tracing::info!(%peer, id = client.id(), "connected");
+        let session = Session::new(&self.store, &self.routes, &self.shared, client);
+        let ended = tokio::select! {
+            ended = session.serve(&connection) => Some(ended),
+            () = client.ended() => None,
+            () = self.stop.wait() => None,
+        };
+        self.shared.counters.disconnected();
+        if let Some(ending) = client.ending() {
+            // Whatever is still unsent is for a client that does not read, or has lost its place.
+            return self.shared.tell(&peer, ending);
+        }
+        let closed = tokio::select! {
+            closed = connection.close() => closed.err(),
+            () = bertha::sleep(CLOSING) => None,
+        };
+        tell_closed(&peer, ended, closed);
+    }
+}
+
+impl Shared {
+    fn tell(&self, peer: &Addr, ending: Ending) {
+        if self.counters.ended(ending, Instant::now()) {
+            tracing::warn!(%peer, %ending, "ended a connection; for a second, further ones are told at the level info");
+        } else {
+            tracing::info!(%peer, %ending, "ended a connection");
+        }
+    }
+}
+
+fn tell_closed(peer: &Addr, ended: Option<Error>, failed: Option<Error>) {
+    let ended = ended.map(tracing::field::display);
+    tracing::info!(%peer, ended, failed = failed.map(tracing::field::display), "closed");
+}

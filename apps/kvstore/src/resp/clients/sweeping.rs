@@ -1,0 +1,23 @@
+//! Ending the connections that nobody uses.
+
+use super::{Ending, Places};
+use crate::resp::descriptors;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often clients are looked at. A client that is idle for too long stays for at most so much longer.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Ends the connections of clients that are idle for too long, and one each period while the process has no file descriptor left. Sleeps
+/// while there are no clients.
+pub(crate) async fn sweep(places: Arc<Places>) {
+    loop {
+        places.occupied().await;
+        bertha::sleep(PERIOD).await;
+        let now = Instant::now();
+        places.end_overdue(now);
+        if !descriptors::is_one_free() {
+            places.end_one(now, Ending::Descriptors);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Odd bytes to this store and to a Redis of the test's own, by hand: what no client's library would send.
+
+use crate::{Store, skip};
+use bertha_kvstore::resp::{Password, Settings};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const PASSWORD: &str = "secret";
+
+/// Behind the bytes, so that the answers have an end.
+const LAST: &[u8] = b"\r\n*2\r\n$4\r\nECHO\r\n$4\r\nlast\r\n";
+const LAST_ANSWER: &[u8] = b"$4\r\nlast\r\n";
+
+/// A server of Redis, which ends with the test.
+struct Redis {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Redis {
+    /// At a Unix socket, with the password if there is one; `None` if Redis is not installed.
+    fn start(password: Option<&str>) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("redis-server");
+        command.args(["--port", "0", "--save", "", "--appendonly", "no", "--dir"]).arg(folder.path());
+        command.arg("--unixsocket").arg(folder.path().join("redis.sock"));
+        if let Some(password) = password {
+            command.args(["--requirepass", password]);
+        }
+        match command.stdout(Stdio::null()).spawn() {
+            Ok(child) => {
+                let redis = Self { child, folder };
+                while UnixStream::connect(redis.path()).is_err() {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Some(redis)
+            }
+            Err(error) => {
+                skip(&format!("redis-server: {error}; install redis-server"));
+                None
+            }
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("redis.sock")
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All answers to `bytes`, with the kinds of errors alone, and whether the server ended the connection.
+fn answers(path: &Path, bytes: &[u8]) -> (String, bool) {
+    let mut stream = UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // The server may end the connection before all is written.
+    let _ = stream.write_all(bytes).and_then(|()| stream.write_all(LAST));
+    let mut all = Vec::new();
+    let mut piece = vec![0; 1 << 16];
+    let has_ended = loop {
+        match stream.read(&mut piece) {
+            Ok(0) => break true,
+            Ok(count) => all.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break true,
+            Err(error) => panic!("no answer to {}: {error}", shown(bytes)),
+        }
+        if all.ends_with(LAST_ANSWER) {
+            break false;
+        }
+    };
+    let lines = String::from_utf8_lossy(&all).into_owned();
+    let lines = lines.split("\r\n").map(|line| match line.strip_prefix('-') {
+        // Malformed bytes are told apart by their texts.
+        Some(text) if text.starts_with("ERR Protocol error") => format!("-{}", protocol_error(text)),
+        Some(text) => format!("-{}", text.split(' ').next().unwrap_or_default()),
+        None => line.to_owned(),
+    });
+    (lines.collect::<Vec<_>>().join("\r\n"), has_ended)
+}
+
+/// The text without the name of a number that is too long, which this store reports at another length.
+fn protocol_error(text: &str) -> &str {
+    if text.contains("argument is longer") { "ERR Protocol error" } else { text }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    bytes.get(..200).unwrap_or(bytes).escape_ascii().to_string()
+}
+
+/// A command of so many arguments.
+fn long(name: &str, count: usize) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n${}\r\n{name}\r\n", count + 1, name.len()).into_bytes();
+    bytes.extend((0..count).flat_map(|number| {
+        let key = format!("key{number}");
+        format!("${}\r\n{key}\r\n", key.len()).into_bytes()
+    }));
+    bytes
+}
+
+#[test]
+fn odd_bytes_are_answered_as_by_redis() {
+    let Some(redis) = Redis::start(None) else { return };
+    let store = Store::start(2);
+    let inline: [&[u8]; 24] = [
+        b"set q \"a b\"\r\nget q\r\n",
+        b"set q 'it''s'\r\n",
+        b"set q 'it\\'s'\nget q\n",
+        b"set \"\" \"\"\r\nget ''\r\n",
+        b"set q \"\\x00\\xff\\n\\r\\t\\b\\a\\\\\\\"\\q\"\r\nget q\r\n",
+        b"set q \"\\xzz\\x1\"\r\nget q\r\n",
+        b"set q a\"b c\"\r\nget q\r\n",
+        b"set q \"unbalanced\r\n",
+        b"set q 'unbalanced\r\n",
+        b"set q \"a\"b\r\n",
+        b"set q a\\'b\r\n",
+        b"\"\"\r\n",
+        b"\r\n\n  \r\n\t\nPING\r\n",
+        b"  ping  \r\n",
+        b"\x0bping a\x0bb\r\n",
+        b"PING\nPING\r\nPING\n",
+        b"echo \"\r\n",
+        b"get\r\nget a b\r\nnothing\r\n",
+        b"echo a\rb\r\n",
+        b"set q \"a\tb\"\r\nget q\r\n",
+        b"del q q q\r\nmget q q\r\n",
+        b"incr n\r\nincr n\r\nset n abc\r\nincr n\r\ndel n\r\n",
+        b"QUIT\r\nPING\r\n",
+        b"quit\r\nset after-quit 1\r\n",
+    ];
+    let framed: [&[u8]; 27] = [
+        b"*0\r\n*-1\r\n*-10\r\n",
+        b"*1\r\n$4\r\nPING\r\n*0\r\n*1\r\n$4\r\nping\r\n",
+        b"*1\r\n:1\r\n",
+        b"*1\r\n$-1\r\n",
+        b"*1\r\n$x\r\n",
+        b"*1\r\n$\r\n",
+        b"*x\r\n",
+        b"*\r\n",
+        b"*+1\r\n$4\r\nPING\r\n",
+        b"*01\r\n$4\r\nPING\r\n",
+        b"* 1\r\n$4\r\nPING\r\n",
+        b"*1\r\n$04\r\nPING\r\n",
+        b"*1\r\n$0\r\n\r\n",
+        b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n",
+        b"*2\r\n$3\r\nGET\r\n*1\r\n$1\r\na\r\n",
+        b"*9223372036854775808\r\n",
+        b"*1\r\n$9223372036854775807\r\n",
+        b"*3\r\n$3\r\nSET\r\n$4\r\n\r\n\r\n\r\n$4\r\n$1\r\n\r\n*2\r\n$3\r\nGET\r\n$4\r\n\r\n\r\n\r\n",
+        b"POST / HTTP/1.1\r\nSET web 1\r\n",
+        b"post\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n",
+        b"*2\r\n$5\r\nhost:\r\n$1\r\na\r\n",
+        b"AUTH secret\r\nAUTH default anything\r\nAUTH someone anything\r\nAUTH\r\nAUTH a b c\r\n",
+        b"CLIENT SETNAME me\r\nCLIENT GETNAME\r\nCLIENT SETNAME \"a b\"\r\nCLIENT SETNAME \"\"\r\nCLIENT GETNAME\r\n",
+        b"CLIENT ID extra\r\nCLIENT\r\nCLIENT SETNAME\r\nCLIENT NOTHING\r\n",
+        b"HELLO 4\r\nHELLO two\r\nHELLO 2 NOTHING\r\nHELLO 2 SETNAME \"a b\"\r\nHELLO 2 AUTH someone x\r\n",
+        b"SET k v NX XX\r\nSET k v EX\r\nSET k v PX 0\r\nEXPIRE k\r\nTTL\r\nSELECT x\r\n",
+    ];
+    let large = [
+        long("DEL", 100_000),
+        long("MGET", 2_000),
+        [&b"ping "[..], &[b'x'; 70_000], b"\r\n"].concat(),
+        b"get web\r\nget after-quit\r\n".to_vec(),
+    ];
+    let small = inline.into_iter().chain(framed).map(<[u8]>::to_vec);
+    for bytes in small.chain(large) {
+        let ours = answers(Path::new(&store.unix()), &bytes);
+        assert_eq!(ours, answers(&redis.path(), &bytes), "{}", shown(&bytes));
+    }
+}
+
+#[test]
+fn strangers_are_answered_as_by_redis() {
+    let Some(redis) = Redis::start(Some(PASSWORD)) else { return };
+    let password = Some(Password::new(PASSWORD.as_bytes()));
+    let store = Store::with(1, Settings { password, ..Settings::default() });
+    let scripts: [&[u8]; 12] = [
+        b"PING\r\nGET a\r\nAUTH wrong\r\nPING\r\nAUTH secret\r\nPING\r\n",
+        b"AUTH default secret\r\nset a 1\r\nAUTH wrong\r\nget a\r\nAUTH someone secret\r\nget a\r\n",
+        b"AUTH someone secret\r\nget a\r\n",
+        b"AUTH \"\"\r\nAUTH\r\nAUTH default\r\nget a\r\n",
+        b"HELLO\r\nHELLO 3\r\nHELLO 2\r\n",
+        b"HELLO 2 AUTH default wrong\r\nget a\r\n",
+        b"HELLO 2 AUTH someone secret\r\nHELLO 2 AUTH default\r\nget a\r\n",
+        b"QUIT\r\n",
+        b"POST\r\n",
+        b"*11\r\n",
+        b"*1\r\n$16385\r\n",
+        b"*10\r\n$3\r\nDEL\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n$1\r\na\r\n",
+    ];
+    for bytes in scripts {
+        let ours = answers(Path::new(&store.unix()), bytes);
+        assert_eq!(ours, answers(&redis.path(), bytes), "{}", shown(bytes));
+    }
+}
