@@ -6,6 +6,7 @@ use bertha_core::buf::BurstArena;
 use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Marks, Properties};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of UDP, TCP and Unix connections alike, so that such connections can be alternatives of an
 /// erased type.

@@ -46,12 +46,11 @@ impl<S: DatagramSocket> DatagramConnection<S> {
                 Error::new(ErrorKind::Exhausted, what).at(self.base.datapath()).because(error)
             }
             Some(errno) if is_refusal(errno) => {
-                let what = format!("this machine does not send to {} at the moment: {error}", self.base.peer_addr());
+                let what =
+                    format!("this machine does not send to {} at the moment: {error}", self.base.peer_addr());
                 Error::new(ErrorKind::NotSent, what).at(self.base.datapath()).because(error)
             }
-            Some(errno) if is_of_socket(errno) => {
-                self.base.concerning_peer(error.into()).ending_connection()
-            }
+            Some(errno) if is_of_socket(errno) => self.base.concerning_peer(error.into()).ending_connection(),
             // A datagram was lost, or the peer's port is closed; it may open.
             _ => self.base.concerning_peer(error.into()).sparing_connection(),
         }
