@@ -7,8 +7,8 @@
 /// compiler, as without the macro. The place may be several fields away, `self.shared.inner`. The methods are `base`, `mtu`, `send`, `recv`,
 /// `send_batch`, `recv_batch`, `drain` and `close`.
 ///
-/// A Chunnel that holds messages back writes `drain` and `close` itself. One that overrides `send` writes or forwards `send_batch` too: a
-/// forwarded burst passes by its `send`.
+/// A Chunnel that holds messages back writes `drain` and `close` itself. A Chunnel that writes `send` does not forward `send_batch`, since a
+/// forwarded burst would not go through that `send`; nor does a Chunnel that writes `recv` forward `recv_batch`.
 ///
 /// ```
 /// use bertha_core::{Buf, Connection, Error, forward};
@@ -32,7 +32,7 @@
 /// }
 /// ```
 ///
-/// A forgotten method is missed:
+/// A required method that was forgotten is missed:
 ///
 /// ```compile_fail,E0046
 /// # use bertha_core::{Buf, Connection, Error, forward};
@@ -41,6 +41,7 @@
 ///     type Data = Inner::Data;
 ///     type Base = Inner::Base;
 ///
+///     // Not `drain`.
 ///     forward!(self.inner => base, mtu, send, recv, send_batch, recv_batch, close);
 /// }
 /// ```

@@ -30,7 +30,9 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///   Chunnels and communicates with ends that have those Chunnels. Each layer then has its own version,
 ///   capability and needs.
 /// * `#[chunnel(guarantees(Reliable, Ordered))]`: its guarantees; see `bertha_core::guarantee`. None otherwise.
-/// * `#[chunnel(withdraws(Encrypted, Ordered))]`: the guarantees of the layers below it that it breaks. None otherwise.
+/// * `#[chunnel(withdraws(Encrypted, Ordered))]`: the guarantees of the layers below it that it breaks, as a Chunnel does whose messages go
+///   around these layers; see `bertha_core::guarantee`. None otherwise. The stack of an end without a `one_sided` Chunnel does not show
+///   what that Chunnel withdraws.
 /// * `#[chunnel(adds = path)]`: a function from `&Self` to the `Set` of guarantees that it gives besides, in its configuration.
 ///   Passes do not see them.
 /// * `#[chunnel(needs(Reliable))]`: the guarantees that it needs below it, else connections are refused; `needs = path` names a

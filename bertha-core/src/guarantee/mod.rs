@@ -22,23 +22,25 @@
 //! struct Retransmit;
 //! ```
 //!
-//! A stack has the guarantees of all its Chunnels, and a `select!` those that all its alternatives share. Guarantees are
-//! types, so that a pass that would drop one is a compile error; [`Set`] represents them at run time.
-//!
 //! A Chunnel passes the guarantees of the layers below it on, unless it withdraws them. A Chunnel withdraws the guarantees that its way
-//! of carrying messages breaks: one that goes around the layers below it withdraws whatever its other way lacks. Above it hold the
-//! guarantees of the layers below that it does not withdraw, and its own.
+//! of carrying messages breaks: a Chunnel that goes around the layers below it withdraws all guarantees that its other way lacks. Above
+//! a Chunnel hold its own guarantees, and the guarantees of the layers below that it does not withdraw.
 //!
 //! ```
-//! # use bertha_core::{Identity, guarantee::{Encrypted, Effects, Ordered, Set}};
-//! /// Sends urgent messages past the layers below, in clear.
+//! # use bertha_core::guarantee::{Encrypted, Set};
+//! # use bertha_core::{Describe, Identity, guaranteed_above, make_stack};
+//! # #[derive(Identity)] #[chunnel(guarantees(Encrypted))] struct Tls;
+//! /// Takes messages past the layers below, in clear.
 //! #[derive(Identity)]
-//! #[chunnel(withdraws(Encrypted, Ordered))]
+//! #[chunnel(withdraws(Encrypted))]
 //! struct Bypass;
 //!
-//! let effects = Effects::new(Set::NONE, Set::of::<(Encrypted, Ordered)>());
-//! assert_eq!(effects.above(Set::of::<Encrypted>()), Set::NONE);
+//! assert!(guaranteed_above(&make_stack!(Bypass, Tls).nodes(), Set::NONE).is_empty());
+//! assert_eq!(guaranteed_above(&make_stack!(Tls, Bypass).nodes(), Set::NONE), Set::of::<Encrypted>());
 //! ```
+//!
+//! So a stack has the guarantees of its Chunnels that no Chunnel above them withdraws, and a `select!` those that all its alternatives
+//! share. Guarantees are types, so that a pass that would drop one is a compile error; [`Set`] represents them at run time.
 //!
 //! Guarantees that depend on a Chunnel's configuration are added with `adds = path`, the path of a function from `&Self` to a
 //! [`Set`]. Negotiation and floors see them, passes don't: these know only the type.
