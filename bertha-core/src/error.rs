@@ -137,7 +137,13 @@ impl Error {
     #[must_use]
     pub fn retold(self, context: impl Into<Cow<'static, str>>) -> Self {
         let Inner { kind, ends_connection, chunnel, .. } = *self.0;
-        Self(Box::new(Inner { kind, ends_connection, chunnel, context: context.into(), source: Some(Box::new(self)) }))
+        Self(Box::new(Inner {
+            kind,
+            ends_connection,
+            chunnel,
+            context: context.into(),
+            source: Some(Box::new(self)),
+        }))
     }
 
     /// Names the Chunnel or datapath in which the error arose, unless one below already did.

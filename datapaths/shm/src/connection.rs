@@ -33,9 +33,9 @@ const LOOKS: u32 = 64;
 /// A base connection of [`Shm`](crate::Shm). Reliable and in order.
 ///
 /// * **Backpressure.** `send` waits while the ring is full.
-/// * **The end.** Closing or dropping it ends the connection; the peer receives what was sent before, and then
-///   [`Closed`](ErrorKind::Closed). If a process dies, the other end gets [`Reset`](ErrorKind::Reset) at once, and so it does if
-///   the other end breaks the rules of the [ring](crate::ring).
+/// * **The end.** Closing it ends the connection; the peer receives what was sent before, and then [`Closed`](ErrorKind::Closed). If this
+///   end is dropped without a close, or its process dies, the peer receives what was sent before, and then [`Reset`](ErrorKind::Reset); so
+///   it does at once if this end breaks the rules of the [ring](crate::ring).
 /// * **Cancellation.** A message lies in the ring whole or not at all, so dropped futures lose nothing.
 pub struct ShmConnection {
     memory: Mapping,
@@ -339,13 +339,6 @@ impl Connection for ShmConnection {
             self.bell.hang_up();
         }
         Ok(())
-    }
-}
-
-impl Drop for ShmConnection {
-    fn drop(&mut self) {
-        // The socket hangs up by itself.
-        Producer::end(self.outgoing());
     }
 }
 

@@ -42,6 +42,8 @@ where
 fn ends(call: &str, outcome: Result<(), Error>, end: &Error) {
     match outcome {
         Ok(()) => panic!("{call} succeeded after the connection had ended with `{end}`"),
-        Err(error) => assert!(error.ends_connection(), "{call} says `{error}` and goes on after the end `{end}`"),
+        Err(error) => {
+            assert!(error.ends_connection(), "{call} says `{error}` and goes on after the end `{end}`")
+        }
     }
 }

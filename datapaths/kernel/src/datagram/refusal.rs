@@ -18,7 +18,7 @@ pub(crate) fn refusal(error: io::Error) -> Error {
             Error::new(ErrorKind::NotSent, what).because(error)
         }
         Some(errno) if is_of_socket(errno) => Error::from(error).ending_connection(),
-        // The peer's port is closed, for instance; it may open.
+        // The peer's port is closed, or no host has the address; both may come.
         Some(_) => Error::from(error).sparing_connection(),
         None => error.into(),
     }
@@ -33,7 +33,6 @@ fn is_passing_refusal(errno: Errno) -> bool {
         Errno::ACCESS,
         Errno::INVAL,
         Errno::NETUNREACH,
-        Errno::HOSTUNREACH,
         Errno::NETDOWN,
         Errno::NONET,
         Errno::ADDRNOTAVAIL,
@@ -57,13 +56,15 @@ mod tests {
 
     #[test]
     fn only_errors_of_the_socket_end_a_connection() {
-        for errno in [Errno::PERM, Errno::ACCESS, Errno::INVAL, Errno::NETUNREACH, Errno::HOSTUNREACH] {
+        for errno in [Errno::PERM, Errno::ACCESS, Errno::INVAL, Errno::NETUNREACH] {
             assert_eq!(of(errno), (ErrorKind::NotSent, false), "{errno}");
         }
         for errno in [Errno::NETDOWN, Errno::NONET, Errno::ADDRNOTAVAIL] {
             assert_eq!(of(errno), (ErrorKind::NotSent, false), "{errno}");
         }
-        assert_eq!(of(Errno::CONNREFUSED), (ErrorKind::Unreachable, false));
+        for errno in [Errno::CONNREFUSED, Errno::HOSTUNREACH] {
+            assert_eq!(of(errno), (ErrorKind::Unreachable, false), "{errno}");
+        }
         assert_eq!(of(Errno::NOMEM), (ErrorKind::Exhausted, false));
         assert_eq!(of(Errno::IO), (ErrorKind::Io, false));
         for errno in [Errno::BADF, Errno::NOTSOCK] {
