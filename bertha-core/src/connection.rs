@@ -103,5 +103,12 @@ pub trait Connection: Send + Sync + 'static {
 
     /// Sends the messages that layers still hold back, notifies the peer, and closes. Later calls fail with
     /// [`Closed`](crate::ErrorKind::Closed), on this end at once and at the peer once the notification reaches it.
+    ///
+    /// An end that is dropped without `close` is [`Reset`](crate::ErrorKind::Reset) at the peer of a negotiated connection, or
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) if the peer can't be told. So behind `Closed` nothing is missing, over a stack that loses
+    /// nothing.
+    ///
+    /// # Errors
+    /// Over a stack that loses nothing, `close` fails only if a message of this end may not have arrived.
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send;
 }

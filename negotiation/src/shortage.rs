@@ -1,4 +1,4 @@
-//! A datapath that has no room, or no memory, for a message just now.
+//! A datapath that does not take a message just now: it has no room or no memory, or the machine refuses to send.
 
 use bertha_core::{Error, ErrorKind, Runtime};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How long to wait until there may be room.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Takes a message that failed for want of room, sent or received, for one that was lost on the way: a handshake repeats it
+/// Takes a message that failed so, sent or received, for one that was lost on the way: a handshake repeats it
 /// then, and gives up in its own time. Nothing if it was.
 ///
 /// # Errors
@@ -14,14 +14,14 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) fn or_lost<T>(moved: Result<T, Error>) -> Result<Option<T>, Error> {
     match moved {
         Err(error) if is_shortage(&error) => {
-            tracing::debug!(%error, "no room for a message of a handshake");
+            tracing::debug!(%error, "a message of a handshake is lost");
             Ok(None)
         }
         other => other.map(Some),
     }
 }
 
-/// Sends a message that is not repeated later, again and again while there is no room, for `limit` at most.
+/// Sends a message that is not repeated later, again and again while the datapath does not take it, for `limit` at most.
 ///
 /// # Errors
 /// The last one.
@@ -44,7 +44,8 @@ where
     }
 }
 
-/// Whether there may be room soon, and the connection goes on.
+/// Returns true if the same message may be taken soon, and the connection goes on. A closed port is none of these cases: whoever connects
+/// wants to hear of it.
 fn is_shortage(error: &Error) -> bool {
-    error.kind() == ErrorKind::Exhausted
+    matches!(error.kind(), ErrorKind::Exhausted | ErrorKind::NotSent) && !error.ends_connection()
 }

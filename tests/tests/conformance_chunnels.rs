@@ -5,8 +5,8 @@ use bertha_chunnels::{
     AtMostOnce, Batch, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nagle, Nothing,
     Ordered, OrderedByKey, Pace, Postcard, Reliable, Rpc, Serialize, ServerShard, ShardMap,
 };
-use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
-use bertha_datapath_sim::{Network, Sim, SimDatapath};
+use bertha_core::{Addr, Base, Boxed, Buf, Connection, Describe, Runtime, make_stack, select};
+use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
 use bertha_tests::conformance::{self, Bufs, Messages, Recorder, Responses};
 use serde::{Deserialize, Serialize as Encode};
@@ -109,7 +109,24 @@ fn the_link() {
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
         let (here, there) = connected(stack, client, server).await;
         conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await;
+        tells_a_cut_from_a_close(async || connected(stack, client, server).await).await;
     });
+}
+
+/// Of connections whose ends tell each other, and lose nothing.
+async fn tells_a_cut_from_a_close<A, B>(connect: impl AsyncFn() -> (A, B))
+where
+    A: Connection<Data = Buf>,
+    B: Connection<Data = Buf>,
+{
+    let (here, there) = connect().await;
+    conformance::a_dropped_end_is_cut_at_the_peer(here, &there, &Bufs).await;
+    let (here, there) = connect().await;
+    conformance::a_dropped_end_is_cut_at_the_peer(there, &here, &Bufs).await;
+    let (here, there) = connect().await;
+    conformance::a_close_succeeds_once_all_has_arrived(&here, there, &Bufs).await;
+    let (here, there) = connect().await;
+    conformance::a_close_succeeds_once_all_has_arrived(&there, here, &Bufs).await;
 }
 
 #[test]
@@ -137,6 +154,19 @@ fn reliable_messages() {
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
         let (here, there) = connect().await;
         conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await;
+    });
+}
+
+/// Whatever the network loses.
+#[test]
+fn reliable_messages_before_a_cut_and_before_a_close() {
+    everywhere(async |network, client, server| {
+        let ordered = make_stack!(Ordered::new(), Reliable::new());
+        tells_a_cut_from_a_close(async || connected(ordered.clone(), client, server).await).await;
+        network.set_link(Link::poor(0.05));
+        tells_a_cut_from_a_close(async || connected(ordered.clone(), client, server).await).await;
+        let pieces = make_stack!(Ordered::new(), Fragment::new().piece(64), Reliable::new());
+        tells_a_cut_from_a_close(async || connected(pieces.clone(), client, server).await).await;
     });
 }
 

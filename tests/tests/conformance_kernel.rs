@@ -1,11 +1,11 @@
 //! The conformance suites over kernel sockets.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_core::{Addr, Buf, Chunk, Connection, Datapath, ErrorKind, Listener};
+use bertha_core::{Addr, Base, Buf, Chunk, Connection, Datapath, ErrorKind, Listener};
 use bertha_datapath_kernel::{Tcp, Udp, Unix, UnixStream, Waiting};
-use bertha_tests::conformance::{self, Bufs, Site};
+use bertha_tests::conformance::{self, Bufs, Messages, Site};
 use std::io::Write;
-use std::net::{TcpStream, UdpSocket};
+use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,6 +130,33 @@ async fn tcp_tells_of_a_close() {
         conformance::the_peer_hears_of_a_close(&client, &server, &Bufs).await;
         let (client, server) = site.connected().await;
         conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
+    }
+}
+
+/// A server that listens at all addresses of the host answers from the one that was asked: the client's socket is connected to it.
+#[tokio::test]
+async fn replies_leave_from_the_address_that_was_asked() {
+    for (on, asked) in [
+        ("0.0.0.0:0", ["127.0.0.2", "127.0.0.3"]),
+        ("[::]:0", ["127.0.0.2", "::1"]),
+        ("127.0.0.2:0", ["127.0.0.2"; 2]),
+    ] {
+        let listener = Udp::new().listen(on.parse().unwrap()).await.unwrap();
+        let port = listener.local_addr().ip("test").unwrap().port();
+        for asked in asked {
+            let asked: IpAddr = asked.parse().unwrap();
+            let client = Udp::new().connect((asked, port).into()).await.unwrap();
+            client.send(Bufs.make(&client, 0)).await.unwrap();
+            let server = listener.accept().await.unwrap();
+            let here = server.base().local_addr().ip("test").unwrap().ip();
+            assert_eq!(here.to_canonical(), asked);
+            assert_eq!(Bufs.number(&server.recv().await.unwrap()), 0);
+            server.send(Bufs.make(&server, 1)).await.unwrap();
+            let answer = tokio::time::timeout(conformance::TIMEOUT, client.recv()).await;
+            assert_eq!(Bufs.number(&answer.expect("no answer").unwrap()), 1);
+            conformance::bursts_arrive_whole(&server, &client, &Bufs).await;
+            conformance::bursts_arrive_whole(&client, &server, &Bufs).await;
+        }
     }
 }
 

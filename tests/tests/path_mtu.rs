@@ -4,7 +4,8 @@
 use bertha_chunnels::fragment::FragmentConnection;
 use bertha_chunnels::{Fragment, Ordered, Reliable};
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Runtime, Wrap, make_stack};
-use bertha_datapath_sim::{Link, Network, Sim, SimConnection, Verdict};
+use bertha_datapath_sim::{Link, Network, Sim, SimConnection, SimDatapath, Verdict};
+use bertha_negotiation::{Negotiate, Runs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// A network whose interfaces take jumbo frames, and whose path drops what is larger than `carries`.
+/// A network whose path drops what is larger than `carries`.
 struct Path {
     network: Network,
     carries: Arc<AtomicUsize>,
@@ -23,7 +24,7 @@ struct Path {
 fn simulate(seed: u64, link: Link, test: impl AsyncFn(&Path)) {
     let mut sim = Sim::new(seed);
     let network = sim.network().clone();
-    network.set_link(Link { mtu: 9_000, delay: Duration::from_millis(10), ..link });
+    network.set_link(Link { delay: Duration::from_millis(10), ..link });
     let (carries, dropped) = (Arc::new(AtomicUsize::new(9_000)), Arc::new(AtomicU64::new(0)));
     let (limit, count) = (carries.clone(), dropped.clone());
     network.tap(move |datagram| {
@@ -34,6 +35,11 @@ fn simulate(seed: u64, link: Link, test: impl AsyncFn(&Path)) {
         Verdict::Drop
     });
     sim.run(test(&Path { network, carries, dropped }));
+}
+
+/// Of interfaces that take jumbo frames.
+fn jumbo() -> Link {
+    Link { mtu: 9_000, ..Link::default() }
 }
 
 impl Path {
@@ -83,7 +89,7 @@ fn message(len: usize) -> Buf {
 #[test]
 fn the_path_is_found_and_used() {
     for (carries, least) in [(9_000, 8_952), (1_472, 1_472), (1_400, 1_392), (1_250, 1_214)] {
-        simulate(1, Link::default(), async |path| {
+        simulate(1, jumbo(), async |path| {
             path.carries.store(carries, Relaxed);
             let [here, there] = path.fragmenting().await;
             path.sleep(40_000).await;
@@ -103,7 +109,7 @@ fn the_path_is_found_and_used() {
 
 #[test]
 fn a_path_that_shrinks_is_used_again_within_half_a_minute() {
-    simulate(2, Link::default(), async |path| {
+    simulate(2, jumbo(), async |path| {
         let [here, _there] = path.fragmenting().await;
         path.sleep(5_000).await;
         assert_eq!(here.path_mtu(), Some(9_000));
@@ -123,7 +129,7 @@ fn a_path_that_shrinks_is_used_again_within_half_a_minute() {
 #[test]
 fn reliable_messages_survive_a_path_that_changes() {
     for seed in 0..20 {
-        let link = Link { loss: 0.05, duplication: 0.02, reordering: 0.05, ..Link::default() };
+        let link = Link { loss: 0.05, duplication: 0.02, reordering: 0.05, ..jumbo() };
         simulate(seed, link, async |path| {
             let stack =
                 make_stack!(Ordered::new(), Reliable::new().packet(8_000), Fragment::new().discover_path());
@@ -216,4 +222,47 @@ async fn streams_are_not_probed() {
     assert_eq!(here.path_mtu(), None);
     here.send(message(3)).await.unwrap();
     assert_eq!(*there.recv().await.unwrap(), [0, 0, 0, 0]);
+}
+
+/// Both ends of a negotiated connection over a path that carries 1,300 bytes with the headers of IPv4 and UDP.
+#[test]
+fn reliable_finds_out_that_a_path_loses_large_packets() {
+    for seed in 0..20 {
+        simulate(
+            seed,
+            Link { mtu: 1_472, loss: (seed % 3) as f64 / 100.0, ..Link::default() },
+            async |path| {
+                path.carries.store(1_272, Relaxed);
+                through(path, make_stack!(Reliable::new())).await;
+                through(path, make_stack!(Fragment::new(), Reliable::new())).await;
+            },
+        );
+    }
+}
+
+/// Sends large messages over a connection with this stack, and expects them within three seconds.
+async fn through<S>(path: &Path, stack: S)
+where
+    S: Negotiate + Clone + 'static,
+    SimDatapath: Runs<S, Out: Connection<Data = Buf>>,
+{
+    let network = &path.network;
+    let mut incoming = stack.clone().listen(network.host(SERVER), (SERVER, 0)).await.unwrap();
+    let connecting = stack.connect(network.host(CLIENT), incoming.local_addr());
+    let (here, there) = futures_util::join!(connecting.into_future(), incoming.next());
+    let (here, there) = (here.unwrap(), there.unwrap().unwrap());
+    let start = network.runtime().now();
+    let sending = async {
+        for _ in 0..100 {
+            here.send(message(1_400)).await.unwrap();
+        }
+    };
+    let receiving = async {
+        for _ in 0..100 {
+            assert_eq!(there.recv().await.unwrap().len(), 1_400);
+        }
+    };
+    futures_util::join!(sending, receiving);
+    let took = network.runtime().now() - start;
+    assert!(took < Duration::from_secs(3), "took {took:?}");
 }

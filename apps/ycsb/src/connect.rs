@@ -1,15 +1,19 @@
 //! The connection to the store.
 
 use bertha::prelude::*;
-use bertha::{Addr, Base, DefaultDatapath, Error, ErrorKind, Negotiated, Settings};
+use bertha::{Addr, Base, DefaultDatapath, Error, ErrorKind, Negotiated, Runtime, Settings};
 use bertha_kvstore::Message;
+use std::time::Duration;
 
 use crate::driver::{Port, PortError};
 use crate::report;
 
 pub use bertha_kvstore::Sharding;
 
-/// A connection to the store, with any negotiated stack.
+/// The pause after an error that the connection survives.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A connection to the store, with whichever stack was negotiated.
 #[derive(Debug)]
 pub struct ToStore<C>(Negotiated<C>);
 
@@ -67,7 +71,16 @@ impl<C: Connection<Data = Message>> Port for ToStore<C> {
     }
 
     async fn recv_batch(&self, into: &mut Vec<Message>, limit: usize) -> Result<usize, PortError> {
-        self.0.recv_batch(into, limit).await.map_err(ended)
+        loop {
+            match self.0.recv_batch(into, limit).await {
+                Err(error) if !error.ends_connection() => {
+                    tracing::debug!(%error, "the store can't be heard for a moment");
+                    let runtime = self.runtime();
+                    runtime.sleep_until(runtime.now() + PAUSE).await;
+                }
+                received => return received.map_err(ended),
+            }
+        }
     }
 }
 

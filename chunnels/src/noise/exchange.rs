@@ -19,6 +19,9 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time-out after a useless message that may be forged, so that this end still waits for a genuine message.
 const DOUBT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The pause after an error that passes.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// The result of a handshake.
 pub(super) struct Established {
     pub(super) session: Box<Session>,
@@ -148,15 +151,33 @@ impl TimeLimit {
 async fn recv<C: Connection<Data = Buf>>(inner: &C, deadline: Instant) -> Result<Option<Buf>, Error> {
     let waiting = pin!(inner.base().runtime().sleep_until(deadline));
     match select(pin!(inner.recv()), waiting).await {
+        Either::Left((Err(error), waiting)) if passes(&error) => {
+            tracing::debug!(%error, "nothing can be received for a moment");
+            let pause = pin!(inner.base().runtime().sleep_until(inner.base().runtime().now() + PAUSE));
+            select(pause, waiting).await;
+            Ok(None)
+        }
         Either::Left((message, _)) => message.map(Some),
         Either::Right(_) => Ok(None),
     }
 }
 
-/// Sends a message of the handshake, without the headroom that layers above may have reserved.
+/// Returns true if the message of a call that failed so is lost, as one that the network drops, and is repeated in its time.
+fn passes(error: &Error) -> bool {
+    let passing = [ErrorKind::Exhausted, ErrorKind::NotSent, ErrorKind::Unreachable];
+    passing.contains(&error.kind()) && !error.ends_connection()
+}
+
+/// Sends a message of the handshake, or loses it, without the headroom that layers above may have reserved.
 pub(super) async fn send<C>(inner: &C, below: usize, message: &[u8]) -> Result<(), Error>
 where
     C: Connection<Data = Buf>,
 {
-    inner.send(Buf::copy_of(message, below)?).await
+    match inner.send(Buf::copy_of(message, below)?).await {
+        Err(error) if passes(&error) => {
+            tracing::debug!(%error, "a message of the handshake was not sent");
+            Ok(())
+        }
+        sent => sent,
+    }
 }

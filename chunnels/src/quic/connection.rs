@@ -4,7 +4,7 @@ use super::agreement::Agreed;
 use super::frame::LARGEST;
 use super::runtime::Tasks;
 use super::socket::Socket;
-use super::stream::{self, DONE, Outgoing, Phase, QUEUE, Shared};
+use super::stream::{self, DONE, DROPPED, Outgoing, Phase, QUEUE, Shared};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use std::fmt;
@@ -14,18 +14,18 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// The connection of [`Quic`](super::Quic) over a connection that carries datagrams.
 ///
-/// `send` is ready once the message is queued, and waits while 256 messages are queued. Dropping the future
-/// of `send` or `recv` loses nothing. Dropping the connection drops queued messages; `close` delivers them
-/// first. `close` is ready once the peer has every message and has closed as well; messages that arrive in
-/// the meantime are dropped. A peer that does not receive keeps it waiting. [`drain`](Connection::drain) is
-/// ready once the peer has every message.
+/// `send` is ready once the message is queued, and waits while 256 messages are. Dropping the future of `send` or `recv`
+/// loses nothing. Dropping the connection drops queued messages, and the peer gets [`Reset`](ErrorKind::Reset); `close` delivers them
+/// first. `close` is ready once the
+/// peer has every message and has closed as well; messages that arrive meanwhile are dropped. A peer that does not receive keeps it
+/// waiting. [`drain`](Connection::drain) is ready once the peer has every message.
 ///
 /// # Errors
 /// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 64 KiB, or beyond the largest message below. All calls fail with
 /// [`Closed`](ErrorKind::Closed) once either end has closed or the connection's runtime has ended, with
 /// [`TimedOut`](ErrorKind::TimedOut) if the peer is silent, with [`Malformed`](ErrorKind::Malformed) or [`Reset`](ErrorKind::Reset) if
 /// one end broke the protocol, and otherwise as the connection below does.
-pub struct QuicConnection<Inner: Connection> {
+pub struct QuicConnection<Inner: Connection<Data = Buf>> {
     socket: Arc<Socket<Inner>>,
     /// The largest message.
     max: usize,
@@ -35,9 +35,9 @@ pub struct QuicConnection<Inner: Connection> {
     incoming: Mutex<mpsc::Receiver<Buf>>,
     connection: quinn::Connection,
     /// Keeps the socket in use.
-    _endpoint: quinn::Endpoint,
+    endpoint: quinn::Endpoint,
     /// Ends the tasks with the connection.
-    _tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
+    tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
 }
 
 impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
@@ -57,11 +57,14 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         let (ended, writer, quic) = (shared.clone(), shared.clone(), connection.clone());
         let writing = async move { stream::write(&writer, &quic, sends, to_write).await };
         tasks.spawn_watched(base.runtime(), writing, move || ended.on_writer_end());
-        let (ended, reader, quic) = (shared.clone(), shared.clone(), connection.clone());
-        let reading = async move { stream::read(&reader, &quic, receives, read).await };
+        let (ended, reader, quic, below) =
+            (shared.clone(), shared.clone(), connection.clone(), socket.clone());
+        let reading = async move {
+            stream::read(&reader, &quic, receives, read).await;
+            part(&reader, &quic, &below).await;
+        };
         tasks.spawn_watched(base.runtime(), reading, move || ended.on_reader_end());
-        let (incoming, _endpoint, _tasks) = (Mutex::new(incoming), endpoint, tasks);
-        Self { socket, max, shared, outgoing, incoming, connection, _endpoint, _tasks }
+        Self { socket, max, shared, outgoing, incoming: Mutex::new(incoming), connection, endpoint, tasks }
     }
 
     #[cold]
@@ -176,7 +179,34 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
     }
 }
 
-impl<Inner: Connection> fmt::Debug for QuicConnection<Inner> {
+impl<Inner: Connection<Data = Buf>> Drop for QuicConnection<Inner> {
+    /// Says that this end did not close. Behind the close of a peer whose messages have all arrived, the reading task closes this end as
+    /// well, so that the peer learns that they have.
+    fn drop(&mut self) {
+        if *self.shared.phase.borrow() == Phase::Closed {
+            return;
+        }
+        if !self.shared.has_peer_closed() {
+            return self.connection.close(DROPPED, b"dropped");
+        }
+        self.shared.leave(Box::new((self.endpoint.clone(), self.tasks.clone())));
+    }
+}
+
+/// Closes an end that was dropped behind the peer's close. Returns at once if it was closed.
+async fn part<Inner>(shared: &Shared, connection: &quinn::Connection, socket: &Socket<Inner>)
+where
+    Inner: Connection<Data = Buf>,
+{
+    let Some(kept) = shared.left().await else { return };
+    connection.close(DONE, b"");
+    socket.flush().await;
+    // Nobody is left to tell of an error.
+    let _ = socket.inner.close().await;
+    drop(kept);
+}
+
+impl<Inner: Connection<Data = Buf>> fmt::Debug for QuicConnection<Inner> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QuicConnection").finish_non_exhaustive()
     }

@@ -47,6 +47,8 @@ pub(super) struct Socket<Inner> {
     /// Counts packets that are too long for the buffers of `quinn`. `quinn` does not report the packets that
     /// it drops itself.
     too_long: DropCounter,
+    /// The bursts that the connection below refused, and survived.
+    not_sent: DropCounter,
 }
 
 #[derive(Default)]
@@ -65,10 +67,10 @@ struct Incoming {
 }
 
 impl<Inner: Connection<Data = Buf>> Socket<Inner> {
-    pub(super) fn new(inner: Inner, below: usize, too_long: DropCounter) -> Arc<Self> {
+    pub(super) fn new(inner: Inner, below: usize, too_long: DropCounter, not_sent: DropCounter) -> Arc<Self> {
         let (outgoing, incoming) = Default::default();
         let [to_send, capacity] = [Notify::new(), Notify::new()];
-        Arc::new(Self { inner, below, outgoing, to_send, incoming, capacity, too_long })
+        Arc::new(Self { inner, below, outgoing, to_send, incoming, capacity, too_long, not_sent })
     }
 
     /// Returns the error that ended the connection below, if it has ended.
@@ -110,7 +112,11 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
             match self.inner.send_batch(packets).await {
                 Ok(()) => {}
                 // The packets are lost, and repeated by QUIC.
-                Err(error) if !error.ends_connection() => self.pause().await,
+                Err(error) if !error.ends_connection() => {
+                    tracing::debug!(%error, "packets were not sent");
+                    self.not_sent.add(1);
+                    self.pause().await;
+                }
                 Err(error) => return error,
             }
             self.outgoing.lock().wake();

@@ -75,9 +75,9 @@ where
     endpoint.max_udp_payload_size(packet).map_err(invalid)?;
 
     let runtime = base.runtime().clone();
-    let [too_long, after_end] =
-        ["too long", "after the end"].map(|reason| context.counts_drops("Quic", reason));
-    let (socket, tasks) = (Socket::new(inner, below, too_long), Tasks::new());
+    let [too_long, after_end, not_sent] = ["too long", "after the end", "not sent by this machine"]
+        .map(|reason| context.counts_drops("Quic", reason));
+    let (socket, tasks) = (Socket::new(inner, below, too_long, not_sent), Tasks::new());
     let ended = socket.clone();
     tasks.spawn_watched(&runtime, socket.clone().run(), move || ended.on_end(&runtime_ended()));
     let adapter = Arc::new(Adapter { runtime: runtime.clone(), tasks: Arc::downgrade(&tasks) });

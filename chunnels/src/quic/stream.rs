@@ -10,6 +10,7 @@ use quinn::{
     Connection, ConnectionError, ReadError, RecvStream, SendStream, StoppedError, TransportErrorCode, VarInt,
     WriteError,
 };
+use std::any::Any;
 use std::pin::pin;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -57,18 +58,45 @@ pub(super) struct Shared {
     pub(super) running: watch::Sender<u8>,
     /// The reason why no more messages will arrive.
     end: Mutex<Option<(ErrorKind, String)>>,
-    /// Counts the messages that arrived for an application that receives no more.
+    /// What keeps the tasks running for an end that was dropped behind the peer's close. Erased, since the tasks need not know their
+    /// runtime.
+    left: Mutex<Option<Box<dyn Any + Send>>>,
+    /// The messages that arrived for an application that receives no more.
     pub(super) after_end: DropCounter,
 }
 
 impl Shared {
     pub(super) fn new(after_end: DropCounter) -> Self {
         let (phase, running) = (watch::Sender::new(Phase::Open), watch::Sender::new(2));
-        Self { phase, running, end: Mutex::new(None), after_end }
+        Self { phase, running, end: Mutex::new(None), left: Mutex::new(None), after_end }
     }
 
     pub(super) fn end(&self) -> Option<(ErrorKind, String)> {
         self.end.lock().clone()
+    }
+
+    /// Returns true if the peer has closed in order, and all that it sent has arrived.
+    pub(super) fn has_peer_closed(&self) -> bool {
+        matches!(&*self.end.lock(), Some((ErrorKind::Closed, _)))
+    }
+
+    /// This end was dropped. Its tasks go on, with `kept`, until it is closed.
+    pub(super) fn leave(&self, kept: Box<dyn Any + Send>) {
+        *self.left.lock() = Some(kept);
+        self.advance(Phase::Closed);
+    }
+
+    /// Waits, behind the peer's close, until this end is closed or [left](Self::leave), and then until all of its messages have arrived.
+    /// Returns what keeps the tasks of an end that was left. For the reading task.
+    pub(super) async fn left(&self) -> Option<Box<dyn Any + Send>> {
+        if !self.has_peer_closed() {
+            return None;
+        }
+        self.reached(Phase::Closed).await;
+        let kept = self.left.lock().take()?;
+        // Never fails, since the sender is here.
+        let _ = self.running.subscribe().wait_for(|running| *running <= 1).await;
+        Some(kept)
     }
 
     pub(super) fn advance(&self, to: Phase) {
@@ -242,7 +270,10 @@ async fn read_stream(
     Ok(())
 }
 
-/// Returns kind and text of the error by which the application learns the end of a QUIC connection.
+/// The code for a connection that was dropped without a close: messages may be missing.
+pub(super) const DROPPED: VarInt = VarInt::from_u32(4);
+
+/// The kind and the text of the error that the end of a QUIC connection is to the application.
 pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
     let kind = match error {
         ConnectionError::ApplicationClosed(close) if close.error_code == DONE => ErrorKind::Closed,
@@ -274,6 +305,9 @@ pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
         }
         ConnectionError::ApplicationClosed(close) if close.error_code == NOT_ACCEPTED => {
             "the other end accepts this end's identity no more; renew it, and connect again".into()
+        }
+        ConnectionError::ApplicationClosed(close) if close.error_code == DROPPED => {
+            "the peer dropped the connection without closing it, so messages may be missing".into()
         }
         _ => error.to_string(),
     };

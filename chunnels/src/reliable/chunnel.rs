@@ -68,13 +68,17 @@ impl Reliable {
     }
 
     /// Sets the time after which the connection fails if nothing arrived from the peer, or nothing was acknowledged. After a
-    /// third of it the peer is probed, so an idle connection lasts. At least 100 milliseconds.
+    /// third of it the peer is probed, so an idle connection lasts. At least 100 milliseconds; ten years and more are for ever, such as
+    /// [`Duration::MAX`].
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.idle = timeout.max(Duration::from_millis(100));
+        self.settings.idle = timeout.clamp(Duration::from_millis(100), FOREVER);
         self
     }
 }
+
+/// Longer than any connection, and short enough that no time is out of range.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 impl Default for Reliable {
     fn default() -> Self {
@@ -97,7 +101,33 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
             self.settings,
             &*self.congestion,
             check,
-            ["damaged", "repeated", "after the end"].map(|reason| context.counts_drops("Reliable", reason)),
+            ["damaged", "repeated", "after the end", "not sent by this machine"]
+                .map(|reason| context.counts_drops("Reliable", reason)),
         ))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use bertha_core::{Connection, Wrap};
+    use bertha_datapath_sim::{Sim, pair};
+
+    #[test]
+    fn an_idle_time_out_may_be_for_ever() {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        sim.run(async {
+            let (here, there) = pair(runtime.clone());
+            let stack = Reliable::new().idle_timeout(Duration::MAX);
+            let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
+            for number in 0..3 {
+                here.send(Buf::copy_of(&[number], 0).unwrap()).await.unwrap();
+                assert_eq!(*there.recv().await.unwrap(), [number]);
+                runtime.sleep(Duration::from_secs(500)).await;
+            }
+            here.close().await.unwrap();
+        });
     }
 }

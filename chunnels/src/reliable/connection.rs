@@ -3,7 +3,7 @@
 use super::Statistics;
 use super::machine::{LARGEST_MESSAGE, Machine, Received};
 use super::settings::Settings;
-use super::task::{self, Shared};
+use super::task::{self, Shared, TaskOf};
 use super::wire::{Check, OVERHEAD};
 use crate::congestion::{Algorithm, NewFlow};
 use crate::task_end::{self, runtime_ended};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// `send` is ready once the message is in the buffer, from where it is repeated until the peer has it; it waits while
 /// the buffer is full. `recv` returns messages in the order in which they arrive. Dropping the future of either loses
 /// nothing. Dropping the connection drops buffered messages; `close` delivers them first. The future
-/// of `close` can be dropped and made again.
+/// of `close` can be dropped and made again. `close` fails only if a message of this end may not have arrived.
 ///
 /// # Errors
 /// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit in one packet below, or exceeds
@@ -27,8 +27,11 @@ use std::sync::Arc;
 pub struct ReliableConnection<Inner: Connection> {
     shared: Arc<Shared<Inner>>,
     /// Ends the task with the connection.
-    _task: <<Inner::Base as Base>::Runtime as Runtime>::Task,
+    task: Option<TaskOf<Inner>>,
 }
+
+/// The bytes of a datagram that every path of the Internet carries, as QUIC assumes (RFC 9000, section 14).
+const SAFE: usize = 1_200;
 
 impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
     pub(super) fn new(
@@ -36,7 +39,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         settings: Settings,
         algorithm: &dyn Algorithm,
         check: Check,
-        [damaged, repeated, after_end]: [DropCounter; 3],
+        [damaged, repeated, after_end, not_sent]: [DropCounter; 4],
     ) -> Self {
         let base = inner.base();
         let below = base.reserved();
@@ -51,14 +54,17 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let mut machine = Machine::new(settings, control, check, max, base.runtime().random());
         (machine.damaged, machine.repeated) = (damaged, repeated);
         machine.count_after_end(after_end);
-        let shared = Arc::new(Shared::new(inner, machine, below, marks_before));
+        if !base.properties().reliable {
+            machine.cut_beyond(SAFE.saturating_sub(below));
+        }
+        let shared = Arc::new(Shared::new(inner, machine, (below, marks_before), not_sent));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();
-        let _task = task_end::spawn(runtime, task::run(shared.clone()), move || {
+        let task = task_end::spawn(runtime, task::run(shared.clone()), move || {
             ended.machine.lock().on_base_end(&runtime_ended());
             ended.wake_all();
         });
-        Self { shared, _task }
+        Self { shared, task: Some(task) }
     }
 
     /// Counters and the current state.
@@ -208,6 +214,17 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
     fn on_pop(&self) {
         self.shared.arrived.notify_one();
         if self.shared.machine.lock().is_grant_due() {
+            self.shared.to_send.notify_one();
+        }
+    }
+}
+
+impl<Inner: Connection> Drop for ReliableConnection<Inner> {
+    /// A peer that has closed is told that all has arrived, without waiting for that: the task goes on until then.
+    fn drop(&mut self) {
+        if self.shared.machine.lock().part() {
+            // The task has the state and the state the task, until the task is done.
+            self.task.take().into_iter().for_each(|task| _ = self.shared.parting.set(task));
             self.shared.to_send.notify_one();
         }
     }

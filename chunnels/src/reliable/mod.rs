@@ -28,17 +28,20 @@
 //! # Closing
 //!
 //! `close` waits until the peer has every message. The peer first receives those messages, and then that the
-//! connection was closed. A connection that is dropped without `close` sends nothing more, and fails at the peer by
-//! time-out unless a layer below reports it.
+//! connection was closed. A connection that is dropped without `close` sends nothing more. The peer then gets what has arrived, and behind
+//! that [`Reset`](bertha_core::ErrorKind::Reset) where a layer below reports the end, as negotiation does, and
+//! [`TimedOut`](bertha_core::ErrorKind::TimedOut) where none does. So [`Closed`](bertha_core::ErrorKind::Closed) means that nothing is
+//! missing. An end that is dropped behind the peer's close still tells the peer, in the background, that all has arrived.
 //!
 //! # Faulty peers
 //!
 //! Damaged packets are dropped and counted; a CRC shows them, unless an agreed layer below, such as one that encrypts, is
 //! [`IntegrityChecked`](bertha_core::guarantee::IntegrityChecked) by itself. A peer that acknowledges packets that were not sent, exceeds its grant, contradicts
-//! its own close, or never acknowledges anything is refused: calls fail with
+//! its own close is refused: calls fail with
 //! [`Malformed`](bertha_core::ErrorKind::Malformed), and at the peer with
 //! [`Reset`](bertha_core::ErrorKind::Reset). With a silent peer they fail with
-//! [`TimedOut`](bertha_core::ErrorKind::TimedOut).
+//! [`TimedOut`](bertha_core::ErrorKind::TimedOut); so they do, with the number and the length of the message, if one does not arrive for
+//! the idle time-out although the peer is heard.
 //!
 //! # Defaults
 //!

@@ -1,12 +1,12 @@
 //! The task of a connection, which moves packets between the machine and the connection below, and drives the timers.
 
 use super::machine::Machine;
-use bertha_core::{Base, Buf, Connection, Error, Marks, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, Marks, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -18,7 +18,7 @@ const BURST: usize = 64;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The state that the task shares with the connection. The lock is held for one packet at a time, never across an await.
-pub(super) struct Shared<Inner> {
+pub(super) struct Shared<Inner: Connection> {
     pub(super) inner: Inner,
     pub(super) machine: Mutex<Machine>,
     /// The headroom of the layers below.
@@ -26,6 +26,8 @@ pub(super) struct Shared<Inner> {
     /// The marks for congestion that had arrived before, if they are counted.
     marks_before: Option<Marks>,
     start: Instant,
+    /// The packets that the connection below refused, and survived.
+    not_sent: DropCounter,
     /// Notified when there may be a packet to send.
     pub(super) to_send: Notify,
     /// Notified when there may be a message to receive.
@@ -34,15 +36,38 @@ pub(super) struct Shared<Inner> {
     pub(super) capacity: Notify,
     /// Notified when a close may be complete.
     pub(super) closed: Notify,
+    /// The task itself, once the connection was dropped behind the peer's close.
+    pub(super) parting: OnceLock<TaskOf<Inner>>,
 }
+
+/// A task of a connection's runtime.
+pub(super) type TaskOf<Inner> = <<<Inner as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 impl<Inner: Connection<Data = Buf>> Shared<Inner> {
     /// `marks_before` are the marks for congestion that arrived before the connection began, if they are counted.
-    pub(super) fn new(inner: Inner, machine: Machine, below: usize, marks_before: Option<Marks>) -> Self {
+    pub(super) fn new(
+        inner: Inner,
+        machine: Machine,
+        (below, marks_before): (usize, Option<Marks>),
+        not_sent: DropCounter,
+    ) -> Self {
         let start = inner.base().runtime().now();
         let [to_send, arrived, capacity, closed] = std::array::from_fn(|_| Notify::new());
         let machine = Mutex::new(machine);
-        Self { inner, machine, below, marks_before, start, to_send, arrived, capacity, closed }
+        let parting = OnceLock::new();
+        Self {
+            inner,
+            machine,
+            below,
+            marks_before,
+            start,
+            to_send,
+            arrived,
+            capacity,
+            closed,
+            parting,
+            not_sent,
+        }
     }
 
     /// Wakes all waiting calls, since the connection has ended.
@@ -88,6 +113,10 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>
         shared.machine.lock().on_base_end(&error);
     }
     shared.wake_all();
+    if shared.parting.get().is_some() {
+        // Nobody is left to tell of an error.
+        let _ = shared.inner.close().await;
+    }
 }
 
 /// Receives packets until the connection below ends.
@@ -167,7 +196,11 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
         match sent {
             Ok(()) => {}
             // The packets of the burst are lost, and repeated as all lost ones are.
-            Err(error) if !error.ends_connection() => pause(shared).await,
+            Err(error) if !error.ends_connection() => {
+                tracing::debug!(%error, "packets were not sent");
+                shared.not_sent.add(1);
+                pause(shared).await;
+            }
             Err(error) => return Some(error),
         }
         if ahead.is_some() {

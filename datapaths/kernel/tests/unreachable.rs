@@ -45,3 +45,34 @@ fn a_host_that_no_neighbour_knows_is_unreachable() {
         }
     });
 }
+
+/// Runs the system's `ip` with these words.
+fn ip(words: &str) {
+    let done = Command::new("ip").args(words.split(' ')).status().unwrap();
+    assert!(done.success(), "ip {words}");
+}
+
+#[test]
+fn a_route_that_refuses_for_a_while_ends_no_connection() {
+    if std::env::var_os(WITHIN).is_none() {
+        let ran = runs_within("a_route_that_refuses_for_a_while_ends_no_connection");
+        assert!(ran || std::env::var("CI").as_deref() != Ok("true"), "CI can make namespaces");
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let connection = Udp::new().connect("10.77.0.2:7".parse().unwrap()).await.unwrap();
+        let send = async || connection.send(connection.base().buffer(5).unwrap()).await;
+        for kind in ["prohibit", "blackhole"] {
+            send().await.unwrap();
+            ip(&format!("route add {kind} 10.77.0.2"));
+            for _ in 0..2 {
+                let error = send().await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::NotSent, "{error}");
+                assert!(!error.ends_connection() && error.to_string().contains("10.77.0.2:7"), "{error}");
+            }
+            ip(&format!("route del {kind} 10.77.0.2"));
+        }
+        send().await.unwrap();
+    });
+}

@@ -34,9 +34,9 @@ const LOOKS: u32 = 64;
 /// A base connection of [`Shm`](crate::Shm): reliable and in order.
 ///
 /// * **Backpressure.** `send` waits while the ring is full.
-/// * **The end.** Closing or dropping the connection ends it; the peer receives what was sent before, and
-///   then [`Closed`](ErrorKind::Closed). If a process dies, its peer gets [`Reset`](ErrorKind::Reset) at
-///   once. An end also gets this error if its peer breaks the rules of the [ring](crate::ring).
+/// * **The end.** Closing it ends the connection; the peer receives what was sent before, and then [`Closed`](ErrorKind::Closed). If this
+///   end is dropped without a close, or its process dies, the peer receives what was sent before, and then [`Reset`](ErrorKind::Reset); so
+///   it does at once if this end breaks the rules of the [ring](crate::ring).
 /// * **Cancellation.** A message lies in the ring whole or not at all, so dropped futures lose nothing.
 pub struct ShmConnection {
     memory: Mapping,
@@ -345,13 +345,6 @@ impl Connection for ShmConnection {
             self.bell.hang_up();
         }
         Ok(())
-    }
-}
-
-impl Drop for ShmConnection {
-    fn drop(&mut self) {
-        // The bell hangs up by itself.
-        Producer::end(self.outgoing());
     }
 }
 

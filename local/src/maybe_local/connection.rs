@@ -6,20 +6,32 @@ use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_datapath_shm::{Credentials, ShmConnection};
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 /// The connection of [`MaybeLocal`](super::MaybeLocal).
 #[derive(Debug)]
 pub struct MaybeLocalConnection<Inner> {
     inner: Inner,
-    near: Option<ShmConnection>,
+    near: Option<Near>,
     way: Way,
+}
+
+/// The memory shared with the peer, which is closed where it is dropped: the peer hears of the end of the
+/// connection from the layers below, and a stack that is left for another stack does not end the connection.
+#[derive(Debug)]
+struct Near(ShmConnection);
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        // Closing does not wait.
+        let _ = pin!(self.0.close()).poll(&mut Context::from_waker(Waker::noop()));
+    }
 }
 
 impl<Inner> MaybeLocalConnection<Inner> {
     pub(super) fn new(inner: Inner, met: Met) -> Self {
         match met {
-            Ok(near) => Self { inner, near: Some(near), way: Way::Memory },
+            Ok(near) => Self { inner, near: Some(Near(near)), way: Way::Memory },
             Err(reason) => Self { inner, near: None, way: Way::Network(reason) },
         }
     }
@@ -46,7 +58,7 @@ impl<Inner> MaybeLocalConnection<Inner> {
     /// The owner of the peer's process if that is on this machine, as the kernel vouches for it: of a client. A client's
     /// own process has made the socket, so a client knows of its server what the directory knows.
     pub fn local_client(&self) -> Option<Credentials> {
-        self.near.as_ref().map(ShmConnection::peer_credentials)
+        self.near.as_ref().map(|Near(near)| near.peer_credentials())
     }
 }
 
@@ -99,33 +111,33 @@ impl<Inner: Connection<Data = Buf>> Connection for MaybeLocalConnection<Inner> {
     }
 
     fn mtu(&self) -> usize {
-        self.near.as_ref().map_or_else(|| self.inner.mtu(), |near| near.base().mtu())
+        self.near.as_ref().map_or_else(|| self.inner.mtu(), |Near(near)| near.base().mtu())
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         match &self.near {
-            Some(near) => near.send(message).await,
+            Some(Near(near)) => near.send(message).await,
             None => self.inner.send(message).await,
         }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         match &self.near {
-            Some(near) => self.watching(near.recv()).await,
+            Some(Near(near)) => self.watching(near.recv()).await,
             None => self.inner.recv().await,
         }
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         match &self.near {
-            Some(near) => near.send_batch(messages).await,
+            Some(Near(near)) => near.send_batch(messages).await,
             None => self.inner.send_batch(messages).await,
         }
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
         match &self.near {
-            Some(near) if limit > 0 => self.watching(near.recv_batch(into, limit)).await,
+            Some(Near(near)) if limit > 0 => self.watching(near.recv_batch(into, limit)).await,
             _ => self.inner.recv_batch(into, limit).await,
         }
     }
@@ -135,7 +147,7 @@ impl<Inner: Connection<Data = Buf>> Connection for MaybeLocalConnection<Inner> {
     }
 
     async fn close(&self) -> Result<(), Error> {
-        if let Some(near) = &self.near {
+        if let Some(Near(near)) = &self.near {
             near.close().await?;
         }
         self.inner.close().await

@@ -27,15 +27,27 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     ///
     /// Over a base that loses messages this is all that the caller waits for: a task repeats the close until the peer has
     /// seen it, or is taken for gone, and then closes the base. A reliable base has promised that its messages arrive, so
-    /// there the caller waits for the peer, and for the base to hand them over.
+    /// there the caller waits for the peer, and for the base to hand them over; if the peer takes nothing for so long, a task goes on.
     pub(super) async fn close(self: &Arc<Self>) -> Result<(), Error> {
         let unsent = self.unsent().map(<[u8]>::to_vec);
         if self.close_unopened() || !self.liveness.end(End::Closed) {
             return Ok(());
         }
         if self.base.base().properties().reliable {
-            self.close_until_seen(unsent.as_deref(), 0).await;
-            return self.close_base().await;
+            if self.close_until_seen(unsent.as_deref(), 0).await {
+                return self.close_base().await;
+            }
+            // The peer takes nothing at the moment. Without the message behind all that it has yet to receive, it would take the
+            // connection for cut.
+            let link = self.clone();
+            let task = self.base.base().runtime().spawn(async move {
+                let runtime = link.base.base().runtime();
+                let deadline = pin!(runtime.sleep_until(runtime.now() + link.idle_timeout));
+                select(pin!(link.send_close_once(unsent.as_deref())), deadline).await;
+                let _ = link.close_base().await;
+            });
+            let _ = self.closing.set(task);
+            return Ok(());
         }
         let is_seen = self.in_time(self.send_close_once(unsent.as_deref())).await;
         let link = self.clone();
@@ -50,17 +62,21 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(())
     }
 
-    /// Sends the close until the peer has seen it, or has had all attempts, of which so many were made.
-    async fn close_until_seen(&self, unsent: Option<&[u8]>, made: u32) {
+    /// Sends the close until the peer has seen it, or has had all attempts, of which so many were made. Returns whether the base has
+    /// taken it.
+    async fn close_until_seen(&self, unsent: Option<&[u8]>, made: u32) -> bool {
+        let mut is_taken = made > 0;
         for _ in made..CLOSE_ATTEMPTS {
             let attempt = async {
                 self.send_close_once(unsent).await;
+                is_taken = true;
                 self.until_close_is_seen().await;
             };
             if self.in_time(attempt).await.is_some() {
-                return;
+                return true;
             }
         }
+        is_taken
     }
 
     async fn close_base(&self) -> Result<(), Error> {

@@ -1,8 +1,8 @@
 //! The way of a message through a link: its header is put in front or taken off, and a reception also waits for the end of the link.
 
-use super::{EpochQueue, Link, Liveness};
+use super::{EpochQueue, Link, Liveness, Shared};
 use crate::wire::HEADER;
-use bertha_core::{Buf, Connection, Error};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use std::future::Pending;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
@@ -52,7 +52,8 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.liveness, &self.queue, state, reception);
-            let Some(mut message) = reception.await? else { continue };
+            let received = reception.await.map_err(|error| shared.not_received(error))?;
+            let Some(mut message) = received else { continue };
             if strip(&mut message, self.queue.header) {
                 shared.liveness.arrived();
                 return Ok(message);
@@ -110,8 +111,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             let mut filter = Filter::new(self.queue.header, into);
             let received = {
                 let reception = pin!(shared.base.recv_batch(&mut filter, limit));
-                Parked::new(&shared.liveness, &self.queue, state, reception).await?
+                Parked::new(&shared.liveness, &self.queue, state, reception).await
             };
+            let received = received.map_err(|error| shared.not_received(error))?;
             let Some(received) = received else { continue };
             let others = filter.others;
             let data = received.saturating_sub(others.len());
@@ -165,6 +167,21 @@ impl<C: Connection<Data = Buf>> Link<C> {
         }
         liveness.check()?;
         Parked::aside(liveness, &self.queue, state, || true).await.map(drop)
+    }
+}
+
+impl<C: Connection<Data = Buf>> Shared<C> {
+    /// An error of receiving from the base. A peer that closes says so before its stream ends, so a stream that ends without a word was
+    /// cut.
+    #[cold]
+    pub(super) fn not_received(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Closed || !self.base.base().properties().reliable {
+            return error;
+        }
+        self.liveness.check().err().unwrap_or_else(|| {
+            let what = format!("the connection was cut, so messages may be missing: {}", error.context());
+            Error::new(ErrorKind::Reset, what).at("negotiation").because(error)
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use super::replacement::Replacement;
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
 use crate::handshake::{path, question, unknown};
-use crate::wire::{self, Answer, COOKIE, Close, Confirm, Kind, Retry, Tag};
+use crate::wire::{self, Answer, COOKIE, Close, Confirm, DROPPED, Kind, Retry, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -129,10 +129,10 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(super) fn closed_by_peer(&self, close: Close) {
-        if close.failure.is_empty() {
-            self.liveness.end(End::ClosedByPeer);
-        } else {
-            self.liveness.peer_failed(close.failure);
+        match &*close.failure {
+            "" => _ = self.liveness.end(End::ClosedByPeer),
+            DROPPED => _ = self.liveness.end(End::DroppedByPeer),
+            _ => self.liveness.peer_failed(close.failure),
         }
     }
 

@@ -195,7 +195,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let queue = EpochQueue::later(Tag::of(self.id), 0);
         let reception = pin!(self.base.recv());
         let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
-        let Some(message) = reception.await? else { return Ok(()) };
+        let received = reception.await.map_err(|error| self.not_received(error))?;
+        let Some(message) = received else { return Ok(()) };
         self.credit_for(&message);
         self.deal_with(None, [message]).await;
         Ok(())

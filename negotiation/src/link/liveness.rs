@@ -26,6 +26,8 @@ pub enum End {
     NotAgreed = 7,
     /// The client did not show in time that its address is its own.
     Unproven = 8,
+    /// The peer dropped its end without closing it.
+    DroppedByPeer = 9,
 }
 
 /// In the place of an `End`: the link can't be used yet, since the server has not answered.
@@ -140,6 +142,10 @@ impl Liveness {
                 failure.clone().unwrap_or((ErrorKind::Refused, "the server did not agree".into()))
             }
             8 => (ErrorKind::TimedOut, "the client did not confirm its address in time".into()),
+            9 => {
+                let what = "the peer dropped the connection without closing it, so messages may be missing";
+                (ErrorKind::Reset, what.into())
+            }
             OPENING => (ErrorKind::Unavailable, "the server has not answered yet".into()),
             4 => (
                 ErrorKind::Reset,

@@ -234,8 +234,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 }
 
 impl<C: Connection<Data = Buf>> Drop for Link<C> {
-    /// An end that was dropped without `close` says so once, without waiting. If that is lost, the peer's idle
-    /// time-out finds out.
+    /// An end that was dropped without `close` says so once, without waiting: the peer gets [`Reset`](bertha_core::ErrorKind::Reset).
+    /// If that is lost, the peer's idle time-out finds out.
     fn drop(&mut self) {
         if self.queue.is_in_force() {
             self.shared.dropped_stack();

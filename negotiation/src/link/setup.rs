@@ -1,6 +1,7 @@
 //! The time between agreement and a stack that is ready.
 
 use super::Shared;
+use crate::wire::DROPPED;
 use bertha_core::{Buf, Connection, Error};
 use std::pin::pin;
 use std::sync::Arc;
@@ -35,10 +36,10 @@ impl<C: Connection<Data = Buf>> Drop for Setup<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// The stack, or a part of it, was dropped. While it is being built that is not the end: [`Setup`] says why it was.
+    /// The stack, or a part of it, was dropped without `close`, so messages of this end may be missing at the peer. While it is being built that is not the end: [`Setup`] says why it was.
     pub(crate) fn dropped_stack(&self) {
         if !self.in_setup.load(Ordering::Relaxed) {
-            self.leave("");
+            self.leave(DROPPED);
         }
     }
 

@@ -170,11 +170,15 @@ pub struct Confirm {
 pub struct Close {
     /// The connection id.
     pub id: u64,
-    /// The failure of the sender; empty if it closed without a failure.
+    /// The failure of the sender; empty if it closed because it was done, [`DROPPED`] if it did not close.
     pub failure: String,
 }
 
-/// Shortens `text` to [`TEXT_LIMIT`] bytes, at a character boundary.
+/// The `failure` of a [`Close`] whose sender dropped its end of the connection without closing it. The text of a failure names layer and
+/// kind, so none is this word alone.
+pub const DROPPED: &str = "dropped";
+
+/// Shortens `text` to the limit, at a character's edge.
 pub(crate) fn cut(text: String) -> String {
     cut_to(text, TEXT_LIMIT)
 }

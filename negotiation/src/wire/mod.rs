@@ -27,7 +27,7 @@ mod offer;
 mod retry;
 mod upgrade;
 
-pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
+pub use answer::{Answer, Close, Confirm, DROPPED, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
 pub(crate) use early::behind_offer;
 pub use early::{CLAIM, Early, PresentedTicket, TICKET, early_capacity, early_cost};

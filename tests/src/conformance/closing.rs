@@ -1,14 +1,18 @@
 //! The end of a connection.
 
 use super::Messages;
+use super::an_end_is_final;
 use super::delivery::receive;
 use super::timeout::{soon, succeeds};
 use bertha_core::{Connection, ErrorKind};
-use futures_util::future::join3;
+use futures_util::future::{join, join3};
 use futures_util::poll;
 use std::pin::pin;
 
-/// `close`: "Later calls fail with `Closed`, on this end at once": so do waiting calls.
+/// The number of messages before a close.
+const COUNT: u64 = 100;
+
+/// `close`: "Later calls fail with `Closed`, on this end at once": so do those that wait.
 pub async fn close_wakes_who_waits<A, B, M>(a: &A, _b: &B, _messages: &M)
 where
     A: Connection,
@@ -73,6 +77,50 @@ where
         }
     });
     closed(Some(send.await));
+}
+
+/// "`Closed` [...] in order": an end that is dropped without `close` is `Reset` at the peer, or `TimedOut`, behind what has arrived. For
+/// connections whose ends tell each other.
+pub async fn a_dropped_end_is_cut_at_the_peer<A, B, M>(a: A, b: &B, messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    // More than fit into one packet: some may not have left when the end is dropped.
+    for number in 0..10 {
+        succeeds(&a, "send", a.send(messages.make(&a, number))).await;
+    }
+    drop(a);
+    let end = an_end_is_final(b, messages).await;
+    let is_cut = matches!(end.kind(), ErrorKind::Reset | ErrorKind::TimedOut);
+    assert!(is_cut, "a peer that was dropped without a close is told as `{end}`");
+}
+
+/// `close` fails only if messages may be missing: not if the peer has received all of them, and drops its end as soon as it hears of the
+/// close. For connections that lose nothing.
+pub async fn a_close_succeeds_once_all_has_arrived<A, B, M>(a: &A, b: B, messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    let sending = async {
+        for number in 0..COUNT {
+            succeeds(a, "send", a.send(messages.make(a, number))).await;
+        }
+        a.close().await
+    };
+    let receiving = async {
+        for number in 0..COUNT {
+            assert_eq!(receive(&b, messages).await, number);
+        }
+        closed(soon(&b, "recv after the peer closed", b.recv()).await.err());
+        drop(b);
+    };
+    let (sent, ()) =
+        soon(a, "the close of an end whose messages have all arrived", join(sending, receiving)).await;
+    sent.unwrap_or_else(|error| panic!("all has arrived, and close says: {error}"));
 }
 
 fn closed(error: Option<bertha_core::Error>) {

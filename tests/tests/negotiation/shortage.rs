@@ -3,7 +3,7 @@
 use crate::early_scene::{defaults, hear, heard, known, learn, open, over, say, serve, with};
 use crate::lean::{GOOD, Lean, Plan};
 use crate::scene::{A, B, C, bytes, client, echo, server, server_addr, simulate};
-use bertha_chunnels::Serialize;
+use bertha_chunnels::{Ordered, Reliable, Serialize};
 use bertha_core::{Connection, Error, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Verdict};
 use bertha_negotiation::wire::Kind;
@@ -18,14 +18,46 @@ async fn serve_echo(network: &Network) {
 #[test]
 fn what_a_client_can_not_send_or_receive_just_now_is_repeated() {
     for (sends, receptions) in [(0b1, 0), (0b111, 0), (0, 0b1), (0, 0b111), (0b101, 0b11)] {
-        simulate(1, async |network: Network| {
-            serve_echo(&network).await;
-            let datapath = Lean(client(&network), Plan { sends, receptions, ..GOOD });
-            let connection = make_stack!(A).connect(datapath, server_addr()).await.unwrap();
-            connection.send(bytes(b"hello")).await.unwrap();
-            assert_eq!(*connection.recv().await.unwrap(), *b"hello");
-        });
+        for kind in [ErrorKind::Exhausted, ErrorKind::NotSent] {
+            simulate(1, async |network: Network| {
+                serve_echo(&network).await;
+                let datapath = Lean(client(&network), Plan { sends, receptions, kind });
+                let connection = make_stack!(A).connect(datapath, server_addr()).await.unwrap();
+                connection.send(bytes(b"hello")).await.unwrap();
+                assert_eq!(*connection.recv().await.unwrap(), *b"hello");
+            });
+        }
     }
+}
+
+/// The machine refuses twenty datagrams in a row: no route leads to the server, for instance. They count as lost, and are repeated.
+#[test]
+fn a_reliable_connection_survives_what_its_machine_does_not_send() {
+    simulate(9, async |network: Network| {
+        let stack = || make_stack!(Ordered::new(), Reliable::new());
+        let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
+        let plan = Plan { sends: 0xff_fff0, kind: ErrorKind::NotSent, ..GOOD };
+        let connecting = async { stack().connect(Lean(client(&network), plan), server_addr()).await };
+        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (served, connected) = (served.unwrap().unwrap(), connected.unwrap());
+        let sending = async {
+            for number in 0..100 {
+                connected.send(bytes(&[number; 1_000])).await.unwrap();
+            }
+            connected.close().await.unwrap();
+        };
+        let receiving = async {
+            for number in 0..100 {
+                assert_eq!(*served.recv().await.unwrap(), [number; 1_000]);
+            }
+            assert_eq!(served.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+        };
+        futures_util::join!(sending, receiving);
+        let drops = connected.drops();
+        let refused =
+            drops.iter().find(|it| (it.layer, it.reason) == ("Reliable", "not sent by this machine"));
+        assert!(refused.unwrap().messages > 0, "{drops}");
+    });
 }
 
 #[test]

@@ -14,6 +14,13 @@ impl Machine {
             self.incoming.after_end.add(1);
             return;
         }
+        let packet = match wire::decode_piece(&packet, self.check) {
+            None => packet,
+            Some(piece) => match self.assembly.insert(&piece, packet) {
+                Some(packet) => packet,
+                None => return,
+            },
+        };
         let Some(header) = wire::decode(&packet, self.check) else {
             self.counters.damaged += 1;
             self.damaged.add(1);
@@ -91,10 +98,13 @@ impl Machine {
     fn handle_ack(&mut self, ack: &Acknowledgement, now: Duration) -> Result<(), Fault> {
         let mut report = Ack::default();
         let mut sent_at = Duration::ZERO;
-        let Self { recovery, outgoing, rate, closing, .. } = self;
+        let Self { recovery, outgoing, rate, closing, black_hole, .. } = self;
         let delay = Duration::from_micros(ack.delay_us);
         let any = recovery.on_ack(&ack.ranges, delay, now, |sent, outcome| {
             outgoing.on_ack(sent.contents.first, sent.contents.count);
+            if !sent.contents.is_cut {
+                black_hole.on_arrived(sent.bytes as usize);
+            }
             if sent.contents.last && *closing != Closing::No {
                 *closing = Closing::Confirmed;
             }
@@ -116,6 +126,7 @@ impl Machine {
             let mean = sent_at / u32::try_from(packets).unwrap_or(u32::MAX);
             report.spread = report.newest_acked_sent.unwrap_or_default().saturating_sub(mean);
             self.last_progress = now;
+            self.note_oldest(now);
             self.find_lost(report, now);
         }
         Ok(())
@@ -123,9 +134,12 @@ impl Machine {
 
     /// Finds lost packets, and reports them with the acknowledged ones.
     pub(super) fn find_lost(&mut self, mut report: Ack, now: Duration) {
-        let Self { recovery, outgoing, incoming, closing, .. } = self;
+        let Self { recovery, outgoing, incoming, closing, black_hole, .. } = self;
         let is_persistent = recovery.find_lost(now, |sent: &Sent, _| {
             outgoing.on_lost(sent.contents.first, sent.contents.count);
+            if !sent.contents.is_cut {
+                black_hole.on_lost(sent.bytes as usize, now);
+            }
             if sent.contents.grant {
                 incoming.on_grant_lost();
             }

@@ -2,6 +2,7 @@
 
 use super::marking::Marking;
 use super::outgoing::Run;
+use super::pieces::Cut;
 use super::recovery::Contents;
 use super::{Closing, Machine, pace};
 use crate::congestion::Ack;
@@ -37,6 +38,9 @@ impl Machine {
             return None;
         }
         self.starved_until = None;
+        if self.cut.is_some() {
+            return self.next_piece(now, make);
+        }
         let mut draft =
             Draft { ack: self.acks.pending(now), grant: self.incoming.grant_due(), ..Draft::default() };
         if draft.ack.is_some() {
@@ -54,26 +58,67 @@ impl Machine {
         let repeats_close = is_ping && self.closing == Closing::Sent;
         draft.last = (sends_close || repeats_close).then(|| self.outgoing.next());
         draft.first = run.map(|run| run.first);
-        if self.size(&draft, run) > self.max_packet {
+        let mut size = self.size(&draft, run);
+        if size > self.max_packet {
             // The message needs the whole packet: acknowledgement and grant are sent by themselves.
             draft = Draft { number: draft.number, first: draft.first, ..Draft::default() };
+            size = self.size(&draft, run);
+        }
+        // A probe has to arrive, whatever was lost.
+        let is_cut = self.black_hole.is_large(size) && (self.probes > 0 || self.black_hole.is_there(now));
+        if is_cut && let Some(packet) = self.write(&draft, run, now, |len| Buf::new(len, 0)) {
+            match Cut::new(self.cuts, packet, self.black_hole.safe()) {
+                Ok(cut) => {
+                    self.cut = Some(cut);
+                    self.cuts += 1;
+                    self.on_sent(&draft, run, (size as u64, true), now);
+                    return self.next_piece(now, make);
+                }
+                Err(packet) => {
+                    self.on_sent(&draft, run, (size as u64, false), now);
+                    return Some(packet);
+                }
+            }
         }
         let packet = self.write(&draft, run, now, make);
         match (&packet, run) {
-            (Some(packet), _) => self.on_sent(&draft, run, packet.len() as u64, now),
+            (Some(packet), _) => self.on_sent(&draft, run, (packet.len() as u64, false), now),
             (None, Some(run)) => self.outgoing.on_lost(run.first, run.count),
             (None, None) => {}
         }
         packet
     }
 
+    /// The next piece of the packet that is leaving.
+    fn next_piece(&mut self, now: Duration, make: impl FnOnce(usize) -> Result<Buf, Error>) -> Option<Buf> {
+        let cut = self.cut.as_mut()?;
+        match cut.next(self.check, make) {
+            Ok(piece) => {
+                if cut.is_over() {
+                    self.cut = None;
+                }
+                Some(piece)
+            }
+            Err(error) => {
+                tracing::debug!(%error, "no buffer for a piece of a packet");
+                self.starved_until = Some(now + STARVED_PAUSE);
+                None
+            }
+        }
+    }
+
+    /// The bytes that packets are filled to.
+    fn fill(&self, now: Duration) -> usize {
+        if self.black_hole.is_there(now) { self.packet.min(self.black_hole.safe()) } else { self.packet }
+    }
+
     /// The messages of the next packet, as far as window, pace and the peer's grant allow.
     fn choose(&mut self, draft: &Draft, now: Duration) -> Option<Run> {
         self.paced_until = None;
         let numbers = wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
-        let space = self.packet.saturating_sub(self.size(draft, None) + numbers);
+        let space = self.fill(now).saturating_sub(self.size(draft, None) + numbers);
         if self.probes > 0 {
-            return self.outgoing.take(space).or_else(|| self.outgoing.oldest());
+            return self.outgoing.take(space).or_else(|| self.outgoing.next_probe());
         }
         let in_flight = self.recovery.bytes_in_flight;
         if in_flight + self.packet as u64 > self.congestion.window() {
@@ -129,7 +174,7 @@ impl Machine {
     }
 
     /// Records a packet that is sent.
-    fn on_sent(&mut self, draft: &Draft, run: Option<Run>, bytes: u64, now: Duration) {
+    fn on_sent(&mut self, draft: &Draft, run: Option<Run>, (bytes, is_cut): (u64, bool), now: Duration) {
         self.counters.packets_sent += 1;
         if draft.ack.is_some() {
             self.acks.on_sent();
@@ -143,6 +188,9 @@ impl Machine {
         if draft.number.is_none() {
             return;
         }
+        if run.is_some() {
+            self.note_oldest(now);
+        }
         let in_flight = self.recovery.bytes_in_flight;
         if self.recovery.packets_in_flight == 0 {
             self.last_progress = now;
@@ -152,6 +200,7 @@ impl Machine {
             count: run.map_or(0, |run| run.count),
             last: draft.last.is_some(),
             grant: draft.grant.is_some(),
+            is_cut,
         };
         let snapshot = self.rate.on_sent(now, in_flight);
         self.recovery.on_sent(now, bytes, contents, snapshot);
@@ -169,7 +218,7 @@ impl Machine {
             Some(until) => [Some(until), None],
             None => [self.acks.due(), self.paced_until],
         };
-        let waiting = if self.is_waiting() { self.waiting_timers() } else { [None; 3] };
+        let waiting = if self.is_waiting() { self.waiting_timers() } else { [None; 4] };
         sending.into_iter().chain(waiting).flatten().min()
     }
 
@@ -179,8 +228,16 @@ impl Machine {
         if self.end.is_some() || !self.is_waiting() {
             return now + idle;
         }
-        let is_in_flight = self.recovery.packets_in_flight > 0;
-        idle + if is_in_flight { self.last_heard.min(self.last_progress) } else { self.last_heard }
+        (self.last_heard + idle).min(self.undelivered_at().unwrap_or(Duration::MAX))
+    }
+
+    /// The time at which the connection fails because something has not arrived although the peer is heard: nothing new was acknowledged
+    /// for the idle time-out, or the oldest message alone was not for twice as long.
+    fn undelivered_at(&self) -> Option<Duration> {
+        let idle = self.settings.idle;
+        let progress = (self.recovery.packets_in_flight > 0).then_some(self.last_progress + idle);
+        let oldest = self.oldest.map(|(_, since)| since + 2 * idle);
+        progress.into_iter().chain(oldest).min()
     }
 
     /// Whether the peer has to answer. A peer that has closed need not, until this end closes as well.
@@ -188,11 +245,11 @@ impl Machine {
         !self.is_peer_gone || self.closing != Closing::No
     }
 
-    fn waiting_timers(&self) -> [Option<Duration>; 3] {
+    fn waiting_timers(&self) -> [Option<Duration>; 4] {
         let idle = self.settings.idle;
         let is_in_flight = self.recovery.packets_in_flight > 0;
-        let progress = if is_in_flight { self.last_progress + idle } else { self.last_heard + idle / 3 };
-        [self.recovery.timer(idle), Some(self.last_heard + idle), Some(progress)]
+        let quiet = (!is_in_flight).then_some(self.last_heard + idle / 3);
+        [self.recovery.timer(idle), Some(self.last_heard + idle), self.undelivered_at(), quiet]
     }
 
     /// Handles the timers that are due.
@@ -208,8 +265,9 @@ impl Machine {
             self.update_closing();
         } else if is_silent {
             self.fail(ErrorKind::TimedOut, format!("nothing was heard from the peer for {idle:?}"));
-        } else if self.recovery.packets_in_flight > 0 && now >= self.last_progress + idle {
-            self.refuse(Fault::NeverAcknowledged);
+        } else if self.undelivered_at().is_some_and(|at| at <= now) {
+            self.abort = Some(Fault::NeverAcknowledged);
+            self.fail(ErrorKind::TimedOut, self.undelivered(now));
         } else if self.recovery.timer(idle).is_some_and(|at| at <= now) {
             if self.recovery.is_loss_due(now) {
                 self.find_lost(Ack::default(), now);
@@ -218,6 +276,26 @@ impl Machine {
             }
             self.update_closing();
         }
+    }
+
+    /// What has not arrived, for an error.
+    fn undelivered(&self, now: Duration) -> String {
+        match (self.outgoing.oldest(), self.oldest) {
+            (Some((number, len)), Some((_, since))) => format!(
+                "message {number}, of {len} bytes, was not acknowledged for {:?} although the peer was heard; if the path loses packets of \
+                 its size, put Fragment above, with shorter pieces",
+                now.saturating_sub(since)
+            ),
+            _ => format!("the peer acknowledged nothing for {:?}", self.settings.idle),
+        }
+    }
+
+    /// Notes since when the oldest message waits for its acknowledgement.
+    pub(super) fn note_oldest(&mut self, now: Duration) {
+        self.oldest = self.outgoing.oldest().map(|(number, _)| match self.oldest {
+            Some(known) if known.0 == number => known,
+            _ => (number, now),
+        });
     }
 
     /// Probes the peer, since nothing was acknowledged until the time-out.

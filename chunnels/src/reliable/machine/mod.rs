@@ -4,10 +4,12 @@
 
 mod acks;
 mod arrival;
+mod black_hole;
 mod departure;
 mod incoming;
 mod marking;
 mod outgoing;
+mod pieces;
 mod reach;
 mod recovery;
 mod reordering;
@@ -22,9 +24,11 @@ use crate::congestion::{Ack, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
 use bertha_core::{Buf, DropCounter, Error, ErrorKind, Marks};
+use black_hole::BlackHole;
 use incoming::Incoming;
 use marking::Marking;
 use outgoing::{Limits, Outgoing};
+use pieces::{Assembly, Cut};
 use reach::Reach;
 use recovery::Recovery;
 use std::time::Duration;
@@ -67,9 +71,18 @@ pub(super) struct Machine {
     paced_until: Option<Duration>,
     /// The time until which to wait after the datapath had no buffer.
     starved_until: Option<Duration>,
+    /// Whether the path loses large packets.
+    black_hole: BlackHole,
+    /// The packet that is leaving in pieces.
+    cut: Option<Cut>,
+    /// The packets that have left in pieces.
+    cuts: u64,
+    assembly: Assembly,
     last_heard: Duration,
     /// The time of the last new acknowledgement, or of the last packet sent while none was in flight.
     last_progress: Duration,
+    /// The number of the oldest message that was sent and is not acknowledged, and since when it is that.
+    oldest: Option<(u64, Duration)>,
     /// The next packet number to skip.
     skip: u64,
     /// The state of the generator of `skip`.
@@ -164,8 +177,13 @@ impl Machine {
             probes: 0,
             paced_until: None,
             starved_until: None,
+            black_hole: BlackHole::beyond(usize::MAX),
+            cut: None,
+            cuts: 0,
+            assembly: Assembly::default(),
             last_heard: Duration::ZERO,
             last_progress: Duration::ZERO,
+            oldest: None,
             skip: 64 + seed % 256,
             dice: seed,
             closing: Closing::No,
@@ -178,6 +196,11 @@ impl Machine {
             repeated: DropCounter::default(),
             settings,
         }
+    }
+
+    /// Packets beyond this size leave in pieces if the path loses them.
+    pub(super) fn cut_beyond(&mut self, size: usize) {
+        self.black_hole = BlackHole::beyond(size);
     }
 
     /// Counts there what arrives for an application that receives no more.
@@ -243,6 +266,16 @@ impl Machine {
         }
     }
 
+    /// The connection is dropped. Returns true if the peer has closed before: it waits until all that it sent is acknowledged, and this
+    /// end has nothing to lose, so it closes as well.
+    pub(super) fn part(&mut self) -> bool {
+        let parts = self.is_peer_gone && self.closing == Closing::No && self.end.is_none();
+        if parts {
+            self.close();
+        }
+        parts
+    }
+
     /// The result of the close, once it is complete.
     pub(super) fn closed(&self) -> Option<Result<(), Error>> {
         match (self.closing, &self.end) {
@@ -299,6 +332,7 @@ impl Machine {
             // The peer receives nothing any more. A close of this end that was in flight has to be sent again.
             self.outgoing.clear();
             self.recovery.clear();
+            self.oldest = None;
             if self.closing == Closing::Sent {
                 self.closing = Closing::Due;
             }
@@ -312,6 +346,7 @@ impl Machine {
         self.end.get_or_insert(End { kind, what });
         self.outgoing.clear();
         self.recovery.clear();
+        self.oldest = None;
     }
 
     /// Fails the connection for a fault of the peer, which is sent to the peer.

@@ -13,6 +13,8 @@ pub(super) struct Outgoing {
     first: u64,
     /// The number of the first message that was never sent.
     unsent: u64,
+    /// The number behind the message that was probed last.
+    probed: u64,
     /// The messages to repeat, in the order in which they were found lost, without duplicates.
     lost: VecDeque<u64>,
     /// The bytes of all buffered messages.
@@ -54,6 +56,7 @@ impl Outgoing {
             messages: VecDeque::new(),
             first: 0,
             unsent: 0,
+            probed: 0,
             lost: VecDeque::new(),
             buffered: 0,
             pushed_bytes: 0,
@@ -154,12 +157,21 @@ impl Outgoing {
         (self.unsent < self.grant.messages && sent_bytes + len as u64 <= self.grant.bytes).then_some(len)
     }
 
-    /// The first message that is not acknowledged, alone, to be repeated as a probe.
-    pub(super) fn oldest(&self) -> Option<Run> {
+    /// A message that was sent and is not acknowledged, alone, to be repeated as a probe. All such messages have their turn, so that one
+    /// which the path loses again and again holds up no other.
+    pub(super) fn next_probe(&mut self) -> Option<Run> {
+        let mut turns = (self.probed.max(self.first)..self.unsent).chain(self.first..self.unsent);
+        let (number, len) = turns.find_map(|number| Some((number, self.outstanding(number)?.0)))?;
+        self.probed = number + 1;
         let mut run = None;
-        let (len, _) = self.outstanding(self.first).filter(|_| self.first < self.unsent)?;
-        extend(&mut run, self.first, len, 0);
+        extend(&mut run, number, len, 0);
         run
+    }
+
+    /// The number and the length of the first message that was sent and is not acknowledged.
+    pub(super) fn oldest(&self) -> Option<(u64, usize)> {
+        let (len, _) = self.outstanding(self.first).filter(|_| self.first < self.unsent)?;
+        Some((self.first, len))
     }
 
     /// The messages of a run, without those acknowledged since it was taken.

@@ -67,6 +67,8 @@ pub(super) struct Contents {
     pub(super) count: u32,
     pub(super) last: bool,
     pub(super) grant: bool,
+    /// It left in pieces.
+    pub(super) is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,11 +16,22 @@
 //!                    the end of the packet; they are numbered without gaps
 //! ```
 //!
+//! A packet that is larger than some paths carry may leave in pieces, each a datagram of its own with the flag of a piece alone:
+//!
+//! ```text
+//! check    4 bytes   as above
+//! flags    1 byte    0x80
+//! packet   varint    the number of the packet among those that leave in pieces
+//! place    2 bytes   the place of the piece, from zero, and the number of pieces
+//! bytes    ...       the next bytes of the packet, up to the end of the datagram
+//! ```
+//!
 //! A varint is that of RFC 9000, section 16. Packet numbers are never used twice; a message keeps its number when it is
 //! repeated.
 
 mod check;
 mod packet;
+mod piece;
 mod ranges;
 mod reader;
 #[cfg(test)]
@@ -30,6 +41,8 @@ mod writer;
 
 pub use check::Check;
 pub use packet::{Acknowledgement, Fault, Grant, Header, Message, Messages, decode};
+pub use piece::{Piece, decode_piece};
+pub(super) use piece::{piece_size, room, write_piece};
 pub use ranges::{RANGES, Ranges};
 #[cfg(test)]
 use varint::MAX as VARINT_MAX;

@@ -14,6 +14,8 @@ pub(super) const LAST: u8 = 1 << 3;
 pub(super) const ABORT: u8 = 1 << 4;
 pub(super) const MESSAGES: u8 = 1 << 5;
 pub(super) const MARKS: u8 = 1 << 6;
+/// The datagram is a piece of a packet, and has no other part.
+pub(super) const PIECE: u8 = 1 << 7;
 const KNOWN: u8 = NUMBERED | ACK | GRANT | LAST | ABORT | MESSAGES | MARKS;
 
 /// The flags.
@@ -92,7 +94,7 @@ impl fmt::Display for Fault {
             Self::AcknowledgedUnsent => "acknowledged a packet that was never sent",
             Self::ExceededGrant => "sent more than it was granted",
             Self::ContradictedEnd => "sent messages beyond the last, or two different last ones",
-            Self::NeverAcknowledged => "acknowledged nothing until the idle time-out",
+            Self::NeverAcknowledged => "did not acknowledge a message until the idle time-out",
             Self::Other => "broke the protocol",
         })
     }

@@ -1,6 +1,6 @@
 //! A connection over datagrams: a connected socket, or a peer of a listener's socket.
 
-use super::{Burst, DatagramSocket};
+use super::{Burst, DatagramSocket, refusal};
 use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, unless_blocked};
 use crate::endpoint::Endpoint;
@@ -45,36 +45,9 @@ impl<S: DatagramSocket> DatagramConnection<S> {
                 let what = "the kernel has no buffer left to send with";
                 Error::new(ErrorKind::Exhausted, what).at(self.base.datapath()).because(error)
             }
-            Some(errno) if is_refusal(errno) => {
-                let what =
-                    format!("this machine does not send to {} at the moment: {error}", self.base.peer_addr());
-                Error::new(ErrorKind::NotSent, what).at(self.base.datapath()).because(error)
-            }
-            Some(errno) if is_of_socket(errno) => self.base.concerning_peer(error.into()).ending_connection(),
-            // A datagram was lost, or the peer's port is closed; it may open.
-            _ => self.base.concerning_peer(error.into()).sparing_connection(),
+            _ => self.base.concerning_peer(refusal(error)),
         }
     }
-}
-
-/// Returns true if the system refuses one datagram for a reason that may pass: a rule of the firewall, a route of the type `prohibit`
-/// (EACCES) or `blackhole` (EINVAL) or none, an interface that is down.
-fn is_refusal(errno: Errno) -> bool {
-    let refusals = [
-        Errno::PERM,
-        Errno::ACCESS,
-        Errno::INVAL,
-        Errno::NETUNREACH,
-        Errno::HOSTUNREACH,
-        Errno::NETDOWN,
-        Errno::ADDRNOTAVAIL,
-    ];
-    refusals.contains(&errno)
-}
-
-/// Returns true if the socket itself can't be used, so that no later datagram can leave.
-fn is_of_socket(errno: Errno) -> bool {
-    [Errno::BADF, Errno::NOTSOCK, Errno::OPNOTSUPP, Errno::FAULT].contains(&errno)
 }
 
 impl<S: DatagramSocket> Connection for DatagramConnection<S> {

@@ -2,6 +2,7 @@
 
 mod connection;
 mod listener;
+mod refusal;
 mod sendmmsg;
 
 use crate::endpoint::{Endpoint, ReceivingSocket};
@@ -12,6 +13,7 @@ use bertha_core::{Addr, Buf, Error, Properties};
 use bertha_polling::Limits;
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
+pub(crate) use refusal::refusal;
 pub(crate) use sendmmsg::sendmmsg;
 use std::io;
 use std::sync::Arc;

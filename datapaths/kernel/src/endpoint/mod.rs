@@ -55,7 +55,12 @@ pub trait ReceivingSocket: Send + Sync + 'static {
     fn receive(&self, request: Request, deliver: impl FnMut(&Self::Peer, usize, Buf))
     -> io::Result<Received>;
 
-    /// Records that an error of the socket was returned to a caller.
+    /// An error of a call on the socket, as connections report it.
+    fn failure(&self, error: io::Error) -> Error {
+        error.downcast::<Error>().unwrap_or_else(Error::from)
+    }
+
+    /// An error of the socket was returned to a caller.
     fn on_error(&self) {}
 }
 
@@ -243,7 +248,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
     #[inline]
     fn poll_error<T>(&self) -> Poll<Result<T, Error>> {
         match self.errors.get() {
-            Some(errors) => errors.poll(&self.socket).map(|error| Err(error.into())),
+            Some(errors) => errors.poll(&self.socket).map(|error| Err(self.socket.failure(error))),
             None => Poll::Pending,
         }
     }
@@ -374,7 +379,7 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
             }
             Err(error) if endpoint.errors.get().is_some() => {
                 endpoint.socket.on_error();
-                Polled::Failed(from_source(error))
+                Polled::Failed(endpoint.socket.failure(error))
             }
             Err(error) => {
                 tracing::debug!(%error, "receiving failed; the listener goes on");
@@ -414,12 +419,6 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
             endpoint.waiting != Waiting::Spin && readable().is_pending()
         });
     }
-}
-
-/// Returns the error inside `error` if its source made it, or converts the kernel's error.
-#[cold]
-fn from_source(error: io::Error) -> Error {
-    error.downcast::<Error>().unwrap_or_else(Error::from)
 }
 
 #[cold]

@@ -21,9 +21,12 @@ use std::sync::{Arc, OnceLock};
 
 /// A base connection over a stream socket: of messages, or of bytes with [`Chunk`](bertha_core::Chunk) as `Data`.
 ///
-/// Closing or dropping it ends the stream; the peer then gets [`Closed`](bertha_core::ErrorKind::Closed) after the
-/// last message, or the end of the bytes. A stream that breaks is [`Reset`](bertha_core::ErrorKind::Reset). The empty chunk ends
-/// this half of a stream of bytes alone (`shutdown(SHUT_WR)`).
+/// Closing or dropping it ends the stream behind everything that was sent; the peer then gets
+/// [`Closed`](bertha_core::ErrorKind::Closed) after the last message, or the end of the bytes. The system ends the stream of a process
+/// that dies in the same way, and peers that are not Bertha know no other end, so the bare stream can't tell a close from a cut between two
+/// messages; over a negotiated connection such a cut is [`Reset`](bertha_core::ErrorKind::Reset), since a peer that closes says so
+/// there. A stream that ends within a message, or breaks, is `Reset` in any case. The empty chunk ends this half of a stream of bytes
+/// alone (`shutdown(SHUT_WR)`).
 pub struct StreamConnection<S: StreamSocket, Data: Octets = Buf> {
     endpoint: Arc<Endpoint<Receiver<S, Data>>>,
     slot: usize,

@@ -2,6 +2,7 @@
 
 mod marks;
 mod offload;
+mod peer;
 mod remote;
 mod run;
 mod runs;
@@ -42,8 +43,9 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 /// # }
 /// ```
 ///
-/// A listener on several addresses (`0.0.0.0`) answers from the address that the routing table prefers. Where
-/// a host has several addresses, listen on each of them.
+/// A listener on all addresses (`0.0.0.0` or `[::]`) answers each peer from the address that the peer has asked, which is the
+/// [`local_addr`](bertha_core::Base::local_addr) of the connection. That costs a longer receiving call and, where the kernel does not segment, a
+/// system call for each message of a burst; a listener on one address pays nothing for it.
 #[derive(Debug, Clone, Default)]
 pub struct Udp {
     pub(super) options: Options,
@@ -77,7 +79,7 @@ impl Datapath for Udp {
         let socket =
             UdpSocket::open(self, None, Some(peer)).map_err(|error| failed(error, "connect to", peer))?;
         let (remote, options) = (Remote::connected(peer, socket.segments()), &self.options);
-        Ok(datagram::connected(socket, peer, remote, options.limits, options.waiting))
+        Ok(datagram::connected(socket, peer.into(), remote, options.limits, options.waiting))
     }
 
     async fn listen(&self, on: Addr) -> Result<UdpListener, Error> {

@@ -1,8 +1,9 @@
 //! The peer of a UDP socket, as sending needs it.
 
+use super::peer::UdpPeer;
 use crate::ecn::EcnState;
 use quinn_udp::EcnCodepoint;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub struct Remote {
     pub(super) peer: SocketAddr,
+    /// The address to send from, if the socket has several.
+    pub(super) source: Option<IpAddr>,
     connected: bool,
     segments: AtomicBool,
     ecn: Arc<EcnState>,
@@ -18,12 +21,12 @@ pub struct Remote {
 impl Remote {
     /// Creates the peer that a socket is connected to. `segments` permits segmented datagrams.
     pub(super) fn connected(peer: SocketAddr, segments: bool) -> Self {
-        Self { peer, connected: true, segments: AtomicBool::new(segments), ecn: Arc::default() }
+        Self { peer, source: None, connected: true, segments: AtomicBool::new(segments), ecn: Arc::default() }
     }
 
-    /// Creates a peer of a socket that is not connected. `segments` permits segmented datagrams.
-    pub(super) fn of(peer: SocketAddr, segments: bool) -> Self {
-        Self { connected: false, ..Self::connected(peer, segments) }
+    /// One of the peers of a socket that is not connected.
+    pub(super) fn of(peer: UdpPeer, segments: bool) -> Self {
+        Self { connected: false, source: peer.asked, ..Self::connected(peer.addr, segments) }
     }
 
     /// Returns the address that a system call has to name; `None` if the socket is connected.

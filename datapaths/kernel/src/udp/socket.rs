@@ -2,18 +2,19 @@
 
 use super::Udp;
 use super::offload::{Offload, offload, segmentation_failed};
+use super::peer::UdpPeer;
 use super::remote::Remote;
 use super::run::Run;
 use super::runs::Runs;
 use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, Left};
 use crate::base::{Bound, Local};
-use crate::datagram::{DatagramSocket, sendmmsg};
+use crate::datagram::{DatagramSocket, refusal, sendmmsg};
 use crate::ecn::{Ecn, EcnState};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
-use bertha_core::{Addr, Buf, Properties};
+use bertha_core::{Addr, Buf, Error, Properties};
 use parking_lot::Mutex;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::net::sockopt::{
@@ -46,6 +47,16 @@ thread_local! {
     /// Memory into which the sockets of a thread receive single messages: waiting sockets hold no memory, and
     /// the memory stays in the cache.
     static SPACE: Cell<Option<Buf>> = const { Cell::new(None) };
+}
+
+/// Has the kernel tell the destination of each datagram.
+fn tell_destinations(socket: &tokio::net::UdpSocket, v4: bool) -> io::Result<()> {
+    if v4 {
+        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv4PacketInfo, &true)?;
+    } else {
+        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv6RecvPacketInfo, &true)?;
+    }
+    Ok(())
 }
 
 #[inline]
@@ -101,7 +112,9 @@ pub struct UdpSocket {
     /// The receive mode: a constant of [`mode`]. Relaxed accesses suffice, since a single call receives at a
     /// time.
     pub(super) mode: AtomicU8,
-    /// The peers whose congestion marks are counted.
+    /// Whether it is bound to all addresses of the host, so that the destination of each datagram is asked for.
+    asks_where: bool,
+    /// The peers whose marks for congestion are counted.
     pub(super) marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
 }
 
@@ -144,6 +157,10 @@ impl UdpSocket {
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = local.map(|_| io.local_addr()).transpose()?;
         let mode = AtomicU8::new(if later > 0 { mode::FIRST } else { mode::SINGLE });
+        let asks_where = peer.is_none() && local.is_some_and(|local| local.ip().is_unspecified());
+        if asks_where {
+            tell_destinations(&io, v4)?;
+        }
         let (send_buffer, receive_buffer) = (AtomicUsize::new(options.send_buffer), AtomicUsize::new(later));
         let Offload { state, segments } = offload()?;
         let (segments, late_error) = (*segments, AtomicI32::new(0));
@@ -158,7 +175,17 @@ impl UdpSocket {
             late_error,
             mode,
             marks: Mutex::default(),
-        })
+            asks_where,
+        }
+        .receiving_destinations())
+    }
+
+    /// On a socket that is bound to all addresses, every call receives the destination of datagrams, which plain calls don't tell.
+    fn receiving_destinations(self) -> Self {
+        if self.asks_where {
+            self.coalesce();
+        }
+        self
     }
 
     /// Sends by `send`. If the send buffer is full, enlarges it to its wanted size and tries again.
@@ -186,23 +213,24 @@ impl UdpSocket {
     /// number.
     fn send_segmented(&self, run: &Run, to: &Remote) -> io::Result<usize> {
         let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
-        let transmit = Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size, src_ip: None };
+        let transmit =
+            Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size, src_ip: to.source };
         self.sending(|| self.state.try_send(UdpSockRef::from(&self.io), &transmit))?;
         Ok(run.count().min(self.segments))
     }
 
-    /// Sends a single message that may be marked, while other messages of this socket may not.
+    /// Sends one message that may be marked, while others of this socket may not, or from the address that its peer has asked.
     #[cold]
-    fn send_markable(&self, contents: &[u8], to: &Remote) -> io::Result<()> {
+    fn send_singly(&self, contents: &[u8], to: &Remote) -> io::Result<()> {
         let transmit =
-            Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size: None, src_ip: None };
+            Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size: None, src_ip: to.source };
         self.state.try_send(UdpSockRef::from(&self.io), &transmit)
     }
 
-    /// Returns true if each datagram to this peer must name its ECN codepoint, because the socket has other
-    /// peers.
-    fn marks_singly(to: &Remote) -> bool {
-        to.to().is_some() && to.ecn().is_some()
+    /// Returns true if the kernel has to be told more of a datagram to this peer than where it goes.
+    #[inline]
+    fn goes_singly(to: &Remote) -> bool {
+        to.to().is_some() && (to.ecn().is_some() || to.source.is_some())
     }
 
     /// Sends the first messages of a run, and returns their number.
@@ -220,8 +248,8 @@ impl UdpSocket {
                 done => return done,
             }
         }
-        if Self::marks_singly(to) {
-            return self.sending(|| self.send_markable(run.first(1), to)).map(|()| 1);
+        if Self::goes_singly(to) {
+            return self.sending(|| self.send_singly(run.first(1), to)).map(|()| 1);
         }
         self.sending(|| sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to()))
     }
@@ -260,7 +288,7 @@ impl UdpSocket {
     fn receive_one(
         &self,
         request: Request,
-        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+        mut deliver: impl FnMut(&UdpPeer, usize, Buf),
     ) -> io::Result<Received> {
         if request.others_wait || self.late_error.load(Ordering::Relaxed) != 0 {
             return self.receive_two(request, deliver);
@@ -268,7 +296,7 @@ impl UdpSocket {
         let receive = || self.receive_now();
         let (message, from) =
             if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) }?;
-        deliver(&from, message.len(), message);
+        deliver(&from.into(), message.len(), message);
         Ok(Received { buffers: 1, oversize: 0 })
     }
 
@@ -278,7 +306,7 @@ impl UdpSocket {
     fn receive_two(
         &self,
         request: Request,
-        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+        mut deliver: impl FnMut(&UdpPeer, usize, Buf),
     ) -> io::Result<Received> {
         let late = self.late_error.swap(0, Ordering::Relaxed);
         if late != 0 {
@@ -292,10 +320,10 @@ impl UdpSocket {
         let second = if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) };
         let is_empty = first.is_none();
         if let Some((message, from)) = first {
-            deliver(&from, message.len(), message);
+            deliver(&from.into(), message.len(), message);
         }
         match second {
-            Ok((message, from)) => deliver(&from, message.len(), message),
+            Ok((message, from)) => deliver(&from.into(), message.len(), message),
             Err(error) if is_empty => return Err(error),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => self.late_error.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed),
@@ -336,7 +364,7 @@ impl UdpSocket {
     fn receive_with<const N: usize>(
         &self,
         request: Request,
-        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+        mut deliver: impl FnMut(&UdpPeer, usize, Buf),
     ) -> io::Result<Received> {
         let mut buffers = [const { None }; N];
         let mut meta = [RecvMeta::default(); N];
@@ -355,26 +383,31 @@ impl UdpSocket {
             if meta.ecn == Some(EcnCodepoint::Ce) {
                 self.on_marked(meta);
             }
-            deliver(&meta.addr, meta.stride, buffer.fitted(meta.len));
+            let peer = match self.asks_where {
+                true => UdpPeer::asking(meta.addr, meta.dst_ip),
+                false => meta.addr.into(),
+            };
+            deliver(&peer, meta.stride, buffer.fitted(meta.len));
         }
         Ok(Received { buffers: filled, oversize: 0 })
     }
 }
 
 impl ReceivingSocket for UdpSocket {
-    type Peer = SocketAddr;
+    type Peer = UdpPeer;
     type Socket = tokio::net::UdpSocket;
 
     fn socket(&self) -> &Self::Socket {
         &self.io
     }
 
+    #[cold]
+    fn failure(&self, error: io::Error) -> Error {
+        refusal(error)
+    }
+
     #[inline]
-    fn receive(
-        &self,
-        request: Request,
-        deliver: impl FnMut(&SocketAddr, usize, Buf),
-    ) -> io::Result<Received> {
+    fn receive(&self, request: Request, deliver: impl FnMut(&UdpPeer, usize, Buf)) -> io::Result<Received> {
         let (width, mut mode) = (request.width, self.mode.load(Ordering::Relaxed));
         if width == 1 && mode == mode::SINGLE {
             return self.receive_one(request, deliver);
@@ -417,19 +450,21 @@ impl DatagramSocket for UdpSocket {
     type Remote = Remote;
     type Burst = Runs;
 
-    fn remote(&self, peer: &SocketAddr) -> Remote {
+    fn remote(&self, peer: &UdpPeer) -> Remote {
         Remote::of(*peer, self.segments())
     }
 
-    fn base(self: &Arc<Self>, peer: &SocketAddr, remote: &Remote) -> SocketBase {
-        // The MTU is the rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
+    fn base(self: &Arc<Self>, peer: &UdpPeer, remote: &Remote) -> SocketBase {
+        let UdpPeer { addr: peer, asked } = *peer;
+        // The rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
-        let local = match self.local {
-            Some(local) => Local::Known(local.into()),
-            None => Local::Of(self.clone()),
+        let local = match (self.local, asked) {
+            (Some(local), Some(asked)) => Local::Known((asked, local.port()).into()),
+            (Some(local), None) => Local::Known(local.into()),
+            (None, _) => Local::Of(self.clone()),
         };
-        let ecn = Ecn::new(self.clone(), *peer, remote.ecn_state().clone());
-        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, local, (*peer).into()).with_ecn(ecn)
+        let ecn = Ecn::new(self.clone(), peer, remote.ecn_state().clone());
+        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, local, peer.into()).with_ecn(ecn)
     }
 
     fn local_addr(&self) -> Addr {
@@ -440,7 +475,7 @@ impl DatagramSocket for UdpSocket {
     fn send_one(&self, message: &[u8], to: &Remote) -> io::Result<()> {
         let sent = self.sending(|| match to.to() {
             None => Ok(rustix::net::send(&self.io, message, SendFlags::empty())?),
-            Some(_) if to.ecn().is_some() => self.send_markable(message, to).map(|()| message.len()),
+            Some(_) if Self::goes_singly(to) => self.send_singly(message, to).map(|()| message.len()),
             Some(to) => Ok(rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?),
         });
         sent.map(drop)
@@ -450,10 +485,10 @@ impl DatagramSocket for UdpSocket {
         let singles = runs
             .singles()
             .map(|mut singles| {
-                if Self::marks_singly(to)
+                if Self::goes_singly(to)
                     && let Some(first) = singles.next()
                 {
-                    return self.sending(|| self.send_markable(first, to)).map(|()| 1);
+                    return self.sending(|| self.send_singly(first, to)).map(|()| 1);
                 }
                 self.sending(|| sendmmsg(&self.io, singles.clone(), to.to()))
             })
@@ -566,7 +601,7 @@ mod tests {
     }
 
     impl ReceivingSocket for Counted {
-        type Peer = SocketAddr;
+        type Peer = UdpPeer;
         type Socket = tokio::net::UdpSocket;
 
         fn socket(&self) -> &Self::Socket {
@@ -576,7 +611,7 @@ mod tests {
         fn receive(
             &self,
             request: Request,
-            deliver: impl FnMut(&SocketAddr, usize, Buf),
+            deliver: impl FnMut(&UdpPeer, usize, Buf),
         ) -> io::Result<Received> {
             let received = self.socket.receive(request, deliver);
             self.calls.fetch_add(1, Ordering::Relaxed);
@@ -593,7 +628,7 @@ mod tests {
         let (peer, to) = (sender.local_addr().unwrap(), socket.io.local_addr().unwrap());
         let socket = Arc::new(Counted { socket, calls: AtomicUsize::new(0), in_vain: AtomicUsize::new(0) });
         let limits = Udp::new().options.limits;
-        let (endpoint, connection) = Endpoint::connected(socket.clone(), peer, limits, Waiting::Park);
+        let (endpoint, connection) = Endpoint::connected(socket.clone(), peer.into(), limits, Waiting::Park);
         for number in 0..MESSAGES {
             sender.send_to(&[number as u8], to).unwrap();
             assert_eq!(*endpoint.recv(connection).await.unwrap().unwrap(), [number as u8]);

@@ -3,12 +3,12 @@
 use super::address;
 use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, Left};
-use crate::datagram::{DatagramSocket, sendmmsg};
+use crate::datagram::{DatagramSocket, refusal, sendmmsg};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::{Options, RECEIVE_BUFFER};
 use crate::window::Window;
 use crate::within_tokio::within_tokio;
-use bertha_core::{Addr, Buf, Properties};
+use bertha_core::{Addr, Buf, Error, Properties};
 use bertha_runtime_tokio::SocketFile;
 use bertha_runtime_tokio::descriptors::refuse;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
@@ -122,6 +122,11 @@ impl ReceivingSocket for UnixSocket {
 
     fn socket(&self) -> &Self::Socket {
         &self.io
+    }
+
+    #[cold]
+    fn failure(&self, error: io::Error) -> Error {
+        refusal(error)
     }
 
     fn receive(

@@ -52,6 +52,88 @@ fn a_message_crosses_and_both_close() {
     assert!(wire.now < 500 * MS, "took {:?}", wire.now);
 }
 
+/// The second message is lost once, and nothing follows that would show it. The path never carries the first.
+#[test]
+fn a_message_that_can_not_arrive_is_named_and_delays_no_other() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    (wire.largest, wire.doomed) = (1000, Some(2));
+    wire.ends[0].send(message(0, 1190));
+    wire.ends[0].send(message(1, 8));
+    wire.run_until(|ends| matches!(ends[1].receive(), Received::Message(message) if number(&message) == 1));
+    assert!(wire.now < 5_000 * MS, "took {:?}", wire.now);
+    wire.run_until(|ends| ends[0].end.is_some());
+    let Received::End(error) = wire.ends[0].receive() else { panic!("it goes on") };
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert!(error.to_string().contains("message 0, of 1190 bytes, was not acknowledged"), "{error}");
+}
+
+/// The path reports nothing, and acknowledgements arrive.
+#[test]
+fn large_packets_that_the_path_loses_leave_in_pieces() {
+    for count in [1, 3, 20, 100] {
+        for seed in 0..20 {
+            let mut wire = Wire::new(seed, Faults { loss: seed % 3, ..Faults::NONE });
+            wire.largest = 1_272;
+            wire.ends.iter_mut().for_each(|end| end.cut_beyond(1_200));
+            let (mut sent, mut arrived) = (0, 0);
+            while arrived < count {
+                while sent < count && wire.ends[0].has_capacity(1_370).unwrap() {
+                    wire.ends[0].send(message(sent, 1_370));
+                    sent += 1;
+                }
+                while let Received::Message(message) = wire.ends[1].receive() {
+                    number(&message);
+                    arrived += 1;
+                }
+                assert!(wire.now < 3_000 * MS, "{arrived} of {count} have arrived, seed {seed}");
+                assert!(wire.step(wire.now + 1_000 * MS));
+            }
+        }
+    }
+}
+
+/// Others are acknowledged all the time, so the peer is there.
+#[test]
+fn a_message_that_can_not_arrive_ends_a_busy_connection() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    wire.largest = 1000;
+    wire.ends[0].send(message(0, 1190));
+    for number in 1.. {
+        if wire.ends[0].end.is_some() {
+            break;
+        }
+        if wire.ends[0].has_capacity(8).unwrap() {
+            wire.ends[0].send(message(number, 8));
+        }
+        let until = wire.now + 1_000 * MS;
+        while wire.step(until) {
+            while let Received::Message(_) = wire.ends[1].receive() {}
+        }
+        wire.now = until;
+        assert!(wire.now < Duration::from_secs(100), "still trying");
+    }
+    let Received::End(error) = wire.ends[0].receive() else { panic!("it goes on") };
+    assert!(error.to_string().contains("message 0, of 1190 bytes, was not acknowledged"), "{error}");
+}
+
+/// The peer drops its end as soon as it hears of the close.
+#[test]
+fn a_close_succeeds_though_the_peer_is_dropped_behind_it() {
+    for seed in 0..200 {
+        let mut wire = Wire::new(seed, Faults { loss: 20, ..Faults::NONE });
+        (0..10).for_each(|number| wire.ends[0].send(message(number, 500)));
+        wire.ends[0].close();
+        wire.run_until(|ends| {
+            while let Received::Message(_) = ends[1].receive() {}
+            matches!(ends[1].receive(), Received::End(_))
+        });
+        assert!(wire.ends[1].part());
+        assert!(!wire.ends[1].part());
+        wire.run_until(|ends| ends[0].closed().is_some());
+        assert!(wire.ends[0].closed().unwrap().is_ok(), "seed {seed}");
+    }
+}
+
 #[test]
 fn short_messages_share_packets() {
     let mut wire = Wire::new(1, Faults::NONE);

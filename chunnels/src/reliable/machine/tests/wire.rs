@@ -22,6 +22,8 @@ pub(super) struct Wire {
     pub(super) faults: Faults,
     /// The number of a packet to lose, counted over both ends.
     pub(super) doomed: Option<u64>,
+    /// The length of the largest packet that the wire carries.
+    pub(super) largest: usize,
     collected: u64,
     /// Packets in flight, by arrival time, with their destination.
     packets: BTreeMap<(Duration, u64), (usize, Buf)>,
@@ -35,7 +37,17 @@ impl Wire {
         let check = if faults.corruption == 0 && seed.is_multiple_of(2) { Check::Below } else { Check::Crc };
         let ends = [machine_with(check, seed), machine_with(check, seed / 4)];
         let (now, packets) = (Duration::ZERO, BTreeMap::new());
-        Self { ends, now, faults, doomed: None, collected: 0, packets, sent: 0, dice: seed }
+        Self {
+            ends,
+            now,
+            faults,
+            doomed: None,
+            largest: usize::MAX,
+            collected: 0,
+            packets,
+            sent: 0,
+            dice: seed,
+        }
     }
 
     pub(super) fn roll(&mut self) -> u64 {
@@ -71,7 +83,8 @@ impl Wire {
         for from in 0..2 {
             while let Some(packet) = self.ends[from].poll_packet(self.now, |len| Buf::new(len, 0)) {
                 self.collected += 1;
-                if self.happens(self.faults.loss) || self.doomed == Some(self.collected) {
+                let is_too_large = packet.len() > self.largest;
+                if self.happens(self.faults.loss) || self.doomed == Some(self.collected) || is_too_large {
                     continue;
                 }
                 self.put(1 - from, &packet);

@@ -1,0 +1,85 @@
+//! A path that loses all large datagrams without a report: a black hole (RFC 8899, section 4.3).
+
+use std::time::Duration;
+
+/// The large packets lost in a row, none of them acknowledged in between, after which the path is taken for one that carries none.
+const LOSSES: u32 = 6;
+
+/// The time after which large packets are tried again (RFC 8899, section 5.1.1).
+const AGAIN: Duration = Duration::from_secs(600);
+
+/// What is known of the path's large packets: those beyond the size that every path carries.
+#[derive(Debug)]
+pub(super) struct BlackHole {
+    /// The size in bytes that every path carries; without a bound over a stream.
+    safe: usize,
+    lost_in_a_row: u32,
+    /// Until when large packets leave in pieces.
+    until: Option<Duration>,
+}
+
+impl BlackHole {
+    pub(super) fn beyond(safe: usize) -> Self {
+        Self { safe, lost_in_a_row: 0, until: None }
+    }
+
+    /// The size that every path carries.
+    pub(super) fn safe(&self) -> usize {
+        self.safe
+    }
+
+    /// Returns true if packets of this size may be lost all of them.
+    pub(super) fn is_large(&self, len: usize) -> bool {
+        len > self.safe
+    }
+
+    /// Returns true if large packets leave in pieces now.
+    pub(super) fn is_there(&self, now: Duration) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+
+    /// A packet has arrived whole.
+    pub(super) fn on_arrived(&mut self, len: usize) {
+        if self.is_large(len) {
+            (self.lost_in_a_row, self.until) = (0, None);
+        }
+    }
+
+    /// A packet was lost that had left whole.
+    pub(super) fn on_lost(&mut self, len: usize, now: Duration) {
+        if !self.is_large(len) || self.is_there(now) {
+            return;
+        }
+        self.lost_in_a_row += 1;
+        // After the first time a single loss is enough.
+        if self.lost_in_a_row >= LOSSES || self.until.is_some() {
+            self.until = Some(now + AGAIN);
+            tracing::debug!(safe = self.safe, "the path loses all large packets, which leave in pieces now");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn losses_in_a_row_are_a_black_hole_until_it_is_tried_again() {
+        let mut path = BlackHole::beyond(1_200);
+        for _ in 0..10 {
+            (1..LOSSES).for_each(|_| path.on_lost(1_201, SECOND));
+            path.on_arrived(1_201);
+        }
+        (0..100).for_each(|_| path.on_lost(1_200, SECOND));
+        assert!(!path.is_there(SECOND));
+        (0..LOSSES).for_each(|_| path.on_lost(1_201, SECOND));
+        path.on_arrived(1_200);
+        assert!(path.is_there(SECOND) && !path.is_there(SECOND + AGAIN));
+        path.on_lost(1_201, SECOND + AGAIN);
+        assert!(path.is_there(SECOND + AGAIN), "a single loss is enough now");
+        path.on_arrived(1_201);
+        assert!(!path.is_there(SECOND + AGAIN));
+    }
+}
