@@ -4,12 +4,10 @@ use crate::child::Child;
 use crate::herd::{Certificate, many};
 use crate::strangers::{Agrees, Kept, Stranger, be_served};
 use bertha_chunnels::Nothing;
-use bertha_core::{Buf, Connection, ErrorKind, make_stack};
+use bertha_core::{Buf, Connection, Error, ErrorKind, make_stack};
 use bertha_datapath_kernel::Tcp;
 use bertha_negotiation::{Negotiate, Runs};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep};
@@ -60,27 +58,30 @@ async fn flood(child: &Child, stranger: Stranger, flood: Flood) {
     coming.await.unwrap();
 }
 
-/// The honest clients that were served, and all, of which 50 come each second until `flood` is over.
-async fn honest<S>(child: &Child, stack: S, flood: impl Future<Output = ()>) -> (usize, usize)
+/// The honest clients.
+struct Honest {
+    served: usize,
+    all: usize,
+    /// What the others were told.
+    told: Vec<String>,
+}
+
+/// 50 honest clients come each second until `flood` is over.
+async fn honest<S>(child: &Child, stack: S, flood: impl Future<Output = ()>) -> Honest
 where
     S: Negotiate + Clone + 'static,
     Tcp: Runs<S, Out: Connection<Data = Buf>>,
 {
-    let (served, server) = (Arc::new(AtomicUsize::new(0)), child.addr);
+    let server = child.addr;
     let mut clients = tokio::task::JoinSet::new();
-    let mut all = 0;
     let coming = async {
         loop {
-            let (served, stack) = (served.clone(), stack.clone());
-            all += 1;
+            let stack = stack.clone();
             clients.spawn(async move {
-                match be_served(&stack, server).await {
-                    Ok(connection) => {
-                        served.fetch_add(1, Ordering::Relaxed);
-                        let _ = connection.close().await;
-                    }
-                    Err(error) => eprintln!("an honest client: {error}"),
-                }
+                let connection = be_served(&stack, server).await?;
+                // It was served, whatever becomes of the close.
+                let _ = connection.close().await;
+                Ok::<_, Error>(())
             });
             sleep(Duration::from_millis(20)).await;
         }
@@ -89,14 +90,18 @@ where
         () = coming => {}
         () = flood => {}
     }
-    while clients.join_next().await.is_some() {}
-    (served.load(Ordering::Relaxed), all)
+    let outcomes = clients.join_all().await;
+    let told =
+        Vec::from_iter(outcomes.iter().filter_map(|outcome| Some(outcome.as_ref().err()?.to_string())));
+    Honest { served: outcomes.len() - told.len(), all: outcomes.len(), told }
 }
 
-fn check(what: &str, child: &mut Child, (served, all): (usize, usize)) {
-    let account = child.account();
-    eprintln!("{what}: {served} of {all}; {account}; {} descriptors", child.descriptors());
-    assert!(all >= 50 && served * 100 >= all * 99, "{what}: {served} of {all} were served; {account}");
+fn check(what: &str, child: &mut Child, Honest { served, all, told }: Honest) {
+    let (account, descriptors) = (child.account(), child.descriptors());
+    assert!(
+        all >= 50 && served * 100 >= all * 99,
+        "{what}: {served} of {all} were served, others were told {told:?}; {account}; {descriptors} descriptors"
+    );
 }
 
 const FLOODS: [Flood; 3] = [
