@@ -1,5 +1,6 @@
 //! Strangers that take descriptors and places, and honest clients beside them.
 
+use crate::alone;
 use crate::child::Child;
 use crate::herd::{Certificate, many};
 use crate::strangers::{Agrees, Kept, Stranger, be_served};
@@ -112,6 +113,7 @@ const FLOODS: [Flood; 3] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_streams_do_not_use_up_few_descriptors() {
+    let _alone = alone().await;
     for stranger in [Stranger::Silent, Stranger::HalfOffer] {
         for shape in FLOODS {
             let mut child = Child::start(FEW, &["plain"]);
@@ -123,6 +125,7 @@ async fn silent_streams_do_not_use_up_few_descriptors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn half_handshakes_of_tls_keep_nobody_out() {
+    let _alone = alone().await;
     let certificate = Certificate::new();
     let stack = make_stack!(certificate.client());
     let stranger = Stranger::HalfHello(Agrees::to(&stack));
@@ -136,6 +139,7 @@ async fn half_handshakes_of_tls_keep_nobody_out() {
 /// The application has most of the descriptors, so that they run out before the places do.
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_give_their_descriptors_up_when_none_is_left() {
+    let _alone = alone().await;
     for stranger in [Stranger::Silent, Stranger::HalfOffer] {
         let mut child = Child::start(FEW, &["hoarding", "900"]);
         let result = honest(&child, make_stack!(Nothing), flood(&child, stranger, FLOODS[2])).await;
@@ -148,6 +152,7 @@ async fn strangers_give_their_descriptors_up_when_none_is_left() {
 /// Connections that nobody uses leave descriptors for others to hear that there is no room, and to be served once there is.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_leave_descriptors() {
+    let _alone = alone().await;
     let mut child = Child::start(128, &["plain"]);
     let mut kept = Vec::new();
     let refused = loop {
