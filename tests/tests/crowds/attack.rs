@@ -1,15 +1,14 @@
 //! Strangers that take descriptors and places, and honest clients beside them.
 
+use crate::alone;
 use crate::child::Child;
 use crate::herd::{Certificate, many};
 use crate::strangers::{Agrees, Kept, Stranger, be_served};
 use bertha_chunnels::Nothing;
-use bertha_core::{Buf, Connection, ErrorKind, make_stack};
+use bertha_core::{Buf, Connection, Error, ErrorKind, make_stack};
 use bertha_datapath_kernel::Tcp;
 use bertha_negotiation::{Negotiate, Runs};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep};
@@ -60,27 +59,30 @@ async fn flood(child: &Child, stranger: Stranger, flood: Flood) {
     coming.await.unwrap();
 }
 
-/// The honest clients that were served, and all, of which 50 come each second until `flood` is over.
-async fn honest<S>(child: &Child, stack: S, flood: impl Future<Output = ()>) -> (usize, usize)
+/// The honest clients.
+struct Honest {
+    served: usize,
+    all: usize,
+    /// What the others were told.
+    told: Vec<String>,
+}
+
+/// 50 honest clients come each second until `flood` is over.
+async fn honest<S>(child: &Child, stack: S, flood: impl Future<Output = ()>) -> Honest
 where
     S: Negotiate + Clone + 'static,
     Tcp: Runs<S, Out: Connection<Data = Buf>>,
 {
-    let (served, server) = (Arc::new(AtomicUsize::new(0)), child.addr);
+    let server = child.addr;
     let mut clients = tokio::task::JoinSet::new();
-    let mut all = 0;
     let coming = async {
         loop {
-            let (served, stack) = (served.clone(), stack.clone());
-            all += 1;
+            let stack = stack.clone();
             clients.spawn(async move {
-                match be_served(&stack, server).await {
-                    Ok(connection) => {
-                        served.fetch_add(1, Ordering::Relaxed);
-                        let _ = connection.close().await;
-                    }
-                    Err(error) => eprintln!("an honest client: {error}"),
-                }
+                let connection = be_served(&stack, server).await?;
+                // It was served, whatever becomes of the close.
+                let _ = connection.close().await;
+                Ok::<_, Error>(())
             });
             sleep(Duration::from_millis(20)).await;
         }
@@ -89,14 +91,18 @@ where
         () = coming => {}
         () = flood => {}
     }
-    while clients.join_next().await.is_some() {}
-    (served.load(Ordering::Relaxed), all)
+    let outcomes = clients.join_all().await;
+    let told =
+        Vec::from_iter(outcomes.iter().filter_map(|outcome| Some(outcome.as_ref().err()?.to_string())));
+    Honest { served: outcomes.len() - told.len(), all: outcomes.len(), told }
 }
 
-fn check(what: &str, child: &mut Child, (served, all): (usize, usize)) {
-    let account = child.account();
-    eprintln!("{what}: {served} of {all}; {account}; {} descriptors", child.descriptors());
-    assert!(all >= 50 && served * 100 >= all * 99, "{what}: {served} of {all} were served; {account}");
+fn check(what: &str, child: &mut Child, Honest { served, all, told }: Honest) {
+    let (account, descriptors) = (child.account(), child.descriptors());
+    assert!(
+        all >= 50 && served * 100 >= all * 99,
+        "{what}: {served} of {all} were served, others were told {told:?}; {account}; {descriptors} descriptors"
+    );
 }
 
 const FLOODS: [Flood; 3] = [
@@ -107,6 +113,7 @@ const FLOODS: [Flood; 3] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_streams_do_not_use_up_few_descriptors() {
+    let _alone = alone().await;
     for stranger in [Stranger::Silent, Stranger::HalfOffer] {
         for shape in FLOODS {
             let mut child = Child::start(FEW, &["plain"]);
@@ -118,6 +125,7 @@ async fn silent_streams_do_not_use_up_few_descriptors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn half_handshakes_of_tls_keep_nobody_out() {
+    let _alone = alone().await;
     let certificate = Certificate::new();
     let stack = make_stack!(certificate.client());
     let stranger = Stranger::HalfHello(Agrees::to(&stack));
@@ -131,6 +139,7 @@ async fn half_handshakes_of_tls_keep_nobody_out() {
 /// The application has most of the descriptors, so that they run out before the places do.
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_give_their_descriptors_up_when_none_is_left() {
+    let _alone = alone().await;
     for stranger in [Stranger::Silent, Stranger::HalfOffer] {
         let mut child = Child::start(FEW, &["hoarding", "900"]);
         let result = honest(&child, make_stack!(Nothing), flood(&child, stranger, FLOODS[2])).await;
@@ -143,6 +152,7 @@ async fn strangers_give_their_descriptors_up_when_none_is_left() {
 /// Connections that nobody uses leave descriptors for others to hear that there is no room, and to be served once there is.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_leave_descriptors() {
+    let _alone = alone().await;
     let mut child = Child::start(128, &["plain"]);
     let mut kept = Vec::new();
     let refused = loop {

@@ -7,3 +7,11 @@ mod child;
 mod herd;
 mod panics;
 mod strangers;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+/// Waits until no other crowd is there: each takes the whole machine.
+async fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::const_new(());
+    ONE.lock().await
+}

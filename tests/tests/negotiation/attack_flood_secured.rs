@@ -108,11 +108,12 @@ where
     S: Negotiate + Clone + 'static,
     Counting: Runs<S, Out: Connection<Data = Buf>>,
 {
-    // From one network, from those of the honest clients, and from a network for each stranger.
+    // From one network, from those of the honest clients, and from a network for each stranger. A server needs half a second to tell the
+    // latter from a crowd.
     for (per_second, shape) in [(300, None), (300, Some(true)), (1200, Some(false))] {
         for kind in &kinds() {
-            let flood =
-                Flood { per_second, lasts: Duration::from_millis(1500), is_near: shape == Some(true) };
+            let lasts = Duration::from_millis(if shape.is_none() { 1500 } else { 2600 });
+            let flood = Flood { per_second, lasts, is_near: shape == Some(true) };
             let result = simulate(1, async |network: Network| {
                 let (attack, tasks) = (network.clone(), network.runtime().clone());
                 let kept = Arc::new(Mutex::new(Vec::new()));
