@@ -3,13 +3,16 @@
 #![forbid(unsafe_code)]
 
 mod delay_queue;
+pub mod descriptors;
 mod resolve;
 mod run;
+mod socket_file;
 mod timer;
 
 use bertha_core::{Addr, Error, Name, Runtime};
 use delay_queue::DelayKey;
 pub use run::{block_on, run, spawn};
+pub use socket_file::SocketFile;
 use std::fmt;
 use std::time::{Duration, Instant};
 use timer::{DistantSleep, TIMER};

@@ -1,0 +1,116 @@
+//! Threads that close descriptors.
+
+use rustix::net::sockopt::set_socket_linger;
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The threads at most. Several, so that a close that waits for ever holds up no other.
+const THREADS: usize = 8;
+
+/// The time after which a thread without work ends.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// The stack of a thread, which only calls `close`.
+const STACK: usize = 64 << 10;
+
+struct State {
+    waiting: VecDeque<OwnedFd>,
+    threads: usize,
+    idle: usize,
+}
+
+static STATE: Mutex<State> = Mutex::new(State { waiting: VecDeque::new(), threads: 0, idle: 0 });
+static CHANGED: Condvar = Condvar::new();
+
+fn state() -> MutexGuard<'static, State> {
+    // No code that may panic runs under the lock.
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Closes a descriptor on a thread of its own, since the peer that made it may let the close wait. Returns at once.
+///
+/// The limit of the process bounds how many descriptors wait to be closed.
+pub fn close_aside(descriptor: OwnedFd) {
+    let mut state = state();
+    state.waiting.push_back(descriptor);
+    if state.waiting.len() > state.idle && state.threads < THREADS {
+        state.threads += 1;
+        drop(state);
+        let thread = std::thread::Builder::new().name("bertha-closing".into()).stack_size(STACK);
+        if let Err(error) = thread.spawn(run) {
+            // A thread that is there already, or the next one, closes it.
+            tracing::debug!(%error, "no thread closes descriptors");
+            self::state().threads -= 1;
+        }
+    } else {
+        CHANGED.notify_one();
+    }
+}
+
+fn run() {
+    let mut state = self::state();
+    loop {
+        while let Some(descriptor) = state.waiting.pop_front() {
+            drop(state);
+            close(descriptor);
+            state = self::state();
+        }
+        state.idle += 1;
+        let (woken, timeout) = CHANGED.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+        state = woken;
+        state.idle -= 1;
+        if timeout.timed_out() && state.waiting.is_empty() {
+            state.threads -= 1;
+            return;
+        }
+    }
+}
+
+fn close(descriptor: OwnedFd) {
+    // Most of those that would wait are sockets, which then don't. The error of any other descriptor says nothing.
+    let _is_no_socket = set_socket_linger(&descriptor, None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Instant;
+
+    /// A socket whose last close waits for a minute.
+    fn lingering() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (receiver, _) = listener.accept().unwrap();
+        sender.set_nonblocking(true).unwrap();
+        loop {
+            match sender.write(&[0; 65_536]) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        sender.set_nonblocking(false).unwrap();
+        set_socket_linger(&sender, Some(Duration::from_secs(60))).unwrap();
+        (sender, receiver)
+    }
+
+    #[test]
+    fn descriptors_are_closed_and_threads_end() {
+        let mut peers = Vec::new();
+        for _ in 0..20 {
+            let (sender, receiver) = lingering();
+            close_aside(sender.into());
+            peers.push(receiver);
+        }
+        let deadline = Instant::now() + Duration::from_secs(600);
+        while state().threads > 0 || !state().waiting.is_empty() {
+            assert!(Instant::now() < deadline, "descriptors are still being closed");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(peers);
+    }
+}
