@@ -1,14 +1,16 @@
 //! Addresses of Unix sockets: paths, and names in Linux's abstract namespace, which are written with `@`.
 
 use bertha_core::Addr;
+use bertha_runtime_tokio::SocketFile;
 use rustix::net::SocketAddrUnix;
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The name in the abstract namespace that `path` stands for, if it does.
-pub(super) fn abstract_name(path: &Path) -> Option<&[u8]> {
+fn abstract_name(path: &Path) -> Option<&[u8]> {
     path.as_os_str().as_bytes().strip_prefix(b"@")
 }
 
@@ -18,6 +20,15 @@ pub(super) fn from_path(path: &Path) -> io::Result<SocketAddrUnix> {
         Some(name) => SocketAddrUnix::new_abstract_name(name)?,
         None => SocketAddrUnix::new(path)?,
     })
+}
+
+/// Binds a socket to the address that `path` stands for. The file of a server that has died is replaced.
+pub(super) fn bind(socket: impl AsFd, path: &Path) -> io::Result<Option<SocketFile>> {
+    if abstract_name(path).is_some() {
+        rustix::net::bind(socket, &from_path(path)?)?;
+        return Ok(None);
+    }
+    SocketFile::bind(socket, path).map(Some)
 }
 
 /// How the address is written.

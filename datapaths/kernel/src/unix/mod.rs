@@ -27,8 +27,12 @@ pub type UnixListener = DatagramListener<UnixSocket>;
 /// datapath is not [`reliable`](bertha_core::Properties::reliable).
 ///
 /// An address is the path of a socket, which the listener makes, and removes when it and the last of its connections
-/// are dropped; or `@` and a name, as in `unix:@store`, for a name in the abstract namespace, which leaves no file. A
+/// are dropped; or `@` and a name, as in `unix:@store`, for a name in the abstract namespace, which leaves no file. The
+/// path of a server that was killed is taken over, and that of a live one is [in use](bertha_core::ErrorKind::AddrInUse). A
 /// client gets an abstract name from the kernel, so that the server can answer.
+///
+/// Sockets take no descriptors, since the last close of a descriptor may wait: a peer that attaches one gets `EPERM`. Linux before 6.16
+/// lets it through, and drops it when the message is received.
 #[derive(Debug, Clone, Default)]
 pub struct Unix {
     options: Options,
@@ -67,8 +71,7 @@ fn not_listening(datapath: &'static str, error: io::Error, path: &Path) -> Error
     if error.kind() != io::ErrorKind::AddrInUse {
         return failed(datapath, Error::from(error), "listen on", path);
     }
-    let what =
-        format!("cannot listen on {}: it exists; remove it if no server uses it any more", path.display());
+    let what = format!("cannot listen on {}: another server uses it, or it is no socket", path.display());
     Error::new(ErrorKind::AddrInUse, what).at(datapath).because(error)
 }
 

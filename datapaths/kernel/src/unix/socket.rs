@@ -9,10 +9,12 @@ use crate::options::{Options, RECEIVE_BUFFER};
 use crate::window::Window;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Properties};
+use bertha_runtime_tokio::SocketFile;
+use bertha_runtime_tokio::descriptors::refuse;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
 use socket2::{Domain, Type};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::net::UnixDatagram;
 
@@ -25,7 +27,7 @@ pub struct UnixSocket {
     io: UnixDatagram,
     local: Addr,
     /// The file to remove with it.
-    _path: Option<SocketPath>,
+    _path: Option<SocketFile>,
 }
 
 /// A peer, as the socket sends to it: its address, unless the socket is connected.
@@ -35,18 +37,6 @@ pub struct Remote(Option<SocketAddrUnix>);
 impl Remote {
     pub(super) fn connected() -> Self {
         Self(None)
-    }
-}
-
-/// Removes the socket's file on drop.
-#[derive(Debug)]
-pub(super) struct SocketPath(pub(super) PathBuf);
-
-impl Drop for SocketPath {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_file(&self.0) {
-            tracing::debug!(%error, path = %self.0.display(), "socket file not removed");
-        }
     }
 }
 
@@ -63,12 +53,11 @@ impl UnixSocket {
     /// A socket at `path`.
     pub(super) fn listen(options: &Options, path: &Path) -> io::Result<Self> {
         let socket = new_socket(options)?;
-        rustix::net::bind(&socket, &address::from_path(path)?)?;
-        let file = address::abstract_name(path).is_none().then(|| SocketPath(path.into()));
+        let file = address::bind(&socket, path)?;
         Self::register(socket, file)
     }
 
-    fn register(socket: socket2::Socket, path: Option<SocketPath>) -> io::Result<Self> {
+    fn register(socket: socket2::Socket, path: Option<SocketFile>) -> io::Result<Self> {
         let local = SocketAddrUnix::try_from(rustix::net::getsockname(&socket)?)?;
         within_tokio()?;
         let io = UnixDatagram::from_std(socket.into())?;
@@ -121,6 +110,7 @@ impl UnixSocket {
 
 fn new_socket(options: &Options) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None)?;
+    refuse(&socket)?;
     socket.set_recv_buffer_size(options.receive_buffer.unwrap_or(RECEIVE_BUFFER))?;
     socket.set_send_buffer_size(options.send_buffer)?;
     Ok(socket)

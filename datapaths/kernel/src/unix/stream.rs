@@ -1,9 +1,9 @@
 //! A Unix stream socket as a stream socket.
 
 use super::address;
-use super::socket::SocketPath;
 use crate::stream::StreamSocket;
 use bertha_core::Addr;
+use bertha_runtime_tokio::SocketFile;
 use rustix::net::SocketAddrUnix;
 use std::io;
 use tokio::net::{UnixListener, UnixStream};
@@ -12,7 +12,7 @@ use tokio::net::{UnixListener, UnixStream};
 #[derive(Debug)]
 pub struct Acceptor {
     pub(super) io: UnixListener,
-    pub(super) _path: Option<SocketPath>,
+    pub(super) _path: Option<SocketFile>,
 }
 
 impl StreamSocket for UnixStream {

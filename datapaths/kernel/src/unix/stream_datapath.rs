@@ -1,12 +1,12 @@
 //! The datapath over Unix stream sockets.
 
-use super::socket::SocketPath;
 use super::stream::Acceptor;
 use super::{address, failed, not_listening};
 use crate::stream::{Settings, StreamConnection, StreamListener, StreamSocket, settings_methods};
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, ErrorKind, Octets};
 use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime_tokio::descriptors::refuse;
 use rustix::net::SocketAddrUnix;
 use socket2::{Domain, Type};
 use std::io;
@@ -68,6 +68,7 @@ impl<Data: Octets> UnixStream<Data> {
 
     fn socket(&self) -> io::Result<socket2::Socket> {
         let socket = socket2::Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+        refuse(&socket)?;
         self.settings.apply(&socket)?;
         Ok(socket)
     }
@@ -95,8 +96,7 @@ impl<Data: Octets> UnixStream<Data> {
     fn bind(&self, path: &Path) -> io::Result<UnixStreamListener<Data>> {
         within_tokio()?;
         let socket = self.socket()?;
-        rustix::net::bind(&socket, &address::from_path(path)?)?;
-        let path = address::abstract_name(path).is_none().then(|| SocketPath(path.into()));
+        let path = address::bind(&socket, path)?;
         socket.listen(self.settings.backlog())?;
         let io = tokio::net::UnixListener::from_std(socket.into())?;
         StreamListener::new(Acceptor { io, _path: path }, self.settings.clone())
