@@ -2,6 +2,7 @@
 
 #[cfg(feature = "agent")]
 mod in_process;
+mod rights;
 mod unix;
 
 #[cfg(feature = "agent")]

@@ -45,8 +45,11 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Ccp {
     /// The agent at the Unix datagram socket `agent`, for instance `/tmp/ccp/portus`, which is where portus listens under the name
-    /// `portus`. `own` is the path of this end, which is created, or replaced, and which the agent has to be able to write to. Whoever can
-    /// write to it still controls nothing: only messages from `agent` count.
+    /// `portus`. `own` is the path of this end, which is created, or replaced. Only the user of this process and root may write to it.
+    ///
+    /// A message counts if it comes from a socket at `agent` and from a process of the user of this process, or of root; the kernel
+    /// vouches for the user. The path alone proves nothing, since a process chooses what it sees there. So every process of the two users
+    /// can control the flows, within their [limits](Self::limits), and a process of another user can't.
     ///
     /// The agent need not be there yet. A thread receives from it.
     ///
