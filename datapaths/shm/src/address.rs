@@ -16,6 +16,11 @@ fn abstract_name(path: &Path) -> Option<&[u8]> {
     path.as_os_str().as_bytes().strip_prefix(b"@")
 }
 
+/// Returns true if `path` stands for a name in the abstract namespace, which leaves no file.
+pub(crate) fn is_abstract(path: &Path) -> bool {
+    abstract_name(path).is_some()
+}
+
 /// The socket address that `path` stands for.
 pub(crate) fn from_path(path: &Path) -> io::Result<SocketAddrUnix> {
     Ok(match abstract_name(path) {
@@ -50,32 +55,13 @@ pub(crate) fn of_peer(socket: impl AsFd) -> io::Result<Addr> {
     })
 }
 
-/// The file of a listening socket, removed on drop.
-#[derive(Debug)]
-pub(crate) struct SocketFile(PathBuf);
-
-impl SocketFile {
-    /// The file that a socket bound to `path` has made, if it has made one.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        abstract_name(path).is_none().then(|| Self(path.into()))
-    }
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_file(&self.0) {
-            tracing::debug!(%error, path = %self.0.display(), "socket file not removed");
-        }
-    }
-}
-
 /// The error of a system call about the socket at `path`.
 #[cold]
 pub(crate) fn failed(error: io::Error, doing: &str, path: &Path) -> Error {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let what = format!("cannot {doing} {path}: it exists; remove it if no server uses it any more");
+            let what = format!("cannot {doing} {path}: another server uses it, or it is no socket");
             Error::new(ErrorKind::AddrInUse, what).because(error)
         }
         io::ErrorKind::WouldBlock => {

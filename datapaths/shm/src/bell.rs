@@ -1,6 +1,7 @@
 //! The Unix socket between the ends, once it has handed the memory over.
 
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use bertha_runtime_tokio::descriptors::{Aside, receive};
+use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::Interest;
@@ -9,13 +10,13 @@ use tokio::net::UnixStream;
 /// Wakes the other end by a byte, and hears its bytes and its death.
 #[derive(Debug)]
 pub(crate) struct Bell {
-    socket: UnixStream,
+    socket: Aside<UnixStream>,
     /// Whether the other end is gone, or this one has hung up.
     is_over: AtomicBool,
 }
 
 impl Bell {
-    pub(crate) fn new(socket: UnixStream) -> Self {
+    pub(crate) fn new(socket: Aside<UnixStream>) -> Self {
         Self { socket, is_over: AtomicBool::new(false) }
     }
 
@@ -35,9 +36,10 @@ impl Bell {
         let heard = self.socket.try_io(Interest::READABLE, || {
             let mut bytes = [0; 64];
             let room = bytes.len();
-            match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT)? {
-                (_, 0) => Err(io::ErrorKind::UnexpectedEof.into()),
-                (_, read) if read < room => Err(io::ErrorKind::WouldBlock.into()),
+            // A system without SO_PASSRIGHTS lets the other end attach descriptors.
+            match receive(&self.socket, &mut bytes).map(|(read, _)| read)? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                read if read < room => Err(io::ErrorKind::WouldBlock.into()),
                 _ => Ok(()),
             }
         });
@@ -69,5 +71,12 @@ impl Bell {
         if let Err(error) = shutdown(&self.socket, Shutdown::Both) {
             tracing::trace!(%error, "the other end was faster");
         }
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        // Now, since the thread that closes the socket may be busy.
+        self.hang_up();
     }
 }

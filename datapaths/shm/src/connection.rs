@@ -10,6 +10,7 @@ use crate::{Credentials, Waiting};
 use arrayvec::ArrayVec;
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind};
 use bertha_polling::{Spin, SpinHistory};
+use bertha_runtime_tokio::descriptors::Aside;
 use parking_lot::Mutex;
 use std::fmt;
 use std::future::poll_fn;
@@ -55,7 +56,7 @@ pub struct ShmConnection {
 }
 
 impl ShmConnection {
-    pub(crate) fn new(socket: UnixStream, shared: Shared, outgoing: Direction, settings: At) -> Self {
+    pub(crate) fn new(socket: Aside<UnixStream>, shared: Shared, outgoing: Direction, settings: At) -> Self {
         let Shared { memory, layout, peer } = shared;
         let incoming = match outgoing {
             Direction::FromClient => Direction::FromServer,
@@ -344,7 +345,7 @@ impl Connection for ShmConnection {
 
 impl Drop for ShmConnection {
     fn drop(&mut self) {
-        // The socket hangs up by itself.
+        // The bell hangs up by itself.
         Producer::end(self.outgoing());
     }
 }

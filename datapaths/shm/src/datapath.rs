@@ -1,12 +1,13 @@
 //! The datapath.
 
-use crate::address::{self, NAME, SocketFile};
+use crate::address::{self, NAME};
 use crate::connection::ShmConnection;
 use crate::listener::ShmListener;
 use crate::sharing::Settings;
 use crate::{Users, Waiting};
 use bertha_core::{Addr, Datapath, Error};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime_tokio::descriptors::{Aside, refuse};
+use bertha_runtime_tokio::{SocketFile, TokioRuntime};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -28,7 +29,8 @@ const BACKLOG: i32 = 1024;
 /// Memory that two processes of one machine share, as a datapath.
 ///
 /// An address is the path of a Unix socket, which the listener makes, and removes when it is dropped; or `@` and a name, as in
-/// `unix:@store`, for a name in the abstract namespace, which leaves no file. The rights of the socket's folder say who may connect,
+/// `unix:@store`, for a name in the abstract namespace, which leaves no file. The path of a server that was killed is taken over, and that
+/// of a live one is [in use](bertha_core::ErrorKind::AddrInUse). The rights of the socket's folder say who may connect,
 /// and [`users`](Self::users) with whom memory is shared. Paths work across network namespaces, abstract names do not.
 ///
 /// Connections are reliable and ordered. A message may have an eighth of a ring, so 64 KiB with the default size.
@@ -56,7 +58,9 @@ impl Default for Shm {
 impl Shm {
     /// With the default settings of the methods below.
     pub fn new() -> Self {
-        Self { settings: Settings { waiting: Waiting::Park, users: Users::Same, ring: 512 << 10 } }
+        let settings =
+            Settings { waiting: Waiting::Park, users: Users::Same, ring: 512 << 10, largest_ring: None };
+        Self { settings }
     }
 
     /// How a receiver waits, and a sender for room. [`Park`](Waiting::Park) by default.
@@ -73,16 +77,26 @@ impl Shm {
         self
     }
 
-    /// Whether memory is shared with this user.
+    /// Returns true if memory is shared with this user.
     pub fn shares_with(&self, user: u32) -> bool {
         self.settings.users.contain(user)
     }
 
     /// The bytes of the ring for each direction of a connection that this end opens: a power of two from 4 KiB to 64 MiB,
-    /// 512 KiB by default. A message may have an eighth of it, less eight bytes.
+    /// 512 KiB by default. A message may have an eighth of it, less eight bytes. A server that takes [smaller rings](Self::largest_ring)
+    /// only gets those.
     #[must_use]
     pub fn ring(mut self, bytes: usize) -> Self {
         self.settings.ring = bytes;
+        self
+    }
+
+    /// The bytes of the largest ring for each direction that this end takes from a client, four times the own [ring](Self::ring) by default;
+    /// rounded down to a power of two from 4 KiB to 64 MiB. Each connection takes up to twice as much memory of this end. A client that
+    /// offers more is told, and offers rings of this size.
+    #[must_use]
+    pub fn largest_ring(mut self, bytes: usize) -> Self {
+        self.settings.largest_ring = Some(bytes);
         self
     }
 
@@ -101,7 +115,7 @@ impl Shm {
     /// # Errors
     /// As for [`offer`](Self::offer).
     pub async fn take(&self, socket: StdStream) -> Result<ShmConnection, Error> {
-        self.settings.take(registered(socket)?).await
+        self.settings.take(Aside::new(registered(socket)?)).await
     }
 }
 
@@ -118,6 +132,7 @@ fn new_socket() -> io::Result<OwnedFd> {
 async fn connected(path: &Path) -> io::Result<UnixStream> {
     let peer = address::from_path(path)?;
     let socket = new_socket()?;
+    refuse(&socket)?;
     // A name from the kernel, so that the server can tell its clients apart.
     rustix::net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
     let mut attempts = 0;
@@ -135,8 +150,10 @@ async fn connected(path: &Path) -> io::Result<UnixStream> {
 
 fn bound(path: &Path) -> io::Result<(UnixListener, Option<SocketFile>)> {
     let socket = new_socket()?;
-    rustix::net::bind(&socket, &address::from_path(path)?)?;
-    let file = SocketFile::of(path);
+    let file = match address::is_abstract(path) {
+        true => rustix::net::bind(&socket, &address::from_path(path)?).map(|()| None)?,
+        false => Some(SocketFile::bind(&socket, path)?),
+    };
     rustix::net::listen(&socket, BACKLOG)?;
     Ok((UnixListener::from_std(StdListener::from(socket))?, file))
 }

@@ -63,6 +63,11 @@ impl SealedMemory {
     }
 }
 
+/// Returns true if this is a file in memory. The kernel answers without asking the file's system, which may let the answer wait.
+pub(crate) fn is_memory(file: &OwnedFd) -> bool {
+    fcntl_get_seals(file).is_ok()
+}
+
 struct Found {
     seals: SealFlags,
     file_system: u32,

@@ -6,6 +6,7 @@ use crate::handshake;
 use crate::ring::{Direction, Layout};
 use crate::{Users, Waiting};
 use bertha_core::{Addr, Error, ErrorKind};
+use bertha_runtime_tokio::descriptors::Aside;
 use tokio::net::UnixStream;
 
 /// The settings of the datapath.
@@ -15,11 +16,14 @@ pub(crate) struct Settings {
     pub(crate) users: Users,
     /// The bytes of a ring.
     pub(crate) ring: usize,
+    /// The bytes of the largest ring that is taken, unless four times the own one.
+    pub(crate) largest_ring: Option<usize>,
 }
 
 impl Settings {
     /// The client's half of the handshake.
     pub(crate) async fn offer(&self, socket: UnixStream, peer: Addr) -> Result<ShmConnection, Error> {
+        let socket = Aside::new(socket);
         let layout = Layout::new(self.ring).ok_or_else(|| {
             let what =
                 format!("a ring of {} bytes: the size is a power of two from 4 KiB to 64 MiB", self.ring);
@@ -30,9 +34,19 @@ impl Settings {
         Ok(ShmConnection::new(socket, shared, Direction::FromClient, at))
     }
 
+    /// Refuses the process at the other end of a socket, unless memory is shared with its user. Does not wait.
+    pub(crate) fn admit(&self, socket: &UnixStream) -> Result<(), Error> {
+        handshake::admit(socket, &self.users).map(drop).map_err(|error| error.at(NAME))
+    }
+
+    fn largest(&self) -> Layout {
+        Layout::at_most(self.largest_ring.unwrap_or_else(|| self.ring.saturating_mul(4)))
+    }
+
     /// The server's half of it.
-    pub(crate) async fn take(&self, socket: UnixStream) -> Result<ShmConnection, Error> {
-        let shared = handshake::take(&socket, &self.users).await.map_err(|error| error.at(NAME))?;
+    pub(crate) async fn take(&self, socket: Aside<UnixStream>) -> Result<ShmConnection, Error> {
+        let shared =
+            handshake::take(&socket, &self.users, self.largest()).await.map_err(|error| error.at(NAME))?;
         let (local, peer) = (address::of(&socket)?, address::of_peer(&socket)?);
         let at = At { waiting: self.waiting, local, peer };
         Ok(ShmConnection::new(socket, shared, Direction::FromServer, at))

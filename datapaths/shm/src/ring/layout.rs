@@ -40,6 +40,12 @@ impl Layout {
         fits.then_some(Self { words: bytes / 8 })
     }
 
+    /// The largest rings with at most `bytes` for messages each; the smallest that there are, if those are larger.
+    pub fn at_most(bytes: usize) -> Self {
+        let bytes = bytes.clamp(SMALLEST, LARGEST);
+        Self { words: (1 << bytes.ilog2()) / 8 }
+    }
+
     /// The bytes for messages in each ring.
     pub fn ring_bytes(self) -> usize {
         self.words * 8

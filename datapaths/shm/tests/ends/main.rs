@@ -1,4 +1,5 @@
-//! Ends that misbehave: one that writes what it likes into the shared memory, and one that dies.
+//! Ends that misbehave: one that writes what it likes into the shared memory, and one that dies. Other attacks, and the table of edges,
+//! are in `strangers`.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod hostile;

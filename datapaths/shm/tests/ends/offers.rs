@@ -34,7 +34,7 @@ pub(crate) fn offer(socket: &UnixStream, magic: &[u8; 8], ring_bytes: u64, files
     sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL).unwrap();
 }
 
-pub(crate) const MAGIC: &[u8; 8] = b"bershm\0\x01";
+pub(crate) const MAGIC: &[u8; 8] = b"bershm\0\x02";
 
 async fn refused(magic: &[u8; 8], ring_bytes: u64, files: &[OwnedFd]) -> ErrorKind {
     let (client, server) = UnixStream::pair().unwrap();
@@ -56,7 +56,7 @@ async fn only_sealed_memory_of_the_right_size_is_taken() {
         assert_eq!(refused(MAGIC, ring, &[memory(bytes, all_seals())]).await, ErrorKind::Refused, "{bytes}");
     }
     assert_eq!(refused(MAGIC, 65_536, &[]).await, ErrorKind::Malformed);
-    let kind = refused(b"bershm\0\x02", 65_536, &[memory(good, all_seals())]).await;
+    let kind = refused(b"bershm\0\x01", 65_536, &[memory(good, all_seals())]).await;
     assert_eq!(kind, ErrorKind::Malformed, "another version");
     let readable = memory(good, all_seals() | SealFlags::FUTURE_WRITE);
     assert_eq!(refused(MAGIC, 65_536, &[readable]).await, ErrorKind::Io, "it can't be written to");
