@@ -3,8 +3,8 @@
 
 use bertha_core::{Addr, ErrorKind};
 use bertha_local::Directory;
-use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
+use bertha_local::directory::{Key, Rules, Transport};
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -18,6 +18,11 @@ fn started(rules: Rules) -> (TempDir, PathBuf, JoinHandle<()>) {
     (folder, path, task)
 }
 
+/// A client that waits as long as a busy machine needs.
+fn at(path: impl Into<PathBuf>) -> Directory {
+    Directory::at(path).patience(Duration::from_secs(60))
+}
+
 fn addr(text: &str) -> Addr {
     text.parse().unwrap()
 }
@@ -26,7 +31,7 @@ fn addr(text: &str) -> Addr {
 async fn until_unknown(directory: &Directory, name: &str) {
     for _ in 0..1000 {
         // A directory of its own, which remembers nothing.
-        if Directory::at(directory.path()).lookup(name).await.unwrap().is_none() {
+        if at(directory.path()).lookup(name).await.unwrap().is_none() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -36,12 +41,12 @@ async fn until_unknown(directory: &Directory, name: &str) {
 
 #[tokio::test]
 async fn services_are_found_by_name_and_address_until_they_are_gone() {
-    let (_folder, path, _task) = started(Rules::new());
-    let (service, client) = (Directory::at(&path), Directory::at(&path));
+    let (_folder, path, _task) = started(Rules::new().keep_address("", rustix::process::geteuid().as_raw()));
+    let (service, client) = (at(&path), at(&path));
     assert_eq!(client.lookup("cart").await.unwrap(), None);
     let addresses = [addr("10.0.0.7:4000"), addr("unix:/run/cart.sock")];
     let registration = service.register("cart", &addresses).await.unwrap();
-    let client = Directory::at(&path);
+    let client = at(&path);
     let found = client.lookup("cart").await.unwrap().unwrap();
     assert_eq!(
         (found.name.as_str(), &found.addresses[..]),
@@ -62,7 +67,7 @@ async fn services_are_found_by_name_and_address_until_they_are_gone() {
 #[tokio::test]
 async fn without_a_directory_nobody_is_found() {
     let (folder, path, task) = started(Rules::new());
-    let client = Directory::at(&path);
+    let client = at(&path);
     assert_eq!(client.lookup("cart").await.unwrap(), None);
     task.abort();
     let _aborted = task.await;
@@ -90,7 +95,31 @@ async fn packets_that_are_no_requests_harm_nobody() {
             let _sent = send(&hostile, &vec![byte; len], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
     }
-    let client = Directory::at(&path);
+    let client = at(&path);
     let _registration = client.register("cart", &[]).await.unwrap();
     assert!(client.lookup("cart").await.unwrap().is_some());
+}
+
+/// The addresses of listening sockets are registered by the process that has them, and by no other.
+#[tokio::test]
+async fn an_address_is_registered_by_the_process_that_listens_there() {
+    let (_folder, path, _task) = started(Rules::new().keep_address("10.", 1));
+    let directory = at(&path);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let udp = std::net::UdpSocket::bind(listener.local_addr().unwrap()).ok();
+    let own = [Addr::from(listener.local_addr().unwrap())];
+    drop(listener);
+    // TCP by a client that looks for streams, while the UDP port of the same number may be another's.
+    let not_there = directory.register("cart", &[addr("127.0.0.1:1")]).await.unwrap_err();
+    assert_eq!(not_there.kind(), ErrorKind::Unauthenticated, "{not_there}");
+    let kept = directory.register("cart", &[addr("10.0.0.1:80")]).await.unwrap_err();
+    assert_eq!(kept.kind(), ErrorKind::Unauthenticated, "{kept}");
+    if udp.is_some() {
+        let squatted = directory.register("squatter", &own).await.unwrap();
+        let text = own[0].to_string();
+        let found = |transport| directory.lookup(Key::At(transport, text.clone()));
+        assert!(found(Transport::Datagram).await.unwrap().is_some());
+        assert_eq!(found(Transport::Stream).await.unwrap(), None, "a UDP port is no TCP port");
+        drop(squatted);
+    }
 }

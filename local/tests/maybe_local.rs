@@ -2,17 +2,20 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{Nothing, Serialize};
-use bertha_core::{Addr, Connection, Error, ErrorKind, make_stack, select};
+use bertha_core::{
+    Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack, select,
+};
 use bertha_datapath_kernel::Tcp;
 use bertha_datapath_shm::{Shm, Users};
 use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
-use bertha_local::{Directory, MaybeLocal};
+use bertha_local::{Directory, MaybeLocal, MaybeLocalConnection, Reason, Way};
 use bertha_negotiation::{Negotiate, Pick};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::slice::from_ref;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tempfile::TempDir;
 
 fn started() -> (TempDir, PathBuf) {
@@ -21,6 +24,11 @@ fn started() -> (TempDir, PathBuf) {
     let server = DirectoryServer::listen(&path, Rules::new()).unwrap();
     tokio::spawn(async move { server.serve().await });
     (folder, path)
+}
+
+/// A client that waits as long as a busy machine needs.
+fn at(path: &Path) -> Directory {
+    Directory::at(path).patience(Duration::from_secs(60))
 }
 
 fn anywhere() -> Addr {
@@ -89,11 +97,11 @@ async fn mappings_of(
 fn memory_is_shared_with_who_is_registered() {
     alone(async {
         let (_folder, path) = started();
-        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let [client, server] = [(); 2].map(|()| at(&path));
         let mapped =
             mappings_of(MaybeLocal::new(client), MaybeLocal::new(server.clone()), &server, true).await;
         assert_eq!(mapped, 2);
-        let client = MaybeLocal::new(Directory::at(&path));
+        let client = MaybeLocal::new(at(&path));
         let mapped = mappings_of(client, MaybeLocal::new(server.clone()), &server, false).await;
         assert_eq!(mapped, 0, "nobody is registered");
     });
@@ -104,11 +112,11 @@ fn memory_is_shared_with_who_may_have_it() {
     alone(async {
         let (_folder, path) = started();
         let others = || Shm::new().users(Users::Only(vec![u32::MAX - 1]));
-        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let [client, server] = [(); 2].map(|()| at(&path));
         let picky = MaybeLocal::new(client.clone()).through(others());
         assert_eq!(mappings_of(picky, MaybeLocal::new(server.clone()), &server, true).await, 0);
         let picky = MaybeLocal::new(server.clone()).through(others());
-        let client = MaybeLocal::new(Directory::at(&path));
+        let client = MaybeLocal::new(at(&path));
         assert_eq!(mappings_of(client, picky, &server, true).await, 0);
     });
 }
@@ -126,7 +134,7 @@ fn without_a_directory_the_network_is_used() {
 fn a_service_is_found_by_its_name() {
     alone(async {
         let (_folder, path) = started();
-        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let [client, server] = [(); 2].map(|()| at(&path));
         let stack = |maybe| make_stack!(Serialize::<u64>::new(), maybe);
         let mut incoming =
             stack(MaybeLocal::new(server.clone())).listen(Tcp::new(), anywhere()).await.unwrap();
@@ -140,12 +148,70 @@ fn a_service_is_found_by_its_name() {
     });
 }
 
+/// `MaybeLocal` that writes down which way a connection takes.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(needs(Reliable, Ordered), no_early_data)]
+struct Watched {
+    maybe: MaybeLocal,
+    ways: Arc<Mutex<Vec<Way>>>,
+}
+
+impl<Inner: Carries<Buf, Self> + Carries<Buf, MaybeLocal>> Chunnel<Inner> for Watched {
+    type Connection = MaybeLocalConnection<Inner>;
+
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        let connection = self.maybe.connect_wrap(inner, context).await?;
+        self.ways.lock().unwrap().push(connection.way());
+        Ok(connection)
+    }
+}
+
+#[test]
+fn a_connection_says_which_way_it_takes() {
+    alone(async {
+        let (_folder, path) = started();
+        let server = at(&path);
+        let ways = Arc::new(Mutex::new(Vec::new()));
+        let watched = |maybe| Watched { maybe, ways: ways.clone() };
+        let stack = |maybe| make_stack!(Serialize::<u64>::new(), watched(maybe));
+        let mut incoming =
+            stack(MaybeLocal::new(server.clone())).listen(Tcp::new(), anywhere()).await.unwrap();
+        let addr = incoming.local_addr();
+        tokio::spawn(async move {
+            while let Some(accepted) = incoming.next().await {
+                tokio::spawn(echo(accepted.unwrap()));
+            }
+        });
+        let others = Shm::new().users(Users::Only(vec![u32::MAX - 1]));
+        let own = rustix::process::geteuid().as_raw();
+        let nowhere = MaybeLocal::new(Directory::at("/nowhere/directory.sock"));
+        let ask = async |maybe| {
+            let connection = stack(maybe).connect(Tcp::new(), addr.clone()).await.unwrap();
+            answered(&connection, 0..10).await;
+            let mut ways = std::mem::take(&mut *ways.lock().unwrap());
+            ways.sort_by_key(Way::to_string);
+            ways
+        };
+        let far = |client| vec![Way::Network(client), Way::Network(Reason::Peer)];
+        assert_eq!(ask(nowhere).await, far(Reason::NoDirectory));
+        assert_eq!(ask(MaybeLocal::new(at(&path))).await, far(Reason::NotRegistered));
+        let _registration = server.register("echo", from_ref(&addr)).await.unwrap();
+        let picky = MaybeLocal::new(at(&path)).through(others);
+        assert_eq!(ask(picky).await, far(Reason::User(own)));
+        assert_eq!(ask(MaybeLocal::new(at(&path))).await, [Way::Memory, Way::Memory]);
+    });
+}
+
 /// A service that has moved here registers, and the connection goes over to shared memory; and back.
 #[test]
 fn a_connection_changes_its_way_and_loses_nothing() {
     alone(async {
         let (_folder, path) = started();
-        let [client, server] = [(); 2].map(|()| Directory::at(&path));
+        let [client, server] = [(); 2].map(|()| at(&path));
         let stack = |directory| {
             let either = select!(Nothing, MaybeLocal::new(directory));
             make_stack!(Serialize::<u64>::new(), either).upgradable()

@@ -1,13 +1,17 @@
 //! The command line.
 
-use bertha_core::Error;
+use bertha_core::{Addr, Error};
 use bertha_local::Directory;
 use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+
+/// The time that a person waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The directory of a machine: it tells services of the same machine about each other.
 #[derive(Debug, Parser)]
@@ -27,18 +31,22 @@ enum Command {
         /// Keeps a name for a user: NAME=UID. With * at its end, all names that begin so.
         #[arg(long = "keep")]
         kept: Vec<Kept>,
+        /// Keeps all addresses that begin with PREFIX for a user: PREFIX=UID, as 10.0.0.7:=1000. Processes of this user register such an
+        /// address without listening there; processes of other users, root included, can't.
+        #[arg(long = "keep-address")]
+        kept_addresses: Vec<Kept>,
     },
     /// Shows a service, by its name or one of its addresses.
     Lookup {
-        /// The name, or an address such as 10.0.0.7:4000 with --address.
+        /// The name; or an address such as 10.0.0.7:4000, where no service has that name.
         service: String,
-        /// Looks for an address.
+        /// Looks for an address alone.
         #[arg(long)]
         address: bool,
     },
 }
 
-/// A name and its user.
+/// A name or the beginning of an address, and its user.
 #[derive(Debug, Clone)]
 struct Kept {
     name: String,
@@ -58,12 +66,17 @@ impl FromStr for Kept {
 impl Arguments {
     pub(crate) async fn execute(self) -> Result<(), Error> {
         match self.command {
-            Command::Serve { kept } => serve(self.socket, kept).await,
+            Command::Serve { kept, kept_addresses } => serve(self.socket, rules(kept, kept_addresses)).await,
             Command::Lookup { service, address } => {
-                let directory = Directory::at(self.socket);
-                let found = match address {
-                    true => directory.lookup(&service.parse::<bertha_core::Addr>()?).await?,
+                let directory = Directory::at(self.socket).patience(PATIENCE);
+                let by_name = match address {
+                    true => None,
                     false => directory.lookup(&*service).await?,
+                };
+                let found = match (by_name, service.parse::<Addr>()) {
+                    (None, Ok(addr)) => directory.lookup(&addr).await?,
+                    (None, Err(error)) if address => return Err(error),
+                    (found, _) => found,
                 };
                 show(found.as_ref());
                 Ok(())
@@ -72,8 +85,12 @@ impl Arguments {
     }
 }
 
-async fn serve(socket: PathBuf, kept: Vec<Kept>) -> Result<(), Error> {
-    let rules = kept.into_iter().fold(Rules::new(), |rules, Kept { name, user }| rules.keep(name, user));
+fn rules(names: Vec<Kept>, addresses: Vec<Kept>) -> Rules {
+    let rules = names.into_iter().fold(Rules::new(), |rules, Kept { name, user }| rules.keep(name, user));
+    addresses.into_iter().fold(rules, |rules, Kept { name, user }| rules.keep_address(name, user))
+}
+
+async fn serve(socket: PathBuf, rules: Rules) -> Result<(), Error> {
     let server = DirectoryServer::listen(socket, rules)?;
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     // Dropping the server removes its socket.

@@ -3,7 +3,9 @@
 
 use bertha_core::ErrorKind;
 use bertha_local::Directory;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 use std::io::ErrorKind as SystemErrorKind;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -42,7 +44,11 @@ fn start_copy(command: &mut Command) -> Killed {
 
 fn directory(folder: &TempDir, kept: &[&str]) -> Killed {
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
+    directory_by(&mut Command::new(env!("CARGO_BIN_EXE_bertha-directory")), folder, kept)
+}
+
+/// A directory by this command, which gets its arguments.
+fn directory_by(command: &mut Command, folder: &TempDir, kept: &[&str]) -> Killed {
     command.arg("--socket").arg(folder.path().join("directory.sock")).arg("serve");
     for kept in kept {
         command.args(["--keep", kept]);
@@ -50,9 +56,14 @@ fn directory(folder: &TempDir, kept: &[&str]) -> Killed {
     Killed(command.spawn().unwrap())
 }
 
+/// A client that waits as long as a busy machine needs.
+fn at(path: &Path) -> Directory {
+    Directory::at(path).patience(Duration::from_secs(60))
+}
+
 async fn asked(path: &Path, name: &str) -> Result<bool, ErrorKind> {
     // Anew each time, since answers count for a while.
-    Directory::at(path).lookup(name).await.map(|found| found.is_some()).map_err(|error| error.kind())
+    at(path).lookup(name).await.map(|found| found.is_some()).map_err(|error| error.kind())
 }
 
 async fn until(path: &Path, name: &str, expected: Result<bool, ErrorKind>) {
@@ -134,7 +145,7 @@ async fn a_user_without_rights_is_refused() {
     }
     let _other = as_nobody("other");
     until(&path, "other", Ok(true)).await;
-    let found = Directory::at(&path).lookup("other").await.unwrap().unwrap();
+    let found = at(&path).lookup("other").await.unwrap().unwrap();
     assert_eq!(found.user, NOBODY);
     // A user without access to the folder may not ask either.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
@@ -149,4 +160,64 @@ async fn a_user_without_rights_is_refused() {
     command.args(["--exact", "a_service"]).env(NAME, "any").env(SOCKET, &inner).stdout(Stdio::null());
     let mut kept_out = start_copy(command.uid(NOBODY).gid(NOBODY));
     assert_eq!(kept_out.0.wait().unwrap().code(), Some(13), "the folder's rights");
+}
+
+/// A directory with few descriptors, and clients that take them all and say nothing.
+#[tokio::test(flavor = "current_thread")]
+async fn a_user_who_takes_all_descriptors_stops_nobody() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("directory.sock");
+    let limited = "ulimit -n 64 && exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_bertha-directory")]);
+    let _directory = directory_by(&mut command, &folder, &[]);
+    until(&path, "cart", Ok(false)).await;
+    let _cart = service(&path, "cart");
+    until(&path, "cart", Ok(true)).await;
+    let silent: Vec<_> = (0..200).map(|_| silent(&path)).collect();
+    for _ in 0..20 {
+        assert_eq!(asked(&path, "cart").await, Ok(true));
+    }
+    drop(silent);
+}
+
+/// A client that says nothing. The directory accepts it when it comes to it.
+fn silent(path: &Path) -> OwnedFd {
+    let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    socket
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_limit_of_descriptors_is_raised() {
+    let folder = TempDir::new().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -S -n 64 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_bertha-directory")]);
+    let directory = directory_by(&mut command, &folder, &[]);
+    until(&folder.path().join("directory.sock"), "cart", Ok(false)).await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", directory.0.id())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<_> = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).collect();
+    assert_eq!(numbers[0], numbers[1], "{line}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_registered_address_is_found_by_the_command() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("directory.sock");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
+    let own = format!("10.0.0.7:={}", rustix::process::geteuid().as_raw());
+    command.arg("--socket").arg(&path).args(["serve", "--keep-address", &own]);
+    let _directory = Killed(command.spawn().unwrap());
+    until(&path, "cart", Ok(false)).await;
+    let _cart = at(&path).register("cart", &["10.0.0.7:4000".parse().unwrap()]).await.unwrap();
+    let lookup = |service: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
+        let said = command.arg("--socket").arg(&path).args(["lookup", service]).args(more).output().unwrap();
+        String::from_utf8(said.stdout).unwrap()
+    };
+    for said in [lookup("cart", &[]), lookup("10.0.0.7:4000", &[]), lookup("10.0.0.7:4000", &["--address"])] {
+        assert!(said.starts_with("cart of user"), "{said}");
+    }
+    assert_eq!(lookup("10.0.0.7:4001", &[]), "not on this machine\n");
 }

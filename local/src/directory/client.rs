@@ -1,21 +1,28 @@
 //! The client of a directory.
 
+use super::key::Key;
 use super::packets::{Packets, pair};
-use super::protocol::{Key, Reply, Request, Token, decode, encode};
+use super::protocol::{RegistrationId, Reply, Request, Token, decode, encode};
 use super::registration::{self, Registration};
-use super::visitors::Visitors;
-use bertha_core::{Addr, Error};
+use super::visitors::{Visitor, Visitors};
+use bertha_core::{Addr, Error, ErrorKind};
+use bertha_runtime_tokio::descriptors;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
-/// How long an answer counts.
+/// How long an answer counts, and the silence of the directory.
 const FRESH: Duration = Duration::from_secs(1);
+
+/// The time in which a directory answers, unless another is set.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Answers that are kept at most.
 const KEPT: usize = 1024;
@@ -38,12 +45,15 @@ pub(crate) struct Visit {
     pub(crate) socket: UnixStream,
     /// The user whose process has the other end.
     pub(crate) user: u32,
+    /// The registration that has the other end.
+    pub(crate) registration: RegistrationId,
 }
 
 /// The directory of this machine. Clones share connection, cache and visitors.
 #[derive(Debug, Clone)]
 pub struct Directory {
     shared: Arc<Shared>,
+    patience: Duration,
 }
 
 #[derive(Debug)]
@@ -52,14 +62,32 @@ struct Shared {
     /// One question at a time; none while there is no connection.
     socket: tokio::sync::Mutex<Option<Packets>>,
     answers: Mutex<HashMap<Key, (Instant, Option<Found>)>>,
+    /// The time at which it last did not answer in time.
+    silent: Mutex<Option<Instant>>,
     visitors: Arc<Visitors>,
+    /// True if a service of this process has been registered, or if it was told that none has.
+    has_registered: AtomicBool,
 }
 
 impl Directory {
     /// The directory that listens, or will, at this path. Nothing is sent yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        let (path, socket, answers) = (path.into(), tokio::sync::Mutex::new(None), Mutex::default());
-        Self { shared: Arc::new(Shared { path, socket, answers, visitors: Arc::default() }) }
+        let shared = Shared {
+            path: path.into(),
+            socket: tokio::sync::Mutex::new(None),
+            answers: Mutex::default(),
+            silent: Mutex::default(),
+            visitors: Arc::default(),
+            has_registered: AtomicBool::new(false),
+        };
+        Self { shared: Arc::new(shared), patience: PATIENCE }
+    }
+
+    /// The time that a question waits for its answer, 100 ms by default. Once it was in vain, further questions within a second fail
+    /// at once, so that a directory which does not answer holds no connection up.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Where it listens.
@@ -70,21 +98,39 @@ impl Directory {
     /// Enters a service of this process, under a name and the addresses at which clients reach it. They are compared as they are
     /// written, so they have to be those that clients use, and not `0.0.0.0`.
     ///
+    /// A socket of this process has to listen at each address: the process finds it among its own, and shows it to the directory. An address that
+    /// the [`Rules`](super::Rules) of the directory keep for the user of this process needs no socket.
+    ///
     /// # Errors
     /// [`AddrInUse`](bertha_core::ErrorKind::AddrInUse) if the name or an address belongs to another process,
-    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the name is kept for another user, [`Invalid`](bertha_core::ErrorKind::Invalid) if
-    /// something is too long or too much, [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory.
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the name or an address is kept for another user, or if no socket
+    /// of this process listens at an address, [`Invalid`](bertha_core::ErrorKind::Invalid) if something is too long or too much,
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not
+    /// answer within five seconds.
     pub async fn register(&self, name: &str, addresses: &[Addr]) -> Result<Registration, Error> {
         let visitors = self.shared.visitors.clone();
         let registered = registration::register(&self.shared.path, name, addresses, visitors).await;
+        // Relaxed: the flag stands for itself.
+        self.shared.has_registered.fetch_or(registered.is_ok(), Ordering::Relaxed);
         registered.map_err(|error| self.concerning(error))
+    }
+
+    /// Tells once that this process serves and has registered nothing, if that is so and there is a directory.
+    pub(crate) fn tell_unregistered(&self) {
+        if self.shared.path.exists() && !self.shared.has_registered.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                directory = %self.shared.path.display(),
+                "a client comes by the network, since this process has registered no service: `register` does that"
+            );
+        }
     }
 
     /// The service with this name or address, if it is on this machine. An answer counts for a second. Not
     /// cancellation-safe in one respect: a question that was dropped costs the next one a new connection.
     ///
     /// # Errors
-    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory.
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does
+    /// not answer within the [patience](Self::patience), or did not within the last second.
     pub async fn lookup(&self, service: impl Into<Key>) -> Result<Option<Found>, Error> {
         let service = service.into();
         if let Some((since, answer)) = self.shared.answers.lock().get(&service)
@@ -92,7 +138,7 @@ impl Directory {
         {
             return Ok(answer.clone());
         }
-        let answer = match self.ask(&Request::Lookup(service.clone()), None).await? {
+        let answer = match self.ask(&Request::Lookup(service.clone()), &[]).await? {
             Reply::Found { name, user, addresses } => Some(Found { name, user, addresses }),
             _ => None,
         };
@@ -109,9 +155,12 @@ impl Directory {
     /// A new socket whose other end the service is handed, with this token. None if no such service takes it.
     pub(crate) async fn visit(&self, service: &Key, token: Token) -> Result<Option<Visit>, Error> {
         let (own, other) = pair()?;
+        descriptors::refuse(&own)?;
         let request = Request::Visit { service: service.clone(), token };
-        match self.ask(&request, Some(other.as_fd())).await? {
-            Reply::Visiting { user } => Ok(Some(Visit { socket: own.into(), user })),
+        match self.ask(&request, &[other.as_fd()]).await? {
+            Reply::Visiting { user, registration } => {
+                Ok(Some(Visit { socket: own.into(), user, registration }))
+            }
             _ => {
                 self.shared.answers.lock().remove(service);
                 Ok(None)
@@ -119,24 +168,42 @@ impl Directory {
         }
     }
 
-    /// The socket of a client that has [visited](Self::visit) a service of this process with this token.
-    pub(crate) async fn visitor(&self, token: Token) -> Option<UnixStream> {
-        self.shared.visitors.take(token).await.map(OwnedFd::into)
+    /// The client that has [visited](Self::visit) a service of this process with this token.
+    pub(crate) async fn visitor(&self, token: Token) -> Option<Visitor> {
+        self.shared.visitors.take(token).await
     }
 
-    /// Asks, over the connection that there is or a new one.
-    async fn ask(&self, request: &Request, file: Option<BorrowedFd<'_>>) -> Result<Reply, Error> {
+    /// Asks, within the time that a question has. That the directory is silent is remembered.
+    async fn ask(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
+        let silent = |directory: &Self| {
+            let what = format!("the directory did not answer within {:?}", directory.patience);
+            directory.concerning(Error::new(ErrorKind::TimedOut, what))
+        };
+        if self.shared.silent.lock().is_some_and(|since| since.elapsed() < FRESH) {
+            return Err(silent(self));
+        }
+        match timeout(self.patience, self.answer(request, files)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                *self.shared.silent.lock() = Some(Instant::now());
+                Err(silent(self))
+            }
+        }
+    }
+
+    /// The answer, over the connection that there is or a new one.
+    async fn answer(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
         let mut place = self.shared.socket.lock().await;
         // Taken out, so that a question that is dropped does not leave its answer to the next.
         if let Some(socket) = place.take()
-            && let Ok(reply) = asked(&socket, request, file).await
+            && let Ok(reply) = asked(&socket, request, files).await
         {
             *place = Some(socket);
             return Ok(reply);
         }
-        // The first one, or the directory has been started anew.
+        // The first one, or the directory has been started anew or has made room for another client.
         let socket = Packets::connect(&self.shared.path).map_err(|error| self.concerning(error.into()))?;
-        let reply = asked(&socket, request, file).await.map_err(|error| self.concerning(error.into()))?;
+        let reply = asked(&socket, request, files).await.map_err(|error| self.concerning(error.into()))?;
         *place = Some(socket);
         Ok(reply)
     }
@@ -148,8 +215,8 @@ impl Directory {
     }
 }
 
-async fn asked(socket: &Packets, request: &Request, file: Option<BorrowedFd<'_>>) -> io::Result<Reply> {
-    socket.send(&encode(request), file).await?;
+async fn asked(socket: &Packets, request: &Request, files: &[BorrowedFd<'_>]) -> io::Result<Reply> {
+    socket.send(&encode(request), files).await?;
     let packet = socket.recv().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
     decode(&packet.bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

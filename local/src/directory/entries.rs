@@ -1,6 +1,8 @@
 //! The services that a directory knows, without I/O.
 
-use super::protocol::{Key, Refusal};
+use super::key::{Key, Transport};
+use super::protocol::{Refusal, RegistrationId};
+use super::rules::{ROOT, Rules};
 use std::collections::HashMap;
 
 /// The longest name, and the longest address, in bytes.
@@ -12,61 +14,43 @@ const ADDRESSES: usize = 16;
 /// The services of one user, at most, root excepted.
 const SERVICES: usize = 1024;
 
-/// The user who may do anything.
-const ROOT: u32 = 0;
-
-/// Names that are kept for users.
-#[derive(Debug, Clone, Default)]
-pub struct Rules {
-    owners: Vec<(String, u32)>,
-}
-
-impl Rules {
-    /// Every name that is free may be taken by every user that may connect.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Keeps a name for a user; with `*` at its end, all names that begin so. Of several rules for a name, one has to
-    /// name the user. Root may take all names.
-    #[must_use]
-    pub fn keep(mut self, name: impl Into<String>, user: u32) -> Self {
-        self.owners.push((name.into(), user));
-        self
-    }
-
-    /// Whether the user may take the name.
-    pub fn allow(&self, name: &str, user: u32) -> bool {
-        let concerns = |rule: &str| match rule.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning),
-            None => name == rule,
-        };
-        let mut owners = self.owners.iter().filter(|(rule, _)| concerns(rule)).peekable();
-        user == ROOT || owners.peek().is_none() || owners.any(|&(_, owner)| owner == user)
-    }
-}
-
 /// A service, by the number of its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Its name.
-    pub name: String,
+pub(crate) struct Entry {
+    pub(crate) name: String,
     /// The user whose process registered it.
-    pub user: u32,
-    /// Its addresses.
-    pub addresses: Vec<String>,
+    pub(crate) user: u32,
+    pub(crate) addresses: Vec<Address>,
+    /// The number by which clients recognise it.
+    pub(crate) registration: RegistrationId,
+}
+
+/// An address of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) text: String,
+    /// The transport of the socket that the process has there. `None` if it has shown no socket.
+    pub(crate) transport: Option<Transport>,
+}
+
+impl Address {
+    /// An address that is kept for a user, who has shown no socket, counts for both transports.
+    fn keys(&self) -> impl Iterator<Item = Key> {
+        let all = [Transport::Stream, Transport::Datagram];
+        let transports = all.into_iter().filter(|it| self.transport.is_none_or(|only| only == *it));
+        transports.map(|transport| Key::At(transport, self.text.clone()))
+    }
 }
 
 impl Entry {
     fn keys(&self) -> impl Iterator<Item = Key> {
-        let addresses = self.addresses.iter().cloned().map(Key::Address);
-        [Key::Name(self.name.clone())].into_iter().chain(addresses)
+        [Key::Name(self.name.clone())].into_iter().chain(self.addresses.iter().flat_map(Address::keys))
     }
 }
 
 /// All services.
 #[derive(Debug, Default)]
-pub struct Entries {
+pub(crate) struct Entries {
     rules: Rules,
     entries: HashMap<u64, Entry>,
     numbers: HashMap<Key, u64>,
@@ -75,7 +59,7 @@ pub struct Entries {
 
 impl Entries {
     /// None, and these rules for those to come.
-    pub fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules) -> Self {
         Self { rules, ..Self::default() }
     }
 
@@ -83,9 +67,9 @@ impl Entries {
     ///
     /// # Errors
     /// If a name or an address is taken, the user has no right to the name, or something is too long or too much; with a text.
-    pub fn register(&mut self, number: u64, entry: Entry) -> Result<(), (Refusal, String)> {
-        let fits =
-            [&entry.name].into_iter().chain(&entry.addresses).all(|it| !it.is_empty() && it.len() <= LONGEST);
+    pub(crate) fn register(&mut self, number: u64, entry: Entry) -> Result<(), (Refusal, String)> {
+        let addresses = entry.addresses.iter().map(|address| &address.text);
+        let fits = [&entry.name].into_iter().chain(addresses).all(|it| !it.is_empty() && it.len() <= LONGEST);
         if !fits || entry.addresses.len() > ADDRESSES {
             let reason = format!(
                 "a name and up to {ADDRESSES} addresses of 1 to {LONGEST} bytes are entered, and nothing else"
@@ -94,6 +78,9 @@ impl Entries {
         }
         if !self.rules.allow(&entry.name, entry.user) {
             let reason = format!("user {} has no right to the name {}", entry.user, Key::from(&*entry.name));
+            return Err((Refusal::NoRight, reason));
+        }
+        if let Some(reason) = entry.addresses.iter().find_map(|address| self.objection(address, entry.user)) {
             return Err((Refusal::NoRight, reason));
         }
         if self.entries.contains_key(&number) {
@@ -112,8 +99,21 @@ impl Entries {
         Ok(())
     }
 
+    /// The reason for which the user may not take the address.
+    fn objection(&self, address: &Address, user: u32) -> Option<String> {
+        let text = address.text.escape_debug();
+        match self.rules.keeps_address(&address.text, user) {
+            Some(true) => None,
+            Some(false) => Some(format!("user {user} has no right to the address {text}")),
+            None if address.transport.is_some() => None,
+            None => Some(format!(
+                "no socket of the process listens at {text}; `--keep-address` of the directory lets a user register it"
+            )),
+        }
+    }
+
     /// Forgets the service of this connection, if it has one.
-    pub fn remove(&mut self, number: u64) {
+    pub(crate) fn remove(&mut self, number: u64) {
         let Some(entry) = self.entries.remove(&number) else { return };
         for key in entry.keys() {
             self.numbers.remove(&key);
@@ -127,8 +127,15 @@ impl Entries {
     }
 
     /// A service, and the number of its connection.
-    pub fn find(&self, key: &Key) -> Option<(u64, &Entry)> {
-        let number = *self.numbers.get(key)?;
+    pub(crate) fn find(&self, key: &Key) -> Option<(u64, &Entry)> {
+        let number = match key {
+            Key::Address(address) => {
+                let at = |transport| self.numbers.get(&Key::At(transport, address.clone()));
+                at(Transport::Stream).or_else(|| at(Transport::Datagram))
+            }
+            key => self.numbers.get(key),
+        };
+        let number = *number?;
         Some((number, self.entries.get(&number)?))
     }
 }
@@ -138,8 +145,12 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, user: u32, addresses: &[&str]) -> Entry {
-        let addresses = addresses.iter().map(|&it| it.into()).collect();
-        Entry { name: name.into(), user, addresses }
+        let addresses = addresses.iter().map(|&it| proven(it, Transport::Stream)).collect();
+        Entry { name: name.into(), user, addresses, registration: [7; 32] }
+    }
+
+    fn proven(text: &str, transport: Transport) -> Address {
+        Address { text: text.into(), transport: Some(transport) }
     }
 
     fn refusal(entries: &mut Entries, number: u64, entry: Entry) -> Option<Refusal> {
@@ -161,6 +172,31 @@ mod tests {
         assert_eq!(refusal(&mut entries, 2, entry("cart", 8, &["10.0.0.1:80"])), None);
         entries.remove(2);
         assert!(entries.entries.is_empty() && entries.numbers.is_empty() && entries.of_users.is_empty());
+    }
+
+    #[test]
+    fn an_address_belongs_to_who_has_it_or_to_whom_it_is_kept_for() {
+        let mut entries = Entries::new(Rules::new().keep_address("10.0.0.7:", 8));
+        let claim =
+            |name: &str, user, address: Address| Entry { addresses: vec![address], ..entry(name, user, &[]) };
+        let unproven = |text: &str| Address { text: text.into(), transport: None };
+        for user in [0, 7] {
+            assert_eq!(
+                refusal(&mut entries, 1, claim("no socket", user, unproven("10.0.0.1:80"))),
+                Some(Refusal::NoRight)
+            );
+            let kept = proven("10.0.0.7:80", Transport::Stream);
+            assert_eq!(refusal(&mut entries, 1, claim("kept", user, kept)), Some(Refusal::NoRight));
+        }
+        assert_eq!(refusal(&mut entries, 1, claim("owner", 8, unproven("10.0.0.7:80"))), None);
+        // Ports of TCP and UDP are others.
+        let (stream, datagram) = (Transport::Stream, Transport::Datagram);
+        assert_eq!(refusal(&mut entries, 2, claim("udp", 7, proven("10.0.0.1:80", datagram))), None);
+        assert_eq!(refusal(&mut entries, 3, claim("tcp", 7, proven("10.0.0.1:80", stream))), None);
+        let name = |key: Key| entries.find(&key).unwrap().1.name.clone();
+        assert_eq!(name(Key::At(datagram, "10.0.0.1:80".into())), "udp");
+        assert_eq!(name(Key::Address("10.0.0.1:80".into())), "tcp");
+        assert_eq!(name(Key::At(datagram, "10.0.0.7:80".into())), "owner");
     }
 
     #[test]

@@ -8,22 +8,35 @@
 //!
 //! * An entry belongs to the connection that registered it, and vanishes with it: when the process ends, or drops its
 //!   [`Registration`].
-//! * A name or address that is taken is refused, and so is a name that the [`Rules`] keep for another user. The kernel vouches for
+//! * A name or address that is taken is refused, and so is one that the [`Rules`] keep for another user. The kernel vouches for
 //!   users; the rights of the socket's folder say who may ask at all.
+//! * An address is entered for a process that listens there, which shows its socket. In another network namespace a process may have
+//!   any address, so where strangers run containers, the rules have to keep the addresses that matter.
 //! * A client does not connect to a service's own socket, which might be in another file system or network namespace. It hands one
 //!   end of a new socket to the directory, which hands it to the service. So the directory's socket is the one file that
 //!   containers share.
-//! * [`server`]: the server. [`Directory`]: its client. [`entries`]: its state, without I/O.
+//! * Each registration has a random number, which the directory tells to the service and to each client that visits it. The service says
+//!   the number over the connection that it has with the client, so a process that registered what belongs to the service is found out.
+//! * A client that says nothing, or a user with many connections, keeps nobody out: the connections of the user with the most make room.
+//! * [`server`]: the server. [`Directory`]: its client. `entries`, `rules` and `places`: its state, without I/O.
 
 mod client;
-pub mod entries;
+mod entries;
+mod key;
+mod own_sockets;
 mod packets;
+mod places;
+mod proof;
 mod protocol;
 mod registration;
+mod requests;
+mod rules;
 pub mod server;
 mod visitors;
 
 pub use client::{Directory, Found};
-pub use entries::Rules;
-pub use protocol::{Key, Refusal};
+pub use key::{Key, Transport};
+pub use protocol::Refusal;
+pub(crate) use protocol::{RegistrationId, Token};
 pub use registration::Registration;
+pub use rules::Rules;

@@ -1,52 +1,66 @@
-//! A Unix socket of packets (`SOCK_SEQPACKET`), each with at most one file.
+//! A Unix socket of packets (`SOCK_SEQPACKET`), which descriptors may come with.
 
 use super::protocol::LONGEST;
+use bertha_runtime_tokio::descriptors::{self, Aside, Attached};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, sendmsg, socket_with,
 };
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
+/// The descriptors that are sent with a packet at most: the sockets of a service.
+const MOST: usize = 16;
+
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
 /// A connected socket on the current tokio runtime, which takes it for a Unix socket like any other.
 #[derive(Debug)]
 pub(crate) struct Packets {
-    io: UnixStream,
+    io: Aside<UnixStream>,
 }
 
 /// A packet that came in.
 #[derive(Debug)]
 pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) file: Option<OwnedFd>,
+    pub(crate) files: Attached,
 }
 
 impl Packets {
     pub(crate) fn new(io: UnixStream) -> Self {
-        Self { io }
+        Self { io: Aside::new(io) }
     }
 
-    /// A connection to the socket at `path`.
+    /// A connection to the socket at `path`, over which nothing comes with packets.
     pub(crate) fn connect(path: &Path) -> io::Result<Self> {
         let socket = new_socket()?;
+        descriptors::refuse(&socket)?;
+        Self::connected(socket, path)
+    }
+
+    /// A connection to the socket at `path`, over which visitors come.
+    pub(crate) fn connect_for_visitors(path: &Path) -> io::Result<Self> {
+        Self::connected(new_socket()?, path)
+    }
+
+    fn connected(socket: OwnedFd, path: &Path) -> io::Result<Self> {
         rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(Self::new(UnixStream::from_std(socket.into())?))
     }
 
     /// Sends a packet, once there is room. Cancellation-safe: it is sent whole or not at all.
-    pub(crate) async fn send(&self, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        self.io.async_io(Interest::WRITABLE, || send(&self.io, bytes, file)).await
+    pub(crate) async fn send(&self, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.io.async_io(Interest::WRITABLE, || send(&self.io, bytes, files)).await
     }
 
     /// Sends a packet if there is room.
-    pub(crate) fn try_send(&self, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        send(&self.io, bytes, file)
+    pub(crate) fn try_send(&self, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+        send(&self.io, bytes, files)
     }
 
     /// Waits for a packet. Cancellation-safe. None when the peer is gone.
@@ -71,11 +85,10 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?)
 }
 
-fn send(socket: &UnixStream, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+fn send(socket: &UnixStream, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let files: Vec<_> = file.into_iter().collect();
-    if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&files)) {
+    if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(files)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
@@ -84,18 +97,10 @@ fn send(socket: &UnixStream, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::
 
 fn receive(socket: &UnixStream) -> io::Result<Option<Packet>> {
     let mut bytes = vec![0; LONGEST];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?;
-    let files = ancillary.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => Some(files),
-        _ => None,
-    });
-    let file = files.flatten().next();
-    if received.bytes == 0 {
+    let (read, files) = descriptors::receive(socket, &mut bytes)?;
+    if read == 0 {
         return Ok(None);
     }
-    bytes.truncate(received.bytes);
-    Ok(Some(Packet { bytes, file }))
+    bytes.truncate(read);
+    Ok(Some(Packet { bytes, files }))
 }

@@ -1,50 +1,35 @@
 //! Messages between the directory and its clients: one packet each, encoded by postcard.
+//!
+//! Descriptors come with two requests: with [`Request::Register`] a listening socket for each claim that says so, in their order; with
+//! [`Request::Visit`] the socket for the service. [`Reply::Visitor`] hands that on.
 
-use bertha_core::Addr;
+use super::key::Key;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The longest packet in bytes.
 pub(crate) const LONGEST: usize = 8 << 10;
 
-/// By which a visitor is recognised.
+/// The number by which a service recognises a visitor. The client draws it, and tells it to the service over the connection that it has.
 pub(crate) type Token = [u8; 32];
 
-/// A service, by its name or one of its addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Key {
-    /// Its name.
-    Name(String),
-    /// One of its addresses, as [`Addr`] writes it.
-    Address(String),
-}
+/// The number by which a client recognises the registration that it has visited. The directory draws it, and the service tells it to the
+/// client over the connection that it has.
+pub(crate) type RegistrationId = [u8; 32];
 
-impl From<&Addr> for Key {
-    fn from(address: &Addr) -> Self {
-        Self::Address(address.to_string())
-    }
-}
-
-impl From<&str> for Key {
-    fn from(name: &str) -> Self {
-        Self::Name(name.into())
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => write!(f, "`{}`", name.escape_debug()),
-            Self::Address(address) => write!(f, "{}", address.escape_debug()),
-        }
-    }
+/// An address that a service claims.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Claim {
+    /// The address, as [`Addr`](bertha_core::Addr) writes it.
+    pub(crate) address: String,
+    /// True if the socket that listens there comes with the request.
+    pub(crate) has_socket: bool,
 }
 
 /// To the directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Enter this service, for as long as the connection lasts.
-    Register { name: String, addresses: Vec<String> },
+    Register { name: String, claims: Vec<Claim> },
     /// Say who this is.
     Lookup(Key),
     /// Hand the socket that comes with this to the service.
@@ -55,7 +40,7 @@ pub(crate) enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// The service is entered.
-    Registered,
+    Registered { registration: RegistrationId },
     /// It is not; the text says why.
     Refused { kind: Refusal, reason: String },
     /// The service that was asked for.
@@ -63,9 +48,9 @@ pub(crate) enum Reply {
     /// No such service is on this machine.
     Unknown,
     /// The socket is with the service, which is a process of this user.
-    Visiting { user: u32 },
-    /// To a service: the socket that comes with this is a client's.
-    Visitor { token: Token },
+    Visiting { user: u32, registration: RegistrationId },
+    /// To a service: the socket that comes with this is a client's, a process of this user, which has visited this name or address.
+    Visitor { token: Token, service: Key, user: u32 },
 }
 
 /// Why a service is not entered.
@@ -73,7 +58,7 @@ pub(crate) enum Reply {
 pub enum Refusal {
     /// Its name or one of its addresses is taken.
     Taken,
-    /// The name is kept for another user.
+    /// The name or an address is kept for another user, or the process does not have the address.
     NoRight,
     /// Something is too long or too much.
     TooMuch,

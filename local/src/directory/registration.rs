@@ -1,13 +1,25 @@
 //! A service's entry.
 
+use super::own_sockets::listening_at;
 use super::packets::{Packet, Packets};
-use super::protocol::{Refusal, Reply, Request, decode, encode};
-use super::visitors::Visitors;
+use super::protocol::{Claim, Refusal, RegistrationId, Reply, Request, decode, encode};
+use super::visitors::{Visitor, Visitors};
 use bertha_core::{Addr, Error, ErrorKind, Runtime};
 use bertha_runtime_tokio::{Task, TokioRuntime};
+use rustix::net::AddressFamily;
+use rustix::net::sockopt::socket_domain;
 use std::fmt;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// The time for which a service waits until it is entered.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time between two looks at the visitors that wait.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// A service's entry in the directory of the machine, for as long as this exists and the directory runs.
 #[must_use = "dropping it takes the entry out"]
@@ -29,30 +41,57 @@ pub(super) async fn register(
     addresses: &[Addr],
     visitors: Arc<Visitors>,
 ) -> Result<Registration, Error> {
-    let socket = Packets::connect(path)?;
-    let addresses = addresses.iter().map(Addr::to_string).collect();
-    let request = Request::Register { name: name.into(), addresses };
-    socket.send(&encode(&request), None).await?;
-    let reply = socket.recv().await?.and_then(|packet| decode(&packet.bytes));
-    match reply {
-        Some(Reply::Registered) => {}
+    let socket = Packets::connect_for_visitors(path)?;
+    let registration = timeout(TIMEOUT, entered(&socket, name, addresses)).await.map_err(|_| {
+        Error::new(ErrorKind::TimedOut, "the directory does not say whether it has entered the service")
+    })??;
+    let task = TokioRuntime.spawn(async move {
+        receive(&socket, registration, &visitors).await;
+        tracing::warn!("the directory of the machine has gone; local clients come by the network");
+    });
+    Ok(Registration { name: name.into(), _visitors: task })
+}
+
+async fn entered(socket: &Packets, name: &str, addresses: &[Addr]) -> Result<RegistrationId, Error> {
+    let sockets = listening_at(addresses);
+    let claims = addresses.iter().zip(&sockets);
+    let claims =
+        claims.map(|(address, socket)| Claim { address: address.to_string(), has_socket: socket.is_some() });
+    let request = Request::Register { name: name.into(), claims: claims.collect() };
+    let files: Vec<_> = sockets.iter().flatten().map(AsFd::as_fd).collect();
+    socket.send(&encode(&request), &files).await?;
+    match socket.recv().await?.and_then(|packet| decode(&packet.bytes)) {
+        Some(Reply::Registered { registration }) => Ok(registration),
         Some(Reply::Refused { kind, reason }) => {
             let kind = match kind {
                 Refusal::Taken => ErrorKind::AddrInUse,
                 Refusal::NoRight => ErrorKind::Unauthenticated,
                 Refusal::TooMuch => ErrorKind::Invalid,
             };
-            return Err(Error::new(kind, format!("the directory does not enter the service: {reason}")));
+            Err(Error::new(kind, format!("the directory does not enter the service: {reason}")))
         }
-        _ => return Err(Error::new(ErrorKind::Closed, "the directory ended the connection")),
+        _ => Err(Error::new(ErrorKind::Closed, "the directory ended the connection")),
     }
-    let task = TokioRuntime.spawn(async move {
-        while let Ok(Some(Packet { bytes, file })) = socket.recv().await {
-            if let (Some(Reply::Visitor { token }), Some(file)) = (decode(&bytes), file) {
-                visitors.put(token, file);
+}
+
+/// Takes visitors in until the directory is gone.
+async fn receive(socket: &Packets, registration: RegistrationId, visitors: &Visitors) {
+    let mut some_wait = false;
+    loop {
+        let received = match some_wait {
+            true => timeout(SWEEP, socket.recv()).await,
+            false => Ok(socket.recv().await),
+        };
+        match received {
+            Ok(Ok(Some(Packet { bytes, mut files }))) => {
+                let file = files.take_only(|file| socket_domain(file) == Ok(AddressFamily::UNIX));
+                if let (Some(Reply::Visitor { token, service, user }), Some(file)) = (decode(&bytes), file) {
+                    visitors.put(token, Visitor::new(file, service, user, registration));
+                    some_wait = true;
+                }
             }
+            Ok(_) => return,
+            Err(_) => some_wait = visitors.sweep(Instant::now()),
         }
-        tracing::warn!("the directory of the machine has gone; local clients come by the network");
-    });
-    Ok(Registration { name: name.into(), _visitors: task })
+    }
 }

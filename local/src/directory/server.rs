@@ -1,87 +1,102 @@
 //! The server of a directory.
 
-use super::entries::{Entries, Entry, Rules};
-use super::packets::{Packet, Packets, new_socket};
-use super::protocol::{Key, Refusal, Reply, Request, Token, decode, encode};
-use bertha_core::{Error, ErrorKind};
+use super::entries::Entries;
+use super::packets::{Packets, new_socket};
+use super::places::Places;
+use super::requests::Client;
+use super::rules::Rules;
+use bertha_core::Error;
 use bertha_datapath_shm::Credentials;
+use bertha_runtime_tokio::SocketFile;
+use bertha_runtime_tokio::descriptors::{Aside, raise_limit};
 use parking_lot::Mutex;
 use rustix::fs::{Mode, chmod};
-use rustix::net::SocketAddrUnix;
+use rustix::io::Errno;
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
-/// Connections at once, of all users together. More wait in the kernel.
+/// Connections at once, of all users together, at most.
 const CONNECTIONS: usize = 16 << 10;
 
-/// How long to wait for descriptors to become free.
+/// Descriptors for everything that is no connection: those of the process, and those that come with packets.
+const OTHERS: usize = 24;
+
+/// How long to wait until a connection that makes room is closed.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// The time between two lines of the log about clients that find no room.
+const TOLD: Duration = Duration::from_secs(10);
 
 /// A directory that listens. Its socket's file is removed when this is dropped.
 #[derive(Debug)]
 pub struct DirectoryServer {
-    socket: UnixListener,
+    socket: Aside<UnixListener>,
     state: Arc<Mutex<State>>,
-    path: PathBuf,
+    most: usize,
+    _file: SocketFile,
 }
 
 #[derive(Debug)]
-struct State {
-    entries: Entries,
-    services: HashMap<u64, Arc<Packets>>,
+pub(super) struct State {
+    pub(super) entries: Entries,
+    pub(super) services: HashMap<u64, Arc<Packets>>,
+    pub(super) places: Places,
+    tasks: HashMap<u64, AbortHandle>,
 }
 
 impl DirectoryServer {
     /// Listens at `path`, for everybody whom the rights of its folder let there. The file of a directory that has died is
-    /// replaced.
+    /// replaced. The limit of descriptors of this process is raised as far as it may be.
     ///
     /// # Errors
-    /// [`AddrInUse`](ErrorKind::AddrInUse) if a directory answers there; those of the system.
+    /// [`AddrInUse`](bertha_core::ErrorKind::AddrInUse) if a directory answers there; those of the system.
     pub fn listen(path: impl Into<PathBuf>, rules: Rules) -> Result<Self, Error> {
         let path = path.into();
-        let socket = bound(&path).map_err(|error| {
+        let (socket, file) = bound(&path).map_err(|error| {
             let what = format!("no directory can listen at {}: {error}", path.display());
             Error::new(Error::from(error).kind(), what)
         })?;
-        let entries = Entries::new(rules);
-        let state = Arc::new(Mutex::new(State { entries, services: HashMap::new() }));
-        Ok(Self { socket: UnixListener::from_std(socket.into())?, state, path })
+        let state = State {
+            entries: Entries::new(rules),
+            services: HashMap::new(),
+            places: Places::default(),
+            tasks: HashMap::new(),
+        };
+        let descriptors = usize::try_from(raise_limit()).unwrap_or(usize::MAX);
+        let most = descriptors.saturating_sub(OTHERS).clamp(1, CONNECTIONS);
+        let socket = Aside::new(UnixListener::from_std(socket.into())?);
+        Ok(Self { socket, state: Arc::new(Mutex::new(state)), most, _file: file })
     }
 
     /// Serves, until the future is dropped or the socket fails.
+    ///
+    /// A user has at most 64 connections that have registered nothing; a further one ends the oldest. Where connections or
+    /// descriptors run out, the oldest of the user with the most makes room, and if all have registered something, the
+    /// newcomer is turned away.
     ///
     /// # Errors
     /// Those of the system that no client can cause.
     pub async fn serve(&self) -> Result<(), Error> {
         let mut clients = JoinSet::new();
+        let mut accepting = Accepting::default();
         for number in 0.. {
-            while clients.try_join_next().is_some() || clients.len() >= CONNECTIONS {
-                if clients.len() >= CONNECTIONS {
-                    clients.join_next().await;
-                }
-            }
+            while clients.try_join_next().is_some() {}
             match self.socket.accept().await {
-                Ok((socket, _)) => {
-                    let state = self.state.clone();
-                    clients.spawn(async move {
-                        if let Err(error) = serve_one(socket, number, &state).await {
-                            tracing::debug!(%error, "a client of the directory has gone");
+                Ok((socket, _)) => self.admit(socket, number, &mut clients),
+                Err(error) => match Errno::from_io_error(&error) {
+                    Some(Errno::CONNABORTED) => {}
+                    Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                        accepting.tell(&error);
+                        if !self.make_room() {
+                            accepting.turn_away(&self.socket).await;
                         }
-                        let mut state = state.lock();
-                        state.entries.remove(number);
-                        state.services.remove(&number);
-                    });
-                }
-                Err(error) => match rustix::io::Errno::from_io_error(&error) {
-                    Some(rustix::io::Errno::CONNABORTED) => {}
-                    Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE | rustix::io::Errno::NOMEM) => {
-                        tracing::warn!(%error, "accepting pauses");
                         tokio::time::sleep(PAUSE).await;
                     }
                     _ => return Err(error.into()),
@@ -90,94 +105,101 @@ impl DirectoryServer {
         }
         Ok(())
     }
+
+    fn admit(&self, socket: UnixStream, number: u64, clients: &mut JoinSet<()>) {
+        let socket = Arc::new(Packets::new(socket));
+        // A client that has gone is none.
+        let Ok(Credentials { user, .. }) = Credentials::of_peer(&*socket) else { return };
+        if clients.len() >= self.most && !self.make_room() {
+            tracing::debug!(user, "all connections have registered a service, so a client is turned away");
+            return;
+        }
+        let client = Place { client: Client { number, user, socket }, state: self.state.clone() };
+        // Under the lock, so that the task does not end before it is known.
+        let mut state = self.state.lock();
+        let task = clients.spawn(async move {
+            if let Err(error) = client.client.serve(&client.state).await {
+                tracing::debug!(%error, user, "a client of the directory has gone");
+            }
+        });
+        state.tasks.insert(number, task);
+        if let Some(leaves) = state.places.enter(number, user) {
+            state.end(leaves);
+        }
+    }
+
+    /// Ends a connection, if one may be ended.
+    fn make_room(&self) -> bool {
+        let mut state = self.state.lock();
+        let leaves = state.places.make_room();
+        leaves.is_some_and(|leaves| state.end(leaves))
+    }
 }
 
-impl Drop for DirectoryServer {
+impl State {
+    fn end(&self, number: u64) -> bool {
+        self.tasks.get(&number).inspect(|task| task.abort()).is_some()
+    }
+}
+
+/// A client's place in the directory, which it leaves however it ends.
+struct Place {
+    client: Client,
+    state: Arc<Mutex<State>>,
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_file(&self.path) {
-            tracing::debug!(%error, path = %self.path.display(), "socket file not removed");
-        }
+        let Client { number, user, .. } = self.client;
+        let mut state = self.state.lock();
+        state.entries.remove(number);
+        state.services.remove(&number);
+        state.places.leave(number, user);
+        state.tasks.remove(&number);
     }
 }
 
-fn bound(path: &Path) -> io::Result<OwnedFd> {
-    let (socket, address) = (new_socket()?, SocketAddrUnix::new(path)?);
-    match rustix::net::bind(&socket, &address) {
-        Err(rustix::io::Errno::ADDRINUSE) if Packets::connect(path).is_err_and(is_refused) => {
-            // Nobody listens there any more.
-            std::fs::remove_file(path)?;
-            rustix::net::bind(&socket, &address)?;
-        }
-        done => done?,
+/// What accepting needs where descriptors run out.
+struct Accepting {
+    /// A descriptor that is given up to accept a client which is turned away.
+    spare: Option<File>,
+    told: Option<Instant>,
+}
+
+impl Default for Accepting {
+    fn default() -> Self {
+        Self { spare: spare(), told: None }
     }
+}
+
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+impl Accepting {
+    fn tell(&mut self, error: &io::Error) {
+        if self.told.is_none_or(|told| told.elapsed() >= TOLD) {
+            tracing::warn!(%error, "there is no room for a client, so the user with the most clients loses one");
+            self.told = Some(Instant::now());
+        }
+    }
+
+    /// Lets a client know that nobody answers.
+    async fn turn_away(&mut self, socket: &UnixListener) {
+        self.spare = None;
+        // It waits already, since accepting it has failed.
+        if let Ok(Ok((client, _))) = tokio::time::timeout(PAUSE, socket.accept()).await {
+            drop(Aside::new(client));
+        }
+        self.spare = spare();
+    }
+}
+
+fn bound(path: &Path) -> io::Result<(OwnedFd, SocketFile)> {
+    let socket = new_socket()?;
+    let file = SocketFile::bind(&socket, path)?;
     // The folder's rights decide which users come here, and not the process's mask.
     chmod(path, Mode::from_raw_mode(0o666))?;
     rustix::net::listen(&socket, 1024)?;
-    Ok(socket)
-}
-
-fn is_refused(error: io::Error) -> bool {
-    error.kind() == io::ErrorKind::ConnectionRefused
-}
-
-async fn serve_one(socket: UnixStream, number: u64, state: &Mutex<State>) -> Result<(), Error> {
-    let socket = Arc::new(Packets::new(socket));
-    let user = Credentials::of_peer(&*socket)?.user;
-    while let Some(Packet { bytes, file }) = socket.recv().await? {
-        let Some(request) = decode(&bytes) else {
-            return Err(Error::new(ErrorKind::Malformed, "a packet that is no request"));
-        };
-        let reply = answer(request, file, number, user, state, &socket);
-        socket.send(&encode(&reply), None).await?;
-    }
-    Ok(())
-}
-
-fn answer(
-    request: Request,
-    file: Option<OwnedFd>,
-    number: u64,
-    user: u32,
-    state: &Mutex<State>,
-    socket: &Arc<Packets>,
-) -> Reply {
-    match request {
-        Request::Register { name, addresses } => {
-            let mut state = state.lock();
-            match state.entries.register(number, Entry { name, user, addresses }) {
-                Ok(()) => {
-                    state.services.insert(number, socket.clone());
-                    Reply::Registered
-                }
-                Err((kind, reason)) => Reply::Refused { kind, reason },
-            }
-        }
-        Request::Lookup(key) => match state.lock().entries.find(&key) {
-            Some((_, Entry { name, user, addresses })) => {
-                Reply::Found { name: name.clone(), user: *user, addresses: addresses.clone() }
-            }
-            None => Reply::Unknown,
-        },
-        Request::Visit { service, token } => match file {
-            Some(file) => visit(&service, token, &file, state),
-            None => Reply::Refused { kind: Refusal::TooMuch, reason: "a visit without a socket".into() },
-        },
-    }
-}
-
-/// Hands the client's socket on. A service that does not take its visitors has none: nothing waits for it here.
-fn visit(service: &Key, token: Token, file: &OwnedFd, state: &Mutex<State>) -> Reply {
-    let found = {
-        let state = state.lock();
-        let found = state.entries.find(service);
-        found.and_then(|(number, entry)| Some((state.services.get(&number)?.clone(), entry.user)))
-    };
-    let Some((found, user)) = found else { return Reply::Unknown };
-    match found.try_send(&encode(&Reply::Visitor { token }), Some(file.as_fd())) {
-        Ok(()) => Reply::Visiting { user },
-        Err(error) => {
-            tracing::debug!(%error, %service, "a service takes no visitor");
-            Reply::Unknown
-        }
-    }
+    Ok((socket, file))
 }

@@ -10,7 +10,13 @@ use bertha_datapath_shm::Shm;
 ///
 /// The client asks the [`Directory`] of its machine for the address to which it has connected. A service that is not registered there,
 /// belongs to a user with whom no memory is shared, or does not answer, is reached over the connection below; so is every
-/// service while no directory runs. The connection below stays, and carries what is said about the connection.
+/// service while no directory runs, or while it does not answer. The connection below stays, and carries what is said about the connection.
+/// [`MaybeLocalConnection::way`] says which way a connection has taken and why, and so does an event of `tracing` at the level `debug`. A
+/// server that has registered nothing is warned once.
+///
+/// Memory is shared with the process behind the connection below alone: both ends compare over that connection what the directory has
+/// told each of them. An attacker who can change the messages of the connection below gets the memory in the place of the peer, if its
+/// user passes [`Shm::users`] at both ends.
 ///
 /// It promises nothing of its own: messages of local peers are not encrypted, and no more so are those of others. The longest message
 /// is that of the shared memory for local peers, 64 KiB by default, and that of the connection below for others.
@@ -49,7 +55,7 @@ impl MaybeLocal {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for MaybeLocal {
     type Connection = MaybeLocalConnection<Inner>;
 
-    /// Takes a message from the client to the server, and for local peers one back.
+    /// Takes one message from the client to the server, and for local peers two in each direction.
     ///
     /// # Errors
     /// Those of the connection below; [`Malformed`](bertha_core::ErrorKind::Malformed) if the other end says something else,
@@ -60,7 +66,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for MaybeLocal {
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         let meeting = Meeting { directory: &self.directory, shm: &self.shm, service: self.service.as_ref() };
-        let near = meet(meeting, &inner, context.role()).await.map_err(|error| error.at("MaybeLocal"))?;
-        Ok(MaybeLocalConnection::new(inner, near))
+        let met = meet(meeting, &inner, context.role()).await.map_err(|error| error.at("MaybeLocal"))?;
+        Ok(MaybeLocalConnection::new(inner, met))
     }
 }

@@ -1,5 +1,7 @@
 //! The two ways of a message.
 
+use super::Way;
+use super::meeting::Met;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_datapath_shm::{Credentials, ShmConnection};
 use std::future::poll_fn;
@@ -11,14 +13,23 @@ use std::task::Poll;
 pub struct MaybeLocalConnection<Inner> {
     inner: Inner,
     near: Option<ShmConnection>,
+    way: Way,
 }
 
 impl<Inner> MaybeLocalConnection<Inner> {
-    pub(super) fn new(inner: Inner, near: Option<ShmConnection>) -> Self {
-        Self { inner, near }
+    pub(super) fn new(inner: Inner, met: Met) -> Self {
+        match met {
+            Ok(near) => Self { inner, near: Some(near), way: Way::Memory },
+            Err(reason) => Self { inner, near: None, way: Way::Network(reason) },
+        }
     }
 
-    /// Whether the peer is on this machine, and messages go through shared memory.
+    /// The way that messages take, and the reason if it is not shared memory.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// Returns true if the peer is on this machine, and messages go through shared memory.
     pub fn is_local(&self) -> bool {
         self.near.is_some()
     }

@@ -1,17 +1,29 @@
 //! How two ends find out whether they are on one machine.
 //!
-//! The client says over the connection below whether it has visited the server by the directory, and with which token. The server looks
-//! among its visitors, and says whether it has taken the memory. So either both use it or none does; and who can't take part in
-//! the connection below has no token to visit with.
+//! ```text
+//!  client                                     server
+//!     | -- NEAR, token, key visited ------------> |   the visitor with this token came by this key
+//!     | <------------- NEAR, registration number -|   the client has visited this registration
+//!     | -- NEAR --------------------------------> |   the client offers memory, the server takes it
+//!     | <------------------------------- NEAR --- |
+//! ```
+//!
+//! These messages go over the connection below, and each end answers FAR instead if something does not agree; then both use the
+//! connection below. The client has visited the service by the directory, with a random token, before. The directory gave the client's
+//! socket and its token to a process that registered the key, and its number of that registration to the client. So a process that
+//! registered what belongs to the service gets a socket over which nothing comes: the service does not say the number of that
+//! registration. And a process that brings the token to the service comes by another key, or by another registration than the client.
+//! Whoever can change the messages of the connection below itself is not found out.
 
-use crate::directory::{Directory, Key};
+use super::{Reason, Way};
+use crate::directory::{Directory, Key, RegistrationId, Token, Transport};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
 use bertha_datapath_shm::{Shm, ShmConnection, Users};
 use std::os::unix::net::UnixStream;
 
-/// The client comes over the connection below alone, or the server has not taken the memory.
+/// The sender uses the connection below.
 const FAR: u8 = 0;
-/// The client has visited the server, with the token that follows; or the server has taken the memory.
+/// The sender goes on with the meeting.
 const NEAR: u8 = 1;
 
 /// Everything that an end knows before.
@@ -22,96 +34,142 @@ pub(super) struct Meeting<'a> {
     pub(super) service: Option<&'a Key>,
 }
 
-/// The connection through shared memory, if both ends are on this machine.
-pub(super) async fn meet<C>(
-    meeting: Meeting<'_>,
-    inner: &C,
-    role: Role,
-) -> Result<Option<ShmConnection>, Error>
+/// The connection through shared memory, or the reason why there is none.
+pub(super) type Met = Result<ShmConnection, Reason>;
+
+/// Lets both ends find out, and tells the log.
+pub(super) async fn meet<C>(meeting: Meeting<'_>, inner: &C, role: Role) -> Result<Met, Error>
 where
     C: Connection<Data = Buf>,
 {
-    match role {
-        Role::Client => meeting.client(inner).await,
-        Role::Server => meeting.server(inner).await,
-        _ => Err(Error::new(
-            ErrorKind::Unavailable,
-            "participants of a rendezvous have no single peer that could be local",
-        )),
-    }
+    let met = match role {
+        Role::Client => meeting.client(inner).await?,
+        Role::Server => meeting.server(inner).await?,
+        _ => {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "participants of a rendezvous have no single peer that could be local",
+            ));
+        }
+    };
+    let way = met.as_ref().map_or_else(|reason| Way::Network(*reason), |_| Way::Memory);
+    tracing::debug!(peer = %inner.base().peer_addr(), %way, "MaybeLocal has found its way");
+    Ok(met)
+}
+
+/// A service that a client has visited.
+struct Visited {
+    socket: UnixStream,
+    registration: RegistrationId,
 }
 
 impl Meeting<'_> {
-    async fn client<C: Connection<Data = Buf>>(self, inner: &C) -> Result<Option<ShmConnection>, Error> {
+    async fn client<C: Connection<Data = Buf>>(self, inner: &C) -> Result<Met, Error> {
         let token = token(inner.base().runtime());
-        let visit = match self.service {
-            Some(service) => self.visit(service, token).await,
-            None => self.visit(&Key::from(&inner.base().peer_addr()), token).await,
+        let key = self.service.cloned().unwrap_or_else(|| address_of_peer(inner.base()));
+        let visited = match self.visit(&key, token).await {
+            Ok(visited) => visited,
+            Err(reason) => return say(inner, &[FAR]).await.map(|()| Err(reason)),
         };
-        let Some(socket) = visit else {
-            inner.send(message(inner, &[FAR])?).await?;
-            return Ok(None);
-        };
-        inner.send(message(inner, &[&[NEAR], &token[..]].concat())?).await?;
+        say(inner, &[&[NEAR], &token[..], &encoded(&key)].concat()).await?;
+        match inner.recv().await?[..] {
+            [FAR] => return Ok(Err(Reason::Peer)),
+            [NEAR, ref registration @ ..] if *registration == visited.registration => {}
+            [NEAR, ref registration @ ..] if registration.len() == size_of::<RegistrationId>() => {
+                tracing::warn!(%key, "the directory names another process than the one behind the connection");
+                return say(inner, &[FAR]).await.map(|()| Err(Reason::AnotherProcess));
+            }
+            _ => return Err(unknown()),
+        }
+        say(inner, &[NEAR]).await?;
         // Closed unless it is taken, so the server's answer comes in either case.
         // The socket is of this process' own making; the directory has said which process has its other end.
-        let offered = self.shm.clone().users(Users::Any).offer(socket).await;
+        let offered = self.shm.clone().users(Users::Any).offer(visited.socket).await;
         match inner.recv().await?[..] {
-            [NEAR] => offered.map(Some),
-            [FAR] => Ok(None),
+            [NEAR] => offered.map(Ok),
+            [FAR] => Ok(Err(Reason::NoMemory)),
             _ => Err(unknown()),
         }
     }
 
     /// A socket whose other end the service has, if it is on this machine and of a user with whom memory is shared.
-    async fn visit(self, service: &Key, token: [u8; 32]) -> Option<UnixStream> {
-        // An answer that is known already spares a question for each connection to another machine.
-        let found = match self.directory.lookup(service.clone()).await {
-            Ok(found) => found?,
-            Err(error) => {
-                tracing::debug!(%error, "no directory says which services are local");
-                return None;
-            }
+    async fn visit(self, key: &Key, token: Token) -> Result<Visited, Reason> {
+        let no_directory = |error: Error| {
+            tracing::debug!(%error, "no directory says which services are local");
+            Reason::NoDirectory
         };
-        if !self.shm.shares_with(found.user) {
-            return None;
+        // An answer that is known already spares a question for each connection to another machine.
+        let found = self.directory.lookup(key.clone()).await.map_err(no_directory)?;
+        let user = found.ok_or(Reason::NotRegistered)?.user;
+        if !self.shm.shares_with(user) {
+            return Err(Reason::User(user));
         }
-        match self.directory.visit(service, token).await {
-            // It may be another's since.
-            Ok(Some(visit)) if self.shm.shares_with(visit.user) => Some(visit.socket),
-            Ok(_) => None,
-            Err(error) => {
-                tracing::debug!(%error, "the directory has gone");
-                None
-            }
+        let visit = self.directory.visit(key, token).await.map_err(no_directory)?;
+        let visit = visit.ok_or(Reason::NotRegistered)?;
+        // It may be of another user since.
+        if !self.shm.shares_with(visit.user) {
+            return Err(Reason::User(visit.user));
         }
+        Ok(Visited { socket: visit.socket, registration: visit.registration })
     }
 
-    async fn server<C: Connection<Data = Buf>>(self, inner: &C) -> Result<Option<ShmConnection>, Error> {
+    async fn server<C: Connection<Data = Buf>>(self, inner: &C) -> Result<Met, Error> {
         let said = inner.recv().await?;
-        let token = match said[..] {
-            [FAR] => return Ok(None),
-            [NEAR, ref token @ ..] => token.try_into().map_err(|_| unknown())?,
+        let (token, key) = match said[..] {
+            [FAR] => {
+                self.directory.tell_unregistered();
+                return Ok(Err(Reason::Peer));
+            }
+            [NEAR, ref rest @ ..] => rest.split_first_chunk().ok_or_else(unknown)?,
             _ => return Err(unknown()),
         };
-        let taken = match self.directory.visitor(token).await {
-            Some(socket) => self.shm.take(socket).await,
-            None => Err(Error::new(ErrorKind::TimedOut, "a client that did not come by the directory")),
+        let visitor = match self.directory.visitor(*token).await {
+            Some(visitor) if encoded(&visitor.service) != key => Err(Reason::AnotherProcess),
+            Some(visitor) if !self.shm.shares_with(visitor.user) => Err(Reason::User(visitor.user)),
+            Some(visitor) => Ok(visitor),
+            None => Err(Reason::NotVisited),
         };
-        let near =
-            taken.inspect_err(|error| tracing::debug!(%error, "a local client comes by the network")).ok();
-        inner.send(message(inner, &[if near.is_some() { NEAR } else { FAR }])?).await?;
-        Ok(near)
+        let visitor = match visitor {
+            Ok(visitor) => visitor,
+            Err(reason) => return say(inner, &[FAR]).await.map(|()| Err(reason)),
+        };
+        say(inner, &[&[NEAR], &visitor.registration[..]].concat()).await?;
+        match inner.recv().await?[..] {
+            [NEAR] => {}
+            [FAR] => return Ok(Err(Reason::Peer)),
+            _ => return Err(unknown()),
+        }
+        let taken = match visitor.into_socket() {
+            Some(socket) => self.shm.take(socket.into()).await,
+            None => Err(Error::new(ErrorKind::Closed, "the visitor is gone")),
+        };
+        let met = taken.map_err(|error| {
+            tracing::debug!(%error, "a local client comes by the network");
+            Reason::NoMemory
+        });
+        say(inner, &[if met.is_ok() { NEAR } else { FAR }]).await?;
+        Ok(met)
     }
 }
 
-fn message(inner: &impl Connection, bytes: &[u8]) -> Result<Buf, Error> {
-    let mut message = inner.base().buffer(bytes.len())?;
-    message.copy_from_slice(bytes);
-    Ok(message)
+/// The address to which a client has connected, by the transport of its datapath.
+fn address_of_peer(base: &impl Base) -> Key {
+    let transport = if base.properties().reliable { Transport::Stream } else { Transport::Datagram };
+    Key::At(transport, base.peer_addr().to_string())
 }
 
-fn token(runtime: &impl Runtime) -> [u8; 32] {
+fn encoded(key: &Key) -> Vec<u8> {
+    // A string is always encoded; an empty key is never that of a visitor.
+    postcard::to_allocvec(key).unwrap_or_default()
+}
+
+async fn say(inner: &impl Connection<Data = Buf>, bytes: &[u8]) -> Result<(), Error> {
+    let mut message = inner.base().buffer(bytes.len())?;
+    message.copy_from_slice(bytes);
+    inner.send(message).await
+}
+
+fn token(runtime: &impl Runtime) -> Token {
     let mut token = [0; 32];
     for part in token.as_chunks_mut::<8>().0 {
         *part = runtime.random().to_ne_bytes();
