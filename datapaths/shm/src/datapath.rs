@@ -29,7 +29,8 @@ const BACKLOG: i32 = 1024;
 /// Memory that two processes of a machine share, as a datapath.
 ///
 /// An address is the path of a Unix socket, which the listener makes, and removes when it is dropped; or `@` and a name, as in
-/// `unix:@store`, for a name in the abstract namespace, which leaves no file. A path that a dead server has left is replaced. The rights of the socket's folder say who may connect,
+/// `unix:@store`, for a name in the abstract namespace, which leaves no file. The path of a server that was killed is taken over, and that
+/// of a live one is [in use](bertha_core::ErrorKind::AddrInUse). The rights of the socket's folder say who may connect,
 /// and [`users`](Self::users) with whom memory is shared. Paths work across network namespaces, abstract names do not.
 ///
 /// Connections are reliable and ordered. A message may occupy an eighth of a ring, which is 64 KiB with the

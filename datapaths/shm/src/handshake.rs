@@ -138,7 +138,7 @@ pub(crate) async fn take(socket: &UnixStream, users: &Users, largest: Layout) ->
     let receive = || socket.async_io(Interest::READABLE, || receive_offer(socket));
     let offered = in_time(OFFERED, async {
         let offered = receive().await?;
-        if !offered.as_ref().is_ok_and(|offered| offered.ring_bytes > most) {
+        if !offered.as_ref().is_ok_and(|offered| offered.is_ring_above(most)) {
             return Ok(offered);
         }
         answer(socket, TOO_LARGE, most)?;
@@ -214,6 +214,12 @@ struct Offer {
 }
 
 impl Offer {
+    /// Returns true if a ring has a proper size, and more than `most` bytes.
+    fn is_ring_above(&self, most: u64) -> bool {
+        let bytes = usize::try_from(self.ring_bytes).ok();
+        self.ring_bytes > most && bytes.and_then(Layout::new).is_some()
+    }
+
     /// The memory, if a ring has `most` bytes at most.
     fn map(self, most: u64) -> Result<(Mapping, Layout), Error> {
         let bytes = usize::try_from(self.ring_bytes).ok().filter(|_| self.ring_bytes <= most);

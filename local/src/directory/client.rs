@@ -103,8 +103,8 @@ impl Directory {
     ///
     /// # Errors
     /// [`AddrInUse`](bertha_core::ErrorKind::AddrInUse) if the name or an address belongs to another process,
-    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the name or an address is kept for another user, or if no socket of this process
-    /// listens at an address, [`Invalid`](bertha_core::ErrorKind::Invalid) if something is too long or too much,
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the name or an address is kept for another user, or if no socket
+    /// of this process listens at an address, [`Invalid`](bertha_core::ErrorKind::Invalid) if something is too long or too much,
     /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not
     /// answer within five seconds.
     pub async fn register(&self, name: &str, addresses: &[Addr]) -> Result<Registration, Error> {
@@ -115,9 +115,9 @@ impl Directory {
         registered.map_err(|error| self.concerning(error))
     }
 
-    /// Tells once that this process serves and has registered nothing, if that is so.
+    /// Tells once that this process serves and has registered nothing, if that is so and there is a directory.
     pub(crate) fn tell_unregistered(&self) {
-        if !self.shared.has_registered.swap(true, Ordering::Relaxed) {
+        if self.shared.path.exists() && !self.shared.has_registered.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 directory = %self.shared.path.display(),
                 "a client comes by the network, since this process has registered no service: `register` does that"
@@ -129,8 +129,8 @@ impl Directory {
     /// cancellation-safe in one respect: a question that was dropped costs the next one a new connection.
     ///
     /// # Errors
-    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not answer
-    /// within the [patience](Self::patience), or did not within the last second.
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) if there is no directory, [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does
+    /// not answer within the [patience](Self::patience), or did not within the last second.
     pub async fn lookup(&self, service: impl Into<Key>) -> Result<Option<Found>, Error> {
         let service = service.into();
         if let Some((since, answer)) = self.shared.answers.lock().get(&service)

@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// A client's socket.
 #[derive(Debug)]
 pub(crate) struct Visitor {
-    /// Taken by whoever keeps the visitor.
+    /// `None` once the socket was taken out of the visitor.
     socket: Option<OwnedFd>,
     /// What the client looked for.
     pub(crate) service: Key,

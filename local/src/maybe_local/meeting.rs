@@ -13,7 +13,7 @@
 //! socket and its token to a process that registered the key, and its number of that registration to the client. So a process that
 //! registered what belongs to the service gets a socket over which nothing comes: the service does not say the number of that
 //! registration. And a process that brings the token to the service comes by another key, or by another registration than the client.
-//! Whoever can change the messages of the connection below itself is not found out.
+//! An attacker who changes the messages of the connection below itself is not found out.
 
 use super::{Reason, Way};
 use crate::directory::{Directory, Key, RegistrationId, Token, Transport};

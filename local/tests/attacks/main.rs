@@ -1,4 +1,4 @@
-//! Attacks of other processes on a directory, its services and its clients. The table of edges is in `edges.md`.
+//! Attacks of other processes on a directory, its services and its clients. The table of edges is in `../edges.md`.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod attached;

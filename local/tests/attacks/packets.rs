@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The time after which an attack has succeeded: whoever waits that long is held up. Far above what a busy machine needs.
+/// The time after which an attack has succeeded: an end that waits that long is held up. Far above what a busy machine needs.
 pub(crate) const HELD_UP: Duration = Duration::from_secs(30);
 
 /// The time for which an end of the tests waits for a directory on a busy machine.

@@ -1,5 +1,5 @@
-//! Ends that misbehave: those that write what they like into the shared memory, die, say nothing, or attach descriptors. The table of
-//! edges is in `edges.md`.
+//! Ends that misbehave: one that writes what it likes into the shared memory, and one that dies. Other attacks, and the table of edges,
+//! are in `strangers`.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod attached;
