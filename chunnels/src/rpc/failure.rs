@@ -8,7 +8,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// As many calls as may be are under way, at the client or at the server. The call did not run; try again after a pause.
+    /// There is no room for the call: no buffer, or a service that takes no more. Unless it [may have run](Failure::may_have_run), the call
+    /// can be made again after a pause.
     Overloaded,
     /// No response came before the deadline.
     TimedOut,
@@ -77,6 +78,7 @@ struct Inner {
     text: Cow<'static, str>,
     may_have_run: bool,
     connection: Option<ErrorKind>,
+    is_refusal: bool,
 }
 
 impl Failure {
@@ -91,7 +93,7 @@ impl Failure {
     #[cold]
     pub fn of(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
         let may_have_run = matches!(kind, FailureKind::Failed | FailureKind::TimedOut);
-        Self(Box::new(Inner { kind, text: text.into(), may_have_run, connection: None }))
+        Self(Box::new(Inner { kind, text: text.into(), may_have_run, connection: None, is_refusal: false }))
     }
 
     /// A connection that has ended, under a call that was sent or not.
@@ -103,10 +105,29 @@ impl Failure {
             _ => FailureKind::Disconnected,
         };
         let connection = (kind == FailureKind::Disconnected).then_some(error.kind());
-        Self(Box::new(Inner { kind, text: error.to_string().into(), may_have_run: was_sent, connection }))
+        let text = error.to_string().into();
+        Self(Box::new(Inner { kind, text, may_have_run: was_sent, connection, is_refusal: false }))
     }
 
-    pub(super) fn after_running(mut self) -> Self {
+    /// A call that the server has not begun, since this many calls are under way.
+    #[cold]
+    pub(super) fn refused(calls: u32) -> Self {
+        let mut refused = Self::of(
+            FailureKind::Overloaded,
+            format!("{calls} calls of this client are under way, the limit of the server"),
+        );
+        refused.0.is_refusal = true;
+        refused
+    }
+
+    /// Returns true for a call that the server refused for lack of room.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.0.is_refusal
+    }
+
+    /// The failure of a call whose handler has begun, whatever its kind: the call may have run.
+    #[must_use]
+    pub fn after_running(mut self) -> Self {
         self.0.may_have_run = true;
         self
     }
@@ -126,7 +147,8 @@ impl Failure {
         &self.0.text
     }
 
-    /// Whether the server may have run the call, or part of it. A call that is repeated though it may have run, may run twice.
+    /// Returns true if the server may have run the call, or part of it: so it is for every call whose handler has begun. A call that is repeated
+    /// though it may have run, may run twice.
     pub fn may_have_run(&self) -> bool {
         self.0.may_have_run
     }

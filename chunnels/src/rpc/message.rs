@@ -61,5 +61,7 @@ pub(super) enum Content {
     /// The client no longer waits.
     Cancel,
     /// The server has no answer, and says why in the body.
-    Failure(FailureKind),
+    Failure { kind: FailureKind, may_have_run: bool },
+    /// The server has not begun the call, since this many calls of the client are under way: its limit.
+    Full { calls: u32 },
 }

@@ -28,8 +28,10 @@
 //!
 //! # Outcomes
 //!
-//! A call has one outcome: its response, or a [`Failure`], which says whether the server [may have run](Failure::may_have_run) it. Calls
-//! are repeated by [`Reconnecting`] alone: those that did not run, and those of [idempotent](Method::idempotent) methods.
+//! A call has one outcome: its response, or a [`Failure`], which says whether the server [may have run](Failure::may_have_run) it: so it is for
+//! every call whose handler has begun. A handler that panics fails its own call alone. A call that the server refuses for lack of room is made
+//! again once there is room. Any other call is repeated by [`Reconnecting`] alone, if it did not run or its method is
+//! [idempotent](Method::idempotent).
 //!
 //! # Deadlines and cancellation
 //!
@@ -41,9 +43,10 @@
 //!
 //! | bound | default | beyond |
 //! |---|---|---|
-//! | calls of a client under way ([`Multiplexer::with_limit`]) | 4,096 | [`Overloaded`](FailureKind::Overloaded) at once |
-//! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the same, by the server |
+//! | calls of a client under way ([`Multiplexer::with_limit`]) | 1,024 | callers wait for room, in turn and up to their deadlines |
+//! | calls of a connection at the server ([`Serve::concurrency`]) | 1,024 | the client learns the limit, and callers wait as above |
 //! | responses of a stream that were not taken | 64 | the server makes no more |
+//! | answers that a client does not read | two bursts of 256 answers or 256 KiB | the server makes no more; deadlines and cancellations go on |
 //! | a request or response | the largest message below | [`TooLarge`](FailureKind::TooLarge) |
 //!
 //! # Traces

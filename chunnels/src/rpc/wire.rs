@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! kind: 1 byte | slot: 3 | generation: 4 | Call, TracedCall: method 4, milliseconds 4
-//!                                        | Part, End, Credit: number 4
-//!                                        | Failure: kind 1
+//!                                        | Part, End, Credit, Full: number 4
+//!                                        | Failure: kind 1, its highest bit set if the call may have run
 //! ```
 //!
 //! All numbers are little-endian. The body of a traced call begins with its [trace](super::trace); a server takes it off, whether it
@@ -26,6 +26,10 @@ const CREDIT: u8 = 5;
 const CANCEL: u8 = 6;
 const FAILURE: u8 = 7;
 const TRACED_CALL: u8 = 8;
+const FULL: u8 = 9;
+
+/// The bit of a failed call that may have run.
+const MAY_HAVE_RUN: u8 = 0x80;
 
 /// A header.
 pub(super) struct Header {
@@ -46,7 +50,11 @@ impl Header {
             Content::End { parts } => (END, parts.into(), 4),
             Content::Credit { parts } => (CREDIT, parts.into(), 4),
             Content::Cancel => (CANCEL, 0, 0),
-            Content::Failure(kind) => (FAILURE, kind.code().into(), 1),
+            Content::Failure { kind, may_have_run } => {
+                let bit = if may_have_run { MAY_HAVE_RUN } else { 0 };
+                (FAILURE, (kind.code() | bit).into(), 1)
+            }
+            Content::Full { calls } => (FULL, calls.into(), 4),
         };
         let first = u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32;
         let mut bytes = [0; LONGEST];
@@ -90,7 +98,12 @@ pub(super) fn read(mut bytes: Buf) -> Option<Message> {
         END => (Content::End { parts: number(&bytes)? }, SHORTEST + 4),
         CREDIT => (Content::Credit { parts: number(&bytes)? }, SHORTEST + 4),
         CANCEL => (Content::Cancel, SHORTEST),
-        FAILURE => (Content::Failure(FailureKind::of_code(*bytes.get(SHORTEST)?)), SHORTEST + 1),
+        FAILURE => {
+            let code = *bytes.get(SHORTEST)?;
+            let kind = FailureKind::of_code(code & !MAY_HAVE_RUN);
+            (Content::Failure { kind, may_have_run: code & MAY_HAVE_RUN != 0 }, SHORTEST + 1)
+        }
+        FULL => (Content::Full { calls: number(&bytes)? }, SHORTEST + 4),
         _ => return None,
     };
     bytes.advance(length).ok()?;
@@ -137,7 +150,10 @@ mod tests {
             any::<u32>().prop_map(|parts| Content::End { parts }),
             any::<u32>().prop_map(|parts| Content::Credit { parts }),
             Just(Content::Cancel),
-            (0..8_u8).prop_map(|code| Content::Failure(FailureKind::of_code(code))),
+            (0..8_u8, any::<bool>()).prop_map(|(code, may_have_run)| {
+                Content::Failure { kind: FailureKind::of_code(code), may_have_run }
+            }),
+            any::<u32>().prop_map(|calls| Content::Full { calls }),
         ]
     }
 

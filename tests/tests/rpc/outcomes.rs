@@ -163,29 +163,37 @@ fn what_a_client_does_not_send_is_counted_by_the_server() {
 }
 
 #[test]
-fn a_server_with_enough_to_do_says_so_at_once() {
+fn callers_wait_for_a_server_with_enough_to_do() {
     with_server(2, MANY, async |scene| {
         let start = scene.network.runtime().elapsed();
         let call = || scene.client.call::<u64, u64>(SLOWLY, &100).response();
         let outcomes = join_all([call(), call(), call()]).await;
-        let refused = outcomes.into_iter().find_map(Result::err).unwrap();
-        assert_eq!((refused.kind(), refused.may_have_run()), (FailureKind::Overloaded, false));
-        assert!(scene.network.runtime().elapsed() - start > 100 * MS);
-        let start = scene.network.runtime().elapsed();
-        let [_slow, _other] = [call(), call()].map(Box::pin);
-        assert_eq!(call().await.unwrap(), 200);
-        assert!(scene.network.runtime().elapsed() - start > 100 * MS);
+        assert!(outcomes.into_iter().all(|outcome| outcome.is_ok_and(|doubled| doubled == 200)));
+        // One after the first two.
+        assert!(scene.network.runtime().elapsed() - start > 200 * MS);
+        assert_eq!(scene.numbers.asked.lock().unwrap().values().sum::<usize>(), 3);
+        // So does a stream, now that the limit is known.
+        let [one, other] =
+            [SLOWLY, SLOWLY].map(|method| scene.client.call::<u64, u64>(method, &100).response());
+        let stream = async {
+            scene.client.call::<u64, u64>(COUNT, &3).responses().await.unwrap().next().await.unwrap().unwrap()
+        };
+        let (one, other, first) = futures_util::join!(one, other, stream);
+        assert_eq!((one.unwrap(), other.unwrap(), first), (200, 200, 0));
     });
 }
 
 #[test]
-fn a_client_with_enough_calls_under_way_says_so_at_once() {
+fn callers_wait_while_enough_calls_are_under_way() {
     with_server(MANY, 2, async |scene| {
-        let call = || scene.client.call::<u64, u64>(SLOWLY, &100).response();
-        let outcomes = join_all([call(), call(), call()]).await;
-        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 2);
-        assert_eq!(outcomes[2].as_ref().unwrap_err().kind(), FailureKind::Overloaded);
-        assert_eq!(scene.numbers.asked.lock().unwrap().values().sum::<usize>(), 2);
+        let call = || scene.client.call::<u64, u64>(SLOWLY, &100);
+        let late = call().deadline(50 * MS).response();
+        let (one, other, third, late) =
+            futures_util::join!(call().response(), call().response(), call().response(), late);
+        assert!([one, other, third].into_iter().all(|outcome| outcome.is_ok_and(|doubled| doubled == 200)));
+        let late = late.unwrap_err();
+        assert_eq!((late.kind(), late.may_have_run()), (FailureKind::TimedOut, false));
+        assert_eq!(scene.numbers.asked.lock().unwrap().values().sum::<usize>(), 3);
     });
 }
 

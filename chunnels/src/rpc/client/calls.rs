@@ -24,6 +24,8 @@ pub(super) struct Calls {
     /// The failure of each further call, once the connection has ended.
     ended: Option<Failure>,
     unexpected: u64,
+    /// The calls at which the server was full, unless that was taken.
+    full_at: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -76,7 +78,7 @@ impl Calls {
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, MAX_SLOT as usize);
         let (slots, free, outgoing) = Default::default();
-        Self { slots, free, limit, earliest: None, outgoing, ended: None, unexpected: 0 }
+        Self { slots, free, limit, earliest: None, outgoing, ended: None, unexpected: 0, full_at: None }
     }
 
     /// The number of calls under way, and of those whose answers were not taken.
@@ -253,8 +255,13 @@ impl Calls {
                 slot.state = State::Answered(Ok(body));
                 Taken::Expected
             }
-            (State::Waiting(_) | State::Streaming(_), Content::Failure(kind), body) => {
-                woken.extend(slot.fail(reported(kind, body.as_deref())));
+            (State::Waiting(_) | State::Streaming(_), Content::Failure { kind, may_have_run }, body) => {
+                woken.extend(slot.fail(reported(kind, may_have_run, body.as_deref())));
+                Taken::Expected
+            }
+            (State::Waiting(_) | State::Streaming(_), Content::Full { calls }, _) => {
+                woken.extend(slot.fail(Failure::refused(calls)));
+                self.full_at = Some(self.full_at.map_or(calls, |earlier| earlier.min(calls)));
                 Taken::Expected
             }
             (State::Streaming(stream), Content::Part { index }, Some(body)) => {
@@ -277,6 +284,12 @@ impl Calls {
                 self.outgoing.push(Message::signal(call, Content::Cancel));
             }
         }
+    }
+
+    /// The number of calls at which the server refused one, if it did since the last time.
+    #[inline]
+    pub(super) fn take_full_at(&mut self) -> Option<usize> {
+        self.full_at.take().map(|calls| calls as usize)
     }
 
     /// When [`expire`](Self::expire) is to be called, at the latest.
@@ -385,8 +398,9 @@ fn no_such_call() -> Failure {
 
 /// A failure of which the server has told.
 #[cold]
-fn reported(kind: FailureKind, text: Option<&[u8]>) -> Failure {
-    Failure::of(kind, String::from_utf8_lossy(text.unwrap_or_default()).into_owned())
+fn reported(kind: FailureKind, may_have_run: bool, text: Option<&[u8]>) -> Failure {
+    let failure = Failure::of(kind, String::from_utf8_lossy(text.unwrap_or_default()).into_owned());
+    if may_have_run { failure.after_running() } else { failure.before_running() }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod multiplexer;
 mod parts;
 mod reconnecting;
 mod responses;
+mod room;
 
 use super::{Message, Method};
 use crate::serialize::{Bincode, Codec};
@@ -30,8 +31,8 @@ pub struct Client<T, K = Bincode> {
 }
 
 impl<C: Connection<Data = Message>> Client<Multiplexer<C>> {
-    /// Calls over a connection of [`Rpc`](super::Rpc), within its runtime. At most 4,096 calls are under way at a time; see
-    /// [`Multiplexer::with_limit`].
+    /// Calls over a connection of [`Rpc`](super::Rpc), within its runtime. At most 1,024 calls are under way at a time, further ones
+    /// wait; see [`Multiplexer::with_limit`].
     pub fn new(connection: C) -> Self {
         Self::over(Multiplexer::new(connection))
     }

@@ -1,17 +1,20 @@
 //! Calls of many tasks over one connection.
 
 use super::calls::{Calls, Responses};
+use super::room::Room;
 use super::{Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
-use crate::rpc::message::CallId;
+use crate::rpc::message::{CallId, MAX_SLOT};
 use crate::rpc::trace;
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, Message, Method, OF_NO_CALL};
+use crate::rpc::{Failure, FailureKind, Message, Method, OF_NO_CALL};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
+use futures_util::future::{Either, select};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
@@ -19,8 +22,8 @@ use std::time::{Duration, Instant};
 /// The messages that are received, and calls that are answered, at a time.
 const BURST: usize = 64;
 
-/// The calls under way, unless another limit is set.
-const LIMIT: usize = 4096;
+/// The calls under way, unless another limit is set: as many as a server allows by default.
+const LIMIT: usize = 1024;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -41,6 +44,7 @@ struct Held<C: Connection> {
 pub(super) struct Shared<C: Connection> {
     connection: C,
     encoder: Encoder,
+    room: Room,
     /// Locked for single steps, never while foreign code runs or anything waits.
     state: Mutex<State<TaskOf<C>>>,
 }
@@ -54,17 +58,19 @@ struct State<Task> {
 }
 
 impl<C: Connection<Data = Message>> Multiplexer<C> {
-    /// Calls over `connection`, at most 4,096 at a time.
+    /// Calls over `connection`, at most 1,024 at a time.
     pub fn new(connection: C) -> Self {
         Self::with_limit(connection, LIMIT)
     }
 
-    /// The same with at most `limit` calls at a time. A call beyond fails at once, with
-    /// [`Overloaded`](crate::rpc::FailureKind::Overloaded).
+    /// Calls over `connection`, at most `limit` at a time. A call beyond waits, in turn and up to its deadline, until one of those under way
+    /// has ended. A server that allows fewer refuses a call; from then on its limit holds, and the refused call is made again.
     pub fn with_limit(connection: C, limit: usize) -> Self {
+        let limit = limit.clamp(1, MAX_SLOT as usize);
         let state = State { calls: Calls::new(limit), sender: None, timer: None };
         let encoder = Encoder::new(&connection);
-        let shared = Arc::new(Shared { connection, encoder, state: Mutex::new(state) });
+        let room = Room::new(limit);
+        let shared = Arc::new(Shared { connection, encoder, room, state: Mutex::new(state) });
         let ended = shared.clone();
         let runtime = shared.connection.base().runtime();
         let receiver = task_end::spawn(runtime, receive(shared.clone()), move || ended.end(&runtime_ended()));
@@ -111,14 +117,40 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         self.held.shared.connection.close().await
     }
 
-    /// Begins a call, and sends it.
+    /// Waits until there is room for a call.
+    ///
+    /// # Errors
+    /// `TimedOut` once the deadline has passed.
+    async fn room(&self, until: Option<Instant>) -> Result<Place<C>, Failure> {
+        let shared = &self.held.shared;
+        if !shared.room.try_take() {
+            let taken = pin!(shared.room.take());
+            match until {
+                None => taken.await,
+                Some(until) => {
+                    let expired = pin!(shared.connection.base().runtime().sleep_until(until));
+                    if let Either::Right(_) = select(taken, expired).await {
+                        return Err(no_room_in_time());
+                    }
+                }
+            }
+        }
+        Ok(Place { held: self.held.clone() })
+    }
+
+    fn until(&self, deadline: Option<Duration>) -> Option<Instant> {
+        deadline.and_then(|within| self.held.shared.now().checked_add(within))
+    }
+
+    /// Begins a call once there is room for it, and sends it.
     async fn begin(
         &self,
         method: Method,
-        deadline: Option<Duration>,
+        until: Option<Instant>,
         request: &(impl Encode + ?Sized),
         responses: Responses,
     ) -> Result<Pending<C>, Failure> {
+        let place = self.room(until).await?;
         let shared = &self.held.shared;
         let mut body =
             shared.encoder.encode(&shared.connection, request.limit(), |into| request.encode(into))?;
@@ -127,12 +159,12 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
             let room = body.prepend(trace::LENGTH);
             room.map(|room| room.copy_from_slice(trace.bytes())).is_ok()
         });
-        let until = deadline.and_then(|within| shared.now().checked_add(within));
+        let within = until.map(|until| until.saturating_duration_since(shared.now()));
         let (message, pending) = {
             let mut state = shared.state.lock();
             let id = state.calls.begin(responses, until)?;
-            let pending = Pending { held: self.held.clone(), id, is_done: false };
-            let message = Calls::message(id, method, until.and(deadline), body, is_traced);
+            let pending = Pending { place, id, is_done: false };
+            let message = Calls::message(id, method, within, body, is_traced);
             shared.arm(&mut state);
             if state.calls.in_flight() == 1 && !state.calls.has_outgoing() {
                 (message, pending)
@@ -160,13 +192,21 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         request: &E,
     ) -> impl Future<Output = Result<Buf, Failure>> + Send {
         trace::calling(method, async move {
-            let mut pending = self.begin(method, deadline, request, Responses::One).await?;
-            poll_fn(|cx| {
-                let answered = pending.held.shared.state.lock().calls.poll_answer(pending.id, cx.waker());
-                pending.is_done = answered.is_ready();
-                answered
-            })
-            .await
+            let until = self.until(deadline);
+            loop {
+                let mut pending = self.begin(method, until, request, Responses::One).await?;
+                let answer = poll_fn(|cx| {
+                    let answered = pending.shared().state.lock().calls.poll_answer(pending.id, cx.waker());
+                    pending.is_done = answered.is_ready();
+                    answered
+                })
+                .await;
+                match answer {
+                    // The server's limit holds by now.
+                    Err(failure) if failure.is_refusal() => {}
+                    answer => return answer,
+                }
+            }
         })
     }
 
@@ -177,25 +217,41 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
         request: &E,
     ) -> Result<Self::Parts, Failure> {
         // The span ends once the call is sent; its responses come later.
-        let opening = self.begin(method, deadline, request, Responses::Several);
+        let opening = self.begin(method, self.until(deadline), request, Responses::Several);
         let pending = trace::calling(method, opening).await?;
         Ok(MultiplexedParts { pending })
     }
 }
 
+/// Room for a call. Dropping it gives the room to the next one.
+struct Place<C: Connection> {
+    held: Arc<Held<C>>,
+}
+
+impl<C: Connection> Drop for Place<C> {
+    fn drop(&mut self) {
+        self.held.shared.room.give_back();
+    }
+}
+
 /// A call under way. Dropping it cancels the call.
 struct Pending<C: Connection> {
-    held: Arc<Held<C>>,
+    place: Place<C>,
     id: CallId,
     is_done: bool,
 }
 
 impl<C: Connection> Pending<C> {
+    #[inline]
+    fn shared(&self) -> &Shared<C> {
+        &self.place.held.shared
+    }
+
     /// The failure of a call that was not sent.
     #[cold]
     fn not_sent(mut self, error: &Error) -> Failure {
         self.is_done = true;
-        self.held.shared.state.lock().calls.forget(self.id);
+        self.shared().state.lock().calls.forget(self.id);
         Failure::of_connection(error, error.ends_connection())
     }
 }
@@ -203,7 +259,7 @@ impl<C: Connection> Pending<C> {
 impl<C: Connection> Drop for Pending<C> {
     fn drop(&mut self) {
         if !self.is_done {
-            let mut state = self.held.shared.state.lock();
+            let mut state = self.shared().state.lock();
             state.calls.cancel(self.id);
             Shared::<C>::wake_sender(state);
         }
@@ -217,11 +273,11 @@ pub struct MultiplexedParts<C: Connection> {
 
 impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
     fn poll_part(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Buf, Failure>>> {
-        let Pending { held, id, is_done } = &mut self.pending;
+        let Pending { place, id, is_done } = &mut self.pending;
         if *is_done {
             return Poll::Ready(None);
         }
-        let mut state = held.shared.state.lock();
+        let mut state = place.held.shared.state.lock();
         let part = state.calls.poll_part(*id, cx.waker());
         *is_done = matches!(part, Poll::Ready(None | Some(Err(_))));
         Shared::<C>::wake_sender(state);
@@ -250,6 +306,7 @@ impl<C: Connection> Shared<C> {
     fn end(&self, error: &Error) {
         let mut woken = Vec::new();
         self.state.lock().calls.end(&Failure::of_connection(error, false), &mut woken);
+        self.room.close();
         woken.into_iter().for_each(Waker::wake);
     }
 }
@@ -302,6 +359,9 @@ async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
             for message in arrived.drain(..) {
                 state.calls.on_message(message, &mut woken);
             }
+            if let Some(calls) = state.calls.take_full_at() {
+                shared.room.lower(calls);
+            }
             Shared::<C>::wake_sender(state);
         }
         woken.drain(..).for_each(Waker::wake);
@@ -347,6 +407,12 @@ impl<C: Connection> Shared<C> {
         }
         woken.into_iter().for_each(Waker::wake);
     }
+}
+
+#[cold]
+fn no_room_in_time() -> Failure {
+    let what = "as many calls of this client as may be were under way until the deadline";
+    Failure::of(FailureKind::TimedOut, what).before_running()
 }
 
 /// Lets the other tasks that can run do so first.

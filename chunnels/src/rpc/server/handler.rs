@@ -57,7 +57,7 @@ where
         let question = request.decode(&self.codec)?;
         // Large, and not needed while the function runs.
         drop(request);
-        (self.answer)(question).await.map(Reply::One)
+        (self.answer)(question).await.map(Reply::One).map_err(Failure::after_running)
     }
 
     fn encode(&self, response: &R, into: &mut [u8]) -> Result<Option<usize>, Failure> {

@@ -1,6 +1,7 @@
 //! The calls under way at a server, and the futures that answer them.
 
 use super::Reply;
+use super::panics::caught;
 use super::woken::{SlotWaker, Woken};
 use crate::rpc::message::CallId;
 use crate::rpc::{Failure, client::WINDOW};
@@ -29,6 +30,7 @@ pub(super) struct Handlers<'a, F, R> {
 
 struct Slot<'a, F, R> {
     call: Option<CallId>,
+    method: u32,
     deadline: Option<Instant>,
     answering: Pin<Box<Option<F>>>,
     streaming: Option<Streaming<'a, R>>,
@@ -39,6 +41,13 @@ struct Streaming<'a, R> {
     responses: BoxStream<'a, Result<R, Failure>>,
     sent: u32,
     granted: u32,
+}
+
+/// What the future of a call of `method` has made.
+pub(super) struct Made<R> {
+    pub(super) call: CallId,
+    pub(super) method: u32,
+    pub(super) progress: Progress<R>,
 }
 
 /// The state of a future.
@@ -79,64 +88,74 @@ where
     }
 
     /// Takes in the future that answers a call, unless it is [full](Self::is_full), and returns its slot.
-    pub(super) fn start(&mut self, call: CallId, deadline: Option<Instant>, answering: F) -> usize {
+    pub(super) fn start(
+        &mut self,
+        call: CallId,
+        method: u32,
+        deadline: Option<Instant>,
+        answering: F,
+    ) -> usize {
         let number = self.free.pop().unwrap_or_else(|| {
             let waker = SlotWaker::waker(self.slots.len(), self.woken.clone());
             let (answering, streaming) = (Box::pin(None), None);
-            self.slots.push(Slot { call: None, deadline: None, answering, streaming, waker });
+            self.slots.push(Slot { call: None, method, deadline: None, answering, streaming, waker });
             self.slots.len() - 1
         });
         let slot = &mut self.slots[number];
-        (slot.call, slot.deadline) = (Some(call), deadline);
+        slot.call = Some(call);
+        slot.method = method;
+        slot.deadline = deadline;
         slot.answering.set(Some(answering));
         number
     }
 
-    /// Polls the future of a slot once. Ready with `None` if it is over, or has to wait for the client.
-    pub(super) fn poll(&mut self, number: usize) -> Poll<Option<(CallId, Progress<R>)>> {
+    /// Polls the future of a slot once. Ready with `None` if it is over, or has to wait for the client. A future that panics fails its call.
+    pub(super) fn poll(&mut self, number: usize) -> Poll<Option<Made<R>>> {
         let Some(slot) = self.slots.get_mut(number) else { return Poll::Ready(None) };
         let Some(call) = slot.call else { return Poll::Ready(None) };
+        let method = slot.method;
+        let made = |progress| Poll::Ready(Some(Made { call, method, progress }));
         let mut cx = Context::from_waker(&slot.waker);
         if slot.streaming.is_none() {
             let Some(answering) = slot.answering.as_mut().as_pin_mut() else { return Poll::Ready(None) };
-            let Poll::Ready(reply) = answering.poll(&mut cx) else {
-                self.wait(number, call);
-                return Poll::Pending;
+            let reply = match caught(method, || answering.poll(&mut cx)) {
+                Ok(Poll::Ready(reply)) => reply,
+                Ok(Poll::Pending) => {
+                    self.wait(number, call);
+                    return Poll::Pending;
+                }
+                Err(panicked) => Err(panicked),
             };
-            slot.answering.set(None);
             let progress = match reply {
                 Ok(Reply::One(response)) => Progress::Response(response),
                 Err(failure) => Progress::Failure(failure),
                 Ok(Reply::Several(responses)) => {
+                    let _ = caught(method, || slot.answering.set(None));
                     slot.streaming = Some(Streaming { responses, sent: 0, granted: WINDOW });
                     self.wait(number, call);
                     return self.poll(number);
                 }
             };
             self.free(number);
-            return Poll::Ready(Some((call, progress)));
+            return made(progress);
         }
         let Some(streaming) = &mut slot.streaming else { return Poll::Ready(None) };
         if streaming.sent == streaming.granted {
             return Poll::Ready(None);
         }
-        match streaming.responses.as_mut().poll_next(&mut cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(Ok(response))) => {
+        let progress = match caught(method, || streaming.responses.as_mut().poll_next(&mut cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(Some(Ok(response)))) => {
                 let index = streaming.sent;
                 streaming.sent += 1;
-                Poll::Ready(Some((call, Progress::Part { index, response })))
+                return made(Progress::Part { index, response });
             }
-            Poll::Ready(ended) => {
-                let parts = streaming.sent;
-                self.free(number);
-                let progress = match ended {
-                    Some(Err(failure)) => Progress::Failure(failure),
-                    _ => Progress::End { parts },
-                };
-                Poll::Ready(Some((call, progress)))
-            }
-        }
+            // Its handler has begun, whatever the failure says.
+            Ok(Poll::Ready(Some(Err(failure)))) | Err(failure) => Progress::Failure(failure.after_running()),
+            Ok(Poll::Ready(None)) => Progress::End { parts: streaming.sent },
+        };
+        self.free(number);
+        made(progress)
     }
 
     /// The client no longer waits: the future is dropped.
@@ -186,7 +205,7 @@ where
     }
 
     /// Moves the numbers of the slots whose futures can go on to `into`; or `cx` is woken once there are some.
-    pub(super) fn poll_woken(&mut self, cx: &Context<'_>, into: &mut Vec<usize>) -> Poll<()> {
+    pub(super) fn poll_woken(&mut self, cx: &Context<'_>, into: &mut impl Extend<usize>) -> Poll<()> {
         if self.len() == 0 {
             return Poll::Pending;
         }
@@ -194,7 +213,7 @@ where
     }
 
     /// Moves those that are there to `into`.
-    pub(super) fn take_woken(&mut self, into: &mut Vec<usize>) {
+    pub(super) fn take_woken(&mut self, into: &mut impl Extend<usize>) {
         if self.len() > 0 {
             self.woken.take(into);
         }
@@ -209,8 +228,10 @@ where
 
     fn free(&mut self, number: usize) {
         let slot = &mut self.slots[number];
-        slot.answering.set(None);
-        slot.streaming = None;
+        // A panic of what is dropped is logged; the slot is empty nevertheless.
+        let _ = caught(slot.method, || slot.answering.set(None));
+        let streaming = slot.streaming.take();
+        let _ = caught(slot.method, || drop(streaming));
         if let Some(call) = slot.call.take() {
             if !self.waiting.is_empty() {
                 self.waiting.remove(&call);

@@ -2,8 +2,13 @@
 
 mod handler;
 mod handlers;
+mod outbox;
+mod panics;
 mod serve;
 mod service;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests;
 mod woken;
 
 pub use handler::{Handler, handler};

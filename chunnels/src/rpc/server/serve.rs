@@ -1,25 +1,24 @@
 //! The loop that answers the calls of one connection.
 
-use super::handlers::{Handlers, Progress};
-use super::{Request, Service};
-use crate::rpc::encode::Encoder;
+use super::handlers::{Handlers, Made, Progress};
+use super::outbox::{Outbox, send};
+use super::panics::caught;
+use super::{Reply, Request, Service};
 use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
-use crate::rpc::{Failure, FailureKind, Message};
+use crate::rpc::{Failure, Message};
 use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
+use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// The messages that are received at a time.
 const BURST: usize = 64;
-
-/// The answers after which they are sent although there is more to do.
-const FLUSH: usize = 256;
 
 /// The calls of one client under way, unless another limit is set.
 const CONCURRENCY: usize = 1024;
@@ -36,7 +35,11 @@ pub struct Serve<C, S> {
 /// Answers the calls that come over a connection of [`Rpc`](crate::rpc::Rpc) with a service, until the client closes.
 ///
 /// The future does all the work: handlers run in it, in turn. A handler whose call is cancelled, or whose deadline has passed, is
-/// dropped. If the future itself is dropped, so are all handlers, and their clients learn it when the connection ends.
+/// dropped, also while the client reads no answers. If the future itself is dropped, so are all handlers, and their clients learn it when
+/// the connection ends. A handler that panics fails its own call, with [`Failed`](crate::rpc::FailureKind::Failed), and the panic is logged.
+///
+/// Answers are sent in bursts of at most 256, which end once they have 256 KiB, so a client that does not read costs the server one burst, the
+/// next one, and its handlers.
 ///
 /// # Errors
 /// Those of the connection, but [`Closed`](ErrorKind::Closed).
@@ -49,8 +52,9 @@ where
 }
 
 impl<C, S> Serve<C, S> {
-    /// Sets how many calls may be under way, 1,024 otherwise. One beyond fails at once, with
-    /// [`Overloaded`](FailureKind::Overloaded).
+    /// Sets how many calls may be under way, 1,024 otherwise. A call beyond is refused, with this number: the client keeps to it from then
+    /// on, and makes the call again once it has room. Only a refused call with a stream of responses fails, with
+    /// [`Overloaded`](crate::rpc::FailureKind::Overloaded).
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency, ..self }
     }
@@ -104,92 +108,215 @@ where
     C: Connection<Data = Message>,
     S: Service,
 {
-    let runtime = connection.base().runtime();
-    let mut handlers = Handlers::new(concurrency);
-    let mut outbox = Outbox::new(connection, service);
-    let (mut arrived, mut woken) = (Vec::with_capacity(BURST), Vec::new());
-    let mut errors = TransientErrors::default();
-    let mut timer: Option<(Instant, BoxFuture<'static, ()>)> = None;
-    loop {
-        if let Some(earliest) = handlers.earliest()
-            && timer.as_ref().is_none_or(|(due, _)| earliest < *due)
-        {
-            timer = Some((earliest, Box::pin(runtime.sleep_until(earliest))));
+    let begin = |request: Request, trace| trace::handling(request.method(), trace, service.call(request));
+    let answering = Answering {
+        connection,
+        begin,
+        handlers: Handlers::new(concurrency),
+        outbox: Outbox::new(connection, service),
+        concurrency,
+        of_no_call,
+        ready: VecDeque::new(),
+        calls: Vec::new(),
+        timer: None,
+    };
+    answering.run().await
+}
+
+/// The calls of a connection.
+struct Answering<'a, C, S: Service, B, F> {
+    connection: &'a C,
+    /// Makes the future that answers a call.
+    begin: B,
+    handlers: Handlers<'a, F, S::Response>,
+    outbox: Outbox<'a, C, S>,
+    concurrency: usize,
+    of_no_call: &'a DropCounter,
+    /// The slots whose futures can go on. Each is polled once in its turn.
+    ready: VecDeque<usize>,
+    /// The calls of a burst that is sent, for the failure to send it.
+    calls: Vec<CallId>,
+    timer: Option<(Instant, BoxFuture<'static, ()>)>,
+}
+
+impl<'a, C, S, B, F> Answering<'a, C, S, B, F>
+where
+    C: Connection<Data = Message>,
+    S: Service,
+    B: Fn(Request, Option<Trace>) -> F,
+    F: Future<Output = Result<Reply<'a, S::Response>, Failure>>,
+{
+    async fn run(mut self) -> Result<(), Error> {
+        let mut errors = TransientErrors::default();
+        let mut arrived = Vec::with_capacity(BURST);
+        loop {
+            match self.wait(&mut arrived).await {
+                Event::Received(Ok(_)) => errors.reset(),
+                Event::Received(Err(error)) => errors.tolerate(self.connection, error).await?,
+                Event::Woken => {}
+                Event::Expired => self.timer = None,
+            }
+            // Also while messages come without a pause.
+            self.expire();
+            for message in arrived.drain(..) {
+                let Some(slot) = self.take_in(message) else { continue };
+                if self.outbox.is_full() {
+                    self.ready.push_back(slot);
+                } else {
+                    self.poll(slot);
+                }
+            }
+            self.handlers.take_woken(&mut self.ready);
+            while !self.outbox.is_full()
+                && let Some(slot) = self.ready.pop_front()
+            {
+                self.poll(slot);
+            }
+            if !self.outbox.is_empty() {
+                self.flush(&mut arrived).await?;
+            }
         }
-        let event = {
-            let received = pin!(connection.recv_batch(&mut arrived, BURST));
-            let others = poll_fn(|cx| {
-                if handlers.poll_woken(cx, &mut woken).is_ready() {
-                    return Poll::Ready(Event::Woken);
+    }
+
+    /// Waits for the next event, if there is nothing to do.
+    async fn wait(&mut self, arrived: &mut Vec<Message>) -> Event {
+        self.arm();
+        let Self { handlers, outbox, ready, timer, .. } = self;
+        let received = pin!(self.connection.recv_batch(arrived, BURST));
+        let others = poll_fn(|cx| {
+            // Answers are there already if calls were refused while others were sent.
+            if !outbox.is_empty() || !ready.is_empty() || handlers.poll_woken(cx, ready).is_ready() {
+                return Poll::Ready(Event::Woken);
+            }
+            match timer {
+                Some((_, sleep)) => sleep.as_mut().poll(cx).map(|()| Event::Expired),
+                None => Poll::Pending,
+            }
+        });
+        match select(received, others).await {
+            Either::Left((received, _)) => Event::Received(received),
+            Either::Right((event, _)) => event,
+        }
+    }
+
+    /// Sends the answers. A client that does not read holds them up, while its cancellations are heard and deadlines pass.
+    async fn flush(&mut self, arrived: &mut Vec<Message>) -> Result<(), Error> {
+        let mut burst = self.outbox.take();
+        let mut calls = std::mem::take(&mut self.calls);
+        let sent = {
+            let connection = self.connection;
+            let mut sending = pin!(send(connection, &mut burst, &mut calls));
+            let mut is_listening = true;
+            loop {
+                self.arm();
+                // Calls that are refused meanwhile take room as well.
+                let listens = is_listening && !self.outbox.is_full();
+                let event = {
+                    let timer = &mut self.timer;
+                    let received = pin!(async {
+                        if listens { connection.recv_batch(arrived, BURST).await } else { pending().await }
+                    });
+                    let expired = poll_fn(|cx| match timer {
+                        Some((_, sleep)) => sleep.as_mut().poll(cx),
+                        None => Poll::Pending,
+                    });
+                    match select(sending.as_mut(), select(received, expired)).await {
+                        Either::Left((sent, _)) => break sent,
+                        Either::Right((Either::Left((received, _)), _)) => Event::Received(received),
+                        Either::Right((Either::Right(_), _)) => Event::Expired,
+                    }
+                };
+                match event {
+                    // The error comes again when nothing is to be sent.
+                    Event::Received(Err(_)) => is_listening = false,
+                    Event::Expired => self.timer = None,
+                    Event::Received(Ok(_)) | Event::Woken => {}
                 }
-                match &mut timer {
-                    Some((_, sleep)) => sleep.as_mut().poll(cx).map(|()| Event::Expired),
-                    None => Poll::Pending,
+                self.expire();
+                for message in arrived.drain(..) {
+                    let slot = self.take_in(message);
+                    self.ready.extend(slot);
                 }
-            });
-            match select(received, others).await {
-                Either::Left((received, _)) => Event::Received(received),
-                Either::Right((event, _)) => event,
             }
         };
-        match event {
-            Event::Received(Ok(_)) => errors.reset(),
-            Event::Received(Err(error)) => errors.tolerate(connection, error).await?,
-            Event::Woken => {}
-            Event::Expired => timer = None,
-        }
-        // Also while messages come without a pause.
-        if let Some(earliest) = handlers.earliest()
-            && runtime.now() >= earliest
-        {
-            outbox.messages.extend(handlers.expire(runtime.now()).into_iter().map(expired));
-        }
+        self.outbox.give_back(burst);
+        self.calls = calls;
+        // What arrived as the last answer was sent.
         for message in arrived.drain(..) {
-            let Message { call, content, body } = message;
-            let slot = match (content, body) {
-                (Content::Call { .. }, _) if handlers.is_void(call) => {
-                    of_no_call.add(1);
-                    None
+            let slot = self.take_in(message);
+            self.ready.extend(slot);
+        }
+        sent
+    }
+
+    /// Takes a message of the client in. Returns the slot whose future can go on.
+    fn take_in(&mut self, message: Message) -> Option<usize> {
+        let Message { call, content, body } = message;
+        match (content, body) {
+            (Content::Call { .. }, _) if self.handlers.is_void(call) => {
+                self.of_no_call.add(1);
+                None
+            }
+            (Content::Call { .. }, _) if self.handlers.is_full() => {
+                self.outbox.no_room(call, self.concurrency);
+                None
+            }
+            (Content::Call { method, milliseconds, is_traced }, Some(mut body)) => {
+                let trace = if is_traced { take_trace(&mut body) } else { None };
+                let within = Duration::from_millis(milliseconds.into());
+                let now = || self.connection.base().runtime().now();
+                let deadline = if milliseconds == 0 { None } else { now().checked_add(within) };
+                let request = Request::new(method, body, deadline);
+                match caught(method, || (self.begin)(request, trace)) {
+                    Ok(answering) => Some(self.handlers.start(call, method, deadline, answering)),
+                    Err(failure) => {
+                        self.outbox.refuse(call, &failure);
+                        None
+                    }
                 }
-                (Content::Call { .. }, _) if handlers.is_full() => {
-                    outbox.messages.push(overloaded(call, concurrency));
-                    None
-                }
-                (Content::Call { method, milliseconds, is_traced }, Some(mut body)) => {
-                    let trace = if is_traced { take_trace(&mut body) } else { None };
-                    let within = Duration::from_millis(milliseconds.into());
-                    let deadline = if milliseconds == 0 { None } else { runtime.now().checked_add(within) };
-                    let answering = service.call(Request::new(method, body, deadline));
-                    let answering = trace::handling(method, trace, answering);
-                    Some(handlers.start(call, deadline, answering))
-                }
-                (Content::Cancel, _) => {
-                    handlers.cancel(call);
-                    None
-                }
-                (Content::Credit { parts }, _) => handlers.credit(call, parts),
-                // Not from a client.
-                _ => {
-                    of_no_call.add(1);
-                    None
-                }
-            };
-            if let Some(slot) = slot {
-                while let Poll::Ready(Some((call, progress))) = handlers.poll(slot) {
-                    outbox.add(call, progress);
-                }
+            }
+            (Content::Cancel, _) => {
+                self.handlers.cancel(call);
+                None
+            }
+            (Content::Credit { parts }, _) => self.handlers.credit(call, parts),
+            // Not from a client.
+            _ => {
+                self.of_no_call.add(1);
+                None
             }
         }
-        handlers.take_woken(&mut woken);
-        for slot in woken.drain(..) {
-            while let Poll::Ready(Some((call, progress))) = handlers.poll(slot) {
-                outbox.add(call, progress);
+    }
+
+    /// Polls the future of a slot once, and takes in its answer. A stream that has made a response waits for its next turn.
+    fn poll(&mut self, slot: usize) {
+        if let Poll::Ready(Some(Made { call, method, progress })) = self.handlers.poll(slot) {
+            if matches!(progress, Progress::Part { .. }) {
+                self.ready.push_back(slot);
             }
-            if outbox.messages.len() >= FLUSH {
-                outbox.flush().await?;
+            self.outbox.add(call, method, progress);
+        }
+    }
+
+    /// Sets the timer to the first deadline, unless it is due earlier already.
+    fn arm(&mut self) {
+        if let Some(earliest) = self.handlers.earliest()
+            && self.timer.as_ref().is_none_or(|(due, _)| earliest < *due)
+        {
+            let sleep = self.connection.base().runtime().sleep_until(earliest);
+            self.timer = Some((earliest, Box::pin(sleep)));
+        }
+    }
+
+    /// Drops the handlers whose deadline has come.
+    fn expire(&mut self) {
+        let Some(earliest) = self.handlers.earliest() else { return };
+        let now = self.connection.base().runtime().now();
+        if now >= earliest {
+            for call in self.handlers.expire(now) {
+                self.outbox.expired(call);
             }
         }
-        outbox.flush().await?;
     }
 }
 
@@ -198,90 +325,4 @@ fn take_trace(body: &mut Buf) -> Option<Trace> {
     let trace = Trace::of_bytes(*body.first_chunk()?);
     body.advance(trace::LENGTH).ok()?;
     Some(trace)
-}
-
-/// Answers that were not sent yet.
-struct Outbox<'a, C, S> {
-    connection: &'a C,
-    service: &'a S,
-    encoder: Encoder,
-    messages: Vec<Message>,
-    /// The calls of a burst, for the failure to send it.
-    calls: Vec<CallId>,
-}
-
-impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
-    fn new(connection: &'a C, service: &'a S) -> Self {
-        let (messages, calls) = Default::default();
-        Self { connection, service, encoder: Encoder::new(connection), messages, calls }
-    }
-
-    #[inline]
-    fn add(&mut self, call: CallId, progress: Progress<S::Response>) {
-        let (content, encoded) = match progress {
-            Progress::Response(response) => (Content::Response, self.encode(&response)),
-            Progress::Part { index, response } => (Content::Part { index }, self.encode(&response)),
-            Progress::End { parts } => {
-                self.messages.push(Message::signal(call, Content::End { parts }));
-                return;
-            }
-            Progress::Failure(failure) => (Content::Response, Err(failure)),
-        };
-        self.messages.push(match encoded {
-            Ok(body) => Message { call, content, body: Some(body) },
-            Err(failure) => refusal(call, &failure),
-        });
-    }
-
-    #[inline]
-    fn encode(&self, response: &S::Response) -> Result<Buf, Failure> {
-        self.encoder
-            .encode(self.connection, self.service.limit(), |into| self.service.encode(response, into))
-            .map_err(Failure::after_running)
-    }
-
-    async fn flush(&mut self) -> Result<(), Error> {
-        if self.messages.is_empty() {
-            return Ok(());
-        }
-        self.calls.clear();
-        self.calls.extend(self.messages.iter().map(|message| message.call));
-        match self.connection.send_batch(self.messages.drain(..)).await {
-            Err(error) if !error.ends_connection() => self.fail(&error).await,
-            sent => sent,
-        }
-    }
-
-    /// Fails the calls of a burst that was sent in part. Those that were answered pass over it.
-    #[cold]
-    async fn fail(&mut self, error: &Error) -> Result<(), Error> {
-        let failure = Failure::of_connection(error, true);
-        for call in &self.calls {
-            match self.connection.send(refusal(*call, &failure)).await {
-                Err(error) if error.ends_connection() => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cold]
-fn refusal(call: CallId, failure: &Failure) -> Message {
-    // The longest text that fits everywhere.
-    const LONGEST: usize = 512;
-    let text = failure.text();
-    let text = &text[..text.floor_char_boundary(LONGEST)];
-    Message { call, content: Content::Failure(failure.kind()), body: Buf::copy_of(text.as_bytes(), 64).ok() }
-}
-
-#[cold]
-fn overloaded(call: CallId, concurrency: usize) -> Message {
-    let what = format!("{concurrency} calls of this client are under way, the limit of the server");
-    refusal(call, &Failure::of(FailureKind::Overloaded, what))
-}
-
-#[cold]
-fn expired(call: CallId) -> Message {
-    refusal(call, &Failure::of(FailureKind::TimedOut, "the server had no response before the deadline"))
 }

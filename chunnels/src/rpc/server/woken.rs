@@ -51,7 +51,7 @@ impl Wake for SlotWaker {
 
 impl Woken {
     /// Moves the numbers of the slots that were woken to `into`; or `cx` is woken once there are some.
-    pub(super) fn poll(&self, cx: &Context<'_>, into: &mut Vec<usize>) -> Poll<()> {
+    pub(super) fn poll(&self, cx: &Context<'_>, into: &mut impl Extend<usize>) -> Poll<()> {
         let mut state = self.state.lock();
         if state.slots.is_empty() {
             match &mut state.task {
@@ -65,13 +65,13 @@ impl Woken {
     }
 
     /// Moves the numbers of the slots that were woken to `into`.
-    pub(super) fn take(&self, into: &mut Vec<usize>) {
+    pub(super) fn take(&self, into: &mut impl Extend<usize>) {
         self.state.lock().take(into);
     }
 }
 
 impl State {
-    fn take(&mut self, into: &mut Vec<usize>) {
+    fn take(&mut self, into: &mut impl Extend<usize>) {
         into.extend(self.slots.drain(..).map(|slot| {
             // Before the future is polled, so that a wake during that adds it again.
             slot.is_woken.store(false, Release);

@@ -7,5 +7,4 @@ mod hostile;
 mod hostile_process;
 mod kills;
 mod offers;
-mod silent;
 mod traces;

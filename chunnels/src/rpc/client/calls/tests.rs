@@ -228,7 +228,7 @@ proptest! {
                     let Some(call) = seen.get(call).map(|call| call.id) else { continue };
                     let (content, body) = match step {
                         Step::Respond(_) => (Content::Response, 0),
-                        Step::Fail(_) => (Content::Failure(FailureKind::Failed), 0),
+                        Step::Fail(_) => (Content::Failure { kind: FailureKind::Failed, may_have_run: true }, 0),
                         Step::Part(_, index) => (Content::Part { index }, index as u8),
                         Step::End(_, parts) => (Content::End { parts }, 0),
                         _ => unreachable!("the others send nothing"),
