@@ -13,7 +13,7 @@ const LITTLE_MEMORY: &str = "ulimit -v 1500000;";
 fn the_same_large_value_65535_times_is_refused_and_nothing_is_lost() {
     let program = Program::start(LITTLE_MEMORY, &["--shards", "2"]);
     let mut client = program.client();
-    let value: Vec<u8> = (0..16 * MIB).map(|at| (at * 31 >> 8) as u8).collect();
+    let value: Vec<u8> = (0..16 * MIB).map(|at| ((at * 31) >> 8) as u8).collect();
     assert_eq!(client.ask(&[b"SET", b"a", &value]), "+OK");
     let mget = |count| encoded(&[&[&b"MGET"[..]][..], &vec![&b"a"[..]; count]].concat());
     client.write(&mget(65_535));

@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// Ready once the connection has to end. For one waiting task.
-    pub(super) async fn ended(&self) {
+    pub(in crate::resp) async fn ended(&self) {
         while self.ending().is_none() {
             self.ended.notified().await;
         }
