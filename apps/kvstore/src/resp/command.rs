@@ -50,6 +50,8 @@ pub enum Command {
     Quit,
     /// A command that is not served, or not so. The reason, as the client is told.
     Refused(String),
+    /// `AUTH` or `HELLO` with wrong arguments. The reason, as the client is told, logged in or not.
+    BadLogin(String),
     /// Bytes that are no command, behind which no other can be found. The reason.
     Malformed(String),
 }
@@ -90,7 +92,7 @@ impl Command {
                 let login = hello.login.as_ref().map_or(0, |login| login.password.len());
                 login + hello.name.as_ref().map_or(0, Vec::len)
             }
-            Self::Refused(reason) | Self::Malformed(reason) => reason.len(),
+            Self::Refused(reason) | Self::BadLogin(reason) | Self::Malformed(reason) => reason.len(),
             Self::Ping(None)
             | Self::ClientId
             | Self::ClientName
@@ -137,8 +139,8 @@ fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
             (Some(word), 2) => Command::Echo(word.to_vec()),
             _ => return Err(wrong_number("echo")),
         },
-        b"HELLO" => login::hello(arguments)?,
-        b"AUTH" => login::auth(arguments)?,
+        b"HELLO" => login::hello(arguments).unwrap_or_else(Command::BadLogin),
+        b"AUTH" => login::auth(arguments).unwrap_or_else(Command::BadLogin),
         b"INFO" => Command::Info(arguments.from(1).map(<[u8]>::to_vec).collect()),
         b"QUIT" => Command::Quit,
         b"SELECT" => match (arguments.get(1), arguments.len()) {

@@ -8,8 +8,8 @@
 //! | `operation` | **a command touches the store** |
 //! | `session` | one connection: bursts of commands, and their replies in pieces, while further commands are read |
 //! | `routes` | operations go to the shards of their keys, on other threads too |
-//! | `clients` | accepting; **a newcomer gets a place**, memory that clients share, and why connections end |
-//! | `front` | listening |
+//! | `clients` | **a newcomer gets a place**, memory that clients share, and why connections end |
+//! | `serving`, `front` | accepting clients, and listening for them |
 //!
 //! All commands that arrive at once are answered at once. Those of one burst whose keys belong to different shards are carried out
 //! at the same time; of one shard, in their order.
@@ -28,16 +28,20 @@ mod info;
 mod operation;
 mod password;
 mod routes;
+mod serving;
 mod session;
 mod settings;
+mod shared;
 pub mod wire;
 
 pub use address::RespAddr;
-pub(crate) use clients::{Clients, Shared, sweep};
+pub(crate) use clients::sweep;
 pub use command::{Command, Hello, Login};
 pub(crate) use counters::Counters;
 pub(crate) use front::{Fronts, Sharing};
 pub use operation::{Condition, Operation, Outcome};
 pub use password::Password;
 pub(crate) use routes::{End, Routes, serve as serve_forwarded};
+pub(crate) use serving::Clients;
 pub use settings::Settings;
+pub(crate) use shared::Shared;

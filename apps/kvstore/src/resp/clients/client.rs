@@ -65,7 +65,7 @@ impl Client {
         now.saturating_duration_since(self.origin).saturating_sub(Duration::from_millis(self.heard()))
     }
 
-    /// Notes whether the client has begun a command.
+    /// Notes that the client has begun a command, or that it has finished the one before.
     pub(in crate::resp) fn set_within_command(&self, is_within: bool) {
         self.is_within_command.store(is_within, Relaxed);
     }
@@ -74,7 +74,7 @@ impl Client {
         self.is_within_command.load(Relaxed)
     }
 
-    /// Notes whether the client still has to log in.
+    /// Notes that the client has to log in, or that it has done so.
     pub(in crate::resp) fn set_stranger(&self, is_stranger: bool) {
         self.is_stranger.store(is_stranger, Relaxed);
     }
@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// Ready once the connection has to end. For one waiting task.
-    pub(super) async fn ended(&self) {
+    pub(in crate::resp) async fn ended(&self) {
         while self.ending().is_none() {
             self.ended.notified().await;
         }

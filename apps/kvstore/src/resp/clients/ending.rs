@@ -24,7 +24,7 @@ pub(in crate::resp) enum Ending {
 }
 
 impl Ending {
-    /// All of them.
+    /// All reasons, in the order of their counters.
     pub(in crate::resp) const ALL: [Self; 8] = [
         Self::Idle,
         Self::HalfCommand,

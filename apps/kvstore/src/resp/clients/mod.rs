@@ -4,7 +4,6 @@ mod client;
 mod ending;
 mod memory;
 mod places;
-mod serving;
 mod sweeping;
 mod watched;
 
@@ -12,5 +11,5 @@ pub(super) use client::Client;
 pub(super) use ending::Ending;
 pub(super) use memory::{Held, Memory};
 pub(crate) use places::Places;
-pub(crate) use serving::{Clients, Shared};
 pub(crate) use sweeping::sweep;
+pub(super) use watched::Watched;

@@ -49,7 +49,7 @@ struct Known {
 
 /// The place of a client. Dropping it makes room.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(in crate::resp) struct Place {
     places: Arc<Places>,
     client: Arc<Client>,
 }
@@ -63,7 +63,7 @@ impl Places {
     }
 
     /// Gives a place to a new client, and ends the connection of another one if all are taken.
-    pub(super) fn enter(self: &Arc<Self>, now: Instant) -> Place {
+    pub(in crate::resp) fn enter(self: &Arc<Self>, now: Instant) -> Place {
         let mut state = self.state.lock();
         if state.len() >= self.most {
             state.end_one(now, self.most, Ending::Places);
@@ -90,7 +90,7 @@ impl Places {
     }
 
     /// Ends the connection of the client that has been idle for the longest time, for this reason.
-    pub(super) fn end_one(&self, now: Instant, ending: Ending) {
+    pub(in crate::resp) fn end_one(&self, now: Instant, ending: Ending) {
         self.state.lock().end_one(now, self.most, ending);
     }
 
@@ -164,7 +164,7 @@ impl State {
 }
 
 impl Place {
-    pub(super) fn client(&self) -> &Arc<Client> {
+    pub(in crate::resp) fn client(&self) -> &Arc<Client> {
         &self.client
     }
 }

@@ -8,13 +8,13 @@ use std::time::Instant;
 
 /// A connection that notes in its [`Client`] when bytes arrive and when the client has taken some. Everything else is as below.
 #[derive(Debug)]
-pub(super) struct Watched<C> {
+pub(in crate::resp) struct Watched<C> {
     inner: C,
     client: Arc<Client>,
 }
 
 impl<C> Watched<C> {
-    pub(super) fn new(inner: C, client: Arc<Client>) -> Self {
+    pub(in crate::resp) fn new(inner: C, client: Arc<Client>) -> Self {
         Self { inner, client }
     }
 

@@ -2,9 +2,10 @@
 
 use super::Frame;
 use crate::resp::Command;
-use crate::resp::clients::{Client, Held};
+use crate::resp::clients::{Client, Ending, Held, Memory};
+use crate::resp::settings::UNFINISHED;
 use crate::resp::wire::{Found, Limits, Scan};
-use bertha::chunnels::framing::{Deframe, Framing};
+use bertha::chunnels::framing::Deframe;
 use bertha::{Buf, Error, ErrorKind};
 use std::sync::Arc;
 
@@ -70,7 +71,9 @@ impl CommandDecoder {
 impl Default for CommandDecoder {
     /// A decoder for a client that shares no bound with others.
     fn default() -> Self {
-        super::RespFormat::default().decoder()
+        let client = Arc::new(Client::alone());
+        let held = Held::nothing(&Memory::new(UNFINISHED, Ending::Unfinished), &client);
+        Self::new(client, held)
     }
 }
 

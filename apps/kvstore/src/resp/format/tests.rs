@@ -120,7 +120,9 @@ fn what_is_not_served_is_refused_by_its_name() {
         (&long, "ERR the key is longer"),
     ] {
         match &commands(line, &[100_000])[..] {
-            [Command::Refused(refused)] => assert!(refused.starts_with(reason), "{refused}"),
+            [Command::Refused(refused) | Command::BadLogin(refused)] => {
+                assert!(refused.starts_with(reason), "{refused}")
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -2,8 +2,7 @@
 
 mod unix_path;
 
-use super::RespAddr;
-use super::clients::Clients;
+use super::{Clients, RespAddr};
 use bertha::kernel::{Tcp, TcpListener, UnixStreamListener};
 use bertha::{Addr, Chunk, Datapath, Error};
 use tokio::sync::mpsc;

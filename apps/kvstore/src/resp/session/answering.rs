@@ -31,7 +31,7 @@ impl Session<'_> {
             Command::Commands => replies.array(0),
             Command::Settings(names) => settings(&names, self.version, replies),
             Command::Noted => replies.simple("OK"),
-            Command::Refused(reason) => replies.error(&reason),
+            Command::Refused(reason) | Command::BadLogin(reason) => replies.error(&reason),
             Command::Quit => {
                 replies.simple("OK");
                 return Err(Error::new(ErrorKind::Closed, "the client has quit"));

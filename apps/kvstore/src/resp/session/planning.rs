@@ -66,7 +66,11 @@ impl Session<'_> {
                 Err(refused) => Command::Refused(refused.to_owned()),
             },
             Command::Hello(_) if self.client.is_stranger() => Command::Refused(NO_LOGIN_IN_HELLO.to_owned()),
-            Command::Hello(_) | Command::Quit | Command::Web | Command::Malformed(_) => command,
+            Command::Hello(_)
+            | Command::BadLogin(_)
+            | Command::Quit
+            | Command::Web
+            | Command::Malformed(_) => command,
             _ if self.client.is_stranger() => Command::Refused(NO_LOGIN.to_owned()),
             command => command,
         }

@@ -1,10 +1,9 @@
 //! Accepting clients and serving each with a task.
 
-use super::watched::Watched;
-use super::{Client, Ending, Memory, Places};
-use crate::resp::format::RespFormat;
-use crate::resp::session::Session;
-use crate::resp::{Counters, Routes, Settings, descriptors};
+use super::clients::{Client, Ending, Watched};
+use super::format::RespFormat;
+use super::session::Session;
+use super::{Routes, Shared, descriptors};
 use crate::shared_store::SharedStore;
 use crate::stop::Stop;
 use bertha::chunnels::framing::Framed;
@@ -26,35 +25,9 @@ pub(crate) struct Clients {
     pub(crate) stop: Stop,
 }
 
-/// The part that all shards have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct Shared {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) places: Arc<Places>,
-    pub(crate) counters: Arc<Counters>,
-    /// The memory for unfinished commands.
-    unfinished: Arc<Memory>,
-    /// The memory for unsent replies.
-    pub(in crate::resp) unsent: Arc<Memory>,
-}
-
-impl Shared {
-    /// For at most so many clients, whatever the settings say.
-    pub(crate) fn new(settings: Settings, most: usize) -> Self {
-        let now = Instant::now();
-        Self {
-            places: Places::new(settings.clients.min(most), settings.idle, now),
-            counters: Arc::new(Counters::new(now)),
-            unfinished: Memory::new(settings.unfinished, Ending::Unfinished),
-            unsent: Memory::new(settings.unsent, Ending::Unsent),
-            settings: Arc::new(settings),
-        }
-    }
-}
-
 impl Clients {
     /// Serves all clients of a listener until it is time to stop; then closes their connections and returns.
-    pub(in crate::resp) async fn serve(mut self, listener: impl bertha::core::Listener<Chunk>) {
+    pub(super) async fn serve(mut self, listener: impl bertha::core::Listener<Chunk>) {
         let (working, mut done) = mpsc::channel::<()>(1);
         let one = self.clone();
         let accepting = async {
@@ -111,16 +84,6 @@ impl Clients {
             () = bertha::sleep(CLOSING) => None,
         };
         tell_closed(&peer, ended, closed);
-    }
-}
-
-impl Shared {
-    fn tell(&self, peer: &Addr, ending: Ending) {
-        if self.counters.ended(ending, Instant::now()) {
-            tracing::warn!(%peer, %ending, "ended a connection; for a second, further ones are told at the level info");
-        } else {
-            tracing::info!(%peer, %ending, "ended a connection");
-        }
     }
 }
 
