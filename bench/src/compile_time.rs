@@ -1,7 +1,8 @@
 //! The compile time of a deep stack in generic code.
 //!
-//! Generates a small program that depends on this workspace, builds it once so that its dependencies are there, and
-//! then times the build of the program alone, code generation and linking included.
+//! The module generates a small program that depends on this workspace, builds it once so that its
+//! dependencies are there, and then times the build of the program alone, code generation and linking
+//! included.
 
 use crate::{Error, ErrorKind};
 use std::ffi::OsString;
@@ -17,11 +18,11 @@ pub(crate) struct Program {
     workspace: PathBuf,
 }
 
-/// Builds of which the shortest counts.
+/// Number of builds of which the shortest counts.
 const REPETITIONS: usize = 3;
 
 impl Program {
-    /// Programs are generated in `directory`, against the workspace that this crate was built from.
+    /// Creates a place for programs in `directory`, against the workspace that this crate was built from.
     ///
     /// # Errors
     /// [`ErrorKind::Compiler`] when the sources of the workspace are not there any more.
@@ -34,15 +35,15 @@ impl Program {
         Ok(Self { directory: directory.into(), workspace })
     }
 
-    /// The shortest of a few builds of a program with this source.
+    /// Returns the shortest time of a few builds of a program with this source.
     ///
-    /// The shortest, because other work of the machine only adds to it.
+    /// The shortest time counts, because other work of the machine only adds to it.
     ///
     /// # Errors
     /// [`ErrorKind::Compiler`] when the program can't be written or does not compile.
     pub(crate) fn build_time(&self, source: &str) -> Result<Duration, Error> {
         let mut times = Vec::with_capacity(REPETITIONS);
-        // The first build is also that of the dependencies.
+        // The first build also builds the dependencies.
         self.build_anew(source)?;
         for _ in 0..REPETITIONS {
             times.push(self.build_anew(source)?);
@@ -60,10 +61,10 @@ impl Program {
         let output = Command::new(cargo)
             .args(["build", "--offline", "--quiet"])
             .current_dir(&self.directory)
-            // A setting of the surrounding cargo.
+            // The variable overrides a setting of the surrounding cargo.
             .env("CARGO_TARGET_DIR", self.directory.join("target"))
             .env_remove("RUSTFLAGS")
-            // Nothing may be left over from the build before.
+            // Nothing may be left over from the previous build.
             .env("CARGO_INCREMENTAL", "0")
             .stdin(Stdio::null())
             .output()
@@ -79,7 +80,7 @@ impl Program {
     fn write(&self, source: &str) -> io::Result<()> {
         fs::create_dir_all(self.directory.join("src"))?;
         fs::write(self.directory.join("Cargo.toml"), manifest(&self.workspace))?;
-        // The same versions as in the workspace, which are there already.
+        // The program has the workspace's versions, which are there already.
         fs::copy(self.workspace.join("Cargo.lock"), self.directory.join("Cargo.lock"))?;
         fs::write(self.directory.join("src/main.rs"), source)
     }
@@ -104,7 +105,7 @@ bertha-negotiation = {{ path = "{workspace}/negotiation" }}
     )
 }
 
-/// A generic client with a stack of this many Chunnels.
+/// Returns a generic client with a stack of this number of Chunnels.
 pub(crate) fn client(layers: usize) -> String {
     let stack = vec!["Nothing"; layers].join(", ");
     format!(

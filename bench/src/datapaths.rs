@@ -1,5 +1,6 @@
-//! `bertha-bench datapaths`: the key-value store under workload B over kernel UDP, Unix sockets, memory, and DPDK ports that
-//! share memory, with the same stack, store and client: the server on one core, the client on another.
+//! The program `bertha-bench datapaths`: the key-value store under workload B over kernel UDP, Unix sockets,
+//! memory, and DPDK ports that share memory, with a common stack, store and client: the server on a core, the
+//! client on another.
 
 use crate::dpdk_echo::config;
 use crate::harness::{Effort, Paired, Placement, alternate, meet};
@@ -16,14 +17,14 @@ use bertha_kvstore::{Capacity, Message};
 use bertha_ycsb::plot::{Line, Point, Scale, latency_by_load};
 use tokio::sync::oneshot;
 
-/// Requests in flight with which client and store are the limit, and with which the datapath is.
+/// Numbers of requests in flight at which client and store are the limit, and at which the datapath is.
 const SATURATED: usize = 512;
 const FEW: usize = 64;
 
-/// Requests in flight at each point of the figure.
+/// Numbers of requests in flight at each point of the figure.
 const LOADS: [usize; 6] = [1, 4, 16, 64, 256, 512];
 
-/// Memif against kernel UDP: at saturation, and with few requests in flight.
+/// Budgets of memif against kernel UDP: at saturation, and with few requests in flight.
 const AT_SATURATION: Budget = Budget::AtLeast(1.3);
 const WITH_FEW: Budget = Budget::AtLeast(5.0);
 
@@ -34,7 +35,7 @@ type Run<'a> = Box<dyn Fn(&Setup) -> Result<Sample, Error> + 'a>;
 /// Measures.
 ///
 /// # Errors
-/// Those of the connections; [`ErrorKind::Core`] with fewer than two usable cores.
+/// Errors of the connections; [`ErrorKind::Core`] with fewer than two usable cores.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let open = |side, role, address| {
         let dpdk = Dpdk::open(&config(0, side, role, address));
@@ -79,7 +80,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// A sample takes about as long at each load.
+/// Returns the setup of a sample, which takes about as long at each load.
 fn setup(in_flight: usize, effort: Effort) -> Setup {
     let most: u64 = effort.pick(400_000, 100_000);
     let requests = (most / 256 * in_flight as u64).clamp(most / 16, most);
@@ -93,14 +94,14 @@ fn compare(load: &str, paired: &Paired<Sample>, budget: Budget, report: &mut Rep
     report.compare(&name, paired, |it| it.requests_per_second, Some(budget));
 }
 
-/// The sample in the middle.
+/// Returns the sample in the middle.
 fn middle_of(run: &Run<'_>, setup: &Setup, samples: usize) -> Result<Sample, Error> {
     let mut samples = (0..samples).map(|_| run(setup)).collect::<Result<Vec<_>, _>>()?;
     samples.sort_by(|a, b| a.requests_per_second.total_cmp(&b.requests_per_second));
     Ok(samples[samples.len() / 2])
 }
 
-/// The store and its client, with the stack that the two negotiate.
+/// Runs the store and its client, with the stack that both negotiate.
 fn negotiated<D>(server: D, client: D, addr: Addr, setup: &Setup) -> Result<Sample, Error>
 where
     D: Runs<Bytes, Out: Connection<Data = Message>>,
@@ -121,7 +122,7 @@ where
     )
 }
 
-/// The same stack at both ends of the datapath's own connections, without negotiation.
+/// Runs a common stack at both ends of the datapath's own connections, without negotiation.
 fn bare<D>(server: D, client: D, addr: Addr, setup: &Setup) -> Result<Sample, Error>
 where
     D: Datapath,
@@ -144,7 +145,7 @@ where
     )
 }
 
-/// The store at the other end of a queue in memory: the limit of client and store themselves.
+/// Runs the store at the other end of a queue in memory: the limit of client and store themselves.
 fn in_memory(setup: &Setup) -> Result<Sample, Error> {
     let (here, there) = bertha_datapath_sim::pair(TokioRuntime);
     between(
@@ -158,7 +159,7 @@ fn stack() -> Bytes {
     make_stack!(Serialize::<Message>::new())
 }
 
-/// Runs a store and its client, each on a core and a runtime of its own, with connections that these make.
+/// Runs a store and its client, each on a core and a runtime of its own, with connections that these open.
 fn between<S, C>(
     setup: &Setup,
     accept: impl AsyncFnOnce() -> Result<S, Error> + Send,
@@ -174,14 +175,14 @@ where
         || async {
             let (connection, shard) = (accept().await?, Shard::new(Capacity::default()));
             tokio::select! {
-                // It ends with the client's connection.
+                // The task ends with the client's connection.
                 _ = shard.serve(&connection) => {}
                 _ = over => {}
             }
             Ok(())
         },
         || async {
-            // Dropped at the end, for a store that does not notice it otherwise.
+            // The value is dropped at the end, for a store that does not notice the end otherwise.
             let _done = done;
             let mut client = Client::new(connect().await?, setup.in_flight, setup.timeout);
             let sample = load_and_measure(&mut client, setup, &mut setup.workload.script()?).await;

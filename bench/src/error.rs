@@ -13,11 +13,11 @@ pub(crate) enum ErrorKind {
     Core,
     /// A connection of Bertha could not be made or failed.
     Bertha,
-    /// A message did not fit its datagram or could not be encoded.
+    /// A message did not fit into its datagram or could not be encoded.
     Codec,
-    /// The other end stopped answering.
+    /// The peer stopped answering.
     Stalled,
-    /// There is no probe of that name.
+    /// There is no probe with this name.
     Probe,
     /// Valgrind is not installed.
     NoValgrind,
@@ -40,7 +40,7 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// An error without a cause of its own. `doing` names the failed step and the remedy.
+    /// Creates an error without a cause of its own. `doing` names the failed step and the remedy.
     pub(crate) fn new(kind: ErrorKind, doing: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, doing: doing.into(), source: None }
     }
@@ -52,7 +52,8 @@ impl Error {
         self
     }
 
-    /// For `map_err`: an error of this kind, with the mapped error as the cause.
+    /// Returns a function for `map_err`, which makes an error of this kind with the mapped error as the
+    /// cause.
     pub(crate) fn while_doing<E>(
         kind: ErrorKind,
         doing: impl Into<Cow<'static, str>>,
@@ -63,7 +64,7 @@ impl Error {
         move |source| Self::new(kind, doing).because(source)
     }
 
-    /// The part of the measurement that failed.
+    /// Returns the part of the measurement that failed.
     pub(crate) fn kind(&self) -> ErrorKind {
         self.kind
     }

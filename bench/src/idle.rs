@@ -1,4 +1,5 @@
-//! `bertha-bench idle`: the memory and the processor time of connections that are not used, both ends in one process.
+//! The program `bertha-bench idle`: the memory and the processor time of connections that are not used, both
+//! ends in a single process.
 
 use crate::harness::{Effort, runtime};
 use crate::report::{Budget, Report};
@@ -12,19 +13,19 @@ use rustix::time::{ClockId, clock_gettime};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// Connections, each with a socket of the client.
+/// Number of connections, each with a socket of the client.
 const CONNECTIONS: usize = 10_000;
 
-/// KiB per connection, of both ends together, with a stack of one layer that does nothing.
+/// Budget in KiB per connection, of both ends together, with a stack of a single layer that does nothing.
 const MEMORY: Budget = Budget::AtMost(8.0);
 
-/// Milliseconds of processor time in ten seconds of [`CONNECTIONS`] connections.
+/// Budget in milliseconds of processor time in ten seconds of [`CONNECTIONS`] connections.
 const TIME: Budget = Budget::AtMost(300.0);
 
 /// Measures.
 ///
 /// # Errors
-/// Those of the connections; [`ErrorKind::Core`] where the system allows fewer open files.
+/// Errors of the connections; [`ErrorKind::Core`] if the system allows fewer open files.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("idle");
     let allowed = raise_limit();
@@ -46,7 +47,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
 
 /// The cost of idle connections.
 struct Idle {
-    /// KiB per connection.
+    /// Memory in KiB per connection.
     kib: f64,
     /// Processor time in ten seconds.
     milliseconds: f64,
@@ -58,7 +59,7 @@ where
     Udp: Runs<S, Out: Connection<Data = Buf>>,
 {
     let mut settings = Settings::default();
-    // One after the other, clients arrive faster than a server accepts them from one network by default.
+    // Clients arrive one after another, faster than a server accepts them from a single network by default.
     settings.offers_per_second = u32::MAX;
     let idle = async {
         let before = resident()?;
@@ -74,7 +75,7 @@ where
             let (client, server) = tokio::join!(stack.connect(Udp::new(), addr.clone()), incoming.next());
             open.push((client.map_err(failed)?, server.transpose().map_err(failed)?));
         }
-        // Until the last timers of set-up are over.
+        // By then, the last timers of set-up have expired.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let kib = resident()?.saturating_sub(before) as f64 / 1024.0 / connections as f64;
         let spent = processor_time();
@@ -85,7 +86,7 @@ where
     runtime()?.block_on(idle)
 }
 
-/// The bytes of this process in memory.
+/// Returns the number of bytes of this process in memory.
 fn resident() -> Result<usize, Error> {
     let unreadable = || Error::new(ErrorKind::Core, "the system does not report the memory of this process");
     let pages = std::fs::read_to_string("/proc/self/statm").map_err(|_| unreadable())?;
@@ -94,7 +95,7 @@ fn resident() -> Result<usize, Error> {
     Ok(pages * rustix::param::page_size())
 }
 
-/// The processor time of this process so far.
+/// Returns the processor time of this process so far.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn idle_connections_take_memory() {
-        // Other tests of this process give memory back meanwhile.
+        // Other tests of this process free memory meanwhile.
         assert!((0..5).any(|_| idle(make_stack!(Nothing), 50, 0).is_ok_and(|idle| idle.kib > 0.0)));
     }
 }

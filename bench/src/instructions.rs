@@ -1,7 +1,8 @@
-//! `bertha-bench instructions`: the rows that are counted, quick enough for every change, against the stored counts.
+//! The program `bertha-bench instructions`: the counted rows, quick enough for every change, against the
+//! stored counts.
 //!
-//! `bench/instructions.json` has the counts of an earlier state of the sources, stored by `--store`; a count that grew by more
-//! than 2 % is a regression.
+//! The file `bench/instructions.json` has the counts of an earlier state of the sources, stored by `--store`;
+//! a count that grew by more than 2 % is a regression.
 
 use crate::harness::Effort;
 use crate::report::{Budget, Report};
@@ -18,18 +19,19 @@ pub(crate) struct Options {
     store: bool,
 }
 
-/// The growth that is not noise: a count differs from one build to the next by where the compiler inlines.
+/// Growth that is not noise: a count differs from a build to the next by the compiler's inlining.
 const GROWTH: f64 = 1.02;
 
-/// The end of the names of rows that compare with a stored count.
+/// End of the names of rows that compare with a stored count.
 const TO_STORED: &str = ", to the stored count";
 
-/// Whether a count has grown by more than noise. A budget that is missed is a figure; a growth is a failure.
+/// Returns true if a count has grown by more than noise. A budget that is missed is a figure; a growth is a
+/// failure.
 pub(crate) fn has_grown(report: &Report) -> bool {
     report.rows().iter().any(|row| row.name.ends_with(TO_STORED) && row.is_kept() == Some(false))
 }
 
-/// Counts.
+/// Counts the rows.
 ///
 /// # Errors
 /// Those of the counter; [`ErrorKind::Report`] when the stored counts can't be read or written.
@@ -63,7 +65,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.json")
 }
 
-/// None, where none were stored yet.
+/// Returns the stored counts; the map is empty if none were stored yet.
 fn stored() -> Result<BTreeMap<String, f64>, Error> {
     if !path().exists() {
         return Ok(BTreeMap::new());

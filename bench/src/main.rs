@@ -1,4 +1,5 @@
-//! `bertha-bench`: measures Bertha against programs written by hand. Every figure in `bench/RESULTS.md` is one of its rows.
+//! The program `bertha-bench`: it measures Bertha against programs written by hand. Every figure in
+//! `bench/RESULTS.md` is a row of it.
 //!
 //! | module | its purpose |
 //! |---|---|
@@ -8,8 +9,9 @@
 //! | [`instructions`] | the counted rows alone, against stored counts |
 //! | each of the others | the program of that name |
 //!
-//! Times on a shared machine differ by several percent between two runs of the same program. A ratio near one is
-//! therefore decided by instructions per operation, and the ratio of times stands beside it with its interval.
+//! Times on a shared machine differ by several percent between two runs of a program. A ratio near one is
+//! therefore decided by instructions per operation, and the ratio of times stands beside it with its
+//! interval.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

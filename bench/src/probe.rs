@@ -1,13 +1,13 @@
-//! Programs that repeat one operation a given number of times, for the counter.
+//! Programs that repeat an operation a given number of times, for the counter.
 
 use crate::{Error, ErrorKind, congestion, connect, echo, kv, overhead, passes, switch, throughput};
 use std::hint::black_box;
 
-/// Runs the probe of that name: a program's name, a dash, and the name that the program knows; or that of a case of
-/// `overhead` or `passes`.
+/// Runs the probe with this name: a program's name, a dash, and the name that the program knows; or the name
+/// of a case of `overhead` or `passes`.
 ///
 /// # Errors
-/// [`ErrorKind::Probe`] when there is none; else the probe's own error.
+/// [`ErrorKind::Probe`] when there is no such probe; otherwise the probe's own error.
 pub(crate) fn run(name: &str, iterations: u64) -> Result<(), Error> {
     if let Some(case) = overhead::Case::named(name) {
         return case.probe(iterations);

@@ -68,7 +68,7 @@ pub(crate) enum Program {
     Instructions(instructions::Options),
 }
 
-/// All but `instructions`, whose rows are also those of others.
+/// All programs but `instructions`, whose rows also belong to other programs.
 const ALL: &[&str] = &[
     "overhead",
     "echo",
@@ -128,8 +128,8 @@ impl Program {
     }
 }
 
-/// Runs programs one after the other, each in a process of its own, and describes all. One that fails does not keep the
-/// others from running.
+/// Runs programs one after another, each in a process of its own, and describes all. A failed program does
+/// not keep the others from running.
 ///
 /// # Errors
 /// [`ErrorKind::Report`] for a name that is not a program's.

@@ -1,4 +1,4 @@
-//! An echo whose ends are tasks of one runtime, as `echo-by-hand` is in C.
+//! An echo whose ends are tasks of a single runtime, as `echo-by-hand` is in C.
 
 use super::settings::{ADDRESS, config, failed};
 use crate::Error;
@@ -9,10 +9,10 @@ use bertha_negotiation::Negotiate;
 use clap::{Args, ValueEnum};
 use std::time::Instant;
 
-/// The length of a message.
+/// Length of a message.
 pub(super) const BYTES: usize = 64;
 
-/// The most messages that are handed over at once.
+/// Largest number of messages that are passed on at once.
 const BURST: usize = 32;
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -31,7 +31,7 @@ enum Stack {
     None,
     /// An empty stack that the two ends negotiate.
     Negotiated,
-    /// That on tokio, with Caladan beside it.
+    /// The empty stack on tokio, with Caladan beside it.
     Bridged,
 }
 
@@ -75,7 +75,7 @@ where
     figure
 }
 
-/// Sends back what comes until the connection ends.
+/// Returns messages to their sender until the connection ends.
 async fn echo(connection: impl Connection<Data = Buf>) {
     let mut messages = Vec::with_capacity(BURST);
     while connection.recv_batch(&mut messages, BURST).await.is_ok() {
@@ -95,7 +95,7 @@ async fn measure(
     Ok(options.messages as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Sends so many messages, with `in_flight` of them on their way, and takes the answers.
+/// Sends this number of messages, with `in_flight` of them on their way, and receives the answers.
 async fn keep_in_flight(
     connection: &impl Connection<Data = Buf>,
     in_flight: u64,

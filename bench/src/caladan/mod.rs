@@ -1,8 +1,9 @@
 //! Rows over Caladan, of `datapaths` and `throughput`.
 //!
-//! They are made by a process beside a scheduler, as `scripts/caladan run` starts it, and there by one process for each sample, since a runtime
-//! lives as long as its process. Both ends of a sample are in one runtime with one thread, or with two where that is beside tokio: with one
-//! thread neither the scheduler nor a wire takes part, and the rate is that of the processor.
+//! A process beside a scheduler makes them, as `scripts/caladan run` starts it, and there a process for each
+//! sample, since a runtime lives as long as its process. Both ends of a sample are in a single runtime with a
+//! single thread, or with two threads if the ends are on tokio. With a single thread neither the scheduler
+//! nor a wire takes part, and the rate is the processor's.
 
 mod echo;
 mod settings;
@@ -23,24 +24,24 @@ use tempfile::NamedTempFile;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
 
-/// Bertha against C on Caladan's own functions.
+/// Budget of Bertha against C on Caladan's own functions.
 const ECHO: Budget = Budget::AtLeast(0.9);
 const INSTRUCTIONS: Budget = Budget::AtMost(1.10);
 
-/// The messages between two counts of instructions.
+/// Number of messages between two counts of instructions.
 const COUNTED: u64 = 20_000;
 
-/// The messages of a sample for each one that is asked for: a tenth of them go before.
+/// Number of messages of a sample for each requested message: a tenth of them are for warm-up.
 const WITH_WARM_UP: f64 = 1.1;
 
-/// The rows of one of the two programs.
+/// The rows of a program, `datapaths` or `throughput`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Rows {
     Datapaths,
     Throughput,
 }
 
-/// Prints the figure of one sample.
+/// Prints the figure of a sample.
 #[allow(clippy::print_stdout, reason = "the figure is the program's output")]
 pub(crate) fn tell(figure: f64) {
     println!("{figure}");
@@ -125,8 +126,8 @@ fn echoes(module: &str, effort: Effort, report: &mut Report) -> Result<(), Error
     Ok(())
 }
 
-/// Counts the instructions of the two programs. Under valgrind, which runs one thread at a time and slowly, Caladan's timers find more time gone
-/// by for each message, alike for both.
+/// Counts the instructions of the two programs. Under valgrind, which runs a single thread at a time and
+/// slowly, Caladan's timers find more time elapsed for each message, alike for both.
 fn count(in_flight: &str, module: &str, report: &mut Report) -> Result<(), Error> {
     let name = |what: &str| {
         format!(
@@ -146,7 +147,7 @@ fn count(in_flight: &str, module: &str, report: &mut Report) -> Result<(), Error
     Ok(())
 }
 
-/// The rate of the program in C, of `scripts/caladan.d/echo.c`.
+/// Returns the rate of the program in C, from `scripts/caladan.d/echo.c`.
 fn by_hand(in_flight: &str, messages: &str) -> Result<f64, Error> {
     let settings = settings_of_c()?;
     number(Command::new(echo_by_hand()?).args(arguments_of_c(settings.path(), in_flight)).arg(messages))
@@ -156,7 +157,8 @@ fn arguments_of_c(settings: &Path, in_flight: &str) -> [OsString; 3] {
     [settings.into(), echo::BYTES.to_string().into(), in_flight.into()]
 }
 
-/// The rate of datagrams that go one way in the program in C, with few enough on their way that none is lost.
+/// Returns the rate of datagrams that go one way in the program in C, with few enough on their way that none
+/// is lost.
 fn file_by_hand() -> Result<f64, Error> {
     let settings = settings_of_c()?;
     let one_way = [&ETHERNET.to_string(), "64", "32", "32000"];
@@ -170,7 +172,7 @@ fn echo_by_hand() -> Result<PathBuf, Error> {
     Ok(Path::new(&folder).join("echo-by-hand"))
 }
 
-/// The settings of the program in C: those of [`config`].
+/// Returns the settings of the program in C, which are those of [`config`].
 fn settings_of_c() -> Result<NamedTempFile, Error> {
     let write = || {
         let mut file = NamedTempFile::new()?;

@@ -3,10 +3,10 @@
 use crate::{Error, ErrorKind};
 use bertha_datapath_caladan::Config;
 
-/// The address of the server.
+/// Address of the server.
 pub(crate) const ADDRESS: &str = "10.77.0.2:7";
 
-/// The settings of a runtime, which is the address of both ends.
+/// Returns the settings of a runtime, whose address is the address of both ends.
 pub(crate) fn config(threads: u16) -> Config {
     Config { threads, ..Config::new("10.77.0.2/24") }
 }

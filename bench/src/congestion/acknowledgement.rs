@@ -1,4 +1,5 @@
-//! The work for one acknowledgement, of controls in the datapath and of programs: instructions, processor time and allocations.
+//! The work for an acknowledgement, of controls in the datapath and of programs: instructions, processor time
+//! and allocations.
 
 use super::compiled::Compiled;
 use crate::harness::{Counter, Effort, median, thread_time};
@@ -12,25 +13,25 @@ use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// The processor time of the program of BBR, in nanoseconds.
+/// Budget of the processor time of the program of BBR, in nanoseconds.
 const BBR_TIME: Budget = Budget::AtMost(150.0);
 
-/// No acknowledgement may cost an allocation.
+/// Budget of an acknowledgement's allocations: none.
 const NO_ALLOCATION: Budget = Budget::AtMost(0.0);
 
-/// The number of times that processor time is taken; the row has the median.
+/// Number of times that processor time is taken; the row has the median.
 const ROUNDS: usize = 9;
 
-/// The size of a packet, and the time between two of them at 96 Mbit/s.
+/// Size of a packet, and time between two packets at 96 Mbit/s.
 const PACKET: u64 = 1_352;
 const PAUSE_US: u64 = 112;
 
-/// A control of one flow.
+/// A control of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     NewReno,
     Cubic,
-    /// NewReno by an agent, with a report each 10 ms, or each time.
+    /// NewReno by an agent, with a report each 10 ms, or for each acknowledgement.
     Summaries,
     Reports,
     /// The pattern of rates of BBR by an agent.
@@ -40,7 +41,7 @@ enum Subject {
 impl Subject {
     const ALL: [Self; 5] = [Self::NewReno, Self::Cubic, Self::Summaries, Self::Reports, Self::Bbr];
 
-    /// The name of its probe.
+    /// Returns the name of the probe.
     fn probe(self) -> &'static str {
         match self {
             Self::NewReno => "newreno",
@@ -101,7 +102,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     Ok(())
 }
 
-/// Nanoseconds for each acknowledgement.
+/// Returns the nanoseconds for each acknowledgement.
 fn processor_time(subject: Subject, count: u64) -> Result<f64, Error> {
     let mut control = subject.start()?;
     let mut acks = 0..;
@@ -110,13 +111,13 @@ fn processor_time(subject: Subject, count: u64) -> Result<f64, Error> {
         acknowledge(&mut *control, acks.by_ref().take(count as usize));
         (thread_time() - before).as_nanos() as f64 / count as f64
     };
-    // The first one warms up.
+    // The first round warms up.
     round();
     let times: Vec<_> = (0..ROUNDS).map(|_| round()).collect();
     Ok(median(&times).unwrap_or(f64::NAN))
 }
 
-/// Allocations for each acknowledgement, once the flow has a program.
+/// Returns the allocations for each acknowledgement, once the flow has a program.
 fn allocations(subject: Subject, count: u64) -> Result<f64, Error> {
     let mut control = subject.start()?;
     acknowledge(&mut *control, 0..count);
@@ -124,13 +125,13 @@ fn allocations(subject: Subject, count: u64) -> Result<f64, Error> {
     Ok(allocations as f64 / count as f64)
 }
 
-/// Runs the probe of that name: one acknowledgement for each iteration.
+/// Runs the probe with this name: an acknowledgement for each iteration.
 pub(super) fn probe(name: &str, iterations: u64) -> Option<Result<(), Error>> {
     let subject = Subject::ALL.into_iter().find(|subject| subject.probe() == name)?;
     Some(subject.start().map(|mut control| acknowledge(&mut *control, 0..iterations)))
 }
 
-/// A program that counts, and reports after a time or each time.
+/// A program that counts, and reports after a time or for each acknowledgement.
 const PROGRAM: &str = "
     (def (Report (volatile acked 0) (volatile lost 0) (volatile minrtt +infinity) (now 0)))
     (when true
@@ -141,7 +142,7 @@ const PROGRAM: &str = "
         (fallthrough))
     (when (|| (> Ack.lost_pkts_sample 0) (> Micros PERIOD)) (report) (:= Micros 0))";
 
-/// The answer of the agent of BBR for 96 Mbit/s and 20 ms.
+/// The answer of BBR's agent for 96 Mbit/s and 20 ms.
 const BBR_FIELDS: [(&str, u32); 6] = [
     ("high", 15_000_000),
     ("low", 9_000_000),
@@ -151,7 +152,7 @@ const BBR_FIELDS: [(&str, u32); 6] = [
     ("Cwnd", 480_000),
 ];
 
-/// A link whose agent says nothing, and whose cost is that of a system call less.
+/// A link whose agent sends nothing, and whose cost is lower by a system call.
 #[derive(Debug)]
 struct Silent;
 
@@ -162,15 +163,15 @@ impl Link for Silent {
     }
 }
 
-/// A control by a program.
+/// Returns a control by a program.
 fn by_program(program: &str, fields: &[(&str, u32)]) -> Result<Box<dyn CongestionControl>, Error> {
     let compiled = Compiled::of(program)?;
     let datapath = Datapath::new(Silent);
     datapath.handle(&compiled.install);
-    // Never silent for too long.
+    // With this time-out, the agent is never silent for too long.
     let ccp = Ccp::over(datapath.clone()).agent_timeout(Duration::MAX);
     let control = ccp.start(PACKET);
-    // The flow is the first one.
+    // The flow has number 1.
     datapath.handle(&compiled.change(1, fields)?);
     Ok(control)
 }
@@ -189,7 +190,7 @@ fn acknowledge(control: &mut dyn CongestionControl, numbers: impl Iterator<Item 
         let ack = Ack {
             bytes_acked: PACKET,
             packets_acked: 1,
-            // So that the window stays within bounds.
+            // Losses keep the window within bounds.
             lost_pkts_sample: u64::from(number % 512 == 511),
             newest_lost_sent: (number % 512 == 511).then_some(now),
             newest_acked_sent: Some(now - Duration::from_micros(20_000)),
@@ -210,7 +211,7 @@ mod tests {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-        /// Counts reports, which are the only messages after the first two.
+        /// A counter of reports, which are the only messages after the first two.
         #[derive(Debug, Clone, Default)]
         struct CountsMessages(Arc<AtomicUsize>);
 
@@ -229,11 +230,12 @@ mod tests {
         let mut control = Ccp::over(datapath.clone()).agent_timeout(Duration::MAX).start(PACKET);
         datapath.handle(&compiled.change(1, &BBR_FIELDS).unwrap());
         let before = messages.0.load(Relaxed);
-        // 1.6 seconds: ten cycles of three reports.
+        // The time of 1.6 seconds is ten cycles of three reports.
         acknowledge(&mut *control, 0..1_600_000 / PAUSE_US);
         let reports = messages.0.load(Relaxed) - before;
         assert!((28..=30).contains(&reports), "{reports} reports");
-        // Each part of a cycle lasts until the first acknowledgement after its time, so that the last one of the tenth is not over.
+        // Each part of a cycle lasts until the first acknowledgement after its time, so that the last part of
+        // the tenth cycle is not over.
         assert_eq!((control.window(), control.rate()), (480_000, Some(15_000_000)));
         for subject in Subject::ALL {
             assert_eq!(allocations(subject, 1_000).unwrap(), 0.0, "{subject}");

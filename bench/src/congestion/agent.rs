@@ -1,4 +1,4 @@
-//! Figure 4.7: the time from a report to the effect of an agent's answer, over Unix sockets. In real time.
+//! Figure 4.7: the time from a report to the effect of an agent's answer, over Unix sockets, in real time.
 
 use super::compiled::Compiled;
 use crate::harness::{Effort, percentile};
@@ -12,16 +12,17 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Reports each acknowledgement of bytes; others only let an answer take effect.
+/// A program that reports each acknowledgement of bytes; other acknowledgements only let an answer take
+/// effect.
 const PROGRAM: &str = "(def (Report (x 0))) (when (> Ack.bytes_acked 0) (report))";
 
-/// The number of the window among the implicit registers.
+/// Number of the window among the implicit registers.
 const WINDOW: u32 = 4;
 
-/// The 95th percentile of the thesis, in microseconds.
+/// Budget of the 95th percentile, which is the thesis's, in microseconds.
 const P95: Budget = Budget::AtMost(30.0);
 
-/// The time after which an agent counts as lost.
+/// Time after which an agent counts as lost.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Measures.
@@ -44,7 +45,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     Ok(())
 }
 
-/// The times in microseconds.
+/// Returns the times in microseconds.
 fn round_trips(folder: &Path, count: usize) -> Result<Vec<f64>, Error> {
     let path = folder.join("agent");
     let socket =
@@ -56,11 +57,11 @@ fn round_trips(folder: &Path, count: usize) -> Result<Vec<f64>, Error> {
         .map_err(Error::while_doing(ErrorKind::Bertha, "connecting to an agent"))?;
     let mut control = ccp.start(1_352);
     let measured = (0..count + count / 10).map(|_| round_trip(&mut *control)).collect::<Result<Vec<_>, _>>();
-    // The agent's wait for a message ends.
+    // The shutdown ends the agent's wait for a message.
     let stopped = stopper.shutdown(std::net::Shutdown::Both);
     stopped.map_err(Error::while_doing(ErrorKind::Socket, "stopping an agent"))?;
     let _ends_by_the_shutdown = agent.join();
-    // The first ones find cold caches.
+    // The first times suffer from cold caches.
     Ok(measured?.split_off(count / 10))
 }
 
@@ -80,12 +81,12 @@ fn round_trip(control: &mut dyn CongestionControl) -> Result<f64, Error> {
 }
 
 fn acknowledge(control: &mut dyn CongestionControl, bytes: u64, now: Duration) {
-    // A control without a program does not see it: its window must not change by itself.
+    // A control without a program ignores it: its window must not change by itself.
     let ack = Ack { bytes_acked: bytes, now, ..Ack::default() };
     control.on_ack(&ack, &Flow { rtt_sample_us: 20_000, is_app_limited: true, ..Flow::default() });
 }
 
-/// Gives new flows the program, and answers each report with another window.
+/// Gives the program to new flows, and answers each report with another window.
 fn answer(socket: &UnixDatagram, compiled: &Compiled) -> io::Result<()> {
     let mut bytes = [0; 4_096];
     let mut number = 0;
@@ -97,7 +98,7 @@ fn answer(socket: &UnixDatagram, compiled: &Compiled) -> io::Result<()> {
                 let change = compiled.change(create.flow, &[]).map_err(io::Error::other)?;
                 socket.send_to(&compiled.install, sender)?;
                 socket.send_to(&change, sender)?;
-                // The first answer, which nothing asked for: the program runs from then on.
+                // The first answer is unsolicited: the program runs from then on.
                 socket.send_to(&update(create.flow, 100_000), sender)?;
             }
             Ok((Message::Measure(measure), _)) => {
@@ -112,7 +113,7 @@ fn answer(socket: &UnixDatagram, compiled: &Compiled) -> io::Result<()> {
 fn update(flow: u32, window: u64) -> Vec<u8> {
     let fields = vec![Field { register: Register::Implicit(WINDOW), value: window }];
     let mut bytes = Vec::new();
-    // One field always fits.
+    // A single field always fits.
     Message::Update(Update { flow, fields }).encode(&mut bytes).unwrap_or_default();
     bytes
 }

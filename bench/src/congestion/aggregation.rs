@@ -1,4 +1,5 @@
-//! Figure 4.10: five flows of twenty seconds, each begun ten seconds after the one before, alone and under one window.
+//! Figure 4.10: five flows of twenty seconds, each begun ten seconds after the previous flow, alone and under
+//! a common window.
 
 use super::control::Control;
 use super::flows::{Course, Flow, History, mean, path};
@@ -15,13 +16,13 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 const MEGABITS: f64 = 48.0;
 
-/// The share of the link that arrives.
+/// Budget of the share of the link that arrives.
 const USES: Budget = Budget::AtLeast(0.9);
 
-/// Seconds until a new flow has its part: a round trip is at most 0.08.
+/// Budget in seconds until a new flow has its part: a round trip is at most 0.08.
 const JOINS: Budget = Budget::AtMost(0.5);
 
-/// How far a flow may be from its part of the link to count as having it.
+/// Largest distance of a flow from its part of the link at which it counts as having it.
 const NEAR: f64 = 0.2;
 
 /// Measures.
@@ -57,14 +58,14 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     report.draw("congestion-aggregation.svg", over_time(title, &panels))
 }
 
-/// The windows of a flow while it sends.
+/// Returns the windows of a flow while it sends.
 fn windows(history: &History, flow: usize) -> Vec<(f64, f64)> {
     let samples = history.flows[flow].iter().enumerate();
     samples.filter(|(_, it)| it.window > 0.0).map(|(at, it)| (history.at(at), it.window)).collect()
 }
 
-/// The seconds from the start of a flow until its mean over a second is its part of the link, which it shares with one other; all the time
-/// of the two if it never is.
+/// Returns the seconds from the start of a flow until its mean over a second is its part of the link, which
+/// it shares with one other flow; the whole time of the two if this never happens.
 fn until_part(history: &History, flow: usize) -> f64 {
     let rates = history.throughputs(flow);
     let in_period = |time: Duration| (time.as_nanos() / PERIOD.as_nanos()) as usize;

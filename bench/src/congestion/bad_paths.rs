@@ -1,4 +1,4 @@
-//! `Reliable` on paths that lose and reorder, beside Linux's TCP with BBR and with CUBIC on the same paths.
+//! `Reliable` on paths that lose and reorder, beside Linux's TCP with BBR and with CUBIC on these paths.
 
 use super::shaped::{Impairments, Scene, Transport, lacking};
 use crate::Error;
@@ -9,17 +9,18 @@ use bertha_chunnels::congestion::Cubic;
 use bertha_datapath_sim::{Path, Rate};
 use std::time::Duration;
 
-/// Against Linux's TCP with BBR.
+/// Budget against Linux's TCP with BBR.
 const HALF: Budget = Budget::AtLeast(0.5);
 
-/// The path's rate in bytes per second, and its delay each way besides the jitter.
+/// Rate of the path in bytes per second, and its delay each way besides the jitter.
 const RATE: u64 = 25_000_000;
 const DELAY: Duration = Duration::from_millis(5);
 
 /// Measures.
 ///
 /// # Errors
-/// [`ErrorKind::Core`](crate::ErrorKind::Core) if namespaces can't be made although there are the privileges, and those of sockets.
+/// [`ErrorKind::Core`](crate::ErrorKind::Core) if namespaces can't be made although the process has the
+/// privileges, and errors of sockets.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     if let Some(reason) = lacking() {
         report.skip("bad paths", reason);
@@ -29,13 +30,13 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let contenders = [
         ("Linux's TCP with BBR", Transport::Linux("bbr")),
         ("Linux's TCP with CUBIC", Transport::Linux("cubic")),
-        // With the control that it has unless another is chosen.
+        // The stack has the default control.
         ("Reliable", Transport::Bertha(reliable.clone())),
         ("Reliable with CUBIC", Transport::Bertha(reliable.with(Cubic))),
     ];
     for (name, impairments) in paths() {
         let mut rates: [Vec<f64>; 4] = Default::default();
-        // In turns, so that a machine that becomes busier meets all.
+        // The transports run in turns, so that a machine that becomes busier affects all.
         for seed in 0..effort.pick(5, 1) {
             let scene = Scene {
                 impairments: impairments.clone(),

@@ -8,10 +8,10 @@ use crate::report::{Budget, Report};
 use bertha_ycsb::plot::{Panel, Series, over_time};
 use std::time::Duration;
 
-/// The share of the link that arrives.
+/// Budget of the share of the link that arrives.
 const USES: Budget = Budget::AtLeast(0.9);
 
-/// The mean delay in a queue that holds 40 ms.
+/// Budget of the mean delay in a queue that holds 40 ms.
 const QUEUES: Budget = Budget::AtMost(10.0);
 
 /// Measures.
@@ -42,7 +42,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     report.draw("congestion-bbr.svg", over_time(title, &[above, below]))
 }
 
-/// The number of times that the throughput falls below a half of its mean, after the first second.
+/// Returns the number of times that the throughput falls below half of its mean, after the first second.
 fn probes(rates: &[f64]) -> usize {
     let low = mean(rates) / 2.0;
     rates.windows(2).skip(20).filter(|two| two[0] >= low && two[1] < low).count()

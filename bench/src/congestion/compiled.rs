@@ -4,7 +4,7 @@ use crate::{Error, ErrorKind};
 use portus::lang::{self, Scope};
 use portus::serialize;
 
-/// A compiled program, in the bytes of the messages with which an agent installs it and gives it to a flow.
+/// A compiled program, as the messages with which an agent installs it and gives it to a flow.
 pub(super) struct Compiled {
     scope: Scope,
     pub(super) install: Vec<u8>,
@@ -28,10 +28,10 @@ impl Compiled {
         Ok(Self { scope, install: serialize::serialize(&install).map_err(failed)? })
     }
 
-    /// The message that gives it to a flow, with values for its registers.
+    /// Returns the message that gives the program to a flow, with values for its registers.
     ///
     /// # Errors
-    /// [`ErrorKind::Probe`] if it has no register of a name, or can't be encoded.
+    /// [`ErrorKind::Probe`] if the program has no register with a given name, or can't be encoded.
     pub(super) fn change(&self, flow: u32, values: &[(&str, u32)]) -> Result<Vec<u8>, Error> {
         let field = |(name, value): &(&str, u32)| {
             let register = self.scope.get(name).cloned();

@@ -15,21 +15,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The connections that flows go over, each over one.
+/// Number of connections, on which each flow uses one.
 const CONNECTIONS: usize = 50;
 
-/// The share of the link that flows need.
+/// Share of the link that flows need.
 const LOAD: f64 = 0.5;
 
-/// The longest time after the last arrival until all are complete.
+/// Longest time after the last arrival until all are complete.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// The agent's times against the datapath's.
+/// Budgets of the agent's times against the datapath's.
 const MEDIAN: Budget = Budget::AtMost(1.05);
 const LARGE: Budget = Budget::AtMost(1.25);
 
-/// Sizes in bytes, and the share of flows that are not larger: 97.6 % are 10 KB or shorter, and a thousandth is larger than a
-/// megabyte, as in the thesis.
+/// Sizes in bytes, and the share of flows that are not larger: 97.6 % are 10 KB or shorter, and a thousandth
+/// is larger than a megabyte, as in the thesis.
 const SIZES: [(f64, f64); 6] =
     [(100.0, 0.0), (1_000.0, 0.45), (4_000.0, 0.85), (10_000.0, 0.976), (1e6, 0.999), (30e6, 1.0)];
 
@@ -48,11 +48,11 @@ struct Completion {
     took: Duration,
 }
 
-/// Poisson arrivals at [`LOAD`].
+/// Returns Poisson arrivals at [`LOAD`].
 fn arrivals(count: usize, rate: f64, seed: u64) -> Vec<Arrival> {
     let mut rng = StdRng::seed_from_u64(seed);
     let sizes: Vec<f64> = (0..count).map(|_| size(rng.random())).collect();
-    // Spread evenly, whatever large flows chance drew.
+    // The load is spread evenly, whatever large flows chance drew.
     let pause = sizes.iter().sum::<f64>() / count as f64 / (LOAD * rate);
     let mut at = 0.0;
     let arrival = |bytes: f64| {
@@ -63,7 +63,7 @@ fn arrivals(count: usize, rate: f64, seed: u64) -> Vec<Arrival> {
     sizes.into_iter().map(arrival).collect()
 }
 
-/// The size at this quantile, by equal ratios between the sizes of the table.
+/// Returns the size at this quantile, by equal ratios between the sizes of the table.
 fn size(quantile: f64) -> f64 {
     let segment = SIZES.windows(2).find(|two| quantile <= two[1].1).unwrap_or(&SIZES[SIZES.len() - 2..]);
     let [(low, from), (high, to)] = [segment[0], segment[1]];
@@ -157,7 +157,7 @@ async fn completions(
                     }
                 }
             }
-            // Open until all has arrived.
+            // The connection stays open until everything has arrived.
             std::future::pending::<()>().await;
         }));
         let (progress, clock) = (Arc::clone(&progress), runtime.clone());

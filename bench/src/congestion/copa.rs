@@ -1,4 +1,5 @@
-//! Figure 4.11, for the one datapath that runs in virtual time: Copa and Vegas by an agent, over 12 Mbit/s and 20 ms.
+//! Figure 4.11, for the datapath that runs in virtual time: Copa and Vegas by an agent, over 12 Mbit/s and 20
+//! ms.
 
 use super::control::Control;
 use super::flows::{Course, PACKET, mean, path};
@@ -7,10 +8,10 @@ use crate::report::{Budget, Report};
 use bertha_ycsb::plot::{Panel, Series, over_time};
 use std::time::Duration;
 
-/// The share of the link that arrives.
+/// Budget of the share of the link that arrives.
 const USES: Budget = Budget::AtLeast(0.9);
 
-/// The mean delay in a queue that holds 20 ms.
+/// Budget of the mean delay in a queue that holds 20 ms.
 const QUEUES: Budget = Budget::AtMost(10.0);
 
 /// Measures.

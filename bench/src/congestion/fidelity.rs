@@ -1,4 +1,4 @@
-//! Figures 4.4 and 4.5: Cubic and NewReno in the datapath, and the same by an agent.
+//! Figures 4.4 and 4.5: Cubic and NewReno in the datapath, and by an agent.
 
 use super::control::Control;
 use super::flows::{Course, History, PACKET, path};
@@ -12,20 +12,20 @@ use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// How far medians may be apart.
+/// Budgets of the distance between medians.
 const AT_LEAST: Budget = Budget::AtLeast(0.95);
 const AT_MOST: Budget = Budget::AtMost(1.05);
 
 const PAIRS: [(Control, Control); 2] =
     [(Control::NewReno, Control::CcpNewReno), (Control::Cubic, Control::CcpCubic)];
 
-/// A path on which controls are compared; those of one seed are the same for all.
+/// A path on which controls are compared; the paths of a seed are equal for all controls.
 struct Scenario<'a> {
     name: &'static str,
     path: &'a (dyn Fn(u64) -> Path + Sync),
 }
 
-/// A link with a buffer of 100 packets, as in the thesis.
+/// Returns a link with a buffer of 100 packets, as in the thesis.
 fn cell(rate: Rate) -> Path {
     Path { buffer: 100 * PACKET as u64, ..Path::new(rate, PERIOD / 2) }
 }
@@ -62,7 +62,7 @@ fn compare(report: &mut Report, scenario: &Scenario<'_>, effort: Effort) -> Resu
         for control in [datapath, agent] {
             let (mut throughputs, mut delays) = (Vec::new(), Vec::new());
             for history in histories(scenario, control, effort)? {
-                // Slow start fills an unlimited buffer, which then takes its time.
+                // Slow start fills an unlimited buffer, which then takes long to empty.
                 throughputs.extend_from_slice(late(&history.throughputs(0)));
                 delays.extend(late(&history.queueing).iter().map(|delay| delay.as_secs_f64() * 1e3));
             }
@@ -83,7 +83,7 @@ fn compare(report: &mut Report, scenario: &Scenario<'_>, effort: Effort) -> Resu
     Ok(())
 }
 
-/// The courses of all seeds, at once.
+/// Returns the courses of all seeds, which run at once.
 fn histories(scenario: &Scenario<'_>, control: Control, effort: Effort) -> Result<Vec<History>, Error> {
     let (seeds, seconds) = effort.pick((8, 60), (1, 15));
     let run = |seed| Course::alone((scenario.path)(seed), seconds, PERIOD, seed).run(control);
@@ -99,7 +99,7 @@ fn late<T>(values: &[T]) -> &[T] {
     &values[values.len() / 3..]
 }
 
-/// Figure 4.4.
+/// Draws Figure 4.4.
 fn windows(report: &mut Report) -> Result<(), Error> {
     let course = Course::alone(path(96.0, 20), 15, PERIOD, 1);
     let series = |control: Control| -> Result<(Series, History), Error> {

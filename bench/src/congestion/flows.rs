@@ -1,4 +1,4 @@
-//! Flows that always have something to send, over one emulated path, in virtual time.
+//! Flows that always have something to send, over a single emulated path, in virtual time.
 
 use super::control::Control;
 use crate::harness::thread_time;
@@ -12,40 +12,40 @@ use std::time::Duration;
 
 const SERVER: [u8; 4] = [10, 1, 0, 0];
 
-/// The size of a packet in bytes.
+/// Size of a packet in bytes.
 pub(super) const PACKET: usize = 1_352;
 
-/// A message that fills a packet, with its header of 15 bytes, more or less.
+/// Size of a message that fills a packet, with its header of about 15 bytes.
 pub(super) const MESSAGE: usize = 1_337;
 
 /// One flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Flow {
-    /// The time at which it begins to send.
+    /// Time at which the flow begins to send.
     pub(super) start: Duration,
-    /// The time for which it sends; without one, to the end.
+    /// Time for which the flow sends; `None` means to the end.
     pub(super) lasts: Option<Duration>,
-    /// The time that its round trips take longer than those of the path.
+    /// Additional time of the flow's round trips, compared with the path's.
     pub(super) detour: Duration,
 }
 
-/// Flows that share a path, and how they are observed.
+/// Flows that share a path, and the way in which they are observed.
 #[derive(Debug, Clone)]
 pub(super) struct Course {
     pub(super) path: Path,
     pub(super) flows: Vec<Flow>,
-    /// Whether all begin at one host, instead of one each.
+    /// True if all flows begin at a common host, instead of a host each.
     pub(super) shares_host: bool,
-    /// The time for which they are observed, and that between two samples.
+    /// Time for which they are observed, and time between two samples.
     pub(super) time: Duration,
     pub(super) period: Duration,
     pub(super) seed: u64,
 }
 
-/// The state of one flow at a sample.
+/// The state of a flow at a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Sample {
-    /// The bytes of packets that have arrived.
+    /// Number of bytes in packets that have arrived.
     pub(super) delivered: u64,
     /// The congestion window, in packets.
     pub(super) window: f64,
@@ -55,9 +55,9 @@ pub(super) struct Sample {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct History {
     period: Duration,
-    /// For each flow, in order of time.
+    /// Samples of each flow, in order of time.
     pub(super) flows: Vec<Vec<Sample>>,
-    /// The delay in the queue at each sample.
+    /// Delay in the queue at each sample.
     pub(super) queueing: Vec<Duration>,
 }
 
@@ -69,13 +69,13 @@ pub(super) struct Timed {
 }
 
 impl Course {
-    /// One flow.
+    /// Creates the course of a single flow.
     pub(super) fn alone(path: Path, seconds: u64, period: Duration, seed: u64) -> Self {
         let time = Duration::from_secs(seconds);
         Self { path, flows: vec![Flow::default()], shares_host: false, time, period, seed }
     }
 
-    /// Runs it, each flow controlled by `control`.
+    /// Runs the course, each flow controlled by `control`.
     ///
     /// # Errors
     /// [`ErrorKind::Bertha`] if a simulated connection fails; those of starting an agent.
@@ -83,10 +83,10 @@ impl Course {
         self.run_timed(control).map(|timed| timed.history)
     }
 
-    /// Runs it, each flow controlled by `control`, and takes its processor time.
+    /// Runs the course, each flow controlled by `control`, and takes its processor time.
     ///
     /// # Errors
-    /// Those of [`run`](Self::run).
+    /// Errors of [`run`](Self::run).
     pub(super) fn run_timed(&self, control: Control) -> Result<Timed, Error> {
         let before = thread_time();
         let mut sim = simulation(self.seed, Duration::from_secs(60) + self.time);
@@ -125,7 +125,7 @@ impl Course {
         tasks.push(runtime.spawn(async move {
             let mut receiving = Vec::new();
             loop {
-                // This end sends nothing but acknowledgements.
+                // This end sends only acknowledgements.
                 let Ok(base) = listener.accept().await else { return };
                 let Ok(server) = Reliable::new().packet(PACKET).wrap(base).await else { return };
                 receiving.push(clock.spawn(receive(server, by_number.clone())));
@@ -151,9 +151,9 @@ impl Course {
 /// The state of a flow.
 #[derive(Default)]
 struct State {
-    /// The bytes of packets that have arrived.
+    /// Number of bytes in packets that have arrived.
     delivered: AtomicU64,
-    /// While it sends.
+    /// Connection of the client while it sends.
     client: Mutex<Option<Arc<ReliableConnection<SimConnection>>>>,
 }
 
@@ -169,7 +169,7 @@ impl State {
     }
 }
 
-/// Connects, says which flow it is, and sends for ever.
+/// Connects, sends the flow's number, and then sends forever.
 async fn send(
     datapath: &SimDatapath,
     server: Addr,
@@ -187,7 +187,7 @@ async fn send(
     }
 }
 
-/// Counts what arrives, for the flow whose number is the first message.
+/// Counts arriving bytes, for the flow whose number is the first message.
 async fn receive(server: ReliableConnection<SimConnection>, states: Vec<Arc<State>>) {
     let Ok(first) = server.recv().await else { return };
     let number = first.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
@@ -200,12 +200,12 @@ async fn receive(server: ReliableConnection<SimConnection>, states: Vec<Arc<Stat
 }
 
 impl History {
-    /// The time of a sample, in seconds.
+    /// Returns the time of a sample, in seconds.
     pub(super) fn at(&self, sample: usize) -> f64 {
         self.period.as_secs_f64() * (sample + 1) as f64
     }
 
-    /// Megabits per second of a flow, for each period.
+    /// Returns the megabits per second of a flow, for each period.
     pub(super) fn throughputs(&self, flow: usize) -> Vec<f64> {
         let before = std::iter::once(0).chain(self.flows[flow].iter().map(|sample| sample.delivered));
         let period = self.period.as_secs_f64();
@@ -213,7 +213,7 @@ impl History {
         self.flows[flow].iter().zip(before).map(rate).collect()
     }
 
-    /// Bytes per second of each flow, after the first fifth of the time.
+    /// Returns the bytes per second of each flow, after the first fifth of the time.
     pub(super) fn rates(&self) -> Vec<f64> {
         let of = |samples: &Vec<Sample>| {
             let (first, last) = (samples.len() / 5, samples.len().saturating_sub(1));
@@ -223,41 +223,43 @@ impl History {
         self.flows.iter().map(of).collect()
     }
 
-    /// The share of `rate`, in bytes per second, that all flows use after the first fifth of the time.
+    /// Returns the share of `rate`, in bytes per second, that all flows use after the first fifth of the
+    /// time.
     pub(super) fn utilisation(&self, rate: f64) -> f64 {
         self.rates().iter().sum::<f64>() / rate
     }
 
-    /// The delays in the queue after the first fifth of the time, in milliseconds.
+    /// Returns the delays in the queue after the first fifth of the time, in milliseconds.
     pub(super) fn delays(&self) -> Vec<f64> {
         let late = &self.queueing[self.queueing.len() / 5..];
         late.iter().map(|delay| delay.as_secs_f64() * 1e3).collect()
     }
 }
 
-/// A path of so many megabits per second, with a round trip of so many milliseconds and a buffer of one product of both.
+/// Returns a path of this number of megabits per second, with a round trip of this number of milliseconds and
+/// a buffer of their product.
 pub(super) fn path(megabits: f64, round_trip_ms: u64) -> Path {
     let rate = bertha_datapath_sim::Rate::fixed((megabits * 1e6 / 8.0) as u64);
     Path::new(rate, Duration::from_millis(round_trip_ms) / 2)
 }
 
-/// The mean; zero without values.
+/// Returns the mean; zero without values.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// A simulation that ends by time alone.
+/// Returns a simulation that only time ends.
 pub(super) fn simulation(seed: u64, limit: Duration) -> Sim {
     Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX).time_limit(limit)
 }
 
-/// The address of a client.
+/// Returns the address of a client.
 fn host(client: usize) -> [u8; 4] {
     let [.., high, low] = client.to_be_bytes();
     [10, 0, high, low]
 }
 
-/// Lets clients with these longer round trips share a path to the server, with a way back for each.
+/// Makes clients with these longer round trips share a path to the server, with a way back for each.
 pub(super) fn lay(network: &Network, path: &Path, detours: &[Duration], seed: u64) {
     network.set_limits(Limits { backlog: 1_024, queue: 65_536 });
     for (client, detour) in detours.iter().enumerate() {
@@ -275,7 +277,7 @@ pub(super) struct Ends {
     pub(super) server: ReliableConnection<SimConnection>,
 }
 
-/// Connects so many clients, one after the other.
+/// Connects this number of clients, one after another.
 pub(super) async fn connect(
     network: &Network,
     stack: &Reliable,
@@ -287,7 +289,7 @@ pub(super) async fn connect(
         let base = network.host(host(client)).connect(listener.local_addr()).await?;
         let client = Arc::new(stack.wrap(base).await?);
         client.send(Buf::new(8, 0)?).await?;
-        // This end sends nothing but acknowledgements.
+        // This end sends only acknowledgements.
         let server = Reliable::new().packet(PACKET).wrap(listener.accept().await?).await?;
         server.recv().await?;
         ends.push(Ends { client, server });

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 const FLOWS: usize = 50;
 
-/// The buffer of the switch, in packets.
+/// Size of the switch's buffer, in packets.
 const BUFFER: u64 = 1_000;
 
-/// The last flow's end, by reports each 10 µs, against the datapath's.
+/// Budget of the last flow's end, by reports each 10 µs, against the datapath's.
 const OFTEN: Budget = Budget::AtMost(1.15);
 
 const PERIODS: [Duration; 3] =
@@ -52,7 +52,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     Ok(())
 }
 
-/// The time until the last flow has arrived, in seconds.
+/// Returns the time until the last flow has arrived, in seconds.
 fn end(control: Control, gigabits: u64, packets: u64, seed: u64) -> Result<f64, Error> {
     let rate = Rate::fixed(gigabits * 125_000_000);
     let path = Path { buffer: BUFFER * PACKET as u64, ..Path::new(rate, Duration::from_micros(10)) };
@@ -87,7 +87,7 @@ async fn incast(
                     return;
                 }
             }
-            // Open until all has arrived.
+            // The connection stays open until everything has arrived.
             std::future::pending::<()>().await;
         }));
         receiving.push(async move {

@@ -8,7 +8,7 @@ use crate::harness::Effort;
 use crate::report::{Budget, Report};
 use std::time::Duration;
 
-/// The throughput of all flows by CCP, against the same in the datapath.
+/// Budget of the throughput of all flows by CCP, against flows in the datapath.
 const THROUGHPUT: Budget = Budget::AtLeast(0.95);
 
 /// Measures.
@@ -31,7 +31,8 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
         }
         let name = format!("4.8, {flows} flows: throughput by CCP to the datapath's");
         report.bounded(name, used[1] / used[0], "x", THROUGHPUT);
-        // With an agent in lockstep, which is called for each report: more than one that takes many at once.
+        // The agent runs in lockstep, and is called for each report: more work than for an agent that takes
+        // many reports at once.
         let name =
             format!("4.8, {flows} flows: processor time by CCP to the datapath's, with the simulation's");
         report.figure(name, processor[1] / processor[0], "x");

@@ -1,9 +1,10 @@
-//! `bertha-bench congestion`: the figures of the thesis, chapter 4, and how congestion controls use and share a link.
+//! The program `bertha-bench congestion`: the figures of the thesis, chapter 4, and the use and sharing of a
+//! link by congestion controls.
 //!
-//! Flows of `Reliable` run over emulated paths in virtual time, with an agent in lockstep, so every run gives the same on every
-//! machine. In real time are the round trip of an agent (figure 4.7), libccp's windows in figure 4.11, and what runs between network
-//! namespaces: Linux's TCP beside the table of sharing, and bad paths. Where the thesis has Linux in the place of the datapath, the figures
-//! have Bertha's own controls.
+//! Flows of `Reliable` run over emulated paths in virtual time, with an agent in lockstep, so every run gives
+//! equal results on every machine. In real time run the round trip of an agent (figure 4.7), libccp's windows
+//! in figure 4.11, and flows between network namespaces: Linux's TCP beside the table of sharing, and bad
+//! paths. Where the thesis has Linux in the place of the datapath, the figures have Bertha's own controls.
 
 mod acknowledgement;
 mod agent;
@@ -74,7 +75,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Runs the probe of that name.
+/// Runs the probe with this name.
 pub(crate) fn probe(name: &str, iterations: u64) -> Option<Result<(), Error>> {
     acknowledgement::probe(name, iterations)
 }

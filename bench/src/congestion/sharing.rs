@@ -1,5 +1,5 @@
-//! Utilisation of a link by one to eight flows, and how fairly they share it: in virtual time, and beside that by Linux's own TCP with the
-//! same controls, through a shaper with the same emulator in real time.
+//! Utilisation of a link by one to eight flows, and the fairness of their shares: in virtual time, and beside
+//! that by Linux's own TCP with these controls, through a shaper with this emulator in real time.
 
 use super::control::Control;
 use super::flows::{Course, Flow, mean, path};
@@ -10,21 +10,21 @@ use crate::{Error, ErrorKind};
 use bertha_datapath_sim::Path;
 use std::time::Duration;
 
-/// With the names of Linux's.
+/// The controls, with the names of Linux's.
 const CONTROLS: [(Control, &str); 3] =
     [(Control::NewReno, "reno"), (Control::Cubic, "cubic"), (Control::Bbr, "bbr")];
 
-/// The share of the link that flows use, whatever chance takes.
+/// Budget of the share of the link that flows use, for any chance.
 const USES: Budget = Budget::AtLeast(0.9);
 
-/// Jain's index of flows with equal round trips. Flows of BBR come near only after minutes, those of Linux too, so they are judged beside
-/// those alone.
+/// Budget of Jain's index of flows with equal round trips. Flows of BBR come near it only after minutes, and
+/// so do Linux's, so they are judged only beside Linux's.
 const FAIR: Budget = Budget::AtLeast(0.9);
 
-/// Both, to those of Linux's TCP.
+/// Budgets of both figures, against Linux's TCP.
 const AS_LINUX: Budget = Budget::AtLeast(0.9);
 
-/// The time between the beginnings of two flows.
+/// Time between the beginnings of two flows.
 const STAGGER: Duration = Duration::from_millis(500);
 
 /// Flows that share a link of 24 Mbit/s and 40 ms.
@@ -32,19 +32,20 @@ const STAGGER: Duration = Duration::from_millis(500);
 struct Scene {
     name: String,
     loss: f64,
-    /// For each flow, the milliseconds that its round trips take longer.
+    /// Additional milliseconds of each flow's round trips.
     detours: Vec<u64>,
 }
 
 /// The outcome of a scene.
 #[derive(Debug, Clone, Copy)]
 struct Shared {
-    /// The share of the link.
+    /// Share of the link that is used.
     used: f64,
     jain: f64,
 }
 
-/// Jain's index of fairness: one if all rates are equal, and one by their number if all but one are zero.
+/// Returns Jain's index of fairness: 1 if all rates are equal, and 1 divided by their number if all but one
+/// are zero.
 fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
@@ -111,7 +112,7 @@ impl Scene {
         Shared { used: rates.iter().sum::<f64>() / self.path().rate.mean(), jain: jain(rates) }
     }
 
-    /// Whether flows are alike, so that each is to have an equal part.
+    /// Returns true if flows are alike, so that each should have an equal part.
     fn is_even(&self) -> bool {
         self.detours.iter().all(|detour| *detour == 0)
     }
@@ -130,7 +131,7 @@ fn in_virtual_time(
         Some(budget) => report.bounded(name, value, unit, budget),
         None => report.figure(name, value, unit),
     };
-    // Loss slows down all but BBR.
+    // Loss slows down all controls but BBR.
     let is_to_use = scene.is_even() && (scene.loss == 0.0 || control == Control::Bbr);
     add(format!("{name}: use"), shared.used, "of the link", is_to_use.then_some(USES));
     add(format!("{name}: queue"), mean(&history.delays()), "ms", None);
@@ -141,7 +142,7 @@ fn in_virtual_time(
     Ok(shared)
 }
 
-/// All scenes at once, each on a path of its own: they take little of a machine and much time.
+/// Runs all scenes at once, each on a path of its own: they take little of a machine and much time.
 fn of_linux(scenes: &[Scene], control: &'static str, seconds: u64) -> Result<Vec<Shared>, Error> {
     let transport = &Transport::Linux(control);
     std::thread::scope(|scope| {

@@ -1,8 +1,8 @@
 //! Figure 4.3: slow start, written in five ways, over 48 Mbit/s and 100 ms.
 //!
-//! Listing 4.2 adds to the window the packets that a report acknowledges. They were sent with the window before the last one, so each window
-//! is the sum of the two before it: it grows by 1.6 each round trip, and needs 44 % more of them. The algorithms for agents allow for
-//! that.
+//! Listing 4.2 adds to the window the packets that a report acknowledges. They were sent with the window
+//! before the last window, so each window is the sum of the two windows before it: it grows by a factor of
+//! 1.6 each round trip, and needs 44 % more round trips. The algorithms for agents allow for that.
 
 use super::control::{Control, Start};
 use super::flows::{Course, PACKET, mean, path};
@@ -21,7 +21,7 @@ const WAYS: [Control; 5] = [
 
 const ROUND_TRIP: Duration = Duration::from_millis(100);
 
-/// Round trips until the path is full, more than in the datapath.
+/// Budget in round trips until the path is full, more than in the datapath.
 const FOLD_LAGS: Budget = Budget::AtMost(0.5);
 const AGENT_LAGS: Budget = Budget::AtMost(2.0);
 
@@ -37,14 +37,15 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let (mut series, mut in_datapath) = (Vec::new(), f64::NAN);
     for way in WAYS {
         let history = course.run(way)?;
-        // By what arrives in a round trip: a window that a rate keeps from being used says nothing.
+        // The points show what arrives in a round trip: a window that a rate keeps from being used says
+        // nothing.
         let throughputs = history.throughputs(0);
         let in_flight = |at: usize| {
             let arrived = &throughputs[(at + 1).saturating_sub(10)..=at];
             mean(arrived) * 1e6 / 8.0 * ROUND_TRIP.as_secs_f64() / PACKET as f64
         };
         let points: Vec<_> = (0..throughputs.len()).map(|at| (history.at(at), in_flight(at))).collect();
-        // Headers below keep the last percents away.
+        // Headers below use up the last percents.
         let full = points.iter().find(|point| point.1 >= 0.9 * product).map_or(f64::NAN, |point| point.0);
         let rounds = full / ROUND_TRIP.as_secs_f64();
         let name = format!("4.3, slow start {way}: round trips until 90 % of the path is used");

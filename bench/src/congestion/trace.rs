@@ -5,20 +5,21 @@ use bertha_datapath_sim::Rate;
 use std::path::Path;
 use std::time::Duration;
 
-/// The bytes that each line of a trace lets through.
+/// Number of bytes that each line of a trace lets through.
 const OPPORTUNITY: u64 = 1_500;
 
-/// The time over which they are counted.
+/// Time over which bytes are counted.
 const SLOT: Duration = Duration::from_millis(20);
 
-/// The longest trace.
+/// Length of the longest trace.
 const LONGEST: Duration = Duration::from_secs(5 * 3_600);
 
-/// Reads a trace in the format of Mahimahi, in which there are many that were measured in cellular networks: each line is a time in
-/// milliseconds, in order, at which 1,500 bytes can be sent.
+/// Reads a trace in the format of Mahimahi, in which many measurements of cellular networks exist: each line
+/// is a time in milliseconds, in order, at which 1,500 bytes can be sent.
 ///
 /// # Errors
-/// [`ErrorKind::Trace`] if it can't be read, or has a line that is no time, is out of order, or none at all.
+/// [`ErrorKind::Trace`] if the trace can't be read, has a line that is no time or is out of order, or has no
+/// lines.
 pub(super) fn read(path: &Path) -> Result<Rate, Error> {
     let doing = || format!("reading the trace {}", path.display());
     let text = std::fs::read_to_string(path).map_err(Error::while_doing(ErrorKind::Trace, doing()))?;
@@ -42,7 +43,7 @@ fn parse(text: &str) -> Result<Rate, String> {
         rates.resize(rates.len().max((at / slot) as usize + 1), 0);
         rates[(at / slot) as usize] += OPPORTUNITY * 1_000 / slot;
     }
-    // It repeats from its last time on: the slot that this one begins is no part of it.
+    // The trace repeats from its last time on: the slot that this time begins is no part of it.
     rates.truncate((last / slot).max(1) as usize);
     Rate::trace(SLOT, rates).map_err(|error| error.to_string())
 }
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_trace_has_the_rate_of_its_opportunities() {
-        // Two, none, and one in 20 ms each; the last line ends the trace.
+        // The slots of 20 ms have two, none, and one; the last line ends the trace.
         let rate = parse("0\n19\n40\n60\n").unwrap();
         let expected = Rate::trace(SLOT, [150_000, 0, 75_000]).unwrap();
         assert_eq!(rate, expected);

@@ -1,4 +1,4 @@
-//! A socket of tokio's for each client, and one for the server.
+//! A socket of tokio's for each client, and a socket for the server.
 
 use super::{Connect, MESSAGE, Trial, since};
 use crate::{Error, ErrorKind};
@@ -7,12 +7,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tokio::net::UdpSocket;
 
-/// Connects to a server that echoes every datagram.
+/// A client that connects to a server that echoes every datagram.
 pub(super) struct Client {
     server: SocketAddr,
 }
 
-/// Starts that server.
+/// Starts the server.
 async fn serve() -> Result<SocketAddr, Error> {
     let opened = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await;
     let opened = opened.and_then(|socket| Ok((socket.local_addr()?, socket)));
@@ -20,7 +20,7 @@ async fn serve() -> Result<SocketAddr, Error> {
         opened.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server's socket"))?;
     tokio::spawn(async move {
         let mut buffer = [0; 2048];
-        // A client notices by itself that there is no echo.
+        // A client notices by itself if there is no echo.
         while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
             if socket.send_to(&buffer[..length], from).await.is_err() {
                 return;

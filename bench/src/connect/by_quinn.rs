@@ -1,5 +1,5 @@
-//! Clients that shake hands by `quinn`, with the session of an earlier connection or without. They share an endpoint and so a socket, as
-//! `quinn` advises: a new one sets up buffers of megabytes.
+//! Clients that shake hands by `quinn`, with the session of an earlier connection or without. They share an
+//! endpoint and so a socket, as `quinn` advises: a new endpoint sets up buffers of megabytes.
 
 use super::{Connect, MESSAGE, Trial, since};
 use crate::harness::Certificate;
@@ -15,12 +15,13 @@ use std::time::Instant;
 
 type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
 
-/// Shakes hands by `quinn`.
+/// A client that shakes hands by `quinn`.
 pub(super) struct Client {
     endpoint: Endpoint,
     server: SocketAddr,
     root: CertificateDer<'static>,
-    /// The settings of all connections, whose sessions are resumed; new ones for each otherwise.
+    /// Settings of all connections, whose sessions are resumed; without them, each connection has new
+    /// settings.
     resuming: Option<ClientConfig>,
 }
 

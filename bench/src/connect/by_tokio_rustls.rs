@@ -15,11 +15,12 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
 
-/// Shakes hands by `tokio-rustls`.
+/// A client that shakes hands by `tokio-rustls`.
 pub(super) struct Client {
     server: SocketAddr,
     root: CertificateDer<'static>,
-    /// The settings of all connections, whose sessions are resumed; new ones for each otherwise.
+    /// Settings of all connections, whose sessions are resumed; without them, each connection has new
+    /// settings.
     resuming: Option<Arc<ClientConfig>>,
 }
 

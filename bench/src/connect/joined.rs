@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Joins a participant that is there already, over a connection to the store that is there as well.
+/// A client that joins an existing participant, over an existing connection to the store.
 pub(super) struct Client<S> {
     store: Arc<S>,
     name: Name,
@@ -20,7 +20,7 @@ pub(super) struct Client<S> {
 type Participant = MultiEndpoint<<UdpMulticast as RunsAmong<super::Layers>>::Out>;
 
 async fn join<S: RendezvousStore>(store: Arc<S>, name: &Name) -> Result<Participant, Error> {
-    // Loopback carries multicast; no other host hears it.
+    // Loopback carries multicast; no other host receives it.
     let group = UdpMulticast::new(SocketAddrV4::new(Ipv4Addr::new(239, 255, 7, 42), 47_042));
     let group = group.interface(Ipv4Addr::LOCALHOST);
     stack().rendezvous(group, store, name.clone()).await.map_err(failed)

@@ -1,13 +1,15 @@
-//! `bertha-bench connect`: setting up a connection, to the echo of its first message (the thesis's Figure 3.4); and joining
-//! others through a store.
+//! The program `bertha-bench connect`: setting up a connection, to the echo of its first message (the
+//! thesis's Figure 3.4); and joining others through a store.
 //!
-//! Client and server share a thread and a runtime on one core, so that their work is measured and not the waking of another
-//! core. Each sample is a runtime and a server of its own and some clients, one after the other.
+//! Client and server share a thread and a runtime on a single core, so that their work is measured and not
+//! the waking of another core. Each sample is a runtime and a server of its own and some clients, one after
+//! another.
 //!
-//! A trial begins with nothing but settings, the server's address and, for 0-RTT, the cache, and for quinn its endpoint: making
-//! the stack, opening the socket, and the work of the server until the echo is there count. Closing does not: a client waits
-//! until the server has seen its end, and then drops what it has. Later work of the runtime, as to release a socket or a task,
-//! falls into the next trial, of all ways alike.
+//! A trial begins with nothing but settings, the server's address and, for 0-RTT, the cache, and for quinn
+//! its endpoint. Making the stack, opening the socket, and the work of the server until the echo is there
+//! count. Closing does not count: a client waits until the server has seen its end, and then drops what it
+//! has. Later work of the runtime, for example to release a socket or a task, falls into the next trial,
+//! alike for all ways.
 
 mod bare;
 #[cfg(feature = "quic")]
@@ -33,7 +35,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// The message.
+/// A message.
 type Message = [u8; 8];
 const MESSAGE: Message = [7; 8];
 
@@ -44,41 +46,44 @@ fn stack() -> Layers {
     make_stack!(Serialize::<Message>::new())
 }
 
-/// Clients before the first that counts: allocators and caches get warm, and a client gets to know the server.
+/// Number of clients before the first that counts: allocators and caches get warm, and a client gets to know
+/// the server.
 const WARM_UP: usize = 5;
 
-/// The longest trial. A longer one lost a datagram, which is not sent again.
+/// Longest trial. A longer trial lost a datagram, which is not sent again.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A way to set up a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// None: a socket of tokio's.
+    /// No negotiation: a socket of tokio's.
     Bare,
     /// The client waits for the answer to its offer.
     OneRtt,
-    /// It sends the message with its offer.
+    /// The client sends the message with its offer.
     ZeroRtt,
-    /// As `OneRtt`, and both ends prove that they have a key.
+    /// A client as in `OneRtt`, whose ends both prove that they have a key.
     OneRttShared,
-    /// As `ZeroRtt`, and both ends prove that they have a key.
+    /// A client as in `ZeroRtt`, whose ends both prove that they have a key.
     ZeroRttShared,
-    /// As `OneRtt`, and the server proves its identity.
+    /// A client as in `OneRtt`, whose server proves its identity.
     OneRttIdentity,
-    /// As `OneRtt`, and a handshake of Noise with a key of both ends.
+    /// A client as in `OneRtt`, and a handshake of Noise with a key of both ends.
     NoiseShared,
-    /// As `OneRtt`, and a handshake of Noise where each end proves a key of its own.
+    /// A client as in `OneRtt`, and a handshake of Noise in which each end proves a key of its own.
     NoiseStatic,
-    /// As `OneRtt`, and a handshake of QUIC; with the session of an earlier one, or without.
+    /// A client as in `OneRtt`, and a handshake of QUIC; with the session of an earlier handshake, or
+    /// without.
     #[cfg(feature = "quic")]
     Quic { resumed: bool },
-    /// The same handshake by `quinn`, and no negotiation.
+    /// A handshake of QUIC by `quinn`, and no negotiation.
     #[cfg(feature = "quic")]
     Quinn { resumed: bool },
-    /// As `OneRtt` over TCP, and a handshake of TLS; with the session of an earlier one, or without.
+    /// A client as in `OneRtt` over TCP, and a handshake of TLS; with the session of an earlier handshake, or
+    /// without.
     #[cfg(feature = "tls")]
     Tls { resumed: bool },
-    /// The same handshake by `tokio-rustls`, and no negotiation.
+    /// A handshake of TLS by `tokio-rustls`, and no negotiation.
     #[cfg(feature = "tls")]
     TokioRustls { resumed: bool },
     /// The client joins others through a store in its own process.
@@ -88,17 +93,17 @@ pub(crate) enum Way {
     Redis(String),
 }
 
-/// One client.
+/// The times of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Trial {
-    /// From nothing to the first echo, or to the end of `rendezvous`, in microseconds.
+    /// Time from nothing to the first echo, or to the end of `rendezvous`, in microseconds.
     set_up: f64,
-    /// One more exchange, in microseconds: an echo, or a read of the store.
+    /// Time of another exchange, in microseconds: an echo, or a read of the store.
     round_trip: f64,
 }
 
 impl Way {
-    /// The name in rows and in the figure.
+    /// Returns the name in rows and in the figure.
     fn name(&self) -> &'static str {
         match self {
             Self::Bare => "bare UDP",
@@ -131,7 +136,7 @@ impl Way {
         }
     }
 
-    /// Connects so many clients, one after the other, on one core.
+    /// Connects this number of clients, one after another, on a single core.
     fn sample(&self, trials: usize) -> Result<Vec<Trial>, Error> {
         let (core, _) = harness::Placement::OneCore.cores()?;
         harness::run_on(core, || self.on_one_thread(trials))
@@ -172,7 +177,7 @@ impl Way {
     }
 }
 
-/// Runs a probe, if there is one of that name.
+/// Runs a probe, if there is a probe with this name.
 pub(crate) fn probe(name: &str, trials: u64) -> Option<Result<(), Error>> {
     let way = match name {
         "bare" => Way::Bare,
@@ -202,7 +207,7 @@ pub(crate) fn probe(name: &str, trials: u64) -> Option<Result<(), Error>> {
 
 /// A client that connects again and again.
 trait Connect {
-    /// Connects, makes one more exchange, and closes.
+    /// Connects, makes another exchange, and closes.
     async fn connect(&mut self) -> Result<Trial, Error>;
 }
 
@@ -224,14 +229,14 @@ where
     S: Negotiate + Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data = Message>>,
 {
-    // One after the other, clients arrive faster than a server accepts them from one network by default.
+    // Clients arrive one after another, faster than a server accepts them from a single network by default.
     settings.offers_per_second = u32::MAX;
     let incoming = stack.listen(datapath, (Ipv4Addr::LOCALHOST, 0)).settings(settings).await;
     let mut incoming = incoming.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server"))?;
     let addr = incoming.local_addr();
     tokio::spawn(async move {
         while let Some(accepted) = incoming.next().await {
-            // A client notices by itself that there is no echo.
+            // A client notices by itself if there is no echo.
             let Ok(connection) = accepted else { continue };
             tokio::spawn(async move {
                 while let Ok(message) = connection.recv().await {
@@ -239,7 +244,7 @@ where
                         return;
                     }
                 }
-                // Confirms the client's end; of a failure the client hears by itself.
+                // The close confirms the client's end; the client learns of a failure by itself.
                 let _ = connection.close().await;
             });
         }
@@ -247,7 +252,7 @@ where
     Ok(addr)
 }
 
-/// Times the echo of the first message and of one more.
+/// Times the echo of the first message and of another.
 async fn measured(started: Instant, connection: &impl Connection<Data = Message>) -> Result<Trial, Error> {
     echo(connection).await.map_err(failed)?;
     let set_up = since(started);
@@ -262,7 +267,7 @@ async fn echo(connection: &impl Connection<Data = Message>) -> Result<(), bertha
     connection.recv().await.map(drop)
 }
 
-/// Microseconds since then.
+/// Returns the microseconds since `started`.
 fn since(started: Instant) -> f64 {
     started.elapsed().as_secs_f64() * 1e6
 }

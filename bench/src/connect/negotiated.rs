@@ -7,19 +7,19 @@ use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Credentials, EarlyCache, IdentityKey, Negotiate, Settings, SharedKey, ZeroRtt};
 use std::time::Instant;
 
-/// The proof of an end to the other.
+/// The proof of an end to its peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Proof {
-    /// Nothing.
+    /// No proof.
     None,
-    /// A shared key, of both.
+    /// A key that both ends share.
     SharedKey,
     /// The identity of the server.
     Identity,
 }
 
 impl Proof {
-    /// The settings of client and server.
+    /// Returns the settings of client and server.
     fn settings(self) -> [Settings; 2] {
         let mut settings = [Settings::default(), Settings::default()];
         let identity = IdentityKey::from_seed([2; 32]);
@@ -37,7 +37,7 @@ impl Proof {
     }
 }
 
-/// Waits for the answer.
+/// A client that waits for the answer.
 pub(super) struct AfterAnswer {
     server: Addr,
     settings: Settings,
@@ -61,7 +61,7 @@ impl Connect for AfterAnswer {
     }
 }
 
-/// Does not wait.
+/// A client that does not wait for the answer.
 pub(super) struct AtOnce {
     server: Addr,
     settings: Settings,
@@ -69,7 +69,7 @@ pub(super) struct AtOnce {
 }
 
 impl AtOnce {
-    /// A client that knows the server already.
+    /// Creates a client that knows the server already.
     pub(super) async fn new(proof: Proof) -> Result<Self, Error> {
         let [settings, mut servers] = proof.settings();
         servers.early_data = true;

@@ -7,7 +7,7 @@ use crate::report::{Budget, Report};
 use bertha_ycsb::plot::{Spread, spreads};
 use clap::Args;
 
-/// The store of `bertha-bench connect`.
+/// The options of `bertha-bench connect`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The Redis server to join through; else the one of scripts/services env, if there is any
@@ -15,13 +15,13 @@ pub(crate) struct Options {
     redis: Option<String>,
 }
 
-/// Clients of one way in a row, with a server of their own; then it is the next way's turn.
+/// Number of consecutive clients of a way, with a server of their own; then it is the next way's turn.
 const BLOCK: usize = 25;
 
-/// 0-RTT against a bare socket, and 1-RTT less one round trip.
+/// Budget of 0-RTT against a bare socket, and of 1-RTT less a round trip.
 const SET_UP: Budget = Budget::AtMost(1.6);
 
-/// Joining through a store, in round trips to it.
+/// Budget of joining through a store, in round trips to it.
 #[cfg(feature = "redis")]
 const RENDEZVOUS: Budget = Budget::AtMost(2.5);
 
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Block by block, forwards and backwards in turn, so that drift of the machine hits all alike.
+/// Runs block by block, forwards and backwards in turn, so that drift of the machine affects all alike.
 fn in_turn(ways: Vec<Way>, blocks: usize) -> Result<Vec<Taken>, Error> {
     let mut taken: Vec<_> = ways.into_iter().map(|way| Taken { way, blocks: Vec::new() }).collect();
     for number in 0..blocks {
@@ -82,7 +82,7 @@ impl Taken {
         self.blocks.iter().flatten().map(|trial| trial.set_up).collect()
     }
 
-    /// The median of each block.
+    /// Returns the median of each block.
     fn medians(&self, time: fn(&Trial) -> f64) -> Vec<f64> {
         let middle = |block: &Vec<Trial>| median(&block.iter().map(time).collect::<Vec<_>>());
         self.blocks.iter().map(|block| middle(block).unwrap_or(f64::NAN)).collect()
@@ -105,7 +105,7 @@ impl Taken {
     }
 }
 
-/// Medians of blocks that were measured next to each other.
+/// Adds the ratios of medians of blocks that were measured next to each other.
 fn ratios(all: &[Taken], report: &mut Report) {
     let Some(bare) = all.iter().find(|taken| taken.way == Way::Bare) else { return };
     let (bare, rtt) = (bare.medians(|it| it.set_up), bare.medians(|it| it.round_trip));
@@ -117,7 +117,7 @@ fn ratios(all: &[Taken], report: &mut Report) {
             Way::Quinn { .. } => continue,
             #[cfg(feature = "tls")]
             Way::TokioRustls { .. } => continue,
-            // Its handshake is compared with the one of QUIC that resumes nothing either.
+            // The handshake is compared with QUIC's that resumes nothing either.
             #[cfg(feature = "quic")]
             Way::NoiseShared | Way::NoiseStatic => {
                 (paired(set_up, all, &Way::Quinn { resumed: false }), " to quinn, full")
@@ -146,14 +146,14 @@ fn ratios(all: &[Taken], report: &mut Report) {
             Way::ZeroRtt | Way::OneRtt => Some(SET_UP),
             #[cfg(feature = "redis")]
             Way::Redis(_) => Some(RENDEZVOUS),
-            // A store in the same process is asked by a function call, so there is no round trip to compare with.
+            // A store in this process is asked by a function call, so there is no round trip to compare with.
             _ => None,
         };
         report.ratio(format!("{}{what}", way.name()), ratio_of_medians(&pairs, 0), budget);
     }
 }
 
-/// With the medians of another way, if that was taken.
+/// Returns pairs with the medians of another way, if that way was taken.
 #[cfg(feature = "tls")]
 fn paired(set_up: Vec<f64>, all: &[Taken], other: &Way) -> Vec<(f64, f64)> {
     let other = all.iter().find(|taken| taken.way == *other);

@@ -17,23 +17,23 @@ use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Negotiate, Runs, Settings};
 use std::time::Instant;
 
-/// Makes the stack of a client that is about to connect.
+/// A function that makes the stack of a client that is about to connect.
 type Make<S> = Box<dyn Fn() -> Result<S, bertha_core::Error>>;
 
-/// Connects over a datapath, with a stack that encrypts.
+/// A client that connects over a datapath, with a stack that encrypts.
 pub(super) struct Client<S, D> {
     datapath: D,
     server: Addr,
     make: Make<S>,
 }
 
-/// `Noise` with a key of both ends.
+/// Returns a client of `Noise` with a key of both ends.
 pub(super) async fn noise_shared() -> Result<impl Connect, Error> {
     let stack = || make_stack!(Serialize::<Message>::new(), Noise::shared(&[7; 32]));
     Client::new(Udp::new(), stack(), Box::new(move || Ok(stack()))).await
 }
 
-/// `Noise` where each end proves a key of its own.
+/// Returns a client of `Noise` whose ends each prove a key of their own.
 pub(super) async fn noise_static() -> Result<impl Connect, Error> {
     let [client, server] = [1, 2].map(|byte| NoiseKey::from_bytes([byte; 32]));
     let (of_client, of_server) = (client.public(), server.public());
@@ -42,7 +42,7 @@ pub(super) async fn noise_static() -> Result<impl Connect, Error> {
     Client::new(Udp::new(), server, Box::new(make)).await
 }
 
-/// `Tls` over the kernel's TCP.
+/// Returns a client of `Tls` over the kernel's TCP.
 #[cfg(feature = "tls")]
 pub(super) async fn tls(is_resuming: bool) -> Result<impl Connect, Error> {
     let certificate = Certificate::new()?;
@@ -65,7 +65,7 @@ pub(super) async fn quic(is_resuming: bool) -> Result<impl Connect, Error> {
     Client::new(Udp::new(), make_stack!(Serialize::<Message>::new(), server), make).await
 }
 
-/// Clones of one stack share sessions; a new one has none.
+/// Clones of a stack share sessions; a new stack has none.
 #[cfg(feature = "tls")]
 fn sessions<S: Clone + 'static>(
     is_resuming: bool,

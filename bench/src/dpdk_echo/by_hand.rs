@@ -4,20 +4,21 @@ use super::{ADDRESS, PORT, Serve, failed};
 use crate::Error;
 use bertha_datapath_dpdk::{Burst, Config, Port};
 
-/// A port, polled by hand. Frames are checked, their checksums included, and an answer has headers and checksums of its own.
-/// This is the cost of an echo over UDP without a stack: there are no connections, no neighbours and no runtime, and the
-/// answer goes to the sender of the frame.
+/// A port, polled by hand. Frames are verified, their checksums included, and an answer has headers and
+/// checksums of its own. The program shows the cost of an echo over UDP without a stack: there are no
+/// connections, no neighbours and no runtime, and the answer goes to the sender of the frame.
 #[derive(Debug)]
 pub(super) struct ByHand(Port);
 
-/// The length of all headers: Ethernet, IPv4 without options, UDP.
+/// Length of all headers: Ethernet, IPv4 without options, UDP.
 pub(super) const HEADERS: usize = 14 + 20 + 8;
 
-/// UDP's number, as the pseudo-header has it.
+/// UDP's number, as in the pseudo-header.
 const PROTOCOL: u64 = 17 << 8;
 
-// Headers are handled in words, the first byte lowest, which are read and written once: a driver copies the frame before and
-// after, and a processor forwards only whole stores to loads. The last two bytes, UDP's checksum, are separate.
+// Headers are handled in words, the first byte lowest, which are read and written once: a driver copies the
+// frame before and after, and a processor forwards only whole stores to loads. The last two bytes, UDP's
+// checksum, are separate.
 
 const A: [u8; 4] = ADDRESS.octets();
 const P: [u8; 2] = PORT.to_be_bytes();
@@ -31,7 +32,7 @@ const REQUEST: [u64; 5] = words([
     [A[2], A[3], 0, 0, P[0], P[1], 0, 0],
 ]);
 
-/// The bits of it that are compared.
+/// Mask of the compared bits of a request.
 const COMPARED: [u64; 5] = words([
     [0; 8],
     [0, 0, 0, 0, 255, 255, 255, 0],
@@ -40,7 +41,7 @@ const COMPARED: [u64; 5] = words([
     [255, 255, 0, 0, 255, 255, 0, 0],
 ]);
 
-/// An answer: the same, and that it is not to be fragmented, and its time to live.
+/// An answer: a request with the flag that forbids fragmentation, and with its time to live.
 const ANSWER: [u64; 5] = words([
     [0; 8],
     [0, 0, 0, 0, 8, 0, 0x45, 0],
@@ -60,8 +61,8 @@ const fn words(bytes: [[u8; 8]; 5]) -> [u64; 5] {
     ]
 }
 
-/// Makes a frame that is a whole datagram to this server the answer with the same payload; the length of that payload, if it
-/// was one.
+/// Turns a frame that is a whole datagram to this server into the answer with its payload. Returns the length
+/// of the payload, if the frame was such a datagram.
 #[inline]
 fn answer(frame: &mut [u8]) -> Option<usize> {
     let (headers, rest) = frame.split_first_chunk_mut::<HEADERS>()?;
@@ -94,7 +95,7 @@ fn answer(frame: &mut [u8]) -> Option<usize> {
     Some(payload.len())
 }
 
-/// The headers of an answer, without checksums.
+/// Returns the headers of an answer, without checksums.
 #[inline]
 fn turned_round(request: &[u64; 5]) -> [u64; 5] {
     const MAC: u64 = (1 << 48) - 1;
@@ -109,20 +110,20 @@ fn turned_round(request: &[u64; 5]) -> [u64; 5] {
     ]
 }
 
-/// Of IPv4's header.
+/// Returns the sum of IPv4's header.
 #[inline]
 fn ip_sum(headers: &[u64; 5]) -> u128 {
     [headers[1] >> 48, headers[2], headers[3], headers[4] & 0xffff].into_iter().map(u128::from).sum()
 }
 
-/// Of the pseudo-header, UDP's header without its checksum, and the payload.
+/// Returns the sum of the pseudo-header, UDP's header without its checksum, and the payload.
 #[inline]
 fn udp_sum(headers: &[u64; 5], payload: &[u8]) -> u128 {
     sum(payload)
         + [headers[3] >> 16, headers[4], PROTOCOL, headers[4] >> 48].map(u128::from).iter().sum::<u128>()
 }
 
-/// With the carries of four words in a row left to the processor.
+/// Returns the sum of bytes, with the carries of four consecutive words left to the processor.
 #[inline]
 fn sum(bytes: &[u8]) -> u128 {
     let (words, rest) = bytes.as_chunks();
@@ -146,7 +147,7 @@ fn sum(bytes: &[u8]) -> u128 {
     }
 }
 
-/// The sum of 16-bit words that is left of a sum of longer ones (RFC 1071).
+/// Folds a sum of longer words to a sum of 16-bit words (RFC 1071).
 #[inline]
 fn folded(sum: u128) -> u16 {
     let sum = (sum >> 64) as u64 + (sum as u64 >> 32) + (sum as u64 & 0xffff_ffff);
@@ -194,7 +195,7 @@ mod tests {
         Stack::new(Interface::new(mac, 1500, None, &[subnet], &[]).unwrap(), now)
     }
 
-    /// A client, its flow to the server, and its way there.
+    /// Returns a client, its flow to the server, and its way there.
     fn client() -> (Stack, Flow, Path) {
         let now = Instant::now();
         let (mut server, mut client) = (stack(1, now), stack(2, now));
@@ -233,7 +234,7 @@ mod tests {
     fn a_damaged_frame_has_no_answer() {
         let (_, _, path) = client();
         let request = request(&path, 67);
-        // Hardware addresses have no checksum of ours.
+        // Hardware addresses are not covered by a checksum of this server.
         for bit in 8 * 12..8 * request.len() {
             let mut frame = request.clone();
             frame[bit / 8] ^= 1 << (bit % 8);

@@ -9,17 +9,17 @@ use bertha_datapath_dpdk::{Burst, Packet, Port, Subnet};
 use bertha_netstack::{Checksums, Flow, Interface, MacAddr, Path, Route, Stack};
 use std::time::{Duration, Instant};
 
-/// The client's UDP port.
+/// UDP port of the client.
 const OWN: u16 = 4000;
 
-/// Without an echo for so long, the server counts as gone.
+/// Time without an echo after which the server counts as gone.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Keeps frames in flight.
+/// A client that keeps frames in flight.
 #[derive(Debug)]
 pub(super) struct Client {
     port: Port,
-    /// Answers the server's questions about this end's hardware address.
+    /// The stack that answers the server's questions about this end's hardware address.
     stack: Option<Stack>,
     /// The way to the server.
     way: Option<Path>,
@@ -45,12 +45,12 @@ impl Client {
         let echoes = self.keep_up(&path, load.len, load.in_flight, load.messages)?;
         let messages_per_second = echoes as f64 / started.elapsed().as_secs_f64();
         let latency = self.time(&path, load.len, load.rounds);
-        // The server is to end in any case.
+        // The server has to end in any case.
         self.keep_up(&path, 1, 1, 1)?;
         Ok(Sample { messages_per_second, latency: latency?.summary() })
     }
 
-    /// Finds the server's hardware address; of a server by hand any will do.
+    /// Finds the server's hardware address; for a server by hand any address will do.
     fn find(&mut self) -> Result<Path, Error> {
         let subnet: Subnet = "10.0.0.2/24"
             .parse()
@@ -79,7 +79,7 @@ impl Client {
                 stack.receive(packet.bytes_mut(), Checksums::Unknown, Instant::now());
             }
         }
-        // A server by hand does not answer ARP: so the answer is made here.
+        // A server by hand does not answer ARP, so the answer is made here.
         let server = MacAddr([2, 0, 0, 0, 0, 1]);
         let subnet = format!("{ADDRESS}/24")
             .parse::<Subnet>()
@@ -87,7 +87,7 @@ impl Client {
         let interface = Interface::new(server, self.port.mtu(), None, &[subnet], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the server"))?;
         let (mut other, now) = (Stack::new(interface, started), Instant::now());
-        // Anew, so that it asks at once.
+        // A new stack asks at once.
         stack = Stack::new(stack.interface().clone(), now);
         let _ = stack.route(flow, now);
         while let Some(mut question) = stack.poll_transmit(<[u8]>::to_vec) {
@@ -102,7 +102,7 @@ impl Client {
         }
     }
 
-    /// Takes in a frame that is no echo, and answers it if it is the question of a server.
+    /// Processes a frame that is no echo, and answers it if it is a question of the server.
     #[cold]
     fn hear(&mut self, mut packet: Packet) -> Result<(), Error> {
         let Some(mut stack) = self.stack.take() else { return Ok(()) };
@@ -128,7 +128,7 @@ impl Client {
         Ok(())
     }
 
-    /// Keeps so many frames in flight until so many have come back; then waits for the rest.
+    /// Keeps `in_flight` frames in flight until `messages` have come back; then waits for the rest.
     fn keep_up(&mut self, path: &Path, len: usize, in_flight: usize, messages: u64) -> Result<u64, Error> {
         let mut frame = vec![7; path.len() + len];
         path.seal(&mut frame);
@@ -198,14 +198,15 @@ impl Client {
     }
 }
 
-/// Where the parts of a frame lie: Ethernet, IPv4 without options, UDP.
+/// Offsets of the parts of a frame: Ethernet, IPv4 without options, UDP.
 const ETHERTYPE: usize = 12;
 const PROTOCOL: usize = 14 + 9;
 const SOURCE: usize = 14 + 12;
 const DESTINATION: usize = 14 + 16;
 const PORTS: usize = 14 + 20;
 
-/// Makes a frame to `port` one back to its sender, in place, so that no checksum has to be computed; whether it was one.
+/// Turns a frame to `port` into a frame back to its sender, in place, so that no checksum has to be computed.
+/// Returns true if the frame was for `port`.
 #[inline]
 fn turn_round(frame: &mut [u8], port: u16) -> bool {
     let Some(headers) = frame.first_chunk_mut::<HEADERS>() else { return false };

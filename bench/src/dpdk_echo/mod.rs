@@ -1,8 +1,8 @@
-//! `bertha-bench dpdk-echo`: an echo over two DPDK ports that share memory, one core a side: Bertha's datapath, against a
-//! server by hand that checks what it is told, and whose answers can be checked.
+//! The program `bertha-bench dpdk-echo`: an echo over two DPDK ports that share memory, a core for each side:
+//! Bertha's datapath, against a server by hand that verifies its input, and whose answers can be verified.
 //!
-//! The client is the same for both, and bare: it keeps a number of frames in flight, and turns each echo round to be the
-//! next request. So the server makes the difference.
+//! The client is common to both, and bare: it keeps a number of frames in flight, and turns each echo into
+//! the next request. So the server makes the difference.
 
 mod by_hand;
 mod load;
@@ -18,33 +18,33 @@ use stack::Stack;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// The address of servers, and their port.
+/// Address of servers, and their port.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PORT: u16 = 9;
 
 /// The messages of a sample.
 #[derive(Debug, Clone, Copy)]
 struct Load {
-    /// Bytes of a message.
+    /// Number of bytes in a message.
     len: usize,
-    /// Messages in flight while throughput is measured.
+    /// Number of messages in flight while throughput is measured.
     in_flight: usize,
-    /// Messages whose rate is measured.
+    /// Number of messages whose rate is measured.
     messages: u64,
-    /// Round trips, one at a time, that are timed.
+    /// Number of round trips, one at a time, that are timed.
     rounds: u64,
 }
 
-/// One run of a server.
+/// The figures of a run of a server.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     /// Echoes in a second, with many in flight.
     messages_per_second: f64,
-    /// The time of one echo, with none beside it.
+    /// Time of a single echo.
     latency: Latency,
 }
 
-/// Bertha against the server by hand.
+/// Budget of Bertha against the server by hand.
 const THROUGHPUT: Budget = Budget::AtLeast(0.95);
 const LATENCY: Budget = Budget::AtMost(1.1);
 
@@ -77,19 +77,19 @@ struct Pair<S> {
     server: S,
 }
 
-/// A server that echoes until it is sent a message of a single byte.
+/// A server that echoes until it receives a message of a single byte.
 trait Serve: Send + Sized {
-    /// Opens its port and the rest that it needs.
+    /// Opens the port and all other needs of the server.
     fn open(config: &Config) -> Result<Self, Error>;
 
-    /// Echoes.
+    /// Runs the server.
     fn serve(&mut self) -> Result<(), Error>;
 }
 
 impl<S: Serve> Pair<S> {
     /// Opens both ports. `number` tells pairs apart.
     fn open(number: u32) -> Result<Self, Error> {
-        // All pairs of a process have to fit into the memory that DPDK took when the first was opened.
+        // All pairs of a process have to fit into the memory that DPDK took when the first pair was opened.
         let end = |side, role, address: &str| Config { buffers: 4095, ..config(number, side, role, address) };
         let server = end(0, "server", &format!("{ADDRESS}/24"));
         let server = harness::run_on(harness::usable()?[0], || S::open(&server))?;
@@ -109,7 +109,7 @@ impl<S: Serve> Pair<S> {
     }
 }
 
-/// A port of a pair, one side of shared memory. `number` tells pairs apart.
+/// Returns the settings of a port of a pair, on a side of shared memory. `number` tells pairs apart.
 pub(crate) fn config(number: u32, side: u32, role: &str, address: &str) -> Config {
     let socket: PathBuf = std::env::temp_dir().join(format!("bertha-bench-{}-{number}", std::process::id()));
     let device = format!(

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 pub(super) struct Stack {
     runtime: Runtime,
     listener: DpdkListener,
-    /// The client's, since its first message.
+    /// Connection of the client, once its first message has come.
     connection: Option<DpdkConnection>,
 }
 

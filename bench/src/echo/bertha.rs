@@ -10,11 +10,11 @@ use bertha_negotiation::Negotiate;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Echoes for one client until it closes.
+/// Echoes for a single client until it closes.
 pub(super) async fn serve(waiting: Waiting, tell: oneshot::Sender<Addr>) -> Result<(), Error> {
     let echoes = async {
         let mut incoming = make_stack!(Nothing).listen(Udp::new().waiting(waiting), ANY_PORT).await?;
-        // A client that has given up has an error of its own.
+        // A client that has given up reports an error of its own.
         let _ = tell.send(incoming.local_addr());
         let Some(connection) = incoming.next().await.transpose()? else { return Ok(()) };
         loop {
@@ -52,7 +52,7 @@ pub(super) async fn measure(
     Ok(recorder.summary())
 }
 
-/// Both ends in one task, each of which finds its data there.
+/// Runs both ends in a single task, each of which finds its data there.
 pub(super) fn ready(rounds: Rounds) -> Result<(), Error> {
     let echoes = async {
         let mut incoming = make_stack!(Nothing).listen(Udp::new(), ANY_PORT).await?;

@@ -1,4 +1,5 @@
-//! `bertha-bench echo`: round trips of 64 bytes over kernel UDP, by hand with tokio and over a negotiated connection.
+//! The program `bertha-bench echo`: round trips of 64 bytes over kernel UDP, by hand with tokio and over a
+//! negotiated connection.
 
 mod bertha;
 mod tokio;
@@ -11,19 +12,19 @@ use bertha_datapath_kernel::Waiting;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// The size of a message in bytes.
+/// Size of a message in bytes.
 const BYTES: usize = 64;
 
 /// The loopback address with a port that the system chooses.
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// The time for which adaptive waiting spins.
+/// Time for which adaptive waiting spins.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// The number of round trips of a sample.
+/// Numbers of round trips of a sample.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
-    /// Those before the first that counts.
+    /// Number of round trips before the first that counts.
     warm_up: usize,
     measured: usize,
 }
@@ -33,29 +34,29 @@ struct Rounds {
 enum Program {
     /// tokio's socket by hand, parking.
     Tokio,
-    /// tokio's socket, which asks its poller again and again.
+    /// tokio's socket, which polls again and again.
     TokioSpinning,
-    /// A stack of one layer, negotiated.
+    /// A stack of a single layer, negotiated.
     Bertha(Waiting),
 }
 
 /// The place of both ends.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Two tasks of one runtime.
+    /// Two tasks of a single runtime.
     OneRuntime,
     /// Threads of their own.
     Threads(Placement),
 }
 
-/// Against tokio by hand.
+/// Budget against tokio by hand.
 const NEGOTIATED: Budget = Budget::AtMost(1.05);
 
-/// Adaptive waiting against parking: across cores, and on one core.
+/// Budgets of adaptive waiting against parking: across cores, and on a single core.
 const ADAPTIVE: Budget = Budget::AtMost(0.15);
 const ADAPTIVE_ON_ONE_CORE: Budget = Budget::AtMost(1.05);
 
-/// User-space instructions of an echo whose data is already there, and its system calls.
+/// Budgets of the user-space instructions of an echo whose data is already there, and of its system calls.
 const READY: Budget = Budget::AtMost(2500.0);
 const READY_CALLS: Budget = Budget::AtMost(4.0);
 
@@ -99,7 +100,8 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The work of both ends per round trip, where each end waits for the other, and where the data is already there.
+/// Counts the work of both ends per round trip, both if each end waits for its peer, and if the data is
+/// already there.
 ///
 /// # Errors
 /// Those of the counter.
@@ -115,14 +117,14 @@ pub(crate) fn instructions(report: &mut Report, rounds: u64) -> Result<(), Error
     if let Some(count) = report.unless_impossible(name, counted)? {
         report.bounded(format!("Bertha, {name}"), count, "instructions", READY);
         let calls = ["sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "epoll_wait"];
-        // To tenths: keeping alive and the like are not calls of an echo.
+        // The number is rounded to tenths: keep-alive messages and the like are not calls of an echo.
         let calls = (ready("bertha")?.system_calls(rounds / 4, &calls)? * 10.0).round() / 10.0;
         report.bounded(format!("Bertha, {name}"), calls, "system calls", READY_CALLS);
     }
     Ok(())
 }
 
-/// Runs a probe, if there is one of that name.
+/// Runs a probe, if there is a probe with this name.
 pub(crate) fn probe(name: &str, rounds: u64) -> Option<Result<(), Error>> {
     let rounds = Rounds { warm_up: 0, measured: rounds as usize };
     match name {
@@ -137,7 +139,7 @@ pub(crate) fn probe(name: &str, rounds: u64) -> Option<Result<(), Error>> {
 impl Program {
     /// Echoes messages between two ends over loopback, one at a time.
     ///
-    /// Loopback with one datagram in flight loses nothing, so nothing is sent twice.
+    /// Loopback with a single datagram in flight loses nothing, so nothing is sent twice.
     fn run(self, place: Place, rounds: Rounds) -> Result<Latency, Error> {
         if let Self::Bertha(waiting) = self {
             let (tell, told) = oneshot::channel();

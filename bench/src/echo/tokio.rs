@@ -14,7 +14,7 @@ pub(super) async fn serve(program: Program, tell: oneshot::Sender<SocketAddr>) -
     let mut buffer = [0; BYTES];
     let echo = async {
         let socket = UdpSocket::bind(ANY_PORT).await?;
-        // A client that has given up has an error of its own.
+        // A client that has given up reports an error of its own.
         let _ = tell.send(socket.local_addr()?);
         loop {
             let (length, from) = match program {
@@ -58,7 +58,7 @@ pub(super) async fn measure(
     Ok(recorder.summary())
 }
 
-/// Both ends in one task, each of which finds its data there.
+/// Runs both ends in a single task, each of which finds its data there.
 pub(super) fn ready(rounds: Rounds) -> Result<(), Error> {
     let echoes = async {
         let (server, client) = (UdpSocket::bind(ANY_PORT).await?, UdpSocket::bind(ANY_PORT).await?);

@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// The most streams that an attacker keeps.
+/// Largest number of streams that an attacker keeps.
 const STREAMS: usize = 4000;
 
-/// A way to keep others out.
+/// A way to keep other clients out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attack {
-    /// None.
+    /// No attack.
     Peace,
-    /// A recorded offer, so many times a second, from another address each time.
+    /// A recorded offer, this number of times a second, from another address each time.
     Replays(u32),
-    /// Streams, so many a second, on which nothing is sent.
+    /// Streams without any data, this number a second.
     Silence(u32),
 }
 
@@ -33,14 +33,15 @@ impl Attack {
         }
     }
 
-    /// Strikes in a thread of its own, over the kernel's sockets, from other addresses of 127.0.0.0/8.
+    /// Starts the attack in a thread of its own, over the kernel's sockets, from other addresses of
+    /// 127.0.0.0/8.
     pub(super) fn begin(self, server: SocketAddr, offer: &[u8]) -> Result<Underway, Error> {
         match self {
             Self::Peace => Ok(Underway::default()),
             Self::Replays(rate) => {
                 let (sockets, offer) = (addresses()?, offer.to_vec());
                 Ok(Underway::at_rate(rate, move |number| {
-                    // A message that the kernel does not take is lost, as on any way.
+                    // A message that the kernel does not take is lost, as on any path.
                     let _ = sockets[number % sockets.len()].send_to(&offer, server);
                 }))
             }
@@ -57,7 +58,7 @@ impl Attack {
     }
 }
 
-/// An attack, until it is dropped.
+/// An attack, which lasts until the value is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Underway {
     is_over: Arc<AtomicBool>,
@@ -88,7 +89,7 @@ impl Drop for Underway {
     }
 }
 
-/// When to strike.
+/// The times of strikes.
 #[derive(Debug)]
 pub(super) struct Pace {
     start: Instant,
@@ -100,7 +101,7 @@ impl Pace {
         Self { start: Instant::now(), made: 0 }
     }
 
-    /// The number of the strike that is due, at so many a second.
+    /// Returns the number of the strike that is due, at `rate` strikes a second.
     pub(super) fn next(&mut self, rate: u32) -> Option<usize> {
         let is_due = f64::from(self.made) < self.start.elapsed().as_secs_f64() * f64::from(rate);
         is_due.then(|| {
@@ -110,14 +111,14 @@ impl Pace {
     }
 }
 
-/// Sockets in as many networks.
+/// Returns sockets in different networks.
 fn addresses() -> Result<Vec<UdpSocket>, Error> {
     let bind = |number: usize| UdpSocket::bind((Ipv4Addr::new(127, 10, (number % 250) as u8, 1), 0));
     let sockets: Result<Vec<_>, _> = (0..OFFERS).map(bind).collect();
     sockets.map_err(Error::while_doing(ErrorKind::Socket, "binding an attacker's socket"))
 }
 
-/// An honest client's offer, which reaches no server.
+/// Returns an honest client's offer, which reaches no server.
 pub(super) fn recorded() -> Result<Vec<u8>, Error> {
     let doing = || Error::while_doing(ErrorKind::Socket, "recording an offer");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(doing())?;
@@ -131,7 +132,7 @@ pub(super) fn recorded() -> Result<Vec<u8>, Error> {
     let mut offer = vec![0; 2048];
     let len = socket.recv(&mut offer).map_err(doing())?;
     offer.truncate(len);
-    // It is refused for want of an answer.
+    // The client is refused, since it gets no answer.
     let _ = client.join();
     Ok(offer)
 }

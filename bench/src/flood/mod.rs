@@ -1,8 +1,8 @@
-//! `bertha-bench flood`: honest clients of a server under attack, over the kernel's UDP and TCP on the loopback, and over DPDK ports
-//! that share memory, with the attacker on the wire between them.
+//! The program `bertha-bench flood`: honest clients of a server under attack, over the kernel's UDP and TCP
+//! on the loopback, and over DPDK ports that share memory, with the attacker on the wire between them.
 //!
-//! The attacker has a thread of its own, server and honest clients one each. An honest client connects and exchanges one message; one that takes
-//! longer than a second counts as kept out.
+//! Attacker, server and honest clients have a thread each. An honest client connects and exchanges a single
+//! message; a client that takes longer than a second counts as kept out.
 
 mod attack;
 #[cfg(feature = "dpdk")]
@@ -27,35 +27,35 @@ use tokio::time::{sleep, timeout};
 type Message = [u8; 8];
 type Layers = Stack<Serialize<Message>, Bottom>;
 
-/// The name of the rows over DPDK.
+/// Name of the rows over DPDK.
 const DPDK: &str = "DPDK UDP";
 
-/// The attacker's addresses.
+/// Number of the attacker's addresses.
 const OFFERS: usize = 500;
 
-/// The longest that an honest client may take.
+/// Longest time that an honest client may take.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// The part of the honest clients that is served, in percent.
+/// Budget for the part of the honest clients that is served, in percent.
 const SERVED: Budget = Budget::AtLeast(99.0);
 
 fn stack() -> Layers {
     make_stack!(Serialize::<Message>::new())
 }
 
-/// Of all ends: a shared key, so that the server has to wait for a confirmation.
+/// Returns the settings of all ends: a shared key, so that the server has to wait for a confirmation.
 fn settings() -> Settings {
     let mut settings = Settings::default();
     settings.credentials = Credentials::shared(SharedKey::new([1; 32]));
     settings
 }
 
-/// The honest clients of one flood.
+/// The honest clients of a flood.
 struct Served {
-    /// From nothing to the echo, in microseconds, of those that were served.
+    /// Times from nothing to the echo, in microseconds, of the served clients.
     times: Vec<f64>,
     all: usize,
-    /// The growth of the process's memory, in KiB.
+    /// Growth of the process's memory, in KiB.
     grown: f64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The rows of DPDK, or the reason why they are missing.
+/// Adds the rows of DPDK, or the reason why they are missing.
 #[cfg(feature = "dpdk")]
 fn over_dpdk(report: &mut Report, drawn: &mut Vec<Spread>, clients: usize) -> Result<(), Error> {
     let wire = match wire::Wire::open() {
@@ -91,7 +91,7 @@ fn over_dpdk(report: &mut Report, drawn: &mut Vec<Spread>, clients: usize) -> Re
             return Ok(());
         }
     };
-    // In peace first, when an offer is recorded.
+    // The first round is peace, in which an offer is recorded.
     for (attack, rate) in [(Attack::Peace, 0), (Attack::Replays(200), 200), (Attack::Replays(20_000), 20_000)]
     {
         let served = flooded(wire.ends(), |_| Ok(wire.replay(rate)), clients)?;
@@ -116,7 +116,7 @@ fn describe(report: &mut Report, drawn: &mut Vec<Spread>, over: &str, attack: At
     drawn.extend(Spread::of(&name, &served.times));
 }
 
-/// The datapaths of both ends, and where the server listens.
+/// The datapaths of both ends, and the server's address.
 struct Ends<D> {
     server: D,
     client: D,
@@ -124,13 +124,14 @@ struct Ends<D> {
 }
 
 impl<D: Clone> Ends<D> {
-    /// On the loopback.
+    /// Creates ends on the loopback.
     fn local(datapath: D) -> Self {
         Self { server: datapath.clone(), client: datapath, at: (Ipv4Addr::LOCALHOST, 0).into() }
     }
 }
 
-/// Connects so many honest clients, one after the other, during a flood, which ends when what `attack` gives is dropped.
+/// Connects this number of honest clients, one after another, during a flood, which ends when the result of
+/// `attack` is dropped.
 fn flooded<D, A>(
     Ends { server, client, at }: Ends<D>,
     attack: impl FnOnce(SocketAddr) -> Result<A, Error>,
@@ -203,12 +204,12 @@ where
     }
 }
 
-/// The times of those that were served.
+/// Returns the times of the served clients.
 async fn connect_all<D>(datapath: D, server: Addr, clients: usize) -> Result<Vec<f64>, Error>
 where
     D: Runs<Layers, Out: Connection<Data = Message>> + Clone,
 {
-    // Until the flood has done its work.
+    // By then, the flood has had its effect.
     sleep(2 * LIMIT).await;
     let mut times = Vec::with_capacity(clients);
     for _ in 0..clients {
@@ -226,7 +227,7 @@ where
     Ok(times)
 }
 
-/// The memory of this process, in KiB.
+/// Returns the memory of this process, in KiB.
 fn resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,7 +1,8 @@
-//! Two DPDK ports, and a wire between them on which an attacker sits.
+//! Two DPDK ports, and a wire between them with an attacker.
 //!
-//! Each end shares memory with a port of the wire, which passes frames on. The attacker records the first offer that comes by and sends
-//! it again from addresses that nobody has; what the server answers to these it drops, as a network does that has no such host.
+//! Each end shares memory with a port of the wire, which passes frames on. The attacker records the first
+//! offer that passes and sends it again from addresses that no host has; the server's answers to these offers
+//! are dropped, as in a network without such a host.
 
 use super::attack::Pace;
 use super::{Ends, OFFERS};
@@ -14,26 +15,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{JoinHandle, spawn, yield_now};
 
-/// Where the ends are; the attacker's addresses are of the same subnet, so that no router is asked.
+/// Addresses of the ends; the attacker's addresses belong to their subnet, so that no router is asked.
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const SUBNET: &str = "8";
 
-/// The first two bytes of the addresses that the attacker invents.
+/// First two bytes of the addresses that the attacker invents.
 const INVENTED: [u8; 2] = [10, 10];
 
-/// Buffers of each port: all four have to fit into the memory that DPDK took when the first was opened.
+/// Number of buffers of each port: all four ports have to fit into the memory that DPDK took when the first
+/// was opened.
 const BUFFERS: u32 = 4095;
 
-/// How often a port is asked to take frames before they count as lost.
+/// Number of times that a port is asked to take frames before they count as lost.
 const ATTEMPTS: usize = 1000;
 
-/// Where the headers of a frame begin, none of which has options, and the message.
+/// Offsets of the headers of a frame, none of which has options, and of the message.
 const IP: usize = 14;
 const UDP: usize = IP + 20;
 const MESSAGE: usize = UDP + 8;
 
-/// The first byte of an offer.
+/// First byte of an offer.
 const OFFER: u8 = 1;
 
 /// The wire, which has a thread of its own.
@@ -41,13 +43,13 @@ const OFFER: u8 = 1;
 pub(super) struct Wire {
     server: Dpdk,
     client: Dpdk,
-    /// Replayed offers in a second.
+    /// Number of replayed offers in a second.
     rate: Arc<AtomicU32>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Replays until it is dropped.
+/// Replays, which last until the value is dropped.
 #[derive(Debug)]
 pub(super) struct Replays<'a>(&'a AtomicU32);
 
@@ -77,7 +79,7 @@ impl Wire {
         Ends { server: self.server.clone(), client: self.client.clone(), at: (SERVER, 0).into() }
     }
 
-    /// Replays the recorded offer so many times a second.
+    /// Replays the recorded offer `rate` times a second.
     pub(super) fn replay(&self, rate: u32) -> Replays<'_> {
         self.rate.store(rate, Ordering::Relaxed);
         Replays(&self.rate)
@@ -116,7 +118,7 @@ impl Relay {
                 if self.recorded.is_none() && is_offer(packet.bytes()) {
                     self.recorded = Some(packet.bytes().to_vec());
                 }
-                // There is room for as many as arrived.
+                // There is room for as many frames as arrived.
                 let _ = leaving.push(packet);
             }
             send(&mut self.to_server, &mut leaving);
@@ -135,7 +137,7 @@ impl Relay {
                 && let Some(recorded) = &self.recorded
                 && let Some(number) = pace.next(wanted)
             {
-                // A frame for which there is no buffer is lost, as on any way.
+                // A frame for which there is no buffer is lost, as on any path.
                 let buffer = self.to_server.pool().buffer(recorded.len(), 0);
                 let _ =
                     buffer.map(|buffer| forge(recorded, number, buffer).map(|forged| leaving.push(forged)));
@@ -150,7 +152,7 @@ impl Relay {
     }
 }
 
-/// Sends what the port takes soon; the rest is lost.
+/// Sends the frames that the port takes soon; the rest is lost.
 fn send(port: &mut Port, leaving: &mut Burst) {
     for _ in 0..ATTEMPTS {
         if leaving.is_empty() {
@@ -169,12 +171,12 @@ fn is_offer(frame: &[u8]) -> bool {
     is_udp(frame) && frame[MESSAGE] == OFFER
 }
 
-/// Whether it goes to an address that the attacker has invented.
+/// Returns true if the frame goes to an address that the attacker has invented.
 fn is_for_nobody(frame: &[u8]) -> bool {
     is_udp(frame) && frame[IP + 16..IP + 18] == INVENTED
 }
 
-/// The recorded frame, from another network and port each time.
+/// Returns the recorded frame, from another network and port each time.
 fn forge(recorded: &[u8], number: usize, mut buffer: Buf) -> Option<Packet> {
     buffer.copy_from_slice(recorded);
     let number = number % OFFERS;
@@ -182,7 +184,7 @@ fn forge(recorded: &[u8], number: usize, mut buffer: Buf) -> Option<Packet> {
     buffer[IP + 14] = (number % 250) as u8;
     buffer[IP + 15] = 1 + (number / 250) as u8;
     buffer[UDP..UDP + 2].copy_from_slice(&(10_000 + number as u16).to_be_bytes());
-    // None, as UDP over IPv4 may have it (RFC 768).
+    // The frame has no checksum, which UDP over IPv4 permits (RFC 768).
     buffer[UDP + 6..MESSAGE].copy_from_slice(&[0, 0]);
     buffer[IP + 10..IP + 12].copy_from_slice(&[0, 0]);
     let sum: u32 =

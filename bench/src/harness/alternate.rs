@@ -1,30 +1,31 @@
 //! Two programs measured in turn.
 //!
-//! A machine drifts: its clock changes, its neighbours come and go. Running all of A and then all of B charges the
-//! drift to one of them. Here they alternate in blocks of six, mirrored so that a linear drift cancels:
+//! A machine drifts: its clock changes, its neighbours come and go. If all of A ran before all of B, the
+//! drift would be charged to a single program. Here the programs alternate in blocks of six, mirrored so that
+//! a linear drift cancels:
 //!
 //! ```text
 //! A B A' A' B A     and next     A A' B B A' A
 //! ```
 //!
-//! A' is A again. The ratio of A' to A must come out as one; its distance from one is the noise of the machine.
+//! A' is A again. The ratio of A' to A must be 1; its distance from 1 is the noise of the machine.
 
 /// Samples that were taken next to each other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Paired<S> {
-    /// A with the B of the same half block.
+    /// Pairs of A and the B of its half block.
     pub(crate) ab: Vec<(S, S)>,
-    /// A with the A' of the same half block: the noise of the machine.
+    /// Pairs of A and the A' of its half block: the noise of the machine.
     pub(crate) aa: Vec<(S, S)>,
 }
 
 impl<S: Copy> Paired<S> {
-    /// The samples of A that have a partner.
+    /// Returns the samples of A that have a partner.
     pub(crate) fn a(&self) -> Vec<S> {
         self.ab.iter().map(|(a, _)| *a).collect()
     }
 
-    /// The samples of B.
+    /// Returns the samples of B.
     pub(crate) fn b(&self) -> Vec<S> {
         self.ab.iter().map(|(_, b)| *b).collect()
     }

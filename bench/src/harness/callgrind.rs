@@ -1,12 +1,13 @@
 //! Instructions and system calls per operation, counted by valgrind.
 //!
-//! The program under measurement is a [probe](crate::probe) of this same binary, or another program with the same last two
-//! arguments. It runs for N and for 2N iterations; the difference of the two counts divided by N is the cost of one
-//! iteration, and start-up cancels.
+//! The program under measurement is a [probe](crate::probe) of this binary, or another program with equal
+//! last two arguments. It runs for N and for 2N iterations; the difference of the two counts divided by N is
+//! the cost of an iteration, and start-up cancels.
 //!
-//! Callgrind counts **user space alone**: a system call costs the code around it, not the kernel's work. So two programs
-//! compare fairly when they make the same system calls, which are counted too. Valgrind runs one thread at a time; a probe
-//! is a single thread, so that its batches and its count are the same in every run.
+//! Callgrind counts **only user space**: a system call costs the code around it, not the kernel's work. So
+//! two programs compare fairly when they make equal system calls, which are counted too. Valgrind runs a
+//! single thread at a time; a probe is a single thread, so that its batches and its count are equal in every
+//! run.
 //!
 //! The binary must be built for baseline x86-64 (the default): valgrind does not know AVX-512, so `-C target-cpu=native`
 //! would stop it with an illegal instruction.
@@ -16,7 +17,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Counts the work of one program.
+/// A counter of a program's work.
 #[derive(Clone, Debug)]
 pub(crate) struct Counter {
     program: PathBuf,
@@ -24,7 +25,7 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter for a probe of the running program.
+    /// Creates a counter for a probe of the running program.
     ///
     /// # Errors
     /// [`ErrorKind::Valgrind`] when the system does not know which program runs.
@@ -34,7 +35,7 @@ impl Counter {
         Ok(Self::of_program(program, ["probe".into(), name.into()]))
     }
 
-    /// A counter for another program, which takes the number of iterations as its last argument.
+    /// Creates a counter for another program, which takes the number of iterations as its last argument.
     pub(crate) fn of_program(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = OsString>,
@@ -42,7 +43,7 @@ impl Counter {
         Self { program: program.into(), arguments: arguments.into_iter().collect() }
     }
 
-    /// User-space instructions per iteration, start-up excluded.
+    /// Returns the user-space instructions per iteration, start-up excluded.
     ///
     /// # Errors
     /// [`ErrorKind::NoValgrind`] when valgrind is not installed, [`ErrorKind::Probe`] for no iterations, and
@@ -52,7 +53,7 @@ impl Counter {
         self.difference(iterations, &arguments, total_of_instructions)
     }
 
-    /// Calls of these system calls per iteration, start-up excluded.
+    /// Returns the number of these system calls per iteration, start-up excluded.
     ///
     /// # Errors
     /// Those of [`instructions`](Self::instructions).
@@ -78,7 +79,7 @@ impl Counter {
         Ok((of(2 * iterations)? as f64 - of(iterations)? as f64) / iterations as f64)
     }
 
-    /// Valgrind's log of one run.
+    /// Returns valgrind's log of a run.
     fn log(&self, iterations: u64, tool: &[&str]) -> Result<String, Error> {
         let mut valgrind = Command::new("valgrind");
         valgrind.args(tool).arg(&self.program).args(&self.arguments).arg(iterations.to_string());
@@ -97,7 +98,7 @@ impl Counter {
     }
 }
 
-/// The total in callgrind's log: the line `Collected`, or else the line `I refs`.
+/// Returns the total in callgrind's log: the line `Collected`, or otherwise the line `I refs`.
 fn total_of_instructions(log: &str) -> Option<u64> {
     let value_of = |label: &str| {
         log.lines()
@@ -108,7 +109,7 @@ fn total_of_instructions(log: &str) -> Option<u64> {
     value_of("Collected").or_else(|| value_of("I refs"))
 }
 
-/// Lines such as `SYSCALL[7,1](44) sys_sendto ( ... )`.
+/// Counts lines such as `SYSCALL[7,1](44) sys_sendto ( ... )`.
 fn count_calls(log: &str, names: &[&str]) -> u64 {
     let called = |line: &str| {
         let call = line.strip_prefix("SYSCALL[")?.split_once(") ")?.1.split_whitespace().next()?;

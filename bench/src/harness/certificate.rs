@@ -4,11 +4,11 @@ use crate::{Error, ErrorKind};
 use bertha_chunnels::{TlsIdentity, Trust};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-/// A new one.
+/// A new certificate with its key.
 pub(crate) struct Certificate(rcgen::CertifiedKey<rcgen::KeyPair>);
 
 impl Certificate {
-    /// The name that it certifies.
+    /// Name that the certificate certifies.
     pub(crate) const NAME: &str = "localhost";
 
     pub(crate) fn new() -> Result<Self, Error> {
@@ -16,22 +16,22 @@ impl Certificate {
         made.map(Self).map_err(Error::while_doing(ErrorKind::Socket, "making a certificate"))
     }
 
-    /// For a server of Bertha.
+    /// Returns the identity of a server of Bertha.
     pub(crate) fn identity(&self) -> Result<TlsIdentity, bertha_core::Error> {
         TlsIdentity::from_pem(self.0.cert.pem(), self.0.signing_key.serialize_pem())
     }
 
-    /// For a client of Bertha.
+    /// Returns the trust of a client of Bertha.
     pub(crate) fn trust(&self) -> Result<Trust, bertha_core::Error> {
         Trust::ca_pem(self.0.cert.pem())
     }
 
-    /// For `rustls`, at both ends.
+    /// Returns the certificate for `rustls`, at both ends.
     pub(crate) fn root(&self) -> CertificateDer<'static> {
         self.0.cert.der().clone()
     }
 
-    /// For a server of `rustls`.
+    /// Returns the key for a server of `rustls`.
     pub(crate) fn key(&self) -> PrivatePkcs8KeyDer<'static> {
         PrivatePkcs8KeyDer::from(self.0.signing_key.serialize_der())
     }

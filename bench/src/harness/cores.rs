@@ -1,21 +1,21 @@
-//! Which core a thread runs on.
+//! The cores on which threads run.
 
 use crate::{Error, ErrorKind};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Where the two ends of a measurement run.
+/// The cores of the two ends of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// Both on the same core, each with a runtime of its own.
+    /// Both ends run on a single core, each with a runtime of its own.
     OneCore,
-    /// Each on a core of its own.
+    /// Each end runs on a core of its own.
     AcrossCores,
 }
 
 impl Placement {
-    /// The cores of the client and of the server.
+    /// Returns the cores of the client and of the server.
     ///
     /// # Errors
     /// [`ErrorKind::Core`] when this process may not use enough cores.
@@ -32,7 +32,7 @@ impl Placement {
     }
 }
 
-/// The cores that this process may use, in ascending order.
+/// Returns the cores that this process may use, in ascending order.
 ///
 /// # Errors
 /// [`ErrorKind::Core`] when the system refuses.
@@ -42,10 +42,10 @@ pub(crate) fn usable() -> Result<Vec<usize>, Error> {
     Ok((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
 }
 
-/// Keeps the calling thread, and the threads it starts later, on one core.
+/// Keeps the calling thread, and the threads it starts later, on a single core.
 ///
 /// # Errors
-/// [`ErrorKind::Core`] when the core does not exist or is not this process's to use.
+/// [`ErrorKind::Core`] when the core does not exist or this process may not use it.
 pub(crate) fn pin(core: usize) -> Result<(), Error> {
     if core >= CpuSet::MAX_CPU {
         return Err(Error::new(
@@ -59,12 +59,12 @@ pub(crate) fn pin(core: usize) -> Result<(), Error> {
         .map_err(Error::while_doing(ErrorKind::Core, format!("pinning a thread to core {core}")))
 }
 
-/// Runs `work` on a new thread pinned to `core` and returns what it returns.
+/// Runs `work` on a new thread pinned to `core` and returns its result.
 ///
 /// The calling thread's own placement stays as it was.
 ///
 /// # Errors
-/// [`ErrorKind::Core`] when the thread cannot be pinned or panics; else the error of `work`.
+/// [`ErrorKind::Core`] when the thread cannot be pinned or panics; otherwise the error of `work`.
 pub(crate) fn run_on<T: Send>(
     core: usize,
     work: impl FnOnce() -> Result<T, Error> + Send,
@@ -72,7 +72,7 @@ pub(crate) fn run_on<T: Send>(
     std::thread::scope(|scope| join(scope.spawn(move || pin(core).and_then(|()| work()))))
 }
 
-/// The processor time of the calling thread so far, in the kernel and outside.
+/// Returns the processor time of the calling thread so far, in the kernel and outside.
 pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())

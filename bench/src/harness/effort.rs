@@ -1,16 +1,16 @@
-//! How much is measured.
+//! The extent of a measurement.
 
 /// The extent of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Enough to decide about a ratio near one.
+    /// The measurement decides about a ratio near one.
     Full,
-    /// Enough to see that nothing is badly wrong; intervals are wide.
+    /// The measurement shows that nothing is badly wrong; intervals are wide.
     Quick,
 }
 
 impl Effort {
-    /// The first of the two for a full measurement, the second for a quick one.
+    /// Returns `full` for a full measurement, and `quick` for a quick measurement.
     pub(crate) fn pick<T>(self, full: T, quick: T) -> T {
         match self {
             Self::Full => full,
@@ -18,7 +18,7 @@ impl Effort {
         }
     }
 
-    /// The number of pairs for a ratio.
+    /// Returns the number of pairs for a ratio.
     pub(crate) fn pairs(self) -> usize {
         self.pick(31, 5)
     }

@@ -5,10 +5,10 @@ use crate::{Error, ErrorKind};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// The longest time that one measurement takes.
+/// Longest time of a measurement.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A runtime of the calling thread alone.
+/// Returns a runtime of the calling thread alone.
 ///
 /// # Errors
 /// [`ErrorKind::Core`] when the system refuses.
@@ -19,10 +19,11 @@ pub(crate) fn runtime() -> Result<Runtime, Error> {
         .map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))
 }
 
-/// The outcome of `work`, or an error after five minutes: a lost datagram must not hang a measurement.
+/// Returns the outcome of `work`, or an error after five minutes: a lost datagram must not hang a
+/// measurement.
 ///
 /// # Errors
-/// [`ErrorKind::Stalled`], and those of `work`.
+/// [`ErrorKind::Stalled`], and errors of `work`.
 pub(crate) async fn in_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let done = tokio::time::timeout(TIMEOUT, work).await;
     done.map_err(Error::while_doing(ErrorKind::Stalled, "waiting for the other end"))?
@@ -55,7 +56,7 @@ where
         match (cores::join(server), cores::join(client)) {
             (served, Ok(outcome)) => served.map(|()| outcome),
             (Ok(()), Err(error)) => Err(error),
-            // One of the two is the cause, and the other a consequence.
+            // One error is the cause, and the other a consequence.
             (Err(server), Err(client)) => {
                 let both = format!("the client failed ({client}), and the server");
                 Err(Error::new(client.kind(), both).because(server))
@@ -64,10 +65,10 @@ where
     })
 }
 
-/// Runs a server and a client as two tasks of one runtime on the calling thread.
+/// Runs a server and a client as two tasks of a runtime on the calling thread.
 ///
 /// # Errors
-/// Those of either end.
+/// Errors of either end.
 pub(crate) fn meet_on_one_runtime<T>(
     server: impl Future<Output = Result<(), Error>> + Send + 'static,
     client: impl Future<Output = Result<T, Error>>,

@@ -19,19 +19,19 @@ pub(crate) struct Latency {
     pub(crate) p95_us: f64,
     /// The 99th percentile.
     pub(crate) p99_us: f64,
-    /// The longest.
+    /// The longest round trip.
     pub(crate) max_us: f64,
 }
 
-/// Collects round trips from 1 ns to a minute with three significant digits, in constant memory.
+/// A recorder of round trips from 1 ns to a minute with three significant digits, in constant memory.
 #[derive(Debug)]
 pub(crate) struct Recorder(Histogram<u64>);
 
-/// Anything slower counts as this slow.
+/// Longest recorded time: slower round trips count as this time.
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Recorder {
-    /// An empty recorder.
+    /// Creates an empty recorder.
     ///
     /// # Errors
     /// [`ErrorKind::Report`] when the histogram cannot be built.
@@ -41,7 +41,7 @@ impl Recorder {
             .map_err(Error::while_doing(ErrorKind::Report, "building a latency histogram"))
     }
 
-    /// Adds a round trip. One longer than a minute counts as a minute.
+    /// Adds a round trip. A round trip longer than a minute counts as a minute.
     pub(crate) fn record(&mut self, round_trip: Duration) {
         self.0.saturating_record(round_trip.as_nanos() as u64);
     }
@@ -49,16 +49,16 @@ impl Recorder {
     /// Adds the round trips of another recorder.
     #[cfg(feature = "rpc")]
     pub(crate) fn add(&mut self, other: &Self) {
-        // Both have the same bounds, so nothing is left out.
+        // Both histograms have equal bounds, so nothing is left out.
         let _ = self.0.add(&other.0);
     }
 
-    /// The number of round trips recorded.
+    /// Returns the number of recorded round trips.
     pub(crate) fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Their percentiles; zeros when nothing was recorded.
+    /// Returns the percentiles; zeros when nothing was recorded.
     pub(crate) fn summary(&self) -> Latency {
         let microseconds = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e3;
         Latency {

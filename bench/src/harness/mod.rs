@@ -20,5 +20,6 @@ pub(crate) use ends::{in_time, meet, meet_on_one_runtime, runtime};
 pub(crate) use latency::{Latency, Recorder};
 pub(crate) use statistics::{Ratio, median, percentile, ratio_of_medians};
 
-/// The most bytes of UDP over IPv6 in an Ethernet frame, as over most paths; so much Linux segments and coalesces.
+/// Largest number of bytes of UDP over IPv6 in an Ethernet frame, as over most paths; Linux segments and
+/// coalesces datagrams of this size.
 pub(crate) const ETHERNET: usize = 1_452;

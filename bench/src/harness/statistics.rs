@@ -3,13 +3,13 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// How many times the pairs are drawn anew for an interval.
+/// Number of times that the pairs are drawn anew for an interval.
 const RESAMPLES: usize = 10_000;
 
 /// The ratio of two medians and its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
-    /// Median of the first over median of the second.
+    /// Median of the first program over median of the second.
     pub(crate) estimate: f64,
     /// Lower end of the interval.
     pub(crate) low: f64,
@@ -17,25 +17,26 @@ pub(crate) struct Ratio {
     pub(crate) high: f64,
 }
 
-/// The value below which the given fraction of the samples lies, interpolated between neighbours.
+/// Returns the value below which the given fraction of the samples lies, interpolated between neighbours.
 ///
-/// The fraction is held between 0 and 1. `None` when there are no samples.
+/// The fraction is held between 0 and 1. The result is `None` when there are no samples.
 pub(crate) fn percentile(samples: &[f64], fraction: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     percentile_of_sorted(&sorted, fraction)
 }
 
-/// The middle sample, or the mean of the two in the middle. `None` when there are no samples.
+/// Returns the middle sample, or the mean of the two samples in the middle; `None` when there are no samples.
 pub(crate) fn median(samples: &[f64]) -> Option<f64> {
     percentile(samples, 0.5)
 }
 
-/// The ratio median(first) / median(second) over paired samples.
+/// Returns the ratio median(first) / median(second) over paired samples.
 ///
-/// The interval is the percentile bootstrap: pairs, not single samples, are drawn with replacement, so what a pair
-/// has in common (the state of the machine at that moment) stays together. `seed` fixes the draws: equal pairs and
-/// seed give an equal result. `None` when there are no pairs, or when a median of the second is zero.
+/// The interval is the percentile bootstrap: pairs, not single samples, are drawn with replacement, so the
+/// common part of a pair (the state of the machine at that moment) stays together. `seed` fixes the draws:
+/// equal pairs and seed give an equal result. The result is `None` when there are no pairs, or when the
+/// second median is zero.
 pub(crate) fn ratio_of_medians(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     bootstrap(pairs, seed, RESAMPLES)
 }
@@ -102,8 +103,9 @@ mod tests {
         assert_eq!(ratio_of_medians(&[(1.0, 0.0)], 1), None);
     }
 
-    /// The interval must hold the true ratio about as often as it says. The percentile bootstrap of a
-    /// median covers a little less or more than its 95 %; a wrong resampling covers far less. The seeds are fixed.
+    /// The interval must hold the true ratio about as often as it claims. The percentile bootstrap of a
+    /// median covers a little less or more than its 95 %; a wrong resampling covers far less. The seeds are
+    /// fixed.
     #[test]
     fn the_interval_covers_the_true_ratio() {
         let covered = (0..200)

@@ -1,4 +1,4 @@
-//! Clients that ask and wait, in turn.
+//! Clients that send a request and wait, in turn.
 
 use super::server::BODY;
 use crate::{Error, ErrorKind};
@@ -12,16 +12,16 @@ use tokio::task::JoinSet;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: bench\r\n\r\n";
 
-/// The load on a server: by hand, so that the server is what is measured.
+/// The load on a server. It is written by hand, so that the server is what is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) connections: usize,
-    /// All connections together.
+    /// Number of requests over all connections together.
     pub(super) requests: usize,
 }
 
 impl Load {
-    /// Requests answered per second.
+    /// Returns the requests answered per second.
     ///
     /// # Errors
     /// Those of the sockets.

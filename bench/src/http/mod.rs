@@ -1,4 +1,5 @@
-//! `bertha-bench http`: a server by hyper over a stream of bytes of Bertha's, against the same over tokio's.
+//! The program `bertha-bench http`: a server by hyper over a stream of bytes of Bertha's, against a stream of
+//! tokio's.
 
 mod load;
 mod server;
@@ -10,7 +11,7 @@ use load::Load;
 use std::net::SocketAddr;
 use tokio::sync::oneshot;
 
-/// The adapter costs three percent at most.
+/// Budget: the adapter costs at most three percent.
 const THROUGHPUT: Budget = Budget::AtLeast(0.97);
 const INSTRUCTIONS: Budget = Budget::AtMost(1.03);
 
@@ -36,7 +37,8 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The instructions of both ends per request, where times are too noisy for a few percent. The client is the same.
+/// Counts the instructions of both ends per request, since times are too noisy for a few percent. The client
+/// is common to both.
 fn instructions(report: &mut Report, requests: u64) -> Result<(), Error> {
     let count = |under: &str| Counter::of_probe(format!("http-{under}"))?.instructions(requests);
     let name = "HTTP/1.1, 1 connection, both ends, per request";
@@ -55,7 +57,7 @@ enum Under {
     Bertha,
 }
 
-/// Requests answered per second.
+/// Returns the requests answered per second.
 fn over(under: Under, load: Load) -> Result<f64, Error> {
     let (tell, told) = oneshot::channel();
     meet(
@@ -72,7 +74,7 @@ async fn serve(under: Under, clients: usize, tell: oneshot::Sender<SocketAddr>) 
     }
 }
 
-/// Runs a probe, if there is one of that name.
+/// Runs a probe, if there is a probe with this name.
 pub(crate) fn probe(name: &str, requests: u64) -> Option<Result<(), Error>> {
     let under = match name {
         "tokio" => Under::Tokio,

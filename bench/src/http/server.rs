@@ -1,4 +1,4 @@
-//! hyper's end.
+//! The end of hyper.
 
 use crate::{Error, ErrorKind};
 use bertha_core::{Addr, Chunk, Datapath, Listener};
@@ -21,10 +21,10 @@ async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible
     Ok(Response::new(Full::new(Bytes::from_static(BODY))))
 }
 
-/// Serves so many clients until they leave, over tokio's own sockets.
+/// Serves this number of clients until they leave, over tokio's own sockets.
 pub(super) async fn over_tokio(clients: usize, tell: oneshot::Sender<SocketAddr>) -> Result<(), Error> {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
-    // A client that has given up has an error of its own.
+    // A client that has given up reports an error of its own.
     let _ = tell.send(listener.local_addr().map_err(failed)?);
     let mut serving = JoinSet::new();
     for _ in 0..clients {
@@ -35,7 +35,7 @@ pub(super) async fn over_tokio(clients: usize, tell: oneshot::Sender<SocketAddr>
     serving.join_all().await.into_iter().collect()
 }
 
-/// The same over connections of Bertha's.
+/// Serves clients as `over_tokio` does, over connections of Bertha's.
 pub(super) async fn over_bertha(clients: usize, tell: oneshot::Sender<SocketAddr>) -> Result<(), Error> {
     let on = Addr::from((Ipv4Addr::LOCALHOST, 0));
     let listener = Datapath::<Chunk>::listen(&Tcp::new().bytes(), on).await.map_err(failed)?;

@@ -1,8 +1,8 @@
 //! The key-value store over Bertha, and a client for it, both as an application would write them.
 //!
-//! The server is that of `kvstore`: a router whose stack is `select!(ClientShard, ServerShard)` over `Serialize` and
-//! `Checksum`, and shards with these two. The client negotiates the same and gets `ClientShard`. Load, window and messages are those of
-//! the store on [raw sockets](super::raw).
+//! The server is that of `kvstore`: a router whose stack is `select!(ClientShard, ServerShard)` over
+//! `Serialize` and `Checksum`, and shards with these two. The client negotiates this stack and gets
+//! `ClientShard`. Load, window and messages equal those of the store on [raw sockets](super::raw).
 
 use super::client::Client;
 use super::workload::{Phase, Script};
@@ -21,11 +21,11 @@ use tokio::task::{LocalSet, spawn_local};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Requests that wait between the router and a shard.
+/// Number of requests that may wait between the router and a shard.
 const QUEUE: usize = 1024;
 
-/// Runs the store on the first usable core, and the client on the last. With several shards it is one client with one
-/// connection, and as many more requests in flight.
+/// Runs the store on the first usable core, and the client on the last. With several shards there is a single
+/// client with a single connection, and as many more requests in flight.
 ///
 /// # Errors
 /// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Bertha`] when a connection fails,
@@ -38,7 +38,7 @@ pub(super) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
     let shards =
         setup.shards.try_into().map_err(Error::while_doing(ErrorKind::Core, "counting the shards"))?;
     let options = Options { shards: Shards::Local(shards), ..Options::default() };
-    // Its threads inherit the core.
+    // The store's threads inherit the core.
     let start = || Server::start(options).map_err(failed("starting the store"));
     let server = harness::run_on(server_core, start)?;
     let (map, addr) = (server.map().clone(), server.addr());
@@ -47,11 +47,11 @@ pub(super) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
     sample
 }
 
-/// Runs router, shards and client as tasks of the calling thread: for the instruction counter, since their batches are then
-/// the same in every run.
+/// Runs router, shards and client as tasks of the calling thread, for the instruction counter: their batches
+/// are then equal in every run.
 ///
 /// # Errors
-/// As [`across_cores`], but for the cores.
+/// Errors of [`across_cores`], except for the cores.
 pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
     let stopper = Stopper::new();
     LocalSet::new().block_on(&runtime()?, async {
@@ -97,7 +97,7 @@ async fn measure(setup: &Setup, map: ShardMap, server: SocketAddr) -> Result<Sam
 /// Loads the store of a connection, and measures.
 ///
 /// # Errors
-/// Those of the connection; [`ErrorKind::Stalled`] when the store stops answering.
+/// Errors of the connection; [`ErrorKind::Stalled`] when the store stops answering.
 pub(crate) async fn load_and_measure<C>(
     client: &mut Client<C>,
     setup: &Setup,

@@ -1,4 +1,4 @@
-//! The closed loop over one connection.
+//! The closed loop over a connection.
 
 use super::BURST;
 use super::closed_loop::{ClosedLoop, Due};
@@ -21,19 +21,19 @@ pub(crate) struct Client<C> {
     due: Vec<Due>,
 }
 
-/// Takes replies while they are decoded, so that none of them has to be kept.
+/// A consumer of replies while they are decoded, so that no reply has to be kept.
 struct Replies<'a> {
     window: &'a mut ClosedLoop,
     latency: &'a mut Recorder,
     due: &'a mut Vec<Due>,
-    /// The arrival of the first of them.
+    /// Arrival of the first reply.
     arrived: Option<Instant>,
     refused: Option<Error>,
 }
 
 impl Extend<Message> for Replies<'_> {
-    // Inlined by force, as the making of requests below: the compiler finds both too long for two call sites, of which one
-    // is rare, and would hand messages over in memory.
+    // Inlining is forced here and for the making of requests below: the compiler considers both too long for
+    // two call sites, of which one is rare, and would pass messages through memory.
     #[inline(always)]
     fn extend<Messages: IntoIterator<Item = Message>>(&mut self, replies: Messages) {
         for reply in replies {
@@ -47,7 +47,7 @@ impl Extend<Message> for Replies<'_> {
     }
 }
 
-/// Makes requests while they are encoded.
+/// A source that makes requests while they are encoded.
 struct Requests<'a> {
     script: &'a mut Script,
     phase: Phase,
@@ -62,7 +62,7 @@ impl Iterator for Requests<'_> {
         let Due { id, position } = self.due.next()?;
         let template = self.script.request(self.phase, position);
         Some(match &template.body {
-            // Most are reads, for which there is nothing to clone but the key.
+            // Most requests are reads, for which only the key has to be cloned.
             Body::Get => Message::get(id, template.key.clone()),
             body => Message { key: template.key.clone(), id, body: body.clone() },
         })
@@ -70,12 +70,13 @@ impl Iterator for Requests<'_> {
 }
 
 impl<C: Connection<Data = Message>> Client<C> {
-    /// A client that keeps `in_flight` requests in flight, at least one, and sends all of them again after `timeout` without a reply.
+    /// Creates a client that keeps `in_flight` requests in flight, at least one, and sends all of them again
+    /// after `timeout` without a reply.
     pub(crate) fn new(connection: C, in_flight: usize, timeout: Duration) -> Self {
         Self { connection, window: ClosedLoop::new(in_flight, timeout), due: Vec::new() }
     }
 
-    /// The number of requests that were sent again.
+    /// Returns the number of requests that were sent again.
     pub(crate) fn resent(&self) -> u64 {
         self.window.resent()
     }
@@ -117,7 +118,7 @@ impl<C: Connection<Data = Message>> Client<C> {
     /// Closes the connection.
     ///
     /// # Errors
-    /// [`ErrorKind::Bertha`] when that fails.
+    /// [`ErrorKind::Bertha`] when the close fails.
     pub(crate) async fn close(&self) -> Result<(), Error> {
         self.connection.close().await.map_err(failed)
     }

@@ -5,13 +5,13 @@ use crate::{Error, ErrorKind};
 use bertha_kvstore::{Body, Message};
 use std::time::{Duration, Instant};
 
-/// Everything in flight is sent again so many times in a row; then the server counts as gone.
+/// Number of consecutive times that everything in flight is sent again; then the server counts as gone.
 const ATTEMPTS: u32 = 25;
 
 /// The requests in flight.
 #[derive(Debug)]
 pub(crate) struct ClosedLoop {
-    /// The request in slot `s` has an id that is `s` modulo the number of slots.
+    /// The slots. The request in slot `s` has an id that is `s` modulo the number of slots.
     slots: Vec<Slot>,
     requests: u64,
     issued: u64,
@@ -30,17 +30,18 @@ struct Slot {
     waiting: bool,
 }
 
-/// A request that is to be sent.
+/// A request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// Its number.
+    /// Number of the request.
     pub(crate) id: u64,
-    /// Its position in the script.
+    /// Position of the request in the script.
     pub(crate) position: u64,
 }
 
 impl ClosedLoop {
-    /// With so many requests in flight, at least one. After `timeout` without a single reply, all of them count as lost.
+    /// Creates a loop with this number of requests in flight, at least one. After `timeout` without a single
+    /// reply, all of them count as lost.
     pub(crate) fn new(outstanding: usize, timeout: Duration) -> Self {
         let sent = Instant::now();
         let slots = (0..outstanding.max(1) as u64).map(|id| Slot { id, position: 0, sent, waiting: false });
@@ -57,23 +58,24 @@ impl ClosedLoop {
         }
     }
 
-    /// Begins a run of this many requests. Those in flight before are forgotten, and late replies to them ignored.
+    /// Begins a run of this number of requests. Earlier requests in flight are forgotten, and late replies to
+    /// them ignored.
     pub(crate) fn begin(&mut self, requests: u64) {
         (self.requests, self.issued, self.completed) = (requests, 0, 0);
         (self.completed_before, self.silent) = (0, 0);
         self.slots.iter_mut().for_each(|slot| slot.waiting = false);
     }
 
-    /// The next of the requests with which the run begins; `None` once all slots are taken.
+    /// Returns the next of the requests with which the run begins; `None` once all slots are taken.
     pub(crate) fn fill(&mut self, now: Instant) -> Option<Due> {
         let slot = usize::try_from(self.issued).ok().filter(|slot| *slot < self.slots.len())?;
         self.renew(slot, now)
     }
 
-    /// Takes a reply and records how long it took. Gives the request that takes its place, if there is one.
+    /// Takes a reply and records its latency. Returns the request that takes its place, if there is one.
     ///
     /// # Errors
-    /// [`ErrorKind::Codec`] if the store refused.
+    /// [`ErrorKind::Codec`] if the store refused the request.
     #[inline]
     pub(crate) fn reply(
         &mut self,
@@ -95,20 +97,21 @@ impl ClosedLoop {
         Ok(self.renew(number, now))
     }
 
-    /// Whether every request was answered.
+    /// Returns true if every request was answered.
     pub(crate) fn is_over(&self) -> bool {
         self.completed >= self.requests
     }
 
-    /// The time after which to ask for what is [lost](Self::lost).
+    /// Returns the time after which to ask for [lost](Self::lost) requests.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// The [time-out](Self::timeout) has passed. Gives the requests that are to be sent again: none, if replies came meanwhile.
+    /// Records that the [time-out](Self::timeout) has passed. Returns the requests that have to be sent
+    /// again: none, if replies came meanwhile.
     ///
     /// # Errors
-    /// [`ErrorKind::Stalled`] if none has come for too long.
+    /// [`ErrorKind::Stalled`] if no reply has come for too long.
     pub(crate) fn lost(&mut self) -> Result<impl Iterator<Item = Due>, Error> {
         self.silent = if self.completed == self.completed_before { self.silent + 1 } else { 0 };
         self.completed_before = self.completed;
@@ -120,7 +123,7 @@ impl ClosedLoop {
         Ok(waiting.inspect(|_| *resent += 1).map(|slot| Due { id: slot.id, position: slot.position }))
     }
 
-    /// How many requests were sent again.
+    /// Returns the number of requests that were sent again.
     pub(crate) fn resent(&self) -> u64 {
         self.resent
     }

@@ -1,10 +1,11 @@
-//! The form of a message in a datagram, written and read by hand: bincode 2 with integers of fixed length, little endian.
+//! The encoding of a message in a datagram, written and read by hand: bincode 2 with integers of fixed
+//! length, little endian.
 
 use crate::{Error, ErrorKind};
 use bertha_kvstore::Message;
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 
-/// The largest length prefix that is believed: a datagram.
+/// Largest length prefix that is believed: the length of a datagram.
 const DATAGRAM: usize = 65_536;
 
 const CONFIGURATION: Configuration<LittleEndian, Fixint, Limit<DATAGRAM>> =
@@ -31,10 +32,10 @@ pub(crate) fn decode(datagram: &[u8]) -> Result<Message, Error> {
         .map_err(Error::while_doing(ErrorKind::Codec, "decoding a message"))
 }
 
-/// The bytes of a checksum.
+/// Number of bytes in a checksum.
 const CHECK: usize = 4;
 
-/// As [`encode`], with a CRC-32 of the message in front.
+/// Writes the message as [`encode`] does, with a CRC-32 of it in front.
 ///
 /// # Errors
 /// [`ErrorKind::Codec`] when `space` is too small.
@@ -48,10 +49,10 @@ pub(crate) fn encode_checked(message: &Message, space: &mut [u8]) -> Result<usiz
     Ok(CHECK + length)
 }
 
-/// As [`decode`], of a message with its CRC-32 in front.
+/// Reads the message as [`decode`] does, with its CRC-32 in front.
 ///
 /// # Errors
-/// [`ErrorKind::Codec`] when the datagram is not a message, or a damaged one.
+/// [`ErrorKind::Codec`] when the datagram is not a message, or is damaged.
 #[inline]
 pub(crate) fn decode_checked(datagram: &[u8]) -> Result<Message, Error> {
     match datagram.split_first_chunk::<CHECK>() {

@@ -1,4 +1,5 @@
-//! `bertha-bench kv`: the key-value store under workload B, over Bertha and by hand; and offered twice its peak.
+//! The program `bertha-bench kv`: the key-value store under workload B, over Bertha and by hand; and offered
+//! twice its peak.
 
 mod bertha;
 mod client;
@@ -20,41 +21,43 @@ use crate::report::{Budget, Report};
 use clap::Args;
 use std::time::Duration;
 
-/// The most messages that either store or client takes before it sends: the same over Bertha and by hand.
+/// Largest number of messages that either store or client takes before it sends: equal over Bertha and by
+/// hand.
 const BURST: usize = 256;
 
 /// The load on a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    /// Shards, each with its own socket; one at least.
+    /// Number of shards, each with its own socket; at least one.
     pub(crate) shards: usize,
-    /// Requests in flight for each shard.
+    /// Number of requests in flight for each shard.
     pub(crate) in_flight: usize,
-    /// Requests that are measured, over all shards.
+    /// Number of measured requests, over all shards.
     pub(crate) requests: u64,
     /// The mix of requests.
     pub(crate) workload: Workload,
-    /// After this long without a single reply, everything in flight counts as lost and is sent again.
+    /// Time without a single reply after which everything in flight counts as lost and is sent again.
     pub(crate) timeout: Duration,
 }
 
 impl Default for Setup {
-    /// One shard, workload B, and 512 requests in flight: enough that both cores always have work. With 32 they sleep
-    /// and wake in turn for most of the time, and a slower program would be just as fast.
+    /// Returns a single shard, workload B, and 512 requests in flight: enough that both cores always have
+    /// work. With 32 requests the cores sleep and wake in turn for most of the time, and a slower program
+    /// would be just as fast.
     fn default() -> Self {
         let timeout = Duration::from_millis(200);
         Self { shards: 1, in_flight: 512, requests: 100_000, workload: Workload::default(), timeout }
     }
 }
 
-/// One run of a store.
+/// The figures of a run of a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     /// Requests answered per second.
     pub(crate) requests_per_second: f64,
-    /// From the first sending of a request to its reply.
+    /// Latency from the first sending of a request to its reply.
     pub(crate) latency: Latency,
-    /// Requests that were sent again because nothing came back for a while.
+    /// Number of requests that were sent again because no reply came for a while.
     pub(crate) resent: u64,
 }
 
@@ -79,7 +82,7 @@ pub(crate) struct Options {
     value_bytes: usize,
 }
 
-/// Negotiation, Chunnels and routing, against the store by hand.
+/// Budget of negotiation, Chunnels and routing, against the store by hand.
 const INSTRUCTIONS: Budget = Budget::AtMost(1.03);
 const THROUGHPUT: Budget = Budget::AtLeast(0.97);
 
@@ -104,7 +107,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The work of client and store per request, over Bertha and by hand.
+/// Counts the work of client and store per request, over Bertha and by hand.
 ///
 /// # Errors
 /// Those of the counter.
@@ -123,12 +126,12 @@ pub(crate) fn instructions(report: &mut Report, requests: u64) -> Result<(), Err
     Ok(())
 }
 
-/// Runs a probe, `raw-SHARDS` or `bertha-SHARDS`, if there is one of that name.
+/// Runs a probe, `raw-SHARDS` or `bertha-SHARDS`, if there is a probe with this name.
 pub(crate) fn probe(name: &str, requests: u64) -> Option<Result<(), Error>> {
     let (program, shards) = name.split_once('-')?;
     let shards = shards.parse().ok().filter(|it| *it > 0)?;
-    // On one thread nothing is lost. Under the counter, though, the first replies may take longer than a loss does otherwise, and
-    // requests that are sent again would count.
+    // A single thread loses nothing. Under the counter, though, the first replies may take longer than the
+    // usual time-out, and requests that are sent again would count.
     let setup = Setup { requests, shards, timeout: Duration::from_secs(10), ..Setup::default() };
     match program {
         "raw" => Some(raw::on_one_thread(&setup).map(drop)),
@@ -156,7 +159,7 @@ fn times(paired: &Paired<Sample>, shards: usize, report: &mut Report) {
     report.compare(&format!("{shards}, p99, Bertha to raw sockets"), paired, |it| it.latency.p99_us, None);
 }
 
-/// The medians of some runs of a store.
+/// Adds the medians of some runs of a store.
 pub(crate) fn figures(name: &str, samples: &[Sample], report: &mut Report) {
     report.median(format!("{name}, throughput"), samples, |it| it.requests_per_second, "ops/s");
     report.median(format!("{name}, p50"), samples, |it| it.latency.p50_us, "us");

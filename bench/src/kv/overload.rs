@@ -1,5 +1,5 @@
-//! The store under more load than it can take: YCSB's own clients, which have windows and send again. First few of them
-//! find the peak, then many of them are offered a multiple of it.
+//! The store under more load than it can take: YCSB's own clients, which have windows and send again. First a
+//! few of them find the peak, then many of them are offered a multiple of it.
 
 use super::Workload;
 use crate::harness::{Effort, run_on, usable};
@@ -19,20 +19,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Builder;
 
-/// Clients while the peak is measured, and their requests in flight: the best of these is the peak.
+/// Number of clients while the peak is measured, and their requests in flight: the best result is the peak.
 const FEW: usize = 4;
 const IN_FLIGHT: [usize; 3] = [8, 32, 128];
 
-/// Clients under overload: many more than a window each would need.
+/// Number of clients under overload: many more than a window each would need.
 const MANY: usize = 64;
 
-/// The offered load as a multiple of the peak.
+/// Offered load as a multiple of the peak.
 const OVERLOAD: f64 = 2.0;
 
-/// An overloaded store has to answer at nearly its peak.
+/// Budget: an overloaded store has to answer at nearly its peak.
 const ANSWERED: Budget = Budget::AtLeast(0.9);
 
-/// One run, in requests per second.
+/// The rates of a run, in requests per second.
 struct Sample {
     peak: f64,
     offered: f64,
@@ -44,7 +44,7 @@ struct Sample {
 /// Adds the rows of overload.
 ///
 /// # Errors
-/// Those of the store and its clients.
+/// Errors of the store and its clients.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let duration = Duration::from_secs_f64(effort.pick(2.0, 0.5));
     let samples: Result<Vec<_>, _> = (0..effort.pick(9, 3)).map(|_| sample(duration)).collect();
@@ -63,7 +63,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     Ok(())
 }
 
-/// The store has the first core, which the clients share; they also have the others.
+/// Takes a sample. The store has the first core, which the clients share; they also have the others.
 fn sample(duration: Duration) -> Result<Sample, Error> {
     let start = || Server::start(Options::default()).map_err(failed("starting the store"));
     let server = run_on(usable()?[0], start)?;
@@ -76,7 +76,7 @@ fn sample(duration: Duration) -> Result<Sample, Error> {
 
 async fn measure(server: &Server, duration: Duration) -> Result<Sample, Error> {
     let mut parameters = Workload { value_bytes: 1000, ..Workload::default() }.parameters()?;
-    // The time is the end.
+    // Only the time ends the run.
     parameters.operations = 0;
     let (mut few, mut many) = (driver(server, FEW).await?, driver(server, MANY).await?);
     few.load(&parameters, &plan(Pace::Closed { in_flight: 8 }, duration), &Counter::default()).await;

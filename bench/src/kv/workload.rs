@@ -13,22 +13,22 @@ use std::sync::Arc;
 /// The shape of the load: reads and updates of whole values under YCSB's zipfian law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Workload {
-    /// Records in the store, at least 1.
+    /// Number of records in the store, at least 1.
     pub(crate) records: u64,
-    /// Bytes of each value.
+    /// Number of bytes in each value.
     pub(crate) value_bytes: usize,
-    /// The share of reads, from 0 to 1; the rest are updates.
+    /// Share of reads, from 0 to 1; the rest are updates.
     pub(crate) reads: f64,
 }
 
 impl Default for Workload {
-    /// Workload B over a thousand records of 100 bytes.
+    /// Returns workload B over a thousand records of 100 bytes.
     fn default() -> Self {
         Self { records: 1000, value_bytes: 100, reads: 0.95 }
     }
 }
 
-/// Operations before a script starts over.
+/// Number of operations before a script starts over.
 const LENGTH: u64 = 1 << 14;
 
 /// Requests that are complete but for their ids.
@@ -48,12 +48,13 @@ pub(crate) enum Phase {
 }
 
 impl Script {
-    /// The number of records.
+    /// Returns the number of records.
     pub(crate) fn records(&self) -> u64 {
         self.load.len() as u64
     }
 
-    /// The request at a position of the phase, which starts over at its end. Its id is to be set before each use.
+    /// Returns the request at a position of the phase, which starts over at its end. The caller sets its id
+    /// before each use.
     #[inline]
     pub(crate) fn request(&mut self, phase: Phase, position: u64) -> &mut Message {
         let requests = match phase {
@@ -66,10 +67,10 @@ impl Script {
 }
 
 impl Workload {
-    /// YCSB's parameters of this load.
+    /// Returns YCSB's parameters of this load.
     ///
     /// # Errors
-    /// [`ErrorKind::Codec`] for parameters that YCSB does not take.
+    /// [`ErrorKind::Codec`] for parameters that YCSB does not accept.
     pub(crate) fn parameters(&self) -> Result<Parameters, Error> {
         let text = format!(
             "recordcount={}\noperationcount={LENGTH}\nfieldcount=1\nfieldlength={}\nreadproportion={}\n\
@@ -85,10 +86,10 @@ impl Workload {
             .map_err(Error::while_doing(ErrorKind::Codec, "reading the workload"))
     }
 
-    /// The requests of this load, the same each time.
+    /// Returns the requests of this load, which are always the same requests.
     ///
     /// # Errors
-    /// Those of [`parameters`](Self::parameters).
+    /// Errors of [`parameters`](Self::parameters).
     pub(crate) fn script(&self) -> Result<Script, Error> {
         let parameters = self.parameters()?;
         let sequence = Arc::new(InsertSequence::new(parameters.records));
@@ -123,7 +124,7 @@ mod tests {
         }
         let share = |count: usize| count as f64 / LENGTH as f64;
         assert!((share(updates) - 0.05).abs() < 0.01, "{}", share(updates));
-        // The first of YCSB's ranks has 1 in 26.5 requests, and a few more by hash.
+        // YCSB's first rank has 1 in 26.5 requests, and a few more by hash.
         let top = asked.values().max().copied().unwrap();
         assert!((0.03..0.06).contains(&share(top)), "{}", share(top));
     }

@@ -1,4 +1,4 @@
-//! Calls by `Rpc` over shared memory against tonic, on the same two cores.
+//! Calls by `Rpc` over shared memory against tonic, on common cores.
 
 use super::failed;
 use super::round_trip::{ADAPTIVE, unused};
@@ -13,10 +13,10 @@ use bertha_datapath_shm::{Shm, Waiting};
 use bertha_negotiation::Negotiate;
 use tokio::sync::oneshot;
 
-/// Calls per second against tonic's over TCP.
+/// Budget of calls per second against tonic's over TCP.
 const TO_TONIC: Budget = Budget::AtLeast(3.0);
 
-/// Calls per second and latencies, in turn.
+/// Measures calls per second and latencies, in turn.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let place = Placement::AcrossCores;
     for in_flight in [1, 64] {

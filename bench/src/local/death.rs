@@ -1,4 +1,4 @@
-//! The time from the death of a process until the other end of its connection hears of it.
+//! The time from the death of a process until the peer of its connection learns of it.
 
 use super::failed;
 use super::round_trip::{ADAPTIVE, unused};
@@ -10,7 +10,7 @@ use bertha_datapath_shm::{Shm, Waiting};
 use std::process::{Child, Command};
 use std::time::Instant;
 
-/// In microseconds from the signal.
+/// Measures the time in microseconds from the signal.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
     for (waits, waiting) in [("parked", Waiting::Park), ("adaptive", ADAPTIVE), ("spinning", Waiting::Spin)] {
         let deaths = (0..effort.pick(100, 10)).map(|_| one(waiting)).collect::<Result<Vec<_>, _>>()?;
@@ -21,14 +21,14 @@ pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> 
     Ok(())
 }
 
-/// Kills a process with a connection, while this end waits for a message of it.
+/// Kills a process with a connection, while this end waits for a message of the process.
 fn one(waiting: Waiting) -> Result<f64, Error> {
     let on = unused("death")?;
     runtime()?.block_on(in_time(async {
         let listener = Shm::new().waiting(waiting).listen(on.clone()).await.map_err(failed)?;
         let mut child = Mortal::start(&on)?;
         let connection = listener.accept().await.map_err(failed)?;
-        // The first message says that it is there.
+        // The first message says that the process is there.
         connection.recv().await.map_err(failed)?;
         let killed = Instant::now();
         child.0.kill().map_err(Error::while_doing(ErrorKind::Core, "killing a process"))?;
@@ -45,7 +45,7 @@ fn one(waiting: Waiting) -> Result<f64, Error> {
     }))
 }
 
-/// A process that is killed, however this ends.
+/// A process that is killed when the value is dropped.
 struct Mortal(Child);
 
 impl Mortal {
@@ -59,12 +59,12 @@ impl Mortal {
 
 impl Drop for Mortal {
     fn drop(&mut self) {
-        // It may be dead already, as it is meant to be.
+        // The process may be dead already, as it is meant to be.
         let _ = (self.0.kill(), self.0.wait());
     }
 }
 
-/// The process: connects to `peer`, says so, and waits for its end.
+/// Runs the process: connects to `peer`, says so, and waits for its end.
 ///
 /// # Errors
 /// Those of the connection.

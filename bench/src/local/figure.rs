@@ -1,6 +1,7 @@
-//! Figure 3.5 of the thesis: the latency of requests between two services of one machine.
+//! Figure 3.5 of the thesis: the latency of requests between two services of a machine.
 //!
-//! Each block of connections has a server of its own, and the ways take turns. The figure's order is that of the thesis, slowest first.
+//! Each block of connections has a server of its own, and the ways take turns. The figure has the order of
+//! the thesis, slowest first.
 
 use super::failed;
 use crate::harness::{Effort, Placement, median, meet, percentile, ratio_of_medians};
@@ -17,17 +18,17 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-/// Connections of the whole figure, and requests on each.
+/// Numbers of connections in the whole figure, and of requests on each.
 const CONNECTIONS: usize = 200;
 const REQUESTS: usize = 100;
 
-/// Connections of a block.
+/// Number of connections in a block.
 const BLOCK: usize = 20;
 
-/// A way that comes after another in the figure is faster.
+/// Budget of a way against the previous way in the figure: it is faster.
 const FASTER: Budget = Budget::AtMost(1.0);
 
-/// A way from a service to another.
+/// A way from a service to another service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Ours(Transport),
@@ -47,7 +48,7 @@ const WAYS: &[Way] = &[
     Way::Iceoryx,
 ];
 
-/// The thesis's order: each of these is faster than the one before.
+/// Number of ways in the thesis's order: each of these is faster than the way before.
 const FALLING: usize = 4;
 
 impl Way {
@@ -65,7 +66,7 @@ impl Way {
         }
     }
 
-    /// The times from request to answer, in microseconds.
+    /// Returns the times from request to answer, in microseconds.
     fn ask(self, connections: usize, requests: usize) -> Result<Vec<f64>, Error> {
         match self {
             Self::Ours(transport) => services(transport, connections, requests),
@@ -80,13 +81,13 @@ fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// Rows and box plots of all ways.
+/// Adds rows and box plots of all ways.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let (connections, requests) = effort.pick((CONNECTIONS, REQUESTS), (CONNECTIONS / 5, REQUESTS));
     let mut blocks: Vec<_> = WAYS.iter().map(|_| Vec::new()).collect();
     for number in 0..connections / BLOCK {
         for at in 0..WAYS.len() {
-            // Forwards and backwards in turn, so that drift of the machine hits all alike.
+            // The ways run forwards and backwards in turn, so that drift of the machine affects all alike.
             let at = if number % 2 == 0 { at } else { WAYS.len() - 1 - at };
             let asked = report.unless_impossible("Figure 3.5", WAYS[at].ask(BLOCK, requests))?;
             let Some(asked) = asked else { return Ok(()) };
@@ -116,7 +117,7 @@ pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> 
     report.draw("local.svg", spreads("From request to answer on one machine", &plots))
 }
 
-/// The echo of `bertha-microservice`, and its load, each on a core of its own.
+/// Runs the echo of `bertha-microservice`, and its load, each on a core of its own.
 fn services(transport: Transport, connections: usize, requests: usize) -> Result<Vec<f64>, Error> {
     let folder = TempDir::new().map_err(Error::while_doing(ErrorKind::Socket, "making a folder"))?;
     let site = Site::new(folder.path());
@@ -134,7 +135,7 @@ fn services(transport: Transport, connections: usize, requests: usize) -> Result
             let served = async {
                 let echo = transport.serve(&site, "echo", on, services::echo()).await.map_err(failed)?;
                 let _ = tell.send(echo.addr.clone());
-                // An end that has failed is over, too.
+                // A failed end is over, too.
                 let _ = over.await;
                 Ok(())
             };
@@ -147,7 +148,7 @@ fn services(transport: Transport, connections: usize, requests: usize) -> Result
             let _done = done;
             let addr = told.await.map_err(Error::while_doing(ErrorKind::Bertha, "waiting for the echo"))?;
             let asked = load::ask(transport, &site, &addr, load).await.map_err(failed)?;
-            // In their order, so percentiles of all blocks together are those of these.
+            // The times are in their order, so percentiles of all blocks together follow from these.
             let per_block = (connections * requests) as u64;
             let quantile = |at| microseconds(asked.quantile(at as f64 / per_block as f64));
             Ok((1..=per_block).map(quantile).collect())

@@ -12,13 +12,13 @@ use std::hint::black_box;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Messages that are handed over in one call.
+/// Number of messages that are passed on in a call.
 const BURST: usize = 32;
 
-/// Shared memory against a ring by hand.
+/// Budget of shared memory against a ring by hand.
 const TO_RING: Budget = Budget::AtLeast(0.5);
 
-/// Messages per second, in turn.
+/// Measures messages per second, in turn.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let (messages, pairs) = (effort.pick(2_000_000, 200_000), effort.pick(16, 4));
     let name = "64-byte messages per second, shared memory (adaptive) to a ring by hand";
@@ -65,7 +65,7 @@ fn over_shm(messages: usize) -> Result<f64, Error> {
                 burst.clear();
             }
             connection.send(connection.base().buffer(1).map_err(failed)?).await.map_err(failed)?;
-            // The client ends it.
+            // The client ends the loop.
             connection.recv().await.map_or(Ok(()), |_| Ok(()))
         },
         || async {

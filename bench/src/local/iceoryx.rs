@@ -1,5 +1,5 @@
-//! Requests and responses of 64 bytes by iceoryx2, where both ends poll. It has no connections that are made one after the other; a
-//! client is its nearest.
+//! Requests and responses of 64 bytes by iceoryx2, where both ends poll. It has no connections that are made
+//! one after another; a client comes nearest to a connection.
 
 use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
@@ -14,10 +14,11 @@ type Words = [u64; 8];
 
 type Factory = PortFactory<ipc::Service, Words, (), Words, ()>;
 
-/// The longest wait for a response.
+/// Longest wait for a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Asks over `connections` clients, one after the other. The times from request to response, in microseconds.
+/// Sends requests over `connections` clients, one after another. Returns the times from request to response,
+/// in microseconds.
 pub(super) fn ask(connections: usize, requests: usize) -> Result<Vec<f64>, Error> {
     let name = format!("bertha-bench-{:016x}", rand::random::<u64>());
     let ((tell, told), done) = (oneshot::channel(), &AtomicBool::new(false));
@@ -64,7 +65,7 @@ pub(super) fn ask(connections: usize, requests: usize) -> Result<Vec<f64>, Error
     )
 }
 
-/// Ends the server, whatever ends the client.
+/// A guard that ends the server, however the client ends.
 struct Finally<'a>(&'a AtomicBool);
 
 impl Drop for Finally<'_> {

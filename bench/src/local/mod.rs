@@ -1,4 +1,4 @@
-//! `bertha-bench local`: services of one machine.
+//! The program `bertha-bench local`: services of a machine.
 //!
 //! | part | its rows |
 //! |---|---|
@@ -36,10 +36,10 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Not for people: a process that [`death`] ends.
+/// The process that [`death`] ends, which is not for users.
 pub(crate) use death::mortal;
 
-/// For `map_err`: a connection of ours failed.
+/// Returns a Bertha connection's error, for `map_err`.
 fn failed(error: bertha_core::Error) -> Error {
     Error::new(ErrorKind::Bertha, "services of one machine").because(error)
 }

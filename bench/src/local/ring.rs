@@ -1,26 +1,27 @@
-//! A ring between two threads, by hand: messages of 64 bytes, and nothing that a hostile or dying end would make necessary.
+//! A ring between two threads, by hand: messages of 64 bytes, and no protection against a hostile or dying
+//! peer.
 
 use std::array::from_fn;
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The slots, a power of two.
+/// Number of slots, a power of two.
 const SLOTS: usize = 1024;
 
 /// A message.
 pub(super) type Words = [u64; 8];
 
-/// The memory that both threads have.
+/// The memory that both threads share.
 struct Shared {
     slots: Vec<[AtomicU64; 8]>,
-    /// How many messages were read.
+    /// Number of read messages.
     head: Apart,
-    /// How many were written.
+    /// Number of written messages.
     tail: Apart,
 }
 
-/// On cache lines of its own.
+/// A number on cache lines of its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct Apart(AtomicUsize);
@@ -39,7 +40,7 @@ pub(super) struct Reader {
     seen: usize,
 }
 
-/// The two ends of a new ring.
+/// Returns the two ends of a new ring.
 pub(super) fn ring() -> (Writer, Reader) {
     let slots = (0..SLOTS).map(|_| Default::default()).collect();
     let shared = Arc::new(Shared { slots, head: Apart::default(), tail: Apart::default() });

@@ -1,4 +1,5 @@
-//! Round trips of 64 bytes between two cores, one at a time, over base connections: nothing but the datapath is measured.
+//! Round trips of 64 bytes between two cores, one at a time, over base connections: only the datapath is
+//! measured.
 
 use super::failed;
 use super::ring::{Reader, Writer, ring};
@@ -12,17 +13,17 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// The bytes of a message.
+/// Number of bytes in a message.
 pub(super) const BYTES: usize = 64;
 
 /// Waiting that polls for longer than a round trip of either datapath takes.
 pub(super) const ADAPTIVE: Waiting = Waiting::Adaptive { spin_for: Duration::from_micros(100) };
 
-/// Medians, by shared memory against a ring by hand, and by kernel UDP against shared memory.
+/// Budgets of medians, by shared memory against a ring by hand, and by kernel UDP against shared memory.
 const TO_RING: Budget = Budget::AtMost(1.5);
 const UDP_TO: Budget = Budget::AtLeast(5.0);
 
-/// Medians in microseconds, in turn.
+/// Measures medians in microseconds, in turn.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let (rounds, pairs) = (effort.pick(50_000, 5_000), effort.pick(16, 4));
     let shm = |waiting| over(Shm::new().waiting(waiting), unused("round-trip")?, rounds);
@@ -35,7 +36,7 @@ pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> 
     report.median("round trip of 64 bytes, shared memory (adaptive), p50", &paired.b(), |it| *it, "us");
     report.compare(name, &paired, |it| *it, Some(TO_RING));
     for (waits, waiting) in [("adaptive", ADAPTIVE), ("parked", Waiting::Park)] {
-        // As applications get it who set nothing, and where both poll.
+        // The policies are the default of applications, and polling at both ends.
         let paired = alternate(pairs, || shm(waiting), || udp(waiting))?;
         report.median(
             format!("round trip of 64 bytes, kernel UDP ({waits}), p50"),
@@ -56,7 +57,7 @@ pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> 
     Ok(())
 }
 
-/// An address that no other measurement has.
+/// Returns an address that no other measurement has.
 pub(super) fn unused(what: &str) -> Result<Addr, Error> {
     let name = format!("unix:@bertha-bench-{what}-{:016x}", rand::random::<u64>());
     name.parse().map_err(failed)
@@ -74,7 +75,7 @@ fn over<D: Datapath + Clone>(datapath: D, on: Addr, rounds: usize) -> Result<f64
             for _ in 0..rounds + rounds / 10 {
                 connection.send(connection.recv().await.map_err(failed)?).await.map_err(failed)?;
             }
-            // The client ends it.
+            // The client ends the loop.
             connection.recv().await.map_or(Ok(()), |_| Ok(()))
         },
         || async {
@@ -91,7 +92,7 @@ fn over<D: Datapath + Clone>(datapath: D, on: Addr, rounds: usize) -> Result<f64
                     recorder.record(start.elapsed());
                 }
             }
-            // A datagram, for a server that does not hear of the end.
+            // The datagram ends a server that does not notice the end.
             let _ended = connection.send(connection.base().buffer(1).map_err(failed)?).await;
             connection.close().await.map_err(failed)?;
             Ok(recorder.summary().p50_us)

@@ -4,8 +4,8 @@ use bertha_core::{Connection, Error};
 
 /// A connection as a type of its own.
 ///
-/// At depth 0 both ends would have the same type and share their code, which the compiler then inlines otherwise than at
-/// the other depths: an instruction more or less for each call, whatever the number of layers.
+/// At depth 0 both ends would have a common type and share their code, which the compiler then inlines
+/// otherwise than at the other depths: an instruction more or less for each call, for any number of layers.
 #[derive(Debug)]
 pub(super) struct Bare<C>(pub(super) C);
 

@@ -7,16 +7,16 @@ use crate::harness::in_time;
 use bertha_core::{Buf, Connection};
 use tokio::runtime::Runtime;
 
-/// How many messages a burst has.
+/// Number of messages in a burst.
 pub(crate) const BURST: usize = 16;
 
-/// The size of a message in bytes.
+/// Size of a message in bytes.
 const BYTES: usize = 64;
 
-/// Makes the measured call a number of times. Holds the connections and their runtime.
+/// A function that makes the measured call a number of times. It holds the connections and their runtime.
 pub(crate) type Repeat = Box<dyn FnMut(u64) -> Result<(), Error>>;
 
-/// Makes `call` at `end`, and its counterpart at `bare`.
+/// Returns a function that makes `call` at `end`, and its counterpart at `bare`.
 pub(crate) fn repeat<A, B>(runtime: Runtime, end: A, bare: B, call: Call) -> Result<Repeat, Error>
 where
     A: Connection<Data = Buf>,

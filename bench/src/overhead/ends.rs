@@ -1,4 +1,4 @@
-//! Connected ends to call on: one with a stack, one without.
+//! Connected ends for calls: an end with a stack, and an end without.
 
 use super::failed;
 use crate::Error;
@@ -9,10 +9,10 @@ use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// An end in memory. Its runtime is only there for Chunnels that ask for one.
+/// An end in memory. Its runtime is only there for Chunnels that need it.
 pub(crate) type Memory = PairConnection<TokioRuntime>;
 
-/// Both ends in memory.
+/// Returns both ends in memory.
 pub(crate) async fn in_memory<S>(stack: S) -> Result<(S::Connection, Memory), Error>
 where
     S: Chunnel<Memory>,
@@ -21,7 +21,7 @@ where
     Ok((stack.wrap(end).await.map_err(failed)?, bare))
 }
 
-/// Both ends over UDP, which the first message introduces to each other.
+/// Returns both ends over UDP, which the first message introduces to each other.
 pub(super) async fn over_udp<S>(stack: S) -> Result<(S::Connection, UdpConnection), Error>
 where
     S: Chunnel<UdpConnection, Connection: Connection<Data = Buf>>,
@@ -37,7 +37,7 @@ where
     connected.await.map_err(failed)
 }
 
-/// Both ends over UDP, as they agreed.
+/// Returns both ends over UDP, after their agreement.
 pub(crate) async fn over_negotiated_udp<S>(
     stack: S,
 ) -> Result<(Negotiated<<Udp as Runs<S>>::Out>, Negotiated<impl Connection<Data = Buf> + use<S>>), Error>
@@ -45,7 +45,7 @@ where
     S: Negotiate,
     Udp: Runs<S, Out: Connection<Data = Buf>>,
 {
-    // Signs of life would be counted as allocations of some case or other.
+    // Keep-alive messages would be counted as allocations of some case.
     let mut settings = Settings::default();
     settings.idle_timeout = Duration::from_secs(3600);
     let connected = async {

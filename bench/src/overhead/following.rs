@@ -1,12 +1,13 @@
-//! A layer that does something after the layer below it.
+//! A layer that acts after the layer below it.
 
 use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity, map_output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Waits for each call of the layer below, and counts those that fail, by [`map_output`].
+/// A layer that waits for each call of the layer below, and counts failed calls, by [`map_output`].
 ///
-/// `STACK` tells the layers of different stacks apart. Otherwise these would share the code of their lower layers, which
-/// the compiler then keeps in functions of their own, while it dissolves those of a program with one stack.
+/// `STACK` tells the layers of different stacks apart. Otherwise these would share the code of their lower
+/// layers, which the compiler then keeps in functions of their own, while it dissolves those of a program
+/// with a single stack.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
 pub(crate) struct Following<const STACK: usize>;

@@ -1,5 +1,5 @@
-//! `bertha-bench overhead`: the cost of a Chunnel that does nothing, by the same calls through stacks of 0, 1, 4 and 16 of
-//! them.
+//! The program `bertha-bench overhead`: the cost of a Chunnel that does nothing, by equal calls through
+//! stacks of 0, 1, 4 and 16 such Chunnels.
 
 mod bare;
 mod calls;
@@ -18,12 +18,12 @@ pub(crate) use stranger::instructions as stranger;
 use crate::{Error, ErrorKind};
 use std::fmt;
 
-/// One measured operation: a call at the end of a connection that has a stack; the other end has none.
+/// A measured operation: a call at an end of a connection that has a stack; the peer has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
     /// The Chunnel of which the stack consists.
     pub(crate) layer: Layer,
-    /// The number of them: one of [`DEPTHS`].
+    /// Number of Chunnels: one of [`DEPTHS`].
     pub(crate) depth: usize,
     /// The path below the stack.
     pub(crate) path: Path,
@@ -39,7 +39,7 @@ pub(crate) const DEPTHS: [usize; 4] = [0, 1, 4, 16];
 pub(crate) enum Layer {
     /// [`Nothing`](bertha_chunnels::Nothing), which returns the future from below.
     PassThrough,
-    /// [`Following`], which does something after it.
+    /// [`Following`], which acts after the layer below.
     Following,
 }
 
@@ -57,9 +57,9 @@ pub(crate) enum Path {
 /// A call at the end with the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// One message is sent.
+    /// A single message is sent.
     Send,
-    /// One message is received.
+    /// A single message is received.
     Recv,
     /// [`BURST`] messages are sent.
     SendBatch,
@@ -68,10 +68,10 @@ pub(crate) enum Call {
 }
 
 impl Path {
-    /// All of them.
+    /// All paths.
     pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Udp, Self::NegotiatedUdp];
 
-    /// The name in probes.
+    /// Returns the name in probes.
     pub(crate) fn probe(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -80,7 +80,7 @@ impl Path {
         }
     }
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -91,10 +91,10 @@ impl Path {
 }
 
 impl Call {
-    /// All of them.
+    /// All calls.
     pub(crate) const ALL: [Self; 4] = [Self::Send, Self::Recv, Self::SendBatch, Self::RecvBatch];
 
-    /// The name in probes.
+    /// Returns the name in probes.
     pub(crate) fn probe(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -104,7 +104,7 @@ impl Call {
         }
     }
 
-    /// The method's name.
+    /// Returns the method's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -114,7 +114,7 @@ impl Call {
         }
     }
 
-    /// The number of messages that it moves.
+    /// Returns the number of messages that the call moves.
     pub(crate) fn messages(self) -> usize {
         match self {
             Self::Send | Self::Recv => 1,
@@ -124,7 +124,7 @@ impl Call {
 }
 
 impl Case {
-    /// Every case that is measured: layers that do something in memory alone, and nothing twice.
+    /// Returns every measured case: layers that act only in memory, and no case twice.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let cases = Path::ALL.into_iter().flat_map(|path| {
             DEPTHS.into_iter().flat_map(move |depth| {
@@ -136,7 +136,7 @@ impl Case {
         cases.filter(|case| case.layer == Layer::PassThrough || (case.path == Path::Memory && case.depth > 0))
     }
 
-    /// The case whose probe has this name.
+    /// Returns the case whose probe has this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::all().find(|case| case.to_string() == name)
     }
@@ -144,13 +144,13 @@ impl Case {
     /// Runs the call this many times, for the instruction counter.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open) and of the connections.
+    /// Errors of [`open`](Self::open) and of the connections.
     pub(crate) fn probe(self, iterations: u64) -> Result<(), Error> {
         self.open()?(iterations)
     }
 }
 
-/// The name of its probe.
+/// Writes the name of the case's probe.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layer = match self.layer {
@@ -161,7 +161,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// An error of a connection.
+/// Returns a connection's error.
 fn failed(error: bertha_core::Error) -> Error {
     Error::while_doing(ErrorKind::Socket, "moving messages through a stack")(error)
 }

@@ -9,17 +9,18 @@ use bertha_allocations::in_thread;
 use std::cell::RefCell;
 use std::time::Instant;
 
-/// The cost of a layer that acts on the outcome of the one below by `map_output`, in instructions per message.
+/// Budget of a layer that acts on the outcome of the layer below by `map_output`, in instructions per
+/// message.
 const FOLLOWING: Budget = Budget::AtMost(8.0);
 
-/// No message may cost an allocation.
+/// Budget of a message's allocations: none.
 const NO_ALLOCATION: Budget = Budget::AtMost(0.0);
 
-/// A layer that passes calls through may cost nothing. The compiler may still arrange the same code a little otherwise: an
-/// instruction more or less for a burst of sixteen, whatever the depth.
+/// Budget of a layer that passes calls through: no instruction. The compiler may still arrange equal code a
+/// little differently: an instruction more or less for a burst of sixteen, at any depth.
 const NO_INSTRUCTION: Budget = Budget::AtMost(0.1);
 
-/// The depths whose compile time is measured, and the budget of the last in seconds.
+/// Depths whose compile time is measured, and the budget of the last depth in seconds.
 const COMPILED: [usize; 3] = [1, 16, 31];
 const COMPILE_TIME: Budget = Budget::AtMost(2.0);
 
@@ -39,7 +40,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Allocations of both ends: a message costs none at any depth.
+/// Counts the allocations of both ends: a message costs none at any depth.
 fn allocations(report: &mut Report, calls: u64) -> Result<(), Error> {
     for case in Case::all().filter(|case| matches!(case.call, Call::Send | Call::SendBatch)) {
         let mut repeat = case.open()?;
@@ -47,7 +48,7 @@ fn allocations(report: &mut Report, calls: u64) -> Result<(), Error> {
             let (outcome, count) = in_thread(|| repeat(calls));
             outcome.map(|()| count)
         };
-        // An allocation that a run makes once, however many calls it has, is none of a message.
+        // An allocation that a run makes once, for any number of calls, does not belong to a message.
         allocations(calls)?;
         let (once, twice) = (allocations(calls)?, allocations(2 * calls)?);
         let name = format!("{}, allocations per message", shown(case));
@@ -58,7 +59,7 @@ fn allocations(report: &mut Report, calls: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Instructions per message, and those that layers of these depths add.
+/// Adds the instructions per message, and the instructions that layers of these depths add.
 ///
 /// # Errors
 /// Those of the counter.
@@ -98,7 +99,8 @@ fn throughput(report: &mut Report, effort: Effort) -> Result<(), Error> {
             Ok::<f64, Error>(messages as f64 / started.elapsed().as_secs_f64())
         };
         let paired = alternate(effort.pairs(), || sample(&bare), || sample(&stack))?;
-        // Of a true ratio of one, every other median misses one: so this is a figure, and instructions decide.
+        // With a true ratio of one, every other median misses one: so the row has no budget, and instructions
+        // decide.
         report.compare(&format!("{}, throughput, to none", shown(case(16))), &paired, |it| *it, None);
     }
     Ok(())
@@ -118,7 +120,7 @@ fn compile_time(report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// For instance `UDP, negotiated, send, 16 layers`.
+/// Returns a description such as `UDP, negotiated, send, 16 layers`.
 fn shown(case: Case) -> String {
     let kind = match case.layer {
         Layer::PassThrough => "",

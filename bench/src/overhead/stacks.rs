@@ -23,7 +23,7 @@ macro_rules! sixteen {
 }
 
 impl Case {
-    /// Connects two ends, one with the stack, for the call between them.
+    /// Connects two ends, of which one has the stack, for the call between them.
     ///
     /// # Errors
     /// [`ErrorKind::Socket`] when the ends can't be connected.

@@ -1,6 +1,7 @@
-//! The same in the default release profile of a stranger's crate: 16 codegen units, and no optimisation across crates.
+//! The cost of layers in the default release profile of a stranger's crate: 16 codegen units, and no
+//! optimisation across crates.
 //!
-//! `tests/outside/layers` is a program in a workspace of its own, which says nothing about profiles.
+//! The program `tests/outside/layers` is in a workspace of its own, which sets no profiles.
 
 use crate::harness::Counter;
 use crate::report::{self, Budget, Report};
@@ -9,19 +10,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The depths of its stacks.
+/// Depths of its stacks.
 const DEPTHS: [usize; 2] = [0, 16];
 
-/// An echo passes each layer four times.
+/// Number of times that an echo passes each layer.
 const CALLS: f64 = 4.0;
 
-/// Layers that pass calls through cost nothing, whatever the profile.
+/// Budget of layers that pass calls through: no instruction, in any profile.
 const NO_INSTRUCTION: Budget = Budget::AtMost(0.1);
 
 /// Builds the program and adds its rows.
 ///
 /// # Errors
-/// [`ErrorKind::Compiler`] when it does not build; those of the counter.
+/// [`ErrorKind::Compiler`] when the program does not build; errors of the counter.
 pub(crate) fn instructions(report: &mut Report, echoes: u64) -> Result<(), Error> {
     let program = build()?;
     let name = "a user's default release profile, memory, an echo";

@@ -1,5 +1,5 @@
-//! `bertha-bench passes`: the cost and the gain of optimisation passes when a program runs, by calls through a stack that
-//! they rewrote, and through the same stack written by hand.
+//! The program `bertha-bench passes`: the cost and the gain of optimisation passes at run time, by calls
+//! through a stack that passes rewrote, and through an equal stack written by hand.
 
 mod rows;
 mod rules;
@@ -12,12 +12,12 @@ use crate::Error;
 use crate::overhead::{Call, Path};
 use std::fmt;
 
-/// One measured operation: a call at the end of a connection that has a stack; the other end has none.
+/// A measured operation: a call at an end of a connection that has a stack; the peer has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
     /// The stack.
     pub(crate) stack: Stack,
-    /// The path below it: one of [`PATHS`].
+    /// The path below the stack: one of [`PATHS`].
     pub(crate) path: Path,
     /// The call.
     pub(crate) call: Call,
@@ -26,26 +26,26 @@ pub(crate) struct Case {
 /// The paths below the measured stacks.
 pub(crate) const PATHS: [Path; 2] = [Path::Memory, Path::NegotiatedUdp];
 
-/// A stack of layers that do nothing, most of them to no purpose.
+/// A stack of layers that do nothing, most of them without purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stack {
-    /// All eight of them, as an application may write them.
+    /// All eight layers, as an application may write them.
     Written,
-    /// The same, after passes that match nowhere.
+    /// The eight layers, after passes that match nowhere.
     Unmatched,
-    /// The same, after passes that leave one layer.
+    /// The eight layers, after passes that leave a single layer.
     Optimised,
-    /// That one layer, written by hand.
+    /// The single layer, written by hand.
     ByHand,
 }
 
 impl Stack {
-    /// All of them.
+    /// All stacks.
     pub(crate) const ALL: [Self; 4] = [Self::Written, Self::Unmatched, Self::Optimised, Self::ByHand];
 }
 
 impl Case {
-    /// Every case that is measured.
+    /// Returns every measured case.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         PATHS.into_iter().flat_map(|path| {
             Call::ALL
@@ -54,7 +54,7 @@ impl Case {
         })
     }
 
-    /// The case whose probe has this name.
+    /// Returns the case whose probe has this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::all().find(|case| case.to_string() == name)
     }
@@ -62,13 +62,14 @@ impl Case {
     /// Runs the call this many times, for the instruction counter.
     ///
     /// # Errors
-    /// [`ErrorKind::Socket`](crate::ErrorKind::Socket) when the ends can't be connected; those of the connections.
+    /// [`ErrorKind::Socket`](crate::ErrorKind::Socket) when the ends can't be connected; errors of the
+    /// connections.
     pub(crate) fn probe(self, iterations: u64) -> Result<(), Error> {
         self.open()?(iterations)
     }
 }
 
-/// The name of its probe.
+/// Writes the name of the case's probe.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stack = match self.stack {

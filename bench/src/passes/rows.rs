@@ -6,10 +6,11 @@ use crate::overhead::{Call, Path};
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 
-/// Instructions after passes against those of the stack written by hand.
+/// Budget of instructions after passes against the stack written by hand.
 const OPTIMISED: Budget = Budget::AtMost(1.01);
 
-/// Passes that match nowhere add nothing. A tenth is the largest difference of two counts of one program.
+/// Budget of passes that match nowhere: they add nothing. A tenth is the largest difference of two counts of
+/// a program.
 const UNMATCHED: Budget = Budget::AtMost(0.1);
 
 /// Measures.
@@ -22,7 +23,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Instructions per message.
+/// Adds the instructions per message.
 ///
 /// # Errors
 /// Those of the counter.

@@ -4,12 +4,13 @@ use crate::overhead::Following;
 use bertha_chunnels::Nothing;
 use bertha_core::{Identity, subst};
 
-/// Leaves out layers that do nothing.
+/// A pass that leaves out layers that do nothing.
 #[subst(if [*, Nothing, *] then [*, *])]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SkipNothing;
 
-/// Makes one of two layers that do something. Of four, it leaves one after two rewrites.
+/// A pass that makes one layer of two layers that do something. Of four such layers, it leaves one after two
+/// rewrites.
 #[subst(
     for<const UPPER: usize, const LOWER: usize>
     if [*, Following<UPPER>, Following<LOWER>, *] then [*, Following<UPPER>, *] with |upper, _| upper
@@ -17,7 +18,7 @@ pub(crate) struct SkipNothing;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MergeFollowing;
 
-/// Looks for a Chunnel that is in no stack, wherever it might be.
+/// A pass that looks for a Chunnel that is in no stack, wherever it might be.
 #[subst(if [*, Nothing, *, Absent, *] then [*, *, *])]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NeverMatches;

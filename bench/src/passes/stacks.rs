@@ -9,7 +9,7 @@ use bertha_core::{Buf, Chunnel, Connection, make_stack, optimize};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Negotiate, Runs};
 
-/// Eight layers. `$number` tells stacks apart that share no code in a program of their own.
+/// A stack of eight layers. `$number` tells stacks apart that share no code in a program of their own.
 macro_rules! written {
     ($number:literal) => {
         make_stack!(
@@ -38,7 +38,7 @@ macro_rules! by_hand {
 }
 
 impl Case {
-    /// Connects two ends, one with the stack, for the call between them.
+    /// Connects two ends, of which one has the stack, for the call between them.
     ///
     /// # Errors
     /// [`ErrorKind::Socket`] when the ends can't be connected.

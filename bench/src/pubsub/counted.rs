@@ -1,4 +1,4 @@
-//! A service whose calls are counted under whatever stack stands on it.
+//! A service that counts its calls, below any stack.
 
 use bertha_core::Error;
 use bertha_queue::{Abilities, Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The number of calls so far, and of those among them that looked into an empty queue: the moment of the look decides about these.
+/// Number of calls so far, and number of calls among them that looked into an empty queue, which depends on
+/// the moment of the look.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Count(Arc<[AtomicU64; 2]>);
 
 impl Count {
-    /// A call begins.
+    /// Counts a call.
     pub(super) fn call(&self) {
         self.0[0].fetch_add(1, Relaxed);
     }
 
-    /// A call has received nothing.
+    /// Counts a call that has received nothing.
     pub(super) fn empty_look(&self) {
         self.0[1].fetch_add(1, Relaxed);
     }
@@ -30,7 +31,7 @@ impl Count {
     }
 }
 
-/// The same service, which counts calls that publish, receive, acknowledge and give back.
+/// A service that counts the calls to publish, receive, acknowledge and give back of the wrapped service.
 pub(super) struct Counted<S> {
     pub(super) inner: S,
     pub(super) count: Count,

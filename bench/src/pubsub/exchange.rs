@@ -1,4 +1,4 @@
-//! The messages of a measurement, whichever side sends and receives them.
+//! The messages of a measurement, for any sending and receiving side.
 
 use crate::{Error, ErrorKind};
 use futures_util::future::try_join;
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use tokio::time::sleep_until;
 
-/// The bytes of a message, unless a measurement says otherwise.
+/// Number of bytes in a message, unless a measurement sets another.
 pub(super) const MESSAGE: usize = 100;
 
 /// An end that publishes.
@@ -14,7 +14,7 @@ pub(super) trait Sends {
     /// Publishes a message. Ready when the service has stored it.
     async fn send(&self, message: Vec<u8>) -> Result<(), Error>;
 
-    /// Sends what was gathered.
+    /// Sends the gathered messages.
     async fn flush(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -22,13 +22,13 @@ pub(super) trait Sends {
 
 /// An end that receives.
 pub(super) trait Receives {
-    /// Waits for messages; the first one alone, unless the end asks for bursts.
+    /// Waits for messages; a single message, unless the end asks for bursts.
     async fn receive(&mut self) -> Result<Vec<u32>, Error>;
 
-    /// Lets the service know that the application is done with what it received.
+    /// Tells the service that the application has finished with the received messages.
     async fn acknowledge(&mut self) -> Result<(), Error>;
 
-    /// Ready when no acknowledgement is under way.
+    /// Waits until no acknowledgement is under way.
     async fn settle(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -42,35 +42,36 @@ pub(super) trait SendsBursts {
 
 /// An end that receives in bursts.
 pub(super) trait ReceivesBursts {
-    /// Waits for messages, at most `limit`, and acknowledges them; says how many there were.
+    /// Waits for messages, at most `limit`, and acknowledges them. Returns their number.
     async fn take(&mut self, limit: usize) -> Result<usize, Error>;
 }
 
-/// A measurement.
+/// The plan of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) messages: u32,
-    /// The time from one message to the next.
+    /// Time from a message to the next.
     pub(super) pause: Duration,
-    /// Messages belong to so many groups in turn, each of which may have to stay in order.
+    /// Number of groups to which messages belong in turn, each of which may have to stay in order.
     pub(super) groups: u32,
-    /// Whether messages are given to `send` at their time, although earlier ones are still on their way.
+    /// True if messages are passed to `send` at their time, although earlier messages are still on their way.
     pub(super) overlaps: bool,
 }
 
-/// A message: its group, its number, and padding. All of it text, so that services which carry text take it as it is.
+/// Returns a message: its group, its number, and padding. The message is text, so that services which carry
+/// text accept it as it is.
 pub(super) fn message(group: u32, number: u32, length: usize) -> Vec<u8> {
     let mut message = format!("{group:02}{number:08}").into_bytes();
     message.resize(length.max(message.len()), b'.');
     message
 }
 
-/// The group of a message.
+/// Returns the group of a message.
 pub(super) fn group(message: &[u8]) -> &[u8] {
     &message[..message.len().min(2)]
 }
 
-/// The number of a message.
+/// Returns the number of a message.
 ///
 /// # Errors
 /// [`ErrorKind::Codec`] if it is no message of a measurement.
@@ -80,11 +81,11 @@ pub(super) fn number(message: &[u8]) -> Result<u32, Error> {
     number.ok_or_else(|| Error::new(ErrorKind::Codec, "a message of another program is in the topic"))
 }
 
-/// Sends and receives the messages of a plan, and returns the time of each from sending to receiving, in microseconds. A message that
-/// arrives again counts once.
+/// Sends and receives the messages of a plan, and returns the time of each from sending to receiving, in
+/// microseconds. A message that arrives again counts once.
 ///
 /// # Errors
-/// Those of either end.
+/// Errors of either end.
 pub(super) async fn latencies(
     sender: &impl Sends,
     receiver: &mut impl Receives,

@@ -20,22 +20,22 @@ use std::cell::RefCell;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// The ratio to the client by hand.
+/// Budget of the ratio to the client by hand.
 const BUDGET: Budget = Budget::AtMost(1.05);
 
-/// The groups of the case with many, which is also the number of partitions where a service divides a topic.
+/// Number of groups in the case with many, and number of partitions if a service divides a topic.
 const MANY: u32 = 8;
 
 /// A stack over a topic.
 #[derive(Clone, Copy, PartialEq)]
 enum Case {
-    /// As the service delivers: at least once, in no order.
+    /// Messages as the service delivers them: at least once, in no order.
     BestEffort,
-    /// The same, less what it repeats.
+    /// Messages as the service delivers them, without repetitions.
     AtMostOnce,
-    /// In order within so many groups, by the service.
+    /// Messages in order within this number of groups, by the service.
     ByService(u32),
-    /// In order within so many groups, by the single receiver.
+    /// Messages in order within this number of groups, by the single receiver.
     ByReceiver(u32),
 }
 
@@ -48,11 +48,11 @@ const ALL: [Case; 6] = [
     Case::ByReceiver(5),
 ];
 
-/// A service that keeps no order.
+/// The cases of a service that keeps no order.
 const UNORDERED: [Case; 5] =
     [Case::BestEffort, Case::AtMostOnce, Case::ByReceiver(1), Case::ByReceiver(5), Case::ByReceiver(MANY)];
 
-/// A service that always keeps one.
+/// The cases of a service that always keeps an order.
 const ORDERED: [Case; 5] =
     [Case::BestEffort, Case::AtMostOnce, Case::ByService(1), Case::ByService(5), Case::ByService(MANY)];
 
@@ -78,21 +78,21 @@ impl Case {
     }
 }
 
-/// The measurements, and the places that they are written to.
+/// The measurements, and the report and figures for them.
 struct Study<'a> {
     report: &'a mut Report,
     runtime: &'a Runtime,
     plan: Plan,
     pairs: usize,
-    /// The latencies of one service, a box for each case.
+    /// The latencies of a service, a box for each case.
     boxes: Vec<Spread>,
 }
 
-/// The outcome of one run.
+/// The outcome of a run.
 #[derive(Clone, Copy)]
 struct Sample {
     median_us: f64,
-    /// Without looks into an empty queue.
+    /// Number of calls, without looks into an empty queue.
     calls: f64,
     empty_looks: f64,
 }
@@ -193,7 +193,7 @@ impl Study<'_> {
         self.case(site.name, site.service.clone(), case, by_hand)
     }
 
-    /// Draws the cases of one service, if it is there.
+    /// Draws the cases of a service, if it is available.
     fn draw(&mut self, service: &str, file: &str) -> Result<(), Error> {
         let boxes = std::mem::take(&mut self.boxes);
         if boxes.is_empty() {
@@ -203,7 +203,7 @@ impl Study<'_> {
         self.report.draw(&format!("pubsub-latency-{file}.svg"), spreads(&title, &boxes))
     }
 
-    /// Opens a topic for each of both, and measures them in turn.
+    /// Opens a topic for each contender, and measures them in turn.
     fn case<S: Service + Clone, P: Sends, R: Receives>(
         &mut self,
         name: &str,
@@ -299,7 +299,7 @@ async fn sample(
     Ok(Sample { median_us, calls, empty_looks })
 }
 
-/// The same stack over both ends.
+/// Wraps both ends in a stack.
 async fn wrap<S, K>(
     stack: impl Fn() -> K,
     (publisher, receiver): (QueueConnection<S>, QueueConnection<S>),

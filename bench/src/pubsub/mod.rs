@@ -1,7 +1,9 @@
-//! `bertha-bench pubsub`: messages through topics of messaging services, against the same messages by each service's own client library.
+//! The program `bertha-bench pubsub`: messages through topics of messaging services, against equal messages
+//! by each service's own client library.
 //!
-//! Every service that `scripts/services` has started is measured. A row says whether it is the service's own server or an
-//! emulator, whose times say nothing about the service that it stands for; their ratio and the number of calls do.
+//! Every service that `scripts/services` has started is measured. A row names the service's own server or an
+//! emulator. An emulator's times say nothing about the service that it imitates; the ratio and the number of
+//! calls do.
 //!
 //! | part | figure of the thesis |
 //! |---|---|
@@ -40,17 +42,17 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// For `map_err`: a connection of ours failed.
+/// Returns a Bertha connection's error, for `map_err`.
 fn failed(error: bertha_core::Error) -> Error {
     Error::new(ErrorKind::Bertha, "a topic").because(error)
 }
 
-/// For `map_err`: a client that is used by hand failed.
+/// Returns the error of a client that is used by hand, for `map_err`.
 fn by_hand_failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::new(ErrorKind::Socket, "a messaging service, by hand").because(error)
 }
 
-/// A name that no other run has.
+/// Returns a name that no other run has.
 fn unused(what: &str) -> String {
     format!("bench-{what}-{:016x}", rand::random::<u64>())
 }

@@ -19,17 +19,17 @@ use tokio::runtime::Runtime;
 
 const MESSAGES: u32 = 100;
 
-/// The most messages of a call to SQS.
+/// Largest number of messages in a call to SQS.
 const BATCH: usize = 10;
 
-/// The time for which messages wait in the run that is so named.
+/// Time for which messages wait in the run of this name.
 const WAIT: Duration = Duration::from_millis(25);
 const WAITING: &str = "Nagle that waits 25 ms";
 
-/// The calls with `Nagle` to those without.
+/// Budget of the calls with `Nagle` against the calls without it.
 const CALLS: Budget = Budget::AtMost(0.92);
 
-/// The median latency with `Nagle` to that without.
+/// Budget of the median latency with `Nagle` against the latency without it.
 const LATENCY: Budget = Budget::AtMost(1.6);
 
 /// The side that makes batches.
@@ -41,7 +41,7 @@ enum Batches {
     Application,
 }
 
-/// The outcome of one run.
+/// The outcome of a run.
 #[derive(Clone, Copy)]
 struct Run {
     calls: f64,
@@ -93,7 +93,7 @@ async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, E
     topic.create().await.map_err(failed)?;
     let receiver = topic.receiver("bench").await.map_err(failed)?;
     let publisher = topic.publisher().await.map_err(failed)?;
-    // Messages come at their time, also while others are on their way.
+    // Messages come at their time, also while earlier messages are on their way.
     let plan = Plan { messages: MESSAGES, pause, groups: 1, overlaps: true };
     let latencies = match batches {
         Batches::Nobody => latencies(&Publishing(publisher), &mut Receiving::new(receiver), plan).await?,
@@ -111,7 +111,7 @@ async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, E
     Ok(Run { calls: count.calls() as f64, median_ms: median(&latencies).unwrap_or(f64::NAN) / 1e3 })
 }
 
-/// An application that sends every ten messages as one burst.
+/// An application that sends every ten messages as a burst.
 struct ByApplication<S: Service> {
     inner: Publishing<QueueConnection<S>>,
     gathered: RefCell<Vec<Buf>>,

@@ -9,7 +9,7 @@ use bertha_core::{Base, Buf, Connection};
 pub(super) struct Publishing<C>(pub(super) C);
 
 impl<C: Connection<Data = Buf>> Publishing<C> {
-    /// The message in a buffer of the connection's base.
+    /// Returns the message in a buffer of the connection's base.
     pub(super) fn buffer(&self, message: &[u8]) -> Result<Buf, Error> {
         let mut buffer = self.0.base().buffer(message.len()).map_err(failed)?;
         buffer.copy_from_slice(message);
@@ -32,17 +32,17 @@ pub(super) struct Receiving<C> {
     pub(super) connection: C,
     /// Messages that the application works on.
     held: Vec<Buf>,
-    /// The most messages that it asks for.
+    /// Largest number of messages that the end asks for.
     limit: usize,
 }
 
 impl<C> Receiving<C> {
-    /// One at a time.
+    /// Creates an end that receives single messages.
     pub(super) fn new(connection: C) -> Self {
         Self { connection, held: Vec::new(), limit: 1 }
     }
 
-    /// In bursts of at most so many.
+    /// Makes the end receive in bursts of at most `limit`.
     pub(super) fn bursts(self, limit: usize) -> Self {
         Self { limit, ..self }
     }

@@ -1,4 +1,4 @@
-//! The services at hand, as `scripts/services` names them in the environment.
+//! The available services, as `scripts/services` names them in the environment.
 
 use super::failed;
 use crate::Error;
@@ -12,7 +12,7 @@ use bertha_queue_pubsub::PubSub;
 use bertha_queue_redis::RedisStreams;
 use bertha_queue_sqs::Sqs;
 
-/// Addresses; none of services that are not there.
+/// Addresses of the services; `None` for absent services.
 pub(super) struct Places {
     nats: Option<String>,
     kafka: Option<String>,
@@ -22,11 +22,11 @@ pub(super) struct Places {
     azure: Option<String>,
 }
 
-/// The same service for us and by hand.
+/// A service for both Bertha and its client by hand.
 pub(super) struct Site<S> {
     pub(super) service: S,
     pub(super) address: String,
-    /// The name in rows, with the word server or emulator.
+    /// Name in rows, with the word server or emulator.
     pub(super) name: &'static str,
 }
 
@@ -37,7 +37,7 @@ pub(super) const SQS: &str = "SQS (emulator: ElasticMQ)";
 pub(super) const PUBSUB: &str = "Google Pub/Sub (emulator: pstest)";
 pub(super) const AZURE: &str = "Azure Queue Storage (emulator: Azurite)";
 
-/// The project in the emulator of Pub/Sub.
+/// Name of the project in the emulator of Pub/Sub.
 pub(super) const PROJECT: &str = "bertha-bench";
 
 impl Places {
@@ -89,7 +89,7 @@ impl Places {
     }
 }
 
-/// The configuration for an emulator of AWS, which takes any credentials.
+/// Returns the configuration for an emulator of AWS, which accepts any credentials.
 pub(super) fn aws(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("AKIABERTHABENCH", "not a secret", None, None, "bench");
     SdkConfig::builder()

@@ -1,4 +1,5 @@
-//! Latency over time, as a second receiver joins and the order moves from the first one to the service (thesis, Figure 3.7 and Listing 3.5).
+//! Latency over time, as a second receiver joins and the order moves from the first receiver to the service
+//! (thesis, Figure 3.7 and Listing 3.5).
 
 use super::exchange::{MESSAGE, group, message, number};
 use super::place::{Places, SQS};
@@ -20,10 +21,10 @@ use tokio::time::sleep_until;
 
 const GROUPS: u32 = 5;
 
-/// A message that has arrived.
+/// An arrived message.
 #[derive(Clone, Copy)]
 struct Arrival {
-    /// When it was sent, in seconds from the start.
+    /// Time of sending, in seconds from the start.
     sent: f64,
     latency_ms: f64,
 }
@@ -31,7 +32,7 @@ struct Arrival {
 /// The fate of the messages.
 struct Course {
     arrivals: Vec<Arrival>,
-    /// When the second receiver began to join, and when it had joined, in seconds.
+    /// Times at which the second receiver began to join, and had joined, in seconds.
     joins: f64,
     joined: f64,
 }
@@ -100,7 +101,7 @@ fn describe(report: &mut Report, name: &str, file: &str, course: &Course) -> Res
     )
 }
 
-/// A receiver that is in.
+/// Returns a receiver that has joined.
 async fn join<S: Service>(
     group_of_topic: TopicGroup<S>,
     store: &MemoryStore<TokioRuntime>,
@@ -112,7 +113,7 @@ async fn join<S: Service>(
     stack.rendezvous(group_of_topic, store.clone(), name).await.map_err(failed)
 }
 
-/// Sends the first half to one receiver, and the second half while and after another one joins.
+/// Sends the first half to a single receiver, and the second half while and after another receiver joins.
 async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<Course, Error> {
     let topic = Topic::new(service, unused("switch"));
     topic.create().await.map_err(failed)?;
@@ -123,7 +124,7 @@ async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<
 
     let start = Instant::now();
     let sent = RefCell::new(vec![None; 2 * half as usize]);
-    // A message that comes again counts once.
+    // A message that arrives again counts once.
     let arrivals = RefCell::new(BTreeMap::new());
     let (joins, joined) = (Cell::new(f64::NAN), Cell::new(f64::NAN));
     let since = || start.elapsed().as_secs_f64();
@@ -165,13 +166,13 @@ async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<
         outcome = receive(&first, &note) => outcome?,
         outcome = second_joins_and_receives => outcome?,
     }
-    // In the order in which they were sent.
+    // The map is in the order in which the messages were sent.
     let arrivals = arrivals.into_inner().into_values().collect();
     topic.delete().await.map_err(failed)?;
     Ok(Course { arrivals, joins: joins.get(), joined: joined.get() })
 }
 
-/// Takes note of all messages, until the connection fails.
+/// Records all messages, until the connection fails.
 async fn receive(
     connection: &impl Connection<Data = Buf>,
     note: impl Fn(&Buf) -> Result<(), Error>,

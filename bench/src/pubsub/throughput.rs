@@ -14,13 +14,13 @@ use futures_util::future::try_join;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 
-/// The ratio to the client by hand.
+/// Budget of the ratio to the client by hand.
 const BUDGET: Budget = Budget::AtLeast(0.95);
 
-/// The messages of one call.
+/// Number of messages in a call.
 const BURST: usize = 250;
 
-/// Messages of one length.
+/// Messages of a fixed length.
 #[derive(Clone, Copy)]
 struct Load {
     bursts: usize,
@@ -62,7 +62,7 @@ struct Study<'a> {
 }
 
 impl Study<'_> {
-    /// Opens a topic for each of both, and measures them in turn.
+    /// Opens a topic for each contender, and measures them in turn.
     fn of<S: Service + Clone, P: SendsBursts, R: ReceivesBursts>(
         &mut self,
         name: &str,
@@ -93,7 +93,7 @@ impl Study<'_> {
     }
 }
 
-/// Messages per second from the first one sent to the last one received.
+/// Returns the messages per second from the first sent message to the last received message.
 async fn rate(
     sender: &impl SendsBursts,
     receiver: &mut impl ReceivesBursts,

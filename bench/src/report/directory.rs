@@ -3,15 +3,15 @@
 use crate::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// `bench` in cargo's target directory: the one named by `CARGO_TARGET_DIR`, else the one that the running program was built
-/// into, else `target` here.
+/// Returns the directory `bench` in cargo's target directory: the directory that `CARGO_TARGET_DIR` names,
+/// otherwise the directory that the running program was built into, otherwise `target` here.
 pub(crate) fn of_reports() -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").filter(|name| !name.is_empty()).map(PathBuf::from);
     let built = || std::env::current_exe().ok().and_then(|program| holding(&program));
     named.or_else(built).unwrap_or_else(|| PathBuf::from("target")).join("bench")
 }
 
-/// Writes a file there.
+/// Writes a file into this directory.
 pub(super) fn write(name: &str, content: &[u8]) -> Result<(), Error> {
     let path = of_reports().join(name);
     std::fs::create_dir_all(of_reports())
@@ -19,7 +19,7 @@ pub(super) fn write(name: &str, content: &[u8]) -> Result<(), Error> {
         .map_err(Error::while_doing(ErrorKind::Report, format!("writing {}", path.display())))
 }
 
-/// The outermost directory above `program` that cargo tagged as one of its own.
+/// Returns the outermost directory above `program` that cargo tagged as its own.
 fn holding(program: &Path) -> Option<PathBuf> {
     program.ancestors().filter(|above| above.join("CACHEDIR.TAG").is_file()).last().map(Path::to_owned)
 }

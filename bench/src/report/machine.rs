@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// One line each: processor, kernel, compiler, date and commit.
+/// Returns a line each for processor, kernel, compiler, date and commit.
 pub(super) fn describe() -> Vec<String> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let model = text.lines().find(|line| line.starts_with("model name"))?;
@@ -24,7 +24,7 @@ pub(super) fn describe() -> Vec<String> {
     ]
 }
 
-/// The first line that a command prints, or that it is unknown.
+/// Returns the first line that a command prints, or that it is unknown.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().ok();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

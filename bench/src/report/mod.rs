@@ -12,14 +12,15 @@ use crate::harness::{Paired, Ratio, median, ratio_of_medians};
 use crate::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// One figure.
+/// A figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// The measured quantity.
     pub(crate) name: String,
-    /// The figure: of several samples the median. `None` when the measurement was skipped; then the name has the reason.
+    /// The figure, which is the median of several samples. `None` when the measurement was skipped; then the
+    /// name has the reason.
     pub(crate) value: Option<f64>,
-    /// Both ends of its 95 % confidence interval, if it has one.
+    /// Both ends of the 95 % confidence interval, if there is one.
     pub(crate) interval: Option<(f64, f64)>,
     /// The unit of the value, the interval and the bound.
     pub(crate) unit: String,
@@ -30,14 +31,14 @@ pub(crate) struct Row {
 /// A bound on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Budget {
-    /// The figure may reach this and no more.
+    /// The figure may reach this value and no more.
     AtMost(f64),
-    /// The figure has to reach this.
+    /// The figure has to reach this value.
     AtLeast(f64),
 }
 
 impl Budget {
-    /// Whether a value keeps the bound. Not-a-number never does.
+    /// Returns true if a value keeps the bound. Not-a-number never does.
     fn holds(self, value: f64) -> bool {
         match self {
             Self::AtMost(bound) => value <= bound,
@@ -47,27 +48,28 @@ impl Budget {
 }
 
 impl Row {
-    /// Whether the value keeps its budget; `None` without either. The interval has no say.
+    /// Returns true if the value keeps its budget; `None` without a value or a budget. The interval does not
+    /// matter.
     pub(crate) fn is_kept(&self) -> Option<bool> {
         Some(self.budget?.holds(self.value?))
     }
 }
 
-/// The rows of one program.
+/// The rows of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     name: String,
     rows: Vec<Row>,
-    /// Whether few samples were taken.
+    /// True if few samples were taken.
     is_quick: bool,
-    /// When it was made, in seconds since 1970.
+    /// Time of the report, in seconds since 1970.
     time: u64,
-    /// The names of the figures that were drawn, in the same directory.
+    /// Names of the drawn figures, in the directory of the report.
     drawings: Vec<String>,
 }
 
 impl Report {
-    /// An empty report; `name` is the program's.
+    /// Creates an empty report; `name` is the program's.
     pub(crate) fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), rows: Vec::new(), is_quick: false, time: 0, drawings: Vec::new() }
     }
@@ -102,7 +104,8 @@ impl Report {
         self.push(name.into(), Some(value), interval, "x", budget);
     }
 
-    /// Adds the ratio of B to A by one number of their samples, and beside it the ratio of A to itself: the noise.
+    /// Adds the ratio of B to A by a number of their samples, and beside it the ratio of A to itself, which
+    /// is the noise.
     pub(crate) fn compare<S>(
         &mut self,
         name: &str,
@@ -118,13 +121,13 @@ impl Report {
         self.ratio(format!("{name}: the noise, one of them to itself"), turned(&paired.aa), None);
     }
 
-    /// Adds a row with the reason why something could not be measured here.
+    /// Adds a row with the reason why a measurement is impossible here.
     pub(crate) fn skip(&mut self, name: &str, reason: &str) {
         self.push(format!("{name} (skipped: {reason})"), None, None, "", None);
     }
 
-    /// The outcome of a measurement, or `None` and a skipped row where this machine lacks something: cores, or valgrind
-    /// outside of CI.
+    /// Returns the outcome of a measurement, or `None` and a skipped row if this machine lacks something:
+    /// cores, or valgrind outside of CI.
     ///
     /// # Errors
     /// Any other error of the measurement.
@@ -149,7 +152,7 @@ impl Report {
     /// Adds a count of instructions, unless it was impossible, and returns it.
     ///
     /// # Errors
-    /// Those of [`unless_impossible`](Self::unless_impossible).
+    /// Errors of [`unless_impossible`](Self::unless_impossible).
     pub(crate) fn count(&mut self, name: &str, counted: Result<f64, Error>) -> Result<Option<f64>, Error> {
         let counted = self.unless_impossible(name, counted)?;
         if let Some(count) = counted {
@@ -179,12 +182,12 @@ impl Report {
         self.rows.extend(rows);
     }
 
-    /// The rows so far.
+    /// Returns the rows so far.
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// Whether no row misses its budget.
+    /// Returns true if no row misses its budget.
     pub(crate) fn is_within_budget(&self) -> bool {
         self.rows.iter().all(|row| row.is_kept() != Some(false))
     }
@@ -203,7 +206,7 @@ impl Report {
         Ok(self)
     }
 
-    /// The report that a program has published.
+    /// Returns the report that a program has published.
     ///
     /// # Errors
     /// [`ErrorKind::Report`] when there is none.

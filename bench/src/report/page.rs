@@ -1,4 +1,5 @@
-//! `bench/RESULTS.md`: all rows of all programs, those that miss their budgets first, with the machine, and the last runs of long tests.
+//! The page `bench/RESULTS.md`: all rows of all programs, rows that miss their budgets first, with the
+//! machine, and the last runs of long tests.
 
 use super::{Report, Row, directory, machine, table};
 use crate::{Error, ErrorKind};
@@ -9,9 +10,9 @@ use std::path::Path;
 pub(crate) struct Section {
     /// The program's name.
     pub(crate) name: &'static str,
-    /// Its purpose, in one sentence.
+    /// Purpose of the program, in a single sentence.
     pub(crate) about: String,
-    /// The error, if it ran and failed.
+    /// The error, if the program ran and failed.
     pub(crate) failure: Option<String>,
 }
 
@@ -20,7 +21,7 @@ pub(crate) struct Section {
 struct Long {
     title: &'static str,
     about: &'static str,
-    /// The name of the file that the script writes.
+    /// Name of the file that the script writes.
     summary: &'static str,
 }
 
@@ -37,7 +38,7 @@ const LONG: [Long; 2] = [
     },
 ];
 
-/// Writes the page and its figures into `place`, out of the reports that the programs have published.
+/// Writes the page and its figures into `place`, from the reports that the programs have published.
 ///
 /// # Errors
 /// [`ErrorKind::Report`] when a file can't be written.
@@ -114,7 +115,7 @@ fn render(
 
 fn append(page: &mut String, report: &Report) {
     page.push_str("\n| row | value | unit | interval | budget | kept |\n|---|--:|---|---|---|---|\n");
-    // Missed, then kept, then without a budget.
+    // Rows that miss their budgets come first, then rows that keep them, then rows without a budget.
     let rank = |row: &&Row| row.is_kept().map_or(2, u8::from);
     let mut rows: Vec<_> = report.rows.iter().collect();
     rows.sort_by_key(rank);

@@ -20,7 +20,7 @@ fn render(rows: &[Row]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Name, value, unit, interval, budget, and whether that is kept.
+/// Returns name, value, unit, interval, budget, and the verdict on the budget.
 pub(super) fn cells(row: &Row) -> [String; 6] {
     let ok = match row.is_kept() {
         Some(true) => "yes",
@@ -37,7 +37,7 @@ pub(super) fn cells(row: &Row) -> [String; 6] {
     [row.name.clone(), value, row.unit.clone(), interval.unwrap_or_default(), budget, ok.to_owned()]
 }
 
-/// Small figures with three decimals, large ones without.
+/// Formats small figures with three decimals, large figures without.
 fn shown(value: f64) -> String {
     match value.abs() {
         small if small < 10.0 => format!("{value:.3}"),

@@ -1,4 +1,4 @@
-//! A client of ours, for datapaths that `redis-benchmark` does not know.
+//! Bertha's own client, for datapaths that `redis-benchmark` does not know.
 
 use super::load::Sample;
 use crate::harness::{in_time, runtime};
@@ -6,27 +6,28 @@ use crate::{Error, ErrorKind};
 use bertha_core::{Addr, Base, Chunk, Connection, Datapath};
 use std::time::Instant;
 
-/// As many connections as `redis-benchmark` has.
+/// Number of connections, as many as `redis-benchmark` has.
 const CONNECTIONS: u32 = 50;
 
-/// The replies to what this client asks, which finds every key that it asks for.
+/// Replies to the commands of this client, which finds every key that it asks for.
 const STORED: &[u8] = b"+OK\r\n";
 const FOUND: &[u8] = b"$3\r\nxxx\r\n";
 
 /// The load on a store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnLoad {
-    /// The commands that each connection sends before it waits for replies.
+    /// Number of commands that each connection sends before it waits for replies.
     pub(super) pipelined: u32,
-    /// The commands of each kind.
+    /// Number of commands of each kind.
     pub(super) requests: u32,
 }
 
 impl OwnLoad {
-    /// Runs it on the calling thread: first all SET, then all GET, over the same keys.
+    /// Runs the load on the calling thread: first all SET, then all GET, over common keys.
     ///
     /// # Errors
-    /// Those of the connections; [`ErrorKind::Stalled`] for any other reply than the right one, and after five minutes.
+    /// Errors of the connections; [`ErrorKind::Stalled`] for any other reply than the right one, and after
+    /// five minutes.
     pub(super) fn run<D: Datapath<Chunk>>(self, datapath: &D, to: &Addr) -> Result<Sample, Error> {
         runtime()?.block_on(in_time(async {
             let mut connections = Vec::new();
@@ -45,7 +46,7 @@ impl OwnLoad {
         }))
     }
 
-    /// The commands of one kind that are answered in a second.
+    /// Returns the commands of a kind that are answered in a second.
     async fn phase(
         self,
         connections: &[impl Connection<Data = Chunk>],
@@ -76,7 +77,7 @@ impl OwnLoad {
     }
 }
 
-/// Waits for so many of this reply.
+/// Waits for `count` of this reply.
 async fn replies(connection: &impl Connection<Data = Chunk>, reply: &[u8], count: u32) -> Result<(), Error> {
     let (mut at, expected) = (0, reply.len() * count as usize);
     while at < expected {

@@ -1,5 +1,5 @@
-//! The store over TCP of DPDK, in a process of its own, since its port is the one that the environment describes; and the same client
-//! over the kernel's.
+//! The store over TCP of DPDK, in a process of its own, since its port is described by the environment; and a
+//! common client over the kernel's.
 
 use super::client::OwnLoad;
 use super::{Sample, port, store};
@@ -14,7 +14,7 @@ use bertha_kvstore::{Options, Server};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-/// The address of the store.
+/// Address of the store.
 const ADDRESS: &str = "10.0.0.1:6379";
 
 /// Serves RESP over DPDK until the standard input ends.
@@ -31,11 +31,11 @@ pub(crate) fn serve() -> Result<(), Error> {
     server.stop().map_err(failed)
 }
 
-/// The process of the store. It ends when this is dropped.
+/// The process of the store, which is killed when the value is dropped.
 struct Store(Child);
 
 impl Store {
-    /// Starts it on the calling thread's core.
+    /// Starts the process on the calling thread's core.
     fn start(number: u32) -> Result<Self, Error> {
         let starting = || Error::while_doing(ErrorKind::Core, "starting a store over DPDK");
         let device = config(number, 0, "server", "10.0.0.1/24").device.unwrap_or_default();
@@ -60,19 +60,19 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Adds the rows of the client of ours, over the kernel and over DPDK in turn.
+/// Adds the rows of Bertha's own client, over the kernel and over DPDK in turn.
 ///
 /// # Errors
-/// Those of either store and of the client.
+/// Errors of either store and of the client.
 pub(super) fn rows(report: &mut Report, effort: Effort, cores: (usize, usize)) -> Result<(), Error> {
     let (client_core, server_core) = cores;
-    // Apart from the pairs of `dpdk-echo` in the same process.
+    // The number differs from the pairs of `dpdk-echo` in this process.
     let number = 90;
     let kernel = run_on(server_core, store)?;
     let to_kernel = Addr::from(std::net::SocketAddr::from(([127, 0, 0, 1], port(&kernel)?)));

@@ -1,4 +1,4 @@
-//! One run of `redis-benchmark`.
+//! A run of `redis-benchmark`.
 
 use crate::{Error, ErrorKind};
 use std::process::Command;
@@ -7,9 +7,9 @@ use std::process::Command;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) port: u16,
-    /// The commands that each client sends before it waits for replies.
+    /// Number of commands that each client sends before it waits for replies.
     pub(super) pipelined: u32,
-    /// The commands of each kind.
+    /// Number of commands of each kind.
     pub(super) requests: u32,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Sample {
 }
 
 impl Load {
-    /// Runs it on the calling thread's core, with the program's own 50 clients, over 100,000 keys.
+    /// Runs the load on the calling thread's core, with the program's own 50 clients, over 100,000 keys.
     ///
     /// # Errors
     /// [`ErrorKind::Core`] if the program can't be started, [`ErrorKind::Stalled`] if it fails.
@@ -42,7 +42,7 @@ impl Load {
     }
 }
 
-/// The second column of a command's row.
+/// Returns the second column of a command's row.
 fn rate(table: &str, command: &str) -> Option<f64> {
     let row = table.lines().find_map(|line| line.strip_prefix(&format!("\"{command}\",\"")))?;
     row.split('"').next()?.parse().ok()

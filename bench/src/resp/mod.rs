@@ -1,4 +1,5 @@
-//! `bertha-bench resp`: the key-value store under `redis-benchmark`, against `redis-server` with one thread; and over TCP of DPDK under a
+//! The program `bertha-bench resp`: the key-value store under `redis-benchmark`, against `redis-server` with
+//! a single thread; and over TCP of DPDK under Bertha's own client.
 //! client of ours.
 
 #[cfg(feature = "dpdk")]
@@ -18,7 +19,7 @@ pub(crate) use dpdk::serve as serve_over_dpdk;
 use load::{Load, Sample};
 use redis::RedisServer;
 
-/// As quick as Redis.
+/// Budget: as quick as Redis.
 const THROUGHPUT: Budget = Budget::AtLeast(1.0);
 
 /// Measures.
@@ -63,7 +64,7 @@ fn store() -> Result<Server, Error> {
     started.map_err(Error::while_doing(ErrorKind::Bertha, "starting the store"))
 }
 
-/// The port at which the store serves clients of Redis.
+/// Returns the port at which the store serves clients of Redis.
 fn port(store: &Server) -> Result<u16, Error> {
     match store.resp_addrs() {
         [RespAddr::Kernel(bertha::Addr::Ip(addr))] => Ok(addr.port()),

@@ -1,14 +1,14 @@
-//! A `redis-server` for one measurement.
+//! A `redis-server` for a measurement.
 
 use crate::{Error, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it takes to start, at most.
+/// Longest time that the server takes to start.
 const START: Duration = Duration::from_secs(10);
 
-/// A server that keeps nothing on a disk. It ends when this is dropped.
+/// A server that keeps nothing on a disk. It is killed when the value is dropped.
 #[derive(Debug)]
 pub(super) struct RedisServer {
     process: Child,
@@ -16,12 +16,12 @@ pub(super) struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts one on the calling thread's core, with one thread.
+    /// Starts a server on the calling thread's core, with a single thread.
     ///
     /// # Errors
-    /// [`ErrorKind::Core`] if it is not installed, [`ErrorKind::Stalled`] if it does not answer.
+    /// [`ErrorKind::Core`] if the server is not installed, [`ErrorKind::Stalled`] if it does not answer.
     pub(super) fn start() -> Result<Self, Error> {
-        // Free until somebody else takes it.
+        // The port is free until another program takes it.
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
         let port = free.map_err(Error::while_doing(ErrorKind::Socket, "looking for a free port"))?.port();
         let number = port.to_string();
@@ -50,7 +50,7 @@ impl RedisServer {
         Ok(server)
     }
 
-    /// Where it listens on the loopback interface.
+    /// Returns the port at which the server listens on the loopback interface.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
@@ -58,7 +58,7 @@ impl RedisServer {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

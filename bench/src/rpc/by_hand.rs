@@ -1,4 +1,5 @@
-//! Requests and responses by a loop over the same stacks without `Rpc`: a number in front, and the codec behind it.
+//! Requests and responses by a loop over these stacks without `Rpc`: a number in front, and the codec behind
+//! it.
 
 use super::calls::{Transport, failed};
 use super::load::Load;
@@ -13,15 +14,15 @@ use tokio::sync::oneshot;
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-/// The format of both.
+/// Format of requests and responses.
 const CODEC: Bincode = Bincode;
 
-/// Room for the number and the encoding of a request or a response.
+/// Number of bytes for the number and the encoding of a request or a response.
 const LARGEST: usize = 256;
 
 type Outcome<T> = Result<T, bertha_core::Error>;
 
-/// Makes the calls, in two tasks of one runtime.
+/// Makes the calls, in two tasks of a single runtime.
 pub(super) fn run(transport: Transport, load: Load) -> Result<(), Error> {
     macro_rules! both {
         ($stack:expr, $datapath:expr) => {{
@@ -88,7 +89,7 @@ async fn ask(connection: &impl Connection<Data = Buf>, load: Load) -> Outcome<()
     let mut left = load.calls;
     loop {
         while free > 0 && next < load.calls as u64 {
-            // As callers have a request of their own each.
+            // Each request is encoded anew, as each caller has a request of its own.
             requests.push(encode(connection, next, &vec![7; load.bytes])?);
             (free, next) = (free - 1, next + 1);
         }

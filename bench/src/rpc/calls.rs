@@ -17,7 +17,7 @@ pub(super) enum Transport {
     UdpReliable,
     Tcp,
     Tls,
-    /// As `Tls`, in one Chunnel.
+    /// TLS as in `Tls`, combined with `Rpc` in a single Chunnel.
     FusedTls,
 }
 
@@ -54,11 +54,11 @@ pub(super) fn run(transport: Transport, placement: Placement, load: Load) -> Res
     meet(placement, || listen(transport, server, tell), || call(transport, client, told, load))
 }
 
-/// The same in two tasks of one runtime.
+/// Makes calls in two tasks of a single runtime.
 pub(super) fn on_one_runtime(transport: Transport, load: Load) -> Result<(), Error> {
     let (tell, told) = oneshot::channel();
     let Secured { client, server } = Secured::new()?;
-    // Without the calls before, which would count.
+    // The calls for warm-up are left out, since they would count.
     let load = Load { calls: load.calls * 10 / 11, ..load };
     meet_on_one_runtime(listen(transport, server, tell), call(transport, client, told, load)).map(drop)
 }
@@ -69,9 +69,9 @@ pub(crate) fn echo() -> Handler<impl Fn(Vec<u8>) -> Echo + Send + Sync + 'static
 
 pub(crate) type Echo = std::future::Ready<Result<Vec<u8>, bertha_chunnels::rpc::Failure>>;
 
-/// Answers the calls of one client.
+/// Answers the calls of a single client.
 async fn listen(transport: Transport, tls: Tls, tell: oneshot::Sender<Addr>) -> Result<(), Error> {
-    // Each has a type of its own. A client that has given up has an error of its own.
+    // Each transport has a type of its own. A client that has given up reports an error of its own.
     macro_rules! one_client {
         ($stack:expr, $datapath:expr) => {{
             let mut incoming = $stack.listen($datapath, ANY).await?;

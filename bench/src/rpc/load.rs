@@ -7,11 +7,11 @@ use std::time::Instant;
 /// The work of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// The bytes of a request, and of its response.
+    /// Number of bytes in a request, and in its response.
     pub(crate) bytes: usize,
-    /// Tasks, each of which makes its next call when it has the response to the one before.
+    /// Number of tasks, each of which makes its next call when it has the response to its previous call.
     pub(crate) in_flight: usize,
-    /// The calls of all tasks together. A tenth as many go before them.
+    /// Number of calls of all tasks together, after a tenth as many for warm-up.
     pub(crate) calls: usize,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Sample {
 }
 
 impl Load {
-    /// Makes the calls. `call` sends so many bytes, and returns how many came back.
+    /// Makes the calls. `call` sends a number of bytes, and returns the number of bytes that came back.
     pub(crate) async fn run<C, F>(self, call: C) -> Result<Sample, Error>
     where
         C: Fn(Vec<u8>) -> F + Clone + Send + 'static,

@@ -1,4 +1,5 @@
-//! `bertha-bench rpc`: calls and responses by `Rpc` over three transports, by tonic, and by tarpc; and by hand over the same base.
+//! The program `bertha-bench rpc`: calls and responses by `Rpc` over three transports, by tonic, and by
+//! tarpc; and by hand over the base of `Rpc`.
 
 mod by_hand;
 mod calls;
@@ -22,17 +23,17 @@ use {
     tonic::Socket,
 };
 
-/// Against tonic: requests per second, and the median latency.
+/// Budgets against tonic: requests per second, and the median latency.
 const THROUGHPUT: Budget = Budget::AtLeast(2.0);
 const LATENCY: Budget = Budget::AtMost(0.5);
 
-/// Instructions of a call against those of a loop by hand.
+/// Budget of a call's instructions against a loop by hand.
 const BY_HAND: Budget = Budget::AtMost(1.10);
 
-/// Instructions of a call by `RpcWithTls` against those by `Rpc` and `Tls`.
+/// Budget of the instructions of a call by `RpcWithTls` against a call by `Rpc` and `Tls`.
 const FUSED: Budget = Budget::AtMost(1.0);
 
-/// The calls in flight where a loop by hand sends bursts.
+/// Number of calls in flight in the rows in which a loop by hand sends bursts.
 const SEVERAL: usize = 64;
 
 /// A program that makes calls.
@@ -85,7 +86,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Each program against tonic, in turn with it.
+/// Compares each program with tonic, in turn.
 fn compare(
     report: &mut Report,
     setting: &str,
@@ -119,7 +120,7 @@ fn compare(
     Ok(())
 }
 
-/// The instructions of both ends per call.
+/// Counts the instructions of both ends per call.
 fn instructions(report: &mut Report, calls: u64) -> Result<(), Error> {
     for (transport, of) in [("tcp", "TCP"), ("udp", "UDP and Reliable")] {
         for in_flight in [1, SEVERAL] {
@@ -137,7 +138,8 @@ fn instructions(report: &mut Report, calls: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The instructions of both ends per call over TLS, by two Chunnels and by the one that a pass puts in their place.
+/// Counts the instructions of both ends per call over TLS, by two Chunnels and by the Chunnel with which a
+/// pass replaces them.
 fn fusion(report: &mut Report, calls: u64) -> Result<(), Error> {
     for in_flight in [1, SEVERAL] {
         let count =
@@ -152,7 +154,7 @@ fn fusion(report: &mut Report, calls: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a probe, if there is one of that name.
+/// Runs a probe, if there is a probe with this name.
 pub(crate) fn probe(name: &str, calls: u64) -> Option<Result<(), Error>> {
     let mut parts = name.split('-');
     let program = parts.next()?;

@@ -17,7 +17,7 @@ use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-/// The path of the method.
+/// Path of the method.
 const PATH: &str = "/bench.Echo/Echo";
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -79,7 +79,7 @@ pub(crate) fn run(socket: Socket, placement: Placement, load: Load) -> Result<Sa
     })
 }
 
-/// Makes calls one at a time, over one connection after the other. The time of each, in microseconds.
+/// Makes calls one at a time, over connections one after another. Returns the time of each, in microseconds.
 #[cfg(feature = "local")]
 pub(crate) fn ask_in_turn(socket: Socket, connections: usize, requests: usize) -> Result<Vec<f64>, Error> {
     against(socket, Placement::AcrossCores, async move |url: String| {
@@ -96,7 +96,7 @@ pub(crate) fn ask_in_turn(socket: Socket, connections: usize, requests: usize) -
     })
 }
 
-/// Runs a client against a server that ends with it. The client is given the server's address.
+/// Runs a client, with the server's address, against a server that ends with it.
 fn against<T: Send>(
     socket: Socket,
     placement: Placement,
@@ -120,7 +120,7 @@ fn against<T: Send>(
             }
         },
         || async {
-            // Dropped at the end, however that comes.
+            // The value is dropped at the end, however the client ends.
             let _done = done;
             let url = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
             client(url).await

@@ -6,7 +6,8 @@ use bertha::core::{LayerInfo, Node};
 use bertha::prelude::*;
 use bertha::{Buf, Carries, Chunnel, ConnectContext, Identity};
 
-/// Passes on bytes in the form that the layers in its place would make of messages, and negotiates as they do.
+/// A layer that passes on bytes in the form that the layers in its place would make of messages, and
+/// negotiates as they do.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(layers = Self::layers)]
 pub(super) struct Encoded {
@@ -14,7 +15,7 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    /// In the place of `layers`, without the alternatives among them.
+    /// Creates the layer in the place of `layers`, without the alternatives among them.
     pub(super) fn like(layers: &impl Describe) -> Self {
         let layers = layers.nodes().into_iter().filter_map(|node| match node {
             Node::Layer(layer) => Some(layer),
@@ -36,7 +37,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Encoded {
     }
 }
 
-/// The requests of the mix in their encoded form. Their ids are all alike: no end reads them.
+/// Returns the requests of the mix in their encoded form. Their ids are all equal: no end reads them.
 pub(super) fn requests(workload: &Workload) -> Result<Vec<Vec<u8>>, Error> {
     let mut script = workload.script()?;
     let encoded = (0..2 * script.records()).map(|position| {

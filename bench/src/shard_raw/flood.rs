@@ -1,17 +1,17 @@
-//! A client with a fixed number of requests in flight, which looks at no reply.
+//! A client with a fixed number of requests in flight, which ignores the content of replies.
 
 use crate::{Error, ErrorKind};
 use bertha::{Base, Buf, Connection};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// The most messages that are sent or received at once.
+/// Largest number of messages that are sent or received at once.
 const BURST: usize = 128;
 
-/// After so long without a reply, the requests in flight count as lost.
+/// Time without a reply after which the requests in flight count as lost.
 const TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The time for replies that are still queued, before the next measurement.
+/// Time for replies that are still queued, before the next measurement.
 const REST: Duration = Duration::from_millis(50);
 
 /// A connection to flood.
@@ -19,14 +19,14 @@ pub(super) struct Flood<'c, C> {
     connection: &'c C,
 }
 
-/// Replies, and their time.
+/// Number of replies, and their time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answered {
     pub(super) replies: u64,
     pub(super) elapsed: Duration,
 }
 
-/// Counts messages, and drops them.
+/// A counter that drops messages.
 struct Count(usize);
 
 impl Extend<Buf> for Count {
@@ -57,7 +57,7 @@ impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
             if let Ok(received) = timeout(TIMEOUT, self.receive()).await {
                 let received = received?;
                 answered += received;
-                // Requests that were taken for lost may be answered after all.
+                // Requests that counted as lost may be answered after all.
                 in_flight = in_flight.saturating_sub(received);
             } else {
                 in_flight = 0;

@@ -1,12 +1,13 @@
-//! `bertha-bench shard-raw`: a server that routes to two remote shards, decoding every message for its key, or reading the
-//! key where it is.
+//! The program `bertha-bench shard-raw`: a server that routes to two remote shards, and either decodes every
+//! message for its key, or reads the key in place.
 //!
-//! The router has a core to itself, and its cost is the processor time of its thread. Client and shards share the other core.
-//! Both routers speak the same with the same client and the same shards; they differ in one pass, applied or not.
+//! The router has a core to itself, and its cost is the processor time of its thread. Client and shards share
+//! the other core. Both routers use a common protocol with a common client and shards; they differ only in a
+//! pass.
 //!
-//! The capacity of a router shows only while it is busy. So its neighbours cost as little as they can: the client's requests
-//! are encoded beforehand, shards send each request back as it is, and neither looks into a message. Requests and replies
-//! are messages of the key-value store, of 132 bytes as in the thesis.
+//! The capacity of a router shows only while it is busy. So its neighbours cost as little as they can: the
+//! client's requests are encoded beforehand, shards return each request as it is, and neither looks into a
+//! message. Requests and replies are messages of the key-value store, of 132 bytes as in the thesis.
 
 mod encoded;
 mod flood;
@@ -29,20 +30,20 @@ use std::time::Duration;
 /// The codec: the key is the first field of a [`Message`], behind the eight bytes of its length.
 type Wire = KeyAt<8>;
 
-/// Requests in flight while processor time is measured.
+/// Number of requests in flight while processor time is measured.
 const IN_FLIGHT: u64 = 512;
 
-/// Requests per second of processor time on raw bytes against decoding.
+/// Budget of requests per second of processor time on raw bytes against decoding.
 const RAW: Budget = Budget::AtLeast(2.0);
 
-/// One run of a router.
+/// The figures of a run of a router.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sample {
     /// Requests, each with its reply, per second of the router's processor time.
     requests_per_cpu_second: f64,
     /// Requests answered per second.
     requests_per_second: f64,
-    /// The share of the time in which the router had work.
+    /// Share of the time in which the router had work.
     busy: f64,
 }
 
@@ -52,7 +53,7 @@ struct Sample {
 /// [`ErrorKind::Bertha`] when a connection fails, [`ErrorKind::Stalled`] when nothing comes back.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("shard-raw");
-    // Updates alone, so that requests are as long as replies.
+    // The mix has only updates, so that requests are as long as replies.
     let workload = Workload { value_bytes: 84, reads: 0.0, ..Workload::default() };
     let seconds = effort.pick(0.4, 0.2);
     let sample = |routing| closed(routing, &workload, seconds);
@@ -96,7 +97,7 @@ fn closed(routing: Routing, workload: &Workload, seconds: f64) -> Result<Sample,
 }
 
 async fn connect(service: &Service) -> Result<impl Connection<Data = Buf> + use<>, Error> {
-    // The same for both routers.
+    // The layers are common to both routers.
     let layers = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
     let stack = make_stack!(Encoded::like(&layers));
     stack.connect(bertha::datapath(), service.router).await.map_err(failed)

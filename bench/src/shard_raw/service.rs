@@ -1,4 +1,4 @@
-//! The store: a router on one core, two shards and their client on another.
+//! The store: a router on a core, two shards and their client on another core.
 
 use super::Wire;
 use super::encoded::Encoded;
@@ -19,20 +19,20 @@ use tokio::task::{LocalSet, spawn_local};
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const SHARDS: usize = 2;
 
-/// The most messages that a shard sends back at once.
+/// Largest number of messages that a shard returns at once.
 const BURST: usize = 256;
 
 /// The way in which the router finds keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Routing {
-    /// It decodes messages, and encodes them again.
+    /// The router decodes messages, and encodes them again.
     Decoding,
-    /// It reads keys where they are: the same stack after [`RouteUndecoded`].
+    /// The router reads keys in place: the stack after [`RouteUndecoded`].
     Raw,
 }
 
 impl Routing {
-    /// The name in rows and in the figure.
+    /// Returns the name in rows and in the figure.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Decoding => "decoding every message",
@@ -50,7 +50,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// The processor time of the router's thread so far.
+    /// Returns the processor time of the router's thread so far.
     pub(super) async fn cpu_time(&self) -> Result<Duration, Error> {
         let (answer, answered) = oneshot::channel();
         // A router that is gone does not answer.
@@ -85,7 +85,7 @@ pub(super) fn run<T: Send>(
                 thread.map_err(Error::while_doing(ErrorKind::Core, "starting the router's thread"))?;
             let driven = match listening.await {
                 Ok(router) => drive(&Service { map, router, clock }).await,
-                // Its thread has the error.
+                // The router's thread has the error.
                 Err(_) => Err(Error::new(ErrorKind::Core, "the router did not start")),
             };
             stopper.stop();
@@ -100,7 +100,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error>
     LocalSet::new().block_on(&runtime()?, work)
 }
 
-/// Shards that send messages back as they came.
+/// Starts shards that return messages as they came.
 async fn echoes() -> Result<ShardMap, Error> {
     let mut addrs = Vec::new();
     for _ in 0..SHARDS {
@@ -110,7 +110,7 @@ async fn echoes() -> Result<ShardMap, Error> {
         addrs.push(incoming.local_addr());
         spawn_local(async move {
             while let Some(client) = incoming.next().await {
-                // A refused client has an error of its own.
+                // A refused client reports an error of its own.
                 if let Ok(client) = client {
                     spawn_local(echo(client));
                 }
@@ -120,7 +120,7 @@ async fn echoes() -> Result<ShardMap, Error> {
     shard_map(addrs).map_err(failed("making a shard map"))
 }
 
-/// Sends back what comes until the router is gone.
+/// Returns messages to their sender until the router is gone.
 async fn echo(client: impl Connection<Data = Buf>) {
     let mut burst = Vec::new();
     while client.recv_batch(&mut burst, BURST).await.is_ok() {

@@ -9,9 +9,9 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// The most messages in flight: a socket buffer holds them, so that a loss is not the buffer's.
+/// Largest number of messages in flight: a socket buffer holds them, so that a loss is not the buffer's.
 const WINDOW: usize = 512;
-/// The receiver reports its progress after so many messages.
+/// Number of messages after which the receiver reports its progress.
 const EVERY: u64 = 32;
 /// The last number.
 const END: u64 = u64::MAX;
@@ -31,15 +31,15 @@ pub(crate) struct Setup {
 /// The history of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Messages sent.
+    /// Number of sent messages.
     pub(crate) sent: u64,
-    /// Those that did not arrive.
+    /// Number of messages that did not arrive.
     pub(crate) lost: u64,
-    /// Those that arrived again.
+    /// Number of messages that arrived again.
     pub(crate) duplicated: u64,
-    /// Those that arrived after a later one.
+    /// Number of messages that arrived after a later message.
     pub(crate) reordered: u64,
-    /// Changes that both ends made.
+    /// Number of changes that both ends made.
     pub(crate) changes: u64,
     /// Messages per second.
     pub(crate) rate: f64,
@@ -47,10 +47,10 @@ pub(crate) struct Outcome {
     pub(crate) longest_pause: f64,
 }
 
-/// Streams between two threads over `datapath`, while the sender changes the stack.
+/// Runs streams between two threads over `datapath`, while the sender changes the stack.
 ///
 /// # Errors
-/// Those of the connections and threads; [`ErrorKind::Stalled`] if nothing arrives any more.
+/// Errors of the connections and threads; [`ErrorKind::Stalled`] if nothing arrives any more.
 pub(crate) fn across_threads<D>(
     datapath: impl Fn() -> D + Send + Sync,
     setup: Setup,
@@ -66,7 +66,7 @@ where
         || async {
             let received = async {
                 let incoming = stack().upgradable().listen(datapath(), (Ipv4Addr::LOCALHOST, 0)).await?;
-                // A sender that has given up has an error of its own.
+                // A sender that has given up reports an error of its own.
                 let _ = tell.send(incoming.local_addr());
                 receive(incoming).await
             };
@@ -136,7 +136,7 @@ struct History {
     outcome: Outcome,
 }
 
-/// Receives until the end, and notes every fault.
+/// Receives until the end, and records every fault.
 async fn receive<D>(
     mut incoming: Incoming<Upgradable<super::Layers>, D>,
 ) -> Result<History, bertha_core::Error>
@@ -174,7 +174,7 @@ where
     }
     history.outcome.rate = received as f64 / started.elapsed().as_secs_f64();
     connection.send([END; 8]).await?;
-    // Until the sender has closed, so that nothing of it is lost.
+    // The loop lasts until the sender has closed, so that none of its messages is lost.
     while connection.recv().await.is_ok() {}
     Ok(history)
 }

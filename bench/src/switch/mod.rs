@@ -1,4 +1,5 @@
-//! `bertha-bench switch`: changing the stack of a connection under full load, and its cost to a connection that can.
+//! The program `bertha-bench switch`: changes of a connection's stack under full load, and the cost of the
+//! ability to change.
 
 mod load;
 mod round_trip;
@@ -13,7 +14,7 @@ use load::{Outcome, Setup, across_threads};
 use round_trip::Cost;
 use std::time::Duration;
 
-/// Messages of a burst.
+/// Number of messages in a burst.
 const BURST: usize = 16;
 
 /// The message of both ends: a number, and padding to 64 bytes.
@@ -27,10 +28,10 @@ fn stack() -> Layers {
     make_stack!(select!(Serialize::<Message, Bincode>::new(), Serialize::<Message, Postcard>::new()))
 }
 
-/// The cost of a connection that can change its stack, against one that can't, by single messages.
+/// Budget of a connection that can change its stack, against a connection that can't, by single messages.
 const UPGRADABLE: Budget = Budget::AtMost(1.03);
 
-/// Nothing may be lost, repeated or reordered.
+/// Budget of lost, repeated and reordered messages.
 const NOTHING: Budget = Budget::AtMost(0.0);
 
 /// Measures.
@@ -88,7 +89,7 @@ fn instructions(report: &mut Report, counted: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a probe, such as `fixed-1` or `upgraded-16`, if there is one of that name.
+/// Runs a probe, such as `fixed-1` or `upgraded-16`, if there is a probe with this name.
 pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
     let (cost, burst) = name.split_once('-')?;
     let cost = Cost::ALL.into_iter().find(|it| it.probe() == cost)?;

@@ -1,4 +1,4 @@
-//! A message there, for the instruction counter.
+//! A message that goes one way, for the instruction counter.
 
 use super::failed;
 use crate::Error;
@@ -10,22 +10,22 @@ use bertha_negotiation::{Negotiate, Pick, Runs, Upgradable};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// Whether both ends' connections can change their stack.
+/// The ability of both ends' connections to change their stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cost {
-    /// They can't.
+    /// The connections can't change their stack.
     Fixed,
-    /// They can, and never did.
+    /// The connections can change their stack, and never did.
     Upgradable,
-    /// They can, and did once.
+    /// The connections can change their stack, and did once.
     Upgraded,
 }
 
 impl Cost {
-    /// All of them.
+    /// All kinds of connections.
     pub(crate) const ALL: [Self; 3] = [Self::Fixed, Self::Upgradable, Self::Upgraded];
 
-    /// The name of its probe.
+    /// Returns the name of the probe.
     pub(crate) fn probe(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
@@ -35,11 +35,12 @@ impl Cost {
     }
 }
 
-/// Sends so many messages over UDP on one thread, `burst` at a time, and receives each. With a burst of one they are sent and
-/// received one by one.
+/// Sends this number of messages over UDP in a single thread, `burst` at a time, and receives each. With a
+/// burst of 1 they are sent and received one by one.
 ///
 /// # Errors
-/// Those of the connections; [`ErrorKind::Stalled`](crate::ErrorKind::Stalled) if a message was lost, or the stack did not change.
+/// Errors of the connections; [`ErrorKind::Stalled`](crate::ErrorKind::Stalled) if a message was lost, or the
+/// stack did not change.
 pub(crate) fn probe(cost: Cost, burst: usize, messages: u64) -> Result<(), Error> {
     let work = match cost {
         Cost::Fixed => moved(Box::pin(connect(stack::<0>())), burst, messages),
@@ -49,7 +50,7 @@ pub(crate) fn probe(cost: Cost, burst: usize, messages: u64) -> Result<(), Error
     runtime()?.block_on(in_time(async { work.await.map_err(failed) }))
 }
 
-/// The same steps for all, so that nothing but their connections differs.
+/// Performs equal steps for all kinds, so that only their connections differ.
 fn moved<C: Connection<Data = Buf> + 'static>(
     pair: BoxFuture<'static, Result<(C, C), bertha_core::Error>>,
     burst: usize,
@@ -64,7 +65,7 @@ fn moved<C: Connection<Data = Buf> + 'static>(
     })
 }
 
-/// Two ends that have changed their stack, while messages flowed.
+/// Returns two ends that have changed their stack while messages flowed.
 async fn changed() -> Result<Pair<Upgradable<Layers<1>>>, bertha_core::Error> {
     let closed = |what| bertha_core::Error::new(bertha_core::ErrorKind::Closed, what);
     let (from, to) = connect(stack::<1>().upgradable()).await?;
@@ -78,7 +79,7 @@ async fn changed() -> Result<Pair<Upgradable<Layers<1>>>, bertha_core::Error> {
     Ok((Arc::into_inner(from).ok_or_else(|| closed("the connection is still being changed"))?, to))
 }
 
-/// Two alternatives that cost next to nothing.
+/// Returns two alternatives that cost next to nothing.
 fn stack<const STACK: usize>() -> Layers<STACK> {
     make_stack!(select!(Following::<STACK>, Following::<STACK>))
 }
@@ -104,7 +105,8 @@ where
     Ok((connected?, accepted.transpose()?.ok_or_else(nobody)?))
 }
 
-/// Moves so many messages. Boxed, so that for each stack the loop is compiled by itself and once.
+/// Moves this number of messages. The future is boxed, so that for each stack the loop is compiled by itself
+/// and once.
 fn there<'a>(
     from: &'a impl Connection<Data = Buf>,
     to: &'a impl Connection<Data = Buf>,
@@ -120,7 +122,7 @@ fn there<'a>(
     })
 }
 
-/// The same with so many at a time. Received messages are sent again.
+/// Moves messages in bursts. Received messages are sent again.
 fn there_in_bursts<'a>(
     from: &'a impl Connection<Data = Buf>,
     to: &'a impl Connection<Data = Buf>,

@@ -13,24 +13,24 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// The eight bytes that a negotiated connection puts in front of each message.
+/// Number of bytes that a negotiated connection puts in front of each message.
 const LINK: usize = 8;
 
-/// The headers of a piece, of `Reliable` and its own.
+/// Length of a piece's headers: `Reliable`'s and its own.
 const PIECE: usize = 25 + 15;
 
 /// The stack that moves files.
 pub(super) type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
 
-/// Packets fill datagrams of the setup, of which `below` bytes go to layers below.
+/// Returns the stack whose packets fill datagrams of the setup, of which `below` bytes go to layers below.
 pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Transport<Below> {
     let packet = setup.datagram - LINK - below;
     let fragment = Fragment::new().piece(packet - PIECE);
     Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(Reliable::new().packet(packet), layers)))
 }
 
-/// The length of a message: as many whole pieces as fit into [`CHUNK`], so that no packet is nearly empty. A sender of files
-/// is free to choose that.
+/// Returns the length of a message: as many whole pieces as fit into [`CHUNK`], so that no packet is nearly
+/// empty. A sender of files is free to choose this length.
 pub(super) fn message(setup: &Setup, below: usize) -> usize {
     let piece = setup.datagram - LINK - below - PIECE;
     CHUNK / piece * piece
@@ -43,11 +43,11 @@ pub(super) fn plain(setup: &Setup) -> Result<f64, Error> {
 /// The datapaths of a transfer.
 #[derive(Debug, Clone)]
 pub(super) struct Ends<D> {
-    /// Of the sender of files.
+    /// Datapath of the sender of files.
     pub(super) server: D,
-    /// Of the receiver.
+    /// Datapath of the receiver.
     pub(super) client: D,
-    /// The address of the sender.
+    /// Address of the sender.
     pub(super) at: Addr,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn encrypted(setup: &Setup) -> Result<f64, Error> {
     run(&Ends::loopback(), setup, header, transport(setup, header, make_stack!(Noise::shared(&[7; 32]))))
 }
 
-/// Moves the files once on the runtime of the calling task, from end to end of one process.
+/// Moves the files once on the runtime of the calling task, from end to end of a single process.
 #[cfg(feature = "caladan")]
 pub(super) async fn within_one_runtime<D>(ends: Ends<D>, setup: Setup) -> Result<f64, Error>
 where
@@ -99,7 +99,8 @@ where
     between(ends, setup, message(setup, below), stack.clone(), stack)
 }
 
-/// Moves the files once, in messages of `message` bytes, from a server with one stack to clients with another.
+/// Moves the files once, in messages of `message` bytes, from a server with a stack to clients with another
+/// stack.
 pub(super) fn between<S, D>(
     ends: &Ends<D>,
     setup: &Setup,
@@ -117,7 +118,7 @@ where
         Placement::AcrossCores,
         || async {
             let incoming = listen(stack, ends).await?;
-            // A client that has given up has an error of its own.
+            // A client that has given up reports an error of its own.
             let _ = tell.send(incoming.local_addr());
             serve(incoming, setup.connections, file, message).await
         },
@@ -169,7 +170,7 @@ where
                 _ => Err(error),
             })
         };
-        // It is told for as long as the tasks live.
+        // The receiver exists as long as the tasks live.
         clients.push((runtime.spawn(async move { drop(tell.send(serving.await)) }), told));
     }
     for (_task, served) in clients {

@@ -1,7 +1,7 @@
-//! Datagrams out of sockets by hand: as fast as the kernel takes them, held back only so that it drops none.
+//! Datagrams from sockets by hand: as fast as the kernel takes them, held back only so that it drops none.
 //!
-//! There are no acknowledgements: the sender reads the receiver's progress in memory. So it is faster than any two machines
-//! can be, and shows the cost of the kernel alone.
+//! There are no acknowledgements: the sender reads the receiver's progress in memory. So the transfer is
+//! faster than between any two machines, and shows the cost of the kernel alone.
 
 use super::{Setup, file};
 use crate::harness::{ETHERNET, Placement, pin};
@@ -13,19 +13,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-/// The most bytes in flight to one socket: they have to fit in its buffer, with the kernel's overhead.
+/// Largest number of bytes in flight to a socket: they have to fit into its buffer, with the kernel's
+/// overhead.
 const IN_FLIGHT: u64 = 96 * 1024;
 
-/// The most bytes that go in one call.
+/// Largest number of bytes in a call.
 const CALL: usize = 60_000;
 
-/// The most datagrams that go in one call; older kernels take no more.
+/// Largest number of datagrams in a call; older kernels take no more.
 const SEGMENTS: usize = 64;
 
-/// Runs that are received in one call.
+/// Number of runs that are received in a call.
 const BUFFERS: usize = 8;
 
-/// After so long without an arrival, a datagram is lost.
+/// Time without an arrival after which a datagram counts as lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 struct Socket {
@@ -41,7 +42,7 @@ impl Socket {
         options.set_send_buffer_size(4 << 20)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         if state.gro_segments() > 1 {
-            // Where the kernel has no coalescing, datagrams arrive one by one.
+            // If the kernel has no coalescing, datagrams arrive one by one.
             nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &true)?;
         }
         socket.set_nonblocking(true)?;
@@ -81,7 +82,7 @@ fn send(
     file: &[u8],
     datagram: usize,
 ) -> io::Result<()> {
-    // Segmentation is for what an Ethernet frame carries.
+    // Only datagrams that an Ethernet frame carries can be segmented.
     let most = if datagram <= ETHERNET { (CALL / datagram).min(SEGMENTS) * datagram } else { datagram };
     let mut sent = vec![0; sockets.len()];
     let mut is_done = false;

@@ -1,4 +1,4 @@
-//! A file within one runtime of Caladan.
+//! A file transfer within a single runtime of Caladan.
 
 use super::Setup;
 use super::bertha::{Ends, within_one_runtime};

@@ -1,4 +1,4 @@
-//! The same stack over two DPDK ports that share memory, with the frames of Ethernet and with larger ones.
+//! The transfer over two DPDK ports that share memory, with the frames of Ethernet and with larger frames.
 
 use super::bertha::{Ends, over};
 use super::{Contender, Setup};
@@ -8,17 +8,17 @@ use crate::report::Report;
 use crate::{Error, ErrorKind};
 use bertha_datapath_dpdk::{Config, Dpdk};
 
-/// The MTU of jumbo frames, as most Ethernet switches carry them.
+/// MTU of jumbo frames, as most Ethernet switches carry them.
 const JUMBO: u16 = 9000;
 
-/// The headers of IPv4 and UDP.
+/// Length of the headers of IPv4 and UDP.
 const HEADERS: usize = 28;
 
-/// Buffers of each port. Few, since they are used in turn: of many, each has left the processor's cache when it is needed
-/// again.
+/// Number of buffers of each port. It is small, since buffers are used in turn: of many buffers, each has
+/// left the processor's cache when it is needed again.
 const BUFFERS: u32 = 1023;
 
-/// Files over memif and over kernel UDP in turn.
+/// Moves files over memif and over kernel UDP in turn.
 pub(super) fn run(
     connections: &[usize],
     bytes: usize,
@@ -32,7 +32,7 @@ pub(super) fn run(
             let setup = Setup { connections, bytes, datagram };
             let row = format!("{datagram}-byte datagrams, {connections} connections: Bertha over memif");
             match race(&ends, &setup, effort.pick(7, 3), &row, report) {
-                // The other rows are worth having.
+                // The other rows are still worth having.
                 Err(error) if matches!(error.kind(), ErrorKind::Bertha | ErrorKind::Stalled) => {
                     report.skip(&row, &error.to_string());
                 }

@@ -1,5 +1,5 @@
-//! The transfer between two ends in memory and in virtual time. No socket, clock or thread influences it, so it takes the same
-//! instructions each time.
+//! The transfer between two ends in memory and in virtual time. No socket, clock or thread influences it, so
+//! it takes an equal number of instructions each time.
 
 use super::bertha::{failed, transport};
 use super::{CHUNK, Setup};
@@ -11,17 +11,18 @@ use bertha_core::{
 };
 use bertha_datapath_sim::{PairConnection, Schedule, Sim, SimRuntime, pair};
 
-/// Moves so many messages of 64 KiB through the transport alone.
+/// Moves this number of messages of 64 KiB through the transport alone.
 pub(super) fn plain(messages: usize) -> Result<(), Error> {
     run(&make_stack!(transport(&setup(), 0, make_stack!())), messages)
 }
 
-/// The same above a layer that drops damaged messages, so that `Reliable` needs no check of its own.
+/// Moves messages as `plain` does, above a layer that drops damaged messages, so that `Reliable` needs no
+/// check of its own.
 pub(super) fn above_a_check(messages: usize) -> Result<(), Error> {
     run(&make_stack!(transport(&setup(), 0, make_stack!(Checks))), messages)
 }
 
-/// The same below a Chunnel that does nothing.
+/// Moves messages as `plain` does, below a Chunnel that does nothing.
 pub(super) fn with_nothing(messages: usize) -> Result<(), Error> {
     run(&make_stack!(Nothing, transport(&setup(), 0, make_stack!())), messages)
 }
@@ -30,7 +31,7 @@ fn setup() -> Setup {
     Setup { connections: 1, bytes: 0, datagram: ETHERNET }
 }
 
-/// Stands for a layer that encrypts, at no cost: nothing is damaged here.
+/// A layer in place of a layer that encrypts, without its cost: nothing is damaged here.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(guarantees(IntegrityChecked))]
 struct Checks;
@@ -47,7 +48,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Checks {
     }
 }
 
-/// One end, as after a negotiation.
+/// Returns an end, as after a negotiation.
 async fn end<S: Chunnel<End>>(stack: &S, base: End) -> Result<S::Connection, bertha_core::Error> {
     let layers = PeerLayers::new(stack.nodes(), Vec::new());
     stack.instantiate(base, Picks::new(&[]), ConnectContext::none().with_peer(Some(&layers))).await
@@ -63,7 +64,7 @@ where
         let (here, there) = (end(stack, here).await?, end(stack, there).await?);
         let sending = async {
             let chunks = (0..messages).map_while(|_| {
-                // As it is: filling it would count, byte by byte, as work of the transport.
+                // The buffer stays as it is: filling it would count, byte by byte, as work of the transport.
                 here.base().buffer(CHUNK).ok()
             });
             here.send_batch(chunks).await

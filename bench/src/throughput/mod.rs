@@ -1,10 +1,11 @@
-//! `bertha-bench throughput`: files over kernel UDP on loopback by Bertha's transport, against QUIC, TCP, and raw datagrams
-//! that nobody asks for again.
+//! The program `bertha-bench throughput`: files over kernel UDP on loopback by Bertha's transport, against
+//! QUIC, TCP, and raw datagrams without retransmission.
 //!
-//! As in the thesis (section 3.6.1): a client connects, sends a short request, and is sent a file. The time counts from the
-//! first request to the last byte of the last file, for all connections together. The server has a core to itself, the
-//! client another one; each is one thread. All contenders move the same bytes out of memory and look at none of them on
-//! arrival. The size of datagrams and segments decides much, so all get the same [limit](Setup::datagram).
+//! As in the thesis (section 3.6.1), a client connects, sends a short request, and receives a file. The time
+//! counts from the first request to the last byte of the last file, for all connections together. The server
+//! has a core to itself, and so has the client; each is a single thread. All contenders move equal bytes out
+//! of memory and look at none of them on arrival. The size of datagrams and segments decides much, so all get
+//! an equal [limit](Setup::datagram).
 
 mod bertha;
 mod blast;
@@ -28,28 +29,30 @@ pub(crate) use rows::{Options, run};
 
 use crate::Error;
 
-/// The files.
+/// The files of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
-    /// The number of connections, each with a file of its own.
+    /// Number of connections, each with a file of its own.
     connections: usize,
-    /// The bytes of a file.
+    /// Number of bytes in a file.
     bytes: usize,
-    /// The most bytes that UDP carries in a datagram; TCP's segments have as many with their headers.
+    /// Largest number of bytes that UDP carries in a datagram; TCP's segments have as many with their
+    /// headers.
     datagram: usize,
 }
 
-/// The largest datagram on loopback: its MTU less the headers of IPv4 and UDP, up to IPv4's own limit.
+/// Size of the largest datagram on loopback: its MTU less the headers of IPv4 and UDP, up to IPv4's own
+/// limit.
 const LOOPBACK: usize = 65_507;
 
 /// A way to move files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contender {
-    /// `Ordered / Fragment / Reliable`.
+    /// The stack `Ordered / Fragment / Reliable`.
     Bertha,
-    /// The same below a Chunnel that does nothing.
+    /// The stack of `Bertha` below a Chunnel that does nothing.
     WithNothing,
-    /// The same above `Noise`, which encrypts.
+    /// The stack of `Bertha` above `Noise`, which encrypts.
     Encrypted,
     /// The QUIC of `quinn`, which encrypts.
     #[cfg(feature = "quic")]
@@ -57,12 +60,12 @@ enum Contender {
     /// `Tls` over the kernel's TCP.
     #[cfg(feature = "tls")]
     Tls,
-    /// The same by hand, with `tokio-rustls`.
+    /// TLS over the kernel's TCP by hand, with `tokio-rustls`.
     #[cfg(feature = "tls")]
     TokioRustls,
     /// The kernel's TCP.
     Tcp,
-    /// Datagrams out of a socket by hand, paced so that none is lost.
+    /// Datagrams from a socket by hand, paced so that none is lost.
     Raw,
 }
 
@@ -81,7 +84,7 @@ impl Contender {
         Self::Raw,
     ];
 
-    /// The name in tables.
+    /// Returns the name in tables.
     fn name(self) -> &'static str {
         match self {
             Self::Bertha => "Bertha",
@@ -121,13 +124,14 @@ impl Contender {
     }
 }
 
-/// The request.
+/// The content of the request.
 const REQUEST: &[u8; 8] = b"the file";
 
-/// Bytes of a file that are handed over at a time; fewer where whole packets are fewer.
+/// Number of bytes of a file that are passed on at a time; fewer if whole packets are fewer.
 const CHUNK: usize = 64 * 1024;
 
-/// A file's bytes, from which all connections send. Quick to make, since the instruction counter counts it.
+/// Returns a file's bytes, from which all connections send. The bytes are quick to make, since the
+/// instruction counter counts it.
 fn file(setup: &Setup) -> std::sync::Arc<[u8]> {
     vec![7; setup.bytes].into()
 }

@@ -11,7 +11,7 @@ use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Negotiate, Runs};
 
-/// Moves so many messages of 64 KiB on one thread, if there is a probe of that name.
+/// Moves this number of messages of 64 KiB in a single thread, if there is a probe with this name.
 pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
     let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: ETHERNET };
     let header = bertha_chunnels::noise::wire::HEADER;

@@ -13,21 +13,22 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// As much as `Reliable` has in flight, and as its sockets ask for.
+/// Number of bytes in flight: as many as `Reliable` has, and as its sockets ask for.
 const WINDOW: usize = 4 << 20;
 
 type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
 
 fn transport(setup: &Setup) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
-    // As in RFC 9002, section 7.2. Its own does not grow with the datagrams, and lets none of the larger ones go.
+    // The initial window follows RFC 9002, section 7.2. Quinn's own does not grow with the datagrams, and
+    // would block the larger datagrams.
     let mut congestion = CubicConfig::default();
     congestion.initial_window((2 * setup.datagram).max(14_720) as u64);
     transport
         .congestion_controller_factory(Arc::new(congestion))
         .initial_mtu(setup.datagram as u16)
         .mtu_discovery_config(None)
-        // Several of the larger ones exceed the kernel's limit for one call, which stops quinn for good.
+        // Several of the larger datagrams exceed the kernel's limit for a call, which stops quinn for good.
         .enable_segmentation_offload(setup.datagram <= ETHERNET)
         .stream_receive_window(VarInt::from_u32(WINDOW as u32))
         .receive_window(VarInt::from_u32(WINDOW as u32))
@@ -57,7 +58,7 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
                     ServerConfig::with_single_cert(vec![certificate.root()], certificate.key().into())?;
                 config.transport_config(transport(setup));
                 let endpoint = endpoint(setup, Some(config))?;
-                // A client that has given up has an error of its own.
+                // A client that has given up reports an error of its own.
                 let _ = tell.send(endpoint.local_addr()?);
                 let mut clients = Vec::new();
                 for _ in 0..setup.connections {
@@ -95,7 +96,7 @@ async fn measure(setup: &Setup, server: SocketAddr, root: CertificateDer<'static
     roots.add(root)?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     config.transport_config(transport(setup));
-    // A socket for each, as each of the others has.
+    // Each client has a socket, as each client of the other contenders has.
     let endpoints: Vec<_> = (0..setup.connections).map(|_| endpoint(setup, None)).collect::<Outcome<_>>()?;
     let connecting = endpoints.iter().map(async |endpoint| {
         let connecting = endpoint.connect_with(config.clone(), server, Certificate::NAME)?;

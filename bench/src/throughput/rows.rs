@@ -6,7 +6,7 @@ use crate::harness::{Counter, ETHERNET, Effort, alternate, median, ratio_of_medi
 use crate::report::{Budget, Report};
 use clap::Args;
 
-/// The files of `bertha-bench throughput`.
+/// The options of `bertha-bench throughput`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Connections at once
@@ -14,24 +14,25 @@ pub(crate) struct Options {
     connections: Vec<usize>,
 }
 
-/// Encrypted Bertha against `quinn`.
+/// Budget of encrypted Bertha against `quinn`.
 #[cfg(feature = "quic")]
 const ENCRYPTED: Budget = Budget::AtLeast(1.0);
 
-/// `Tls` against `tokio-rustls`, both over the kernel's TCP.
+/// Budget of `Tls` against `tokio-rustls`, both over the kernel's TCP.
 #[cfg(feature = "tls")]
 const TLS: Budget = Budget::AtLeast(0.95);
 
-/// One connection in packets of Ethernet against the kernel's TCP, whose packets on a loopback interface are of up to 64 KiB.
+/// Budget of a connection in packets of Ethernet against the kernel's TCP, whose packets on a loopback
+/// interface have up to 64 KiB.
 const TCP: Budget = Budget::AtLeast(0.6);
 
-/// The stack with a Chunnel that does nothing against the one without, in instructions.
+/// Budget of the stack with a Chunnel that does nothing against the stack without it, in instructions.
 const NOTHING: Budget = Budget::AtMost(1.001);
 
 /// Measures.
 ///
 /// # Errors
-/// Those of the contenders, and of the counter.
+/// Errors of the contenders, and of the counter.
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("throughput");
     let bytes = effort.pick(50_000_000, 10_000_000);
@@ -58,20 +59,20 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The goodput of one contender, run by run.
+/// The goodput of a contender, run by run.
 struct Samples {
     contender: Contender,
     goodput: Vec<f64>,
 }
 
-/// All contenders in turn, `runs` times.
+/// Runs all contenders in turn, `runs` times.
 fn race(setup: &Setup, runs: usize) -> Result<Vec<Samples>, Error> {
     let all = Contender::ALL.iter().map(|contender| Samples { contender: *contender, goodput: Vec::new() });
     let mut all: Vec<_> = all.collect();
     let count = all.len();
     for run in 0..runs {
         for place in 0..count {
-            // Another one begins each time, and each other time they go backwards.
+            // Each run begins with another contender, and every other run goes backwards.
             let at = (run + place) % count;
             let samples = &mut all[if run % 2 == 0 { at } else { count - 1 - at }];
             samples.goodput.push(samples.contender.run(setup)?);

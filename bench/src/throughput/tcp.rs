@@ -11,12 +11,12 @@ use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// The header of TCP less that of UDP, which is not part of [`Setup::datagram`].
+/// Length of TCP's header less UDP's header, which is not part of [`Setup::datagram`].
 const LESS: usize = 20 - 8;
 
 fn socket(setup: &Setup) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
-    // The system's own choice is as much as loopback carries.
+    // The system's own choice is as large as loopback carries.
     if setup.datagram < LOOPBACK {
         setsockopt(&socket, TcpMaxSeg, &((setup.datagram - LESS) as u32))?;
     }
@@ -33,7 +33,7 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
                 let socket = socket(setup)?;
                 socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
                 let listener = socket.listen(1024)?;
-                // A client that has given up has an error of its own.
+                // A client that has given up reports an error of its own.
                 let _ = tell.send(listener.local_addr()?);
                 let mut clients = Vec::new();
                 for _ in 0..setup.connections {

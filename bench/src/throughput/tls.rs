@@ -33,7 +33,7 @@ fn ends() -> Ends<Tcp> {
     Ends { server: Tcp::new(), client: Tcp::new(), at: (Ipv4Addr::LOCALHOST, 0).into() }
 }
 
-/// The stacks of a server and of a client that trusts it.
+/// Returns the stacks of a server and of a client that trusts it.
 fn stacks() -> Result<(Layers, Layers), Error> {
     let certificate = Certificate::new()?;
     let stacks = || {
@@ -43,7 +43,7 @@ fn stacks() -> Result<(Layers, Layers), Error> {
     stacks().map_err(super::bertha::failed)
 }
 
-/// Moves the files once, on one thread.
+/// Moves the files once by `Tls`, in a single thread.
 pub(super) fn bertha_on_one_thread(setup: &Setup) -> Result<(), Error> {
     let ((server, client), ends, file) = (stacks()?, ends(), file(setup));
     runtime()?.block_on(async {
@@ -56,7 +56,7 @@ pub(super) fn bertha_on_one_thread(setup: &Setup) -> Result<(), Error> {
     })
 }
 
-/// Moves the files once, on one thread.
+/// Moves the files once by `tokio-rustls`, in a single thread.
 pub(super) fn by_hand_on_one_thread(setup: &Setup) -> Result<(), Error> {
     let server = Server::new(setup)?;
     let root = server.certificate.clone();
@@ -104,7 +104,7 @@ impl Server {
         let config = config.with_single_cert(vec![self.certificate], self.key.into())?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        // A client that has given up has an error of its own.
+        // A client that has given up reports an error of its own.
         let _ = tell.send(listener.local_addr()?);
         let mut clients = Vec::new();
         for _ in 0..self.connections {

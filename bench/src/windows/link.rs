@@ -4,16 +4,16 @@ use bertha_datapath_sim as sim;
 use std::fmt;
 use std::time::Duration;
 
-/// A link with a queue of one bandwidth-delay product in front.
+/// A link with a queue of a bandwidth-delay product in front.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Link {
-    /// Its rate, in megabits per second.
+    /// Rate of the link, in megabits per second.
     pub(super) megabits: f64,
-    /// The time there and back, while the queue is empty.
+    /// Time of a round trip, while the queue is empty.
     pub(super) round_trip: Duration,
-    /// The share of packets that is lost by chance.
+    /// Share of packets that are lost by chance.
     pub(super) loss: f64,
-    /// The time for which it is used.
+    /// Time for which the link is used.
     pub(super) time: Duration,
 }
 
@@ -22,7 +22,7 @@ const fn link(megabits: f64, round_trip_ms: u64, loss: f64, seconds: u64) -> Lin
     Link { megabits, round_trip, loss, time }
 }
 
-/// Those of the thesis.
+/// The links of the thesis.
 pub(super) const LINKS: [Link; 5] = [
     link(96.0, 20, 0.0, 20),
     link(12.0, 20, 0.0, 30),
@@ -32,23 +32,23 @@ pub(super) const LINKS: [Link; 5] = [
 ];
 
 impl Link {
-    /// Its rate, in bytes per second.
+    /// Returns the link's rate, in bytes per second.
     pub(super) fn rate(&self) -> f64 {
         self.megabits * 1e6 / 8.0
     }
 
-    /// The bandwidth-delay product, and the size of the queue, in bytes.
+    /// Returns the bandwidth-delay product, which is the size of the queue, in bytes.
     pub(super) fn product(&self) -> f64 {
         self.rate() * self.round_trip.as_secs_f64()
     }
 
-    /// The names of its files.
+    /// Returns the names of the link's files.
     pub(super) fn slug(&self) -> String {
         let loss = if self.loss > 0.0 { format!("-loss-{}", self.loss) } else { String::new() };
         format!("{}mbit-{}ms{loss}", self.megabits, self.round_trip.as_millis())
     }
 
-    /// The link in the direction in which it is used, and back.
+    /// Returns the link in the direction in which it is used, and back.
     pub(super) fn directions(&self) -> [sim::Link; 2] {
         let back = sim::Link { delay: self.round_trip / 2, ..sim::Link::default() };
         let bottleneck = sim::Bottleneck { rate: self.rate() as u64, queue: self.product() as u64 };

@@ -1,8 +1,8 @@
-//! `bertha-bench windows`: congestion windows over time, of one flow that always has something to send, over a simulated link
-//! with a queue of one bandwidth-delay product.
+//! The program `bertha-bench windows`: congestion windows over time, of a single flow that always has
+//! something to send, over a simulated link with a queue of a bandwidth-delay product.
 //!
-//! The links are those of the thesis, chapter 4. Time is virtual and chance comes from a seed, so a run gives the same on
-//! every machine.
+//! The links are those of the thesis, chapter 4. Time is virtual and chance comes from a seed, so every run
+//! gives equal results on every machine.
 
 mod link;
 mod trace;
@@ -14,13 +14,13 @@ use bertha_ycsb::plot::{Panel, Series, over_time};
 use link::{LINKS, Link};
 use trace::{ALGORITHMS, PACKET, Sample, Trace, follow};
 
-/// The beginning of chance.
+/// Seed of chance.
 const SEED: u64 = 1;
 
-/// BBR's share of the link, whatever chance takes.
+/// Budget of BBR's share of the link, for any chance.
 const BBR_USES: Budget = Budget::AtLeast(0.9);
 
-/// BBR's queue against Cubic's.
+/// Budget of BBR's queue against Cubic's.
 const BBR_QUEUES: Budget = Budget::AtMost(0.5);
 
 /// Measures.
@@ -51,14 +51,15 @@ fn describe(report: &mut Report, link: Link, traces: &[(&str, Trace)]) {
         }
         report.figure(format!("{link}: {name} queues"), milliseconds(trace), "ms");
     }
-    // Where chance keeps Cubic from filling the queue there is none to halve.
+    // If chance keeps Cubic from filling the queue, there is no queue to halve.
     if let ([_, (_, cubic), (_, bbr)], true) = (traces, link.loss == 0.0) {
         let share = milliseconds(bbr) / milliseconds(cubic);
         report.bounded(format!("{link}: BBR's queue against Cubic's"), share, "x", BBR_QUEUES);
     }
 }
 
-/// Above the window over time, with the link's bandwidth-delay product; below the delay in the queue.
+/// Draws the window over time above, with the link's bandwidth-delay product, and the delay in the queue
+/// below.
 fn draw(link: Link, traces: &[(&str, Trace)]) -> Result<String, bertha_ycsb::plot::PlotError> {
     let series = |value: fn(&Sample) -> f64| {
         let series = traces.iter().map(move |(name, trace)| Series {

@@ -1,4 +1,4 @@
-//! One flow over one link, and its window over time.
+//! A single flow over a single link, and its window over time.
 
 use super::Link;
 use crate::{Error, ErrorKind};
@@ -14,47 +14,47 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// The size of a packet in bytes.
+/// Size of a packet in bytes.
 pub(super) const PACKET: usize = 1_352;
 
-/// A message that fills a packet, with its header of 15 bytes, more or less.
+/// Size of a message that fills a packet, with its header of about 15 bytes.
 const MESSAGE: usize = 1_337;
 
-/// The number of samples, at equal distances.
+/// Number of samples, at equal distances.
 const SAMPLES: u32 = 1_000;
 
 /// A congestion control and its name.
 pub(super) type Algorithm = (&'static str, fn() -> Reliable);
 
-/// Those that are compared.
+/// The controls that are compared.
 pub(super) const ALGORITHMS: [Algorithm; 3] = [
     ("NewReno", || Reliable::new().with(NewReno)),
     ("Cubic", || Reliable::new().with(Cubic)),
     ("BBR", || Reliable::new().with(Bbr)),
 ];
 
-/// The state at one moment.
+/// The state at a moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
-    /// Since the flow began.
+    /// Time since the flow began.
     pub(super) at: Duration,
     /// The congestion window, in packets.
     pub(super) window: f64,
-    /// The delay in the queue of a packet that arrives now.
+    /// Delay in the queue of a packet that arrives now.
     pub(super) queueing: Duration,
 }
 
-/// The history of one flow.
+/// The history of a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trace {
     /// The samples, in order.
     pub(super) samples: Vec<Sample>,
-    /// The share of the link that was used after the first fifth of the time.
+    /// Share of the link that was used after the first fifth of the time.
     pub(super) utilisation: f64,
 }
 
 impl Trace {
-    /// The mean delay in the queue, after the first fifth of the time.
+    /// Returns the mean delay in the queue, after the first fifth of the time.
     pub(super) fn queueing(&self) -> Duration {
         let late = &self.samples[self.samples.len() / 5..];
         late.iter().map(|sample| sample.queueing).sum::<Duration>() / late.len().max(1) as u32

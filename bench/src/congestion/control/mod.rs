@@ -23,21 +23,21 @@ use std::time::Duration;
 /// A congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control {
-    /// In the datapath, for each acknowledgement.
+    /// NewReno in the datapath, for each acknowledgement.
     NewReno,
     Cubic,
     Bbr,
-    /// By an agent in lockstep, which answers in no time.
+    /// NewReno by an agent in lockstep, which answers in no time.
     CcpNewReno,
     CcpCubic,
     CcpCopa,
     CcpVegas,
     CcpBbr,
-    /// The flows of a host under one window.
+    /// The flows of a host under a common window, by an agent.
     CcpShared,
-    /// NewReno by an agent that is told so often.
+    /// NewReno by an agent that gets reports at this interval.
     Reporting(Duration),
-    /// One way to write slow start.
+    /// A way to write slow start.
     SlowStart(Start),
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Control {
     }
 }
 
-/// A control that runs.
+/// A running control.
 pub(super) struct Started {
     stack: Reliable,
     agent: Option<Agent>,
@@ -100,7 +100,8 @@ impl Started {
         Self { stack, agent: None }
     }
 
-    /// The algorithm is made on the agent's thread, which some never leave.
+    /// Starts an agent. The algorithm is made on the agent's thread, since some algorithms can't leave their
+    /// thread.
     fn with_agent<A: CongAlg<AgentEnd> + 'static>(
         make: impl FnOnce() -> A + Send + 'static,
     ) -> Result<Self, Error> {
@@ -109,7 +110,7 @@ impl Started {
         let seen = goes_on.clone();
         let run = move || {
             let agent = RunBuilder::new(BackendBuilder { sock: end }).default_alg(make());
-            // It ends with an error that says that it was told to.
+            // The agent ends with an error that says that it was stopped.
             let _ended = agent.with_stop_handle(seen).run();
             thread_time()
         };
@@ -118,12 +119,12 @@ impl Started {
         Ok(Self { stack: Reliable::new().with(ccp), agent: Some(Agent { goes_on, thread }) })
     }
 
-    /// The stack of a flow.
+    /// Returns the stack of a flow.
     pub(super) fn stack(&self) -> Reliable {
         self.stack.clone()
     }
 
-    /// Stops the agent, and returns its processor time: none without an agent.
+    /// Stops the agent, and returns its processor time: zero without an agent.
     pub(super) fn stop(mut self) -> Duration {
         self.end()
     }

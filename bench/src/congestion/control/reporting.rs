@@ -6,7 +6,7 @@ use portus::{CongAlg, Datapath, DatapathInfo, DatapathTrait, Flow, Report};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// NewReno whose datapath reports once per period, and losses at once.
+/// NewReno whose datapath reports once per period, and reports losses at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reporting {
     pub(super) period: Duration,
@@ -31,7 +31,7 @@ pub(super) struct ReportingFlow<I: Ipc> {
     packet: f64,
     window: f64,
     threshold: f64,
-    /// Microseconds; losses until then count as one.
+    /// End of recovery in microseconds; losses until then count as one.
     recovery_until: u64,
 }
 
@@ -68,7 +68,7 @@ impl<I: Ipc> Flow for ReportingFlow<I> {
             let is_slow_start = self.window < self.threshold;
             self.window += if is_slow_start { acked } else { self.packet * acked / self.window };
         }
-        // A flow that is over takes no more.
+        // A flow that is over accepts no more changes.
         let _ = self.datapath.update_field(scope, &[("Cwnd", self.window as u32)]);
     }
 }

@@ -6,16 +6,16 @@ use portus::{CongAlg, Datapath, DatapathInfo, DatapathTrait};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The place in which slow start decides.
+/// The place in which slow start is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::congestion) enum Start {
-    /// In the datapath, without CCP.
+    /// The datapath decides, without CCP.
     Datapath,
-    /// In the program, for each acknowledgement (listing 4.3).
+    /// The program decides, for each acknowledgement (listing 4.3).
     Fold,
-    /// In the agent, once per round trip (listing 4.2).
+    /// The agent decides, once per round trip (listing 4.2).
     Agent,
-    /// In the program, as a rate that doubles each round trip.
+    /// The program decides, by a rate that doubles each round trip.
     Rate,
 }
 
@@ -43,14 +43,14 @@ const AGENT: &str = "
         (fallthrough))
     (when (> Micros Flow.rtt_sample_us) (report) (:= Micros 0))";
 
-// The window is out of the way.
+// The window is large enough not to matter.
 const RATE: &str = "
     (def (Report (volatile lost 0)) (first 1))
     (when (== first 1) (:= Rate (/ (* Cwnd 1000000) Flow.rtt_sample_us)) (:= Cwnd 100000000) (:= first 0) (:= Micros 0))
     (when (> Micros Flow.rtt_sample_us) (:= Rate (* Rate 2)) (:= Micros 0) (fallthrough))
     (when (> Ack.lost_pkts_sample 0) (:= Report.lost 1) (report))";
 
-/// The programs go by one name, since a flow uses one.
+/// Common name of the programs, since a flow uses a single program.
 const NAME: &str = "slow start";
 
 impl<I: Ipc> CongAlg<I> for Start {
@@ -88,7 +88,7 @@ impl<I: Ipc> portus::Flow for StartFlow<I> {
         let field = |name| report.get_field(name, scope).unwrap_or(0) as u32;
         if field("Report.lost") == 0 {
             self.window = self.window.saturating_add(field("Report.acked"));
-            // A flow that is over takes no more.
+            // A flow that is over accepts no more changes.
             let _ = self.datapath.update_field(scope, &[("Cwnd", self.window)]);
         }
     }

@@ -1,8 +1,10 @@
-//! Figure 4.11: the same Cubic and Copa, by an agent, for three transports: `Reliable`, `quinn` through its interface for congestion
-//! controls, and `Reliable` with libccp's datapath. They run over 20 ms, Cubic at 24 Mbit/s and Copa at 12.
+//! Figure 4.11: Cubic and Copa, by an agent, for three transports: `Reliable`, `quinn` through its interface
+//! for congestion controls, and `Reliable` with libccp's datapath. They run over 20 ms, Cubic at 24 Mbit/s
+//! and Copa at 12.
 //!
-//! The first two run in virtual time. `quinn` takes the keys and numbers of its packets from the system's randomness, so its rows differ
-//! from run to run by a little; libccp reads the system's clock, for which its simulation waits.
+//! The first two transports run in virtual time. `quinn` takes the keys and numbers of its packets from the
+//! system's randomness, so its rows differ a little from run to run; libccp reads the system's clock, for
+//! which its simulation waits.
 
 mod of_libccp;
 
@@ -24,10 +26,10 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// The share of the link that arrives as messages.
+/// Budget of the share of the link that arrives as messages.
 const USES: Budget = Budget::AtLeast(0.9);
 
-/// The time of a flow, and that between two samples.
+/// Time of a flow, and time between two samples.
 const SECONDS: u64 = 10;
 const PERIOD: Duration = Duration::from_millis(10);
 
@@ -84,7 +86,7 @@ impl Drop for Agent {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
             handle.kill();
-            // It ends with an error that says that it was told to.
+            // The agent ends with an error that says that it was stopped.
             handle.wait().unwrap_or_default();
         }
     }
@@ -105,11 +107,11 @@ enum Transport {
 
 /// The course of a flow.
 struct Seen {
-    /// The share of the link that arrived as messages.
+    /// Share of the link that arrived as messages.
     used: f64,
     /// The delays in the queue, in milliseconds.
     delays: Vec<f64>,
-    /// The time in seconds, and the window in packets.
+    /// Time in seconds, and window in packets.
     windows: Vec<(f64, f64)>,
 }
 
@@ -146,7 +148,7 @@ impl Transport {
     }
 }
 
-/// Observes one flow that always has something to send.
+/// Observes a flow that always has something to send.
 fn observe<S>(
     client: S,
     server: S,

@@ -1,4 +1,5 @@
-//! The same with libccp's datapath, by a program of `tests/libccp`: a workspace of its own, since libccp's bindings need libclang.
+//! The flows over libccp's datapath, by a program of `tests/libccp`, which is a workspace of its own, since
+//! libccp's bindings need libclang.
 
 use super::Seen;
 use crate::report;
@@ -7,8 +8,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// libccp takes memory that it does not clear for empty. Blocks of this size come from the system, which clears them, as long as the
-/// threshold does not move.
+/// Setting under which blocks of memory are clear: libccp assumes that memory is clear and does not clear it.
+/// Blocks of this size come from the system, which clears them, as long as the threshold does not move.
 const CLEARED: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "131072");
 
 /// Builds the program.
@@ -34,7 +35,7 @@ pub(super) fn build() -> Result<PathBuf, Error> {
     Ok(target.join("release/examples/windows"))
 }
 
-/// Runs the algorithm of that name over a link of so many bytes per second.
+/// Runs the algorithm with this name over a link of `rate` bytes per second.
 ///
 /// # Errors
 /// [`ErrorKind::Bertha`] when the program fails.
@@ -56,7 +57,7 @@ pub(super) fn run(program: &Path, algorithm: &str, rate: u64, seconds: u64) -> R
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(Error::new(ErrorKind::Bertha, failed()).because(log));
     };
-    // The beginning is left out, as of the others.
+    // The beginning is left out, as for the other transports.
     let late = &samples[samples.len() / 5..];
     let ([start, .., before], [end, .., after]) = (late[0], late[late.len() - 1]);
     Ok(Seen {

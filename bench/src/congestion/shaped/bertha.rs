@@ -10,14 +10,15 @@ use bertha_datapath_kernel::Udp;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 
-/// The bytes of a datagram that fills a packet of Ethernet, and those of a message that fills such a datagram.
+/// Number of bytes in a datagram that fills a packet of Ethernet, and in a message that fills such a
+/// datagram.
 const PACKET: usize = 1_472;
 const MESSAGE: usize = PACKET - 25;
 
-/// The messages of a burst.
+/// Number of messages in a burst.
 const BURST: usize = 64;
 
-/// Sends until it is over.
+/// Sends until the flow is over.
 pub(super) fn run(namespaces: &Namespaces, stack: &Reliable, progress: &Progress) -> Result<(), Error> {
     let (ready, listening) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -53,7 +54,7 @@ async fn until_over(
         }
     };
     tokio::select! {
-        // The other end may have looked first.
+        // The peer may have looked first.
         ended = flow => if progress.is_over.load(Relaxed) { Ok(()) } else { ended },
         () = over => Ok(()),
     }
@@ -61,7 +62,7 @@ async fn until_over(
 
 async fn receive(ready: &mpsc::Sender<Addr>, progress: &Progress) -> Result<(), bertha_core::Error> {
     let listener = Udp::new().listen((RECEIVER, progress.port).into()).await?;
-    // The other end may have failed.
+    // The peer may have failed.
     ready.send(listener.local_addr()).unwrap_or_default();
     let connection = Reliable::new().packet(PACKET).wrap(listener.accept().await?).await?;
     let mut burst = Vec::new();

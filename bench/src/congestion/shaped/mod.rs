@@ -16,10 +16,10 @@ use shaper::Shaper;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The time after which an end looks whether it is to stop.
+/// Time after which an end checks if it has to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The port of the first flow; those of the others follow. The namespace is nobody else's.
+/// Port of the first flow; the ports of the others follow. No other program uses the namespace.
 const PORT: u16 = 7_000;
 
 /// A transport with its congestion control.
@@ -30,20 +30,20 @@ pub(super) enum Transport {
     Bertha(Reliable),
 }
 
-/// Flows of one transport that share a path.
+/// Flows of a transport that share a path.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) impairments: Impairments,
     pub(super) flows: u16,
-    /// The time between the beginnings of two flows.
+    /// Time between the beginnings of two flows.
     pub(super) stagger: Duration,
-    /// The time before and while bytes are counted.
+    /// Times before and while bytes are counted.
     pub(super) warm_up: Duration,
     pub(super) counted: Duration,
     pub(super) seed: u64,
 }
 
-/// One flow: its port, the bytes that have arrived, and whether it is to end.
+/// A flow: its port, the bytes that have arrived, and the flag that it has to end.
 #[derive(Debug)]
 struct Progress {
     port: u16,
@@ -52,10 +52,10 @@ struct Progress {
 }
 
 impl Scene {
-    /// The bytes of each flow that arrive in a second.
+    /// Returns the bytes of each flow that arrive in a second.
     ///
     /// # Errors
-    /// [`ErrorKind::Core`] if the system refuses namespaces, and those of the flows.
+    /// [`ErrorKind::Core`] if the system refuses namespaces, and errors of the flows.
     pub(super) fn run(&self, transport: &Transport) -> Result<Vec<f64>, Error> {
         let namespaces = Namespaces::new()?;
         let _shaper = Shaper::start(&namespaces, &self.impairments, self.seed)?;

@@ -15,7 +15,7 @@ pub(super) const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 97, 0, 2);
 /// The interfaces of the shaper, towards the sender and the receiver.
 pub(super) const TOWARDS: [&str; 2] = ["towards-a", "towards-b"];
 
-/// The reason for which this machine can't have them, if any.
+/// Returns the reason why this machine can't have them, if there is one.
 pub(in crate::congestion) fn lacking() -> Option<&'static str> {
     let has = |program: &str| {
         ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
@@ -42,7 +42,7 @@ pub(super) enum Place {
     Between,
 }
 
-/// Taken down when dropped.
+/// Three namespaces, which are taken down when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     name: String,
@@ -52,7 +52,7 @@ impl Namespaces {
     pub(super) fn new() -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Relaxed);
-        // Taken down also when a step fails.
+        // The namespaces are taken down also when a step fails.
         let namespaces = Self { name: format!("bertha-bench-{}-{number}", std::process::id()) };
         let between = namespaces.of(Place::Between);
         ip(&["netns", "add", &between])?;
@@ -62,7 +62,7 @@ impl Namespaces {
             let (of, addr) = (namespaces.of(place), &format!("{addr}/24"));
             let of = of.as_str();
             ip(&["netns", "add", of])?;
-            // By which sockets try out the offloads of the system.
+            // Sockets try out the offloads of the system over the loopback interface.
             ip(&["-n", of, "link", "set", "lo", "up"])?;
             ip(&[
                 "link", "add", "eth0", "netns", of, "type", "veth", "peer", "name", peer, "netns", &between,
@@ -86,7 +86,8 @@ impl Namespaces {
         format!("{}-{side}", self.name)
     }
 
-    /// Moves the calling thread there for good: its sockets are of that namespace. So it has to be a thread for this purpose.
+    /// Moves the calling thread into the namespace for good: its sockets belong to that namespace. So the
+    /// thread must serve this purpose only.
     ///
     /// # Errors
     /// [`ErrorKind::Core`] if the system refuses.
@@ -102,7 +103,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for place in [Place::Sender, Place::Receiver, Place::Between] {
-            // One that was not made can't be taken down.
+            // A namespace that was not made can't be taken down.
             ip(&["netns", "del", &self.of(place)]).unwrap_or_default();
         }
     }

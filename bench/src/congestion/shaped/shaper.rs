@@ -1,4 +1,5 @@
-//! A link between two interfaces, in real time and in user space: rate, buffer, delay and loss of an [`Emulator`], and packets that are late.
+//! A link between two interfaces, in real time and in user space: rate, buffer, delay and loss of an
+//! [`Emulator`], and late packets.
 
 use super::PORT;
 use super::namespaces::{Namespaces, Place, TOWARDS};
@@ -20,43 +21,43 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time by which a reordered packet is late.
+/// Time by which a reordered packet is late.
 const LATE: Duration = Duration::from_millis(5);
 
-/// The time within which the jitter goes from one value to another.
+/// Time within which the jitter goes from a value to another.
 const DRIFT: Duration = Duration::from_millis(100);
 
-/// The length of a frame with its header, which is not of the path's rate.
+/// Length of a frame with its header, which does not count for the path's rate.
 const FRAME: usize = 1_514;
 const HEADER: usize = 14;
 
-/// EtherType of ARP, which is let through: a lost one stops everything for a second.
+/// EtherType of ARP, which passes: a lost ARP frame stops everything for a second.
 const ARP: [u8; 2] = [8, 6];
 
-/// The bytes that a socket keeps for the shaper.
+/// Number of bytes that a socket keeps for the shaper.
 const BACKLOG: usize = 4 << 20;
 
 /// The faults of each direction.
 #[derive(Debug, Clone)]
 pub(in crate::congestion) struct Impairments {
     pub(in crate::congestion) path: Path,
-    /// The share of the packets that are [`LATE`], so that others overtake them.
+    /// Share of the packets that are [`LATE`], so that other packets overtake them.
     pub(in crate::congestion) reordered: f64,
-    /// The most that the delay grows by. It drifts, so packets stay in order.
+    /// Largest growth of the delay. The delay drifts, so packets stay in order.
     pub(in crate::congestion) jitter: Duration,
-    /// The time that the round trips of each flow take longer than those of the path, by the numbers of the flows; of those beyond none.
+    /// Additional times of each flow's round trips, by the numbers of the flows; further flows have none.
     pub(in crate::congestion) detours: Vec<Duration>,
 }
 
 impl Impairments {
-    /// A path without further faults.
+    /// Creates a path without further faults.
     pub(in crate::congestion) fn of(path: Path) -> Self {
         Self { path, reordered: 0.0, jitter: Duration::ZERO, detours: Vec::new() }
     }
 
-    /// The time that a frame's flow takes longer each way.
+    /// Returns the additional time of a frame's flow each way.
     fn detour(&self, frame: &[u8]) -> Duration {
-        // One of both is the receiver's. No header has options.
+        // One of the two ports is the receiver's. No header has options.
         let ports =
             [34, 36].map(|at| frame.get(at..at + 2).map_or(0, |port| u16::from_be_bytes([port[0], port[1]])));
         let flow = ports.into_iter().find_map(|port| self.detours.get(usize::from(port.checked_sub(PORT)?)));
@@ -64,7 +65,7 @@ impl Impairments {
     }
 }
 
-/// Two threads, one for each direction, which end when it is dropped.
+/// Two threads, a thread for each direction, which end when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Shaper {
     is_over: Arc<AtomicBool>,
@@ -99,13 +100,13 @@ impl Drop for Shaper {
     fn drop(&mut self) {
         self.is_over.store(true, Relaxed);
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // A thread that panicked has reported it.
             thread.join().unwrap_or_default();
         }
     }
 }
 
-/// A socket for all frames of an interface of the thread's namespace.
+/// Opens a socket for all frames of an interface of the thread's namespace.
 fn open(interface: &str) -> Result<OwnedFd, Error> {
     let failed = |step: &str| {
         let doing = format!("{step} {interface}");
@@ -131,12 +132,12 @@ struct Direction {
     /// Frames on their way, by the time of their arrival and their number.
     flying: BinaryHeap<Reverse<(Duration, u64, Vec<u8>)>>,
     count: u64,
-    /// The latest arrival of those in order.
+    /// Latest arrival of frames in order.
     newest: Duration,
     drift: Drift,
 }
 
-/// A delay that goes to another one evenly.
+/// A delay that goes to another delay evenly.
 #[derive(Debug, Default)]
 struct Drift {
     since: Duration,
@@ -161,7 +162,7 @@ impl Direction {
     fn run(mut self, from: &OwnedFd, to: &OwnedFd, is_over: &AtomicBool) {
         let mut frame = [0; FRAME + 1];
         while !is_over.load(Relaxed) {
-            // Frames first: those that wait in the socket have come in time.
+            // Frames come first: frames that wait in the socket have come in time.
             while let Ok(len) = recv(from.as_raw_fd(), &mut frame, MsgFlags::MSG_DONTWAIT) {
                 self.admit(&frame[..len]);
             }
@@ -174,7 +175,7 @@ impl Direction {
             let wait = self.flying.peek().map_or(super::LOOK, |Reverse((at, ..))| at.saturating_sub(now));
             let wait = wait.min(super::LOOK);
             let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-            // An interrupted wait is a short one.
+            // An interrupted wait is merely shorter.
             poll(&mut [PollFd::new(from, PollFlags::IN)], Some(&wait)).unwrap_or_default();
         }
     }

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 
 const CHUNK: usize = 64 << 10;
 
-/// Sends until it is over.
+/// Sends until the flow is over.
 pub(super) fn run(namespaces: &Namespaces, control: &str, progress: &Progress) -> Result<(), Error> {
     let (ready, listening) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -19,7 +19,7 @@ pub(super) fn run(namespaces: &Namespaces, control: &str, progress: &Progress) -
             namespaces.enter(Place::Receiver)?;
             let listener = TcpListener::bind((RECEIVER, progress.port))
                 .map_err(Error::while_doing(ErrorKind::Socket, "listening for TCP"))?;
-            // The other end may have failed.
+            // The peer may have failed.
             ready.send(listener.local_addr()).unwrap_or_default();
             let received = accept(&listener, progress).and_then(|stream| receive(stream, progress));
             received.map_err(Error::while_doing(ErrorKind::Socket, "receiving by TCP"))
@@ -52,7 +52,7 @@ fn send(mut stream: TcpStream, progress: &Progress) -> io::Result<()> {
     while !progress.is_over.load(Relaxed) {
         match stream.write(&[0; CHUNK]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // The other end has looked first.
+            // The peer has looked first.
             Err(_) if progress.is_over.load(Relaxed) => {}
             other => _ = other?,
         }
@@ -60,7 +60,7 @@ fn send(mut stream: TcpStream, progress: &Progress) -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing, once it is over: the other end may have failed.
+/// Accepts a stream; returns `None` once the flow is over, since the peer may have failed.
 fn accept(listener: &TcpListener, progress: &Progress) -> io::Result<Option<TcpStream>> {
     listener.set_nonblocking(true)?;
     while !progress.is_over.load(Relaxed) {

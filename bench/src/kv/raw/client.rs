@@ -1,4 +1,4 @@
-//! The client: one socket, and a closed loop over it.
+//! The client: a single socket, and a closed loop over it.
 
 use super::inbox::Inbox;
 use super::outbox::Outbox;
@@ -25,7 +25,7 @@ pub(super) struct Client {
     window: ClosedLoop,
 }
 
-/// The addresses of the shards, in the order of the map.
+/// Addresses of the shards, in the order of the map.
 #[derive(Debug)]
 pub(super) struct Shards {
     pub(super) addresses: Vec<SocketAddr>,
@@ -43,21 +43,22 @@ impl Shards {
 }
 
 impl Client {
-    /// A client that keeps `in_flight` requests in flight, at least one, and sends all of them again after `timeout` without a reply.
+    /// Creates a client that keeps `in_flight` requests in flight, at least one, and sends all of them again
+    /// after `timeout` without a reply.
     pub(super) fn new(shards: Shards, in_flight: usize, timeout: Duration) -> Result<Self, Error> {
         let socket = BatchSocket::open()?;
         let outbox = socket.outbox();
         Ok(Self { socket, shards, inbox: Inbox::new(), outbox, window: ClosedLoop::new(in_flight, timeout) })
     }
 
-    /// The number of requests that were sent again.
+    /// Returns the number of requests that were sent again.
     pub(super) fn resent(&self) -> u64 {
         self.window.resent()
     }
 
     /// Makes this many requests of the script and records the latency of each, from its first sending.
     ///
-    /// Cancelling it leaves requests in flight; a later run ignores their replies.
+    /// Cancelling the run leaves requests in flight; a later run ignores their replies.
     pub(super) async fn run(
         &mut self,
         script: &mut Script,

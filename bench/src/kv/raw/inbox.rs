@@ -1,18 +1,18 @@
-//! Datagrams received in one system call.
+//! Datagrams received in a system call.
 
 use quinn_udp::{RecvMeta, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use tokio::net::UdpSocket;
 
-/// Buffers that one `recvmmsg` can fill.
+/// Number of buffers that a single `recvmmsg` can fill.
 const BUFFERS: usize = quinn_udp::BATCH_SIZE;
 
-/// The largest run of datagrams that the kernel hands over as one (GRO), and a cache line: buffers a power of two apart
-/// would all compete for the same cache sets.
+/// Size of a buffer: the largest run of datagrams that the kernel returns as one (GRO), and a cache line.
+/// Buffers at a distance of a power of two would all compete for common cache sets.
 const BUFFER_BYTES: usize = 65_536 + 64;
 
-/// Reused receive buffers. Pages that no datagram reaches are never touched.
+/// Receive buffers that are used again. Pages that no datagram reaches are never touched.
 #[derive(Debug)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
@@ -35,12 +35,12 @@ impl Inbox {
         Ok(())
     }
 
-    /// Whether the socket had fewer datagrams than there was room for, and so is empty now.
+    /// Returns true if the socket had fewer datagrams than fit, and so is empty now.
     pub(super) fn drained_the_socket(&self) -> bool {
         self.filled < BUFFERS
     }
 
-    /// The datagrams with their senders.
+    /// Returns the datagrams with their senders.
     pub(super) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
         self.bytes.chunks_exact(BUFFER_BYTES).zip(&self.metas[..self.filled]).flat_map(|(buffer, meta)| {
             buffer[..meta.len].chunks(meta.stride.max(1)).map(|datagram| (meta.addr, datagram))

@@ -1,8 +1,10 @@
-//! The key-value store on raw UDP sockets, and a client for it: as a good programmer writes it for this one purpose.
+//! The key-value store on raw UDP sockets, and a client for it, as a good programmer writes them for this
+//! single purpose.
 //!
-//! Receives up to 32 buffers per system call, each of which may hold many coalesced datagrams; decodes, handles and encodes
-//! one after the other into reused buffers, with a CRC-32 in front of each as `Checksum` has it; sends the replies as few runs. Nothing is allocated but the contents of
-//! messages. One socket and one thread per shard. Bursts and runs are as long as those of the store over Bertha.
+//! The server receives up to 32 buffers per system call, each of which may hold many coalesced datagrams. It
+//! decodes, handles and encodes them one after another into reused buffers, with a CRC-32 in front of each as
+//! in `Checksum`, and sends the replies as few runs. Only the contents of messages are allocated. There are a
+//! socket and a thread per shard. Bursts and runs are as long as those of the store over Bertha.
 
 mod client;
 mod inbox;
@@ -30,11 +32,11 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 
 /// Runs every shard on a thread of its own and the client on another.
 ///
-/// The client has the last usable core to itself; the shards share the others.
+/// The client has the last usable core to itself; the shards share all other cores.
 ///
 /// # Errors
 /// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Socket`] when a socket fails,
-/// [`ErrorKind::Stalled`] when a shard stops answering, [`ErrorKind::Codec`] when one refuses a request.
+/// [`ErrorKind::Stalled`] when a shard stops answering, [`ErrorKind::Codec`] when a shard refuses a request.
 pub(crate) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
     let usable = harness::usable()?;
     let Some((&client_core, server_cores @ [_, ..])) = usable.split_last() else {
@@ -67,11 +69,11 @@ pub(crate) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
     })
 }
 
-/// Runs the shards and the client as tasks of the calling thread: for the instruction counter, since their batches are then
-/// the same in every run.
+/// Runs the shards and the client as tasks of the calling thread, for the instruction counter: their batches
+/// are then equal in every run.
 ///
 /// # Errors
-/// As [`across_cores`], but for the cores.
+/// Errors of [`across_cores`], except for the cores.
 pub(crate) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
     runtime()?.block_on(async {
         let (mut shards, mut addresses) = (tokio::task::JoinSet::new(), Vec::new());
@@ -89,7 +91,7 @@ pub(crate) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
     })
 }
 
-/// Opens a shard, sends its address, and serves until told to stop.
+/// Opens a shard, sends its address, and serves until it has to stop.
 async fn serve_until(opened: mpsc::Sender<SocketAddr>, stopped: oneshot::Receiver<()>) -> Result<(), Error> {
     let socket = BatchSocket::open()?;
     let address = socket.address()?;

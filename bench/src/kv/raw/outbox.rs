@@ -4,16 +4,16 @@ use crate::Error;
 use quinn_udp::Transmit;
 use std::net::SocketAddr;
 
-/// The most bytes that one `sendmsg` carries over UDP and IPv4.
+/// Largest number of bytes that a single `sendmsg` carries over UDP and IPv4.
 const RUN_BYTES: usize = 65_507;
 
-/// Room behind a full run to encode a datagram before its length is known.
+/// Size of a buffer: behind a full run, a datagram is encoded before its length is known.
 const BUFFER_BYTES: usize = 2 * 65_536;
 
-/// Runs that may be open at once.
+/// Number of runs that may be open at once.
 const RUNS: usize = 32;
 
-/// Datagrams to one address and of one length, one behind the other: the kernel cuts them apart (GSO).
+/// Datagrams of equal length to a common address, one behind another: the kernel cuts them apart (GSO).
 #[derive(Debug)]
 struct Run {
     to: SocketAddr,
@@ -24,14 +24,15 @@ struct Run {
 
 /// Open runs.
 ///
-/// Replies to reads and to updates differ in length. Keeping a run open for each, instead of sending whenever the
-/// length changes, spares a system call at each change.
+/// Replies to reads and to updates differ in length. An open run for each length, instead of sending whenever
+/// the length changes, saves a system call at each change.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// The first `open` have datagrams. There is always one more, to encode into.
+    /// The runs, of which the first `open` have datagrams. There is always another run, to encode into.
     runs: Vec<Run>,
     open: usize,
-    /// Where the last datagram went; the next one is likely to go there too, so it is encoded there.
+    /// Number of the run of the last datagram. The next datagram is likely to join it, so it is encoded
+    /// there.
     last: usize,
     max_segments: usize,
 }
@@ -45,19 +46,19 @@ impl Run {
 }
 
 impl Outbox {
-    /// An outbox whose runs have at most this many datagrams.
+    /// Creates an outbox whose runs have at most this number of datagrams.
     pub(super) fn new(max_segments: usize) -> Self {
         let mut outbox = Self { runs: Vec::with_capacity(RUNS + 1), open: 0, last: 0, max_segments };
         outbox.add_spare();
         outbox
     }
 
-    /// Whether the outbox has to be sent before the next datagram is added.
+    /// Returns true if the outbox has to be sent before the next datagram is added.
     pub(super) fn is_full(&self) -> bool {
         self.open == RUNS
     }
 
-    /// Adds the datagram that `encode` writes at the start of the space it is given.
+    /// Adds the datagram that `encode` writes at the start of its space.
     ///
     /// The outbox must not be [full](Self::is_full).
     pub(super) fn push(
@@ -84,7 +85,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// The open runs, each to be sent by one call.
+    /// Returns the open runs, each to be sent by a single call.
     pub(super) fn transmits(&self) -> impl Iterator<Item = Transmit<'_>> {
         self.runs[..self.open].iter().map(|run| Transmit {
             destination: run.to,
@@ -95,13 +96,13 @@ impl Outbox {
         })
     }
 
-    /// Forgets everything.
+    /// Removes all datagrams.
     pub(super) fn clear(&mut self) {
         self.runs[..self.open].iter_mut().for_each(|run| run.filled = 0);
         (self.open, self.last) = (0, 0);
     }
 
-    /// Gives the spare run to datagrams of this length to this address.
+    /// Assigns the spare run to datagrams of this length to this address.
     fn open_run(&mut self, to: SocketAddr, segment: usize) -> usize {
         let opened = self.open;
         let run = &mut self.runs[opened];
@@ -174,7 +175,7 @@ mod tests {
                 expected.push((port, vec![content; length]));
             }
             result.extend(sent(&outbox));
-            // A stable sort keeps the order within one address and length.
+            // A stable sort keeps the order within an address and length.
             let class = |datagram: &(u16, Vec<u8>)| (datagram.0, datagram.1.len());
             expected.sort_by_key(class);
             result.sort_by_key(class);

@@ -1,4 +1,4 @@
-//! The serving loop of one shard.
+//! The serving loop of a shard.
 
 use super::inbox::Inbox;
 use super::socket::BatchSocket;
@@ -7,8 +7,8 @@ use crate::kv::{BURST, codec};
 use bertha_kvstore::Store;
 use std::convert::Infallible;
 
-/// Answers requests until it is dropped, and sends replies in bursts as the store over Bertha does. A datagram that is not a
-/// message gets no answer.
+/// Answers requests until the future is dropped, and sends replies in bursts as the store over Bertha does. A
+/// datagram that is not a message gets no answer.
 pub(super) async fn serve(socket: &BatchSocket, store: &mut Store) -> Result<Infallible, Error> {
     let mut inbox = Inbox::new();
     let mut outbox = socket.outbox();

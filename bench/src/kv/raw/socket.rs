@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// The size requested of the kernel for each socket's buffers; it may grant less.
+/// Requested size of each socket's buffers; the kernel may grant less.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// A loopback socket with `recvmmsg` and the kernel's segmentation (GSO) and coalescing (GRO).
@@ -21,7 +21,7 @@ pub(super) struct BatchSocket {
     max_segments: usize,
 }
 
-/// The longest run that is tried: Linux takes as many segments in one call, and Bertha sends as many.
+/// Length of the longest run that is tried: Linux takes as many segments in a call, and Bertha sends as many.
 const SEGMENTS: usize = 128;
 
 impl BatchSocket {
@@ -44,20 +44,20 @@ impl BatchSocket {
             .map_err(Error::while_doing(ErrorKind::Socket, "asking for a socket's address"))
     }
 
-    /// An outbox with runs as long as this socket can send.
+    /// Returns an outbox with runs as long as this socket can send.
     pub(super) fn outbox(&self) -> Outbox {
         Outbox::new(self.max_segments)
     }
 
-    /// Waits for datagrams and puts those that have arrived into the inbox. Cancelling it loses nothing.
+    /// Waits for datagrams and puts the arrived datagrams into the inbox. Cancelling the call loses nothing.
     pub(super) async fn recv(&self, inbox: &mut Inbox) -> Result<(), Error> {
         self.socket
             .async_io(Interest::READABLE, || inbox.fill(&self.socket, &self.state))
             .await
             .map_err(Error::while_doing(ErrorKind::Socket, "receiving from a key-value socket"))?;
         if inbox.drained_the_socket() {
-            // Clears the runtime's readiness, which would cost another call for nothing. A datagram that arrived meanwhile
-            // is a new edge, which the poller has not seen yet.
+            // The call clears the runtime's readiness, which would cost another call in vain. A datagram that
+            // arrived meanwhile is a new edge, which the poller has not seen yet.
             let _ = self.socket.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
         }
         Ok(())
@@ -80,7 +80,7 @@ impl BatchSocket {
             Err(refused) => refused,
         };
         match transmit.segment_size {
-            // The kernel or the device turns out not to cut runs apart: then one by one.
+            // The kernel or the device can't cut runs apart: then datagrams are sent one by one.
             Some(segment) if segment < transmit.contents.len() && self.state.max_gso_segments() == 1 => {
                 for contents in transmit.contents.chunks(segment) {
                     self.send(&Transmit { contents, segment_size: None, ..*transmit }).await?;
@@ -98,7 +98,8 @@ impl BatchSocket {
     }
 }
 
-/// The longest run that the kernel takes in one call. The trial run goes to a socket of its own, which discards it.
+/// Returns the length of the longest run that the kernel takes in a call. The trial run goes to a socket of
+/// its own, which discards it.
 fn max_segments(state: &UdpSocketState) -> io::Result<usize> {
     let known = state.max_gso_segments();
     let trial = std::net::UdpSocket::bind(ANY_PORT)?;

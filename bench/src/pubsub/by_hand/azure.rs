@@ -9,10 +9,11 @@ use azure_storage_queue::models::{QueueClientReceiveMessagesOptions, QueueMessag
 use azure_storage_queue::{QueueClient, QueueClientOptions};
 use std::time::Duration;
 
-/// The pauses between looks into an empty queue, which the service leaves to its users: those of ours, so that they are the same.
+/// Pauses between looks into an empty queue, which the service leaves to its users: equal to Bertha's, for a
+/// fair comparison.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(500)];
 
-/// Publishes to a queue.
+/// A publisher to a queue.
 pub(crate) struct AzurePublisher {
     queue: QueueClient,
     count: Count,
@@ -33,10 +34,10 @@ impl Sends for AzurePublisher {
     }
 }
 
-/// Receives from a queue.
+/// A receiver of a queue.
 pub(crate) struct AzureReceiver {
     queue: QueueClient,
-    /// Name and pop receipt.
+    /// Id and pop receipt of the held message.
     held: Option<(String, String)>,
     count: Count,
 }
@@ -73,7 +74,7 @@ impl Receives for AzureReceiver {
     }
 }
 
-/// The queue of a topic in the account at an address with a signature.
+/// Opens the queue of a topic in the account at an address with a signature.
 fn open(account: &str, topic: &str) -> Result<QueueClient, Error> {
     let mut url = Url::parse(account).map_err(failed)?;
     url.set_path(&format!("{}/{topic}", url.path().trim_end_matches('/')));

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Publishes to a topic.
+/// A publisher to a topic.
 pub(crate) struct KafkaProducer {
     producer: FutureProducer,
     topic: String,
-    /// Whether messages of a group have a key.
+    /// True if messages of a group have a key.
     is_ordered: bool,
     count: Count,
 }
@@ -63,11 +63,11 @@ impl Sends for KafkaProducer {
     }
 }
 
-/// Receives from a topic, as the only member of a group.
+/// A receiver of a topic, as the only member of a group.
 pub(crate) struct KafkaReceiver {
     consumer: Arc<StreamConsumer>,
     topic: String,
-    /// For each partition the offset after the last message that was received.
+    /// Offset behind the last received message, for each partition.
     done: BTreeMap<i32, i64>,
     count: Count,
 }
@@ -94,7 +94,7 @@ impl ReceivesBursts for KafkaReceiver {
         let mut taken = 0;
         let mut next = Some(self.consumer.recv().await.map_err(failed)?);
         while let Some(message) = next {
-            // A copy, as an application takes one that goes on with the message.
+            // The message is copied, as by an application that keeps it.
             std::hint::black_box(message.payload().map(<[u8]>::to_vec));
             self.done.insert(message.partition(), message.offset() + 1);
             taken += 1;

@@ -1,4 +1,5 @@
-//! The same messages by each service's own client, as its documentation shows it: one call for each message, and the same promises.
+//! The messages by each service's own client, as its documentation shows it: a single call for each message,
+//! and equal promises.
 
 mod azure;
 mod kafka;

@@ -12,10 +12,10 @@ use futures_util::stream::{BoxStream, SelectAll, select_all};
 use futures_util::{StreamExt, TryStreamExt};
 use std::time::Duration;
 
-/// The time that a request waits at the server.
+/// Time that a request waits at the server.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Publishes to the stream of a topic, by group if it has several subjects.
+/// A publisher to the stream of a topic, by group if the topic has several subjects.
 pub(crate) struct NatsPublisher {
     context: Context,
     subjects: Vec<String>,
@@ -29,7 +29,7 @@ impl NatsPublisher {
         Ok(Self { context, subjects, count })
     }
 
-    /// The message, with an identity by which the server recognises repetitions.
+    /// Encodes the message, with an identity by which the server recognises repetitions.
     fn encode(message: Vec<u8>) -> PublishMessage {
         PublishMessage::build().message_id(format!("{:032x}", rand::random::<u128>())).payload(message.into())
     }
@@ -64,10 +64,10 @@ impl Sends for NatsPublisher {
     }
 }
 
-/// Receives from a topic, by a consumer of its own for each subject.
+/// A receiver of a topic, by a consumer of its own for each subject.
 pub(crate) struct NatsReceiver {
     consumers: Vec<PullConsumer>,
-    /// Requests of one message each, where there are several consumers.
+    /// Requests for single messages, if there are several consumers.
     streams: Option<SelectAll<BoxStream<'static, Result<Message, Error>>>>,
     held: Option<Message>,
     count: Count,
@@ -84,7 +84,7 @@ impl NatsReceiver {
                 durable_name: Some(format!("by-hand-{number}")),
                 ack_policy: AckPolicy::Explicit,
                 filter_subject: subject,
-                // One at a time, which is the order.
+                // A single message at a time keeps the order.
                 max_ack_pending: if is_ordered { 1 } else { -1 },
                 ..Config::default()
             };
@@ -116,7 +116,7 @@ impl ReceivesBursts for NatsReceiver {
             }
             taken += 1;
         }
-        // The server has heard of those before when it confirms this one.
+        // The server has received the earlier acknowledgements when it confirms the last.
         if let Some(last) = last {
             last.double_ack().await.map_err(failed)?;
         }
@@ -158,7 +158,7 @@ async fn connect(address: &str) -> Result<Context, Error> {
     Ok(async_nats::jetstream::new(client))
 }
 
-/// One, or one for each partition and the last for messages without a key.
+/// Returns a single subject, or a subject for each partition and the last for messages without a key.
 async fn subjects(context: &Context, topic: &str) -> Result<Vec<String>, Error> {
     let stream = context.get_stream(topic).await.map_err(failed)?;
     Ok(stream.cached_info().config.subjects.clone())

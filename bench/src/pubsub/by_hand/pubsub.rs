@@ -12,11 +12,11 @@ use gcloud_googleapis::pubsub::v1::{
 };
 use tonic::transport::{Channel, Endpoint};
 
-/// Publishes to a topic.
+/// A publisher to a topic.
 pub(crate) struct PubSubPublisher {
     client: PublisherClient<Channel>,
     topic: String,
-    /// Whether messages of a group have an ordering key.
+    /// True if messages of a group have an ordering key.
     is_ordered: bool,
     count: Count,
 }
@@ -41,9 +41,9 @@ impl Sends for PubSubPublisher {
     }
 }
 
-/// Receives from a subscription of its own.
+/// A receiver of a subscription of its own.
 pub(crate) struct PubSubReceiver {
-    /// One that waits, and another for acknowledgements.
+    /// Connection that waits; acknowledgements have another connection.
     waiting: SubscriberClient<Channel>,
     client: SubscriberClient<Channel>,
     subscription: String,

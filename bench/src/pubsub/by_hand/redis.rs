@@ -11,7 +11,7 @@ use redis::{AsyncCommands, AsyncConnectionConfig, Client};
 /// The consumer group, and its only consumer.
 const GROUP: &str = "by-hand";
 
-/// Publishes to a stream.
+/// A publisher to a stream.
 pub(crate) struct RedisPublisher {
     connection: MultiplexedConnection,
     stream: String,
@@ -33,9 +33,9 @@ impl Sends for RedisPublisher {
     }
 }
 
-/// Receives from a stream.
+/// A receiver of a stream.
 pub(crate) struct RedisReceiver {
-    /// One that waits, and another for acknowledgements, which would wait behind it.
+    /// Connection that waits; acknowledgements have another connection, since they would wait behind it.
     waiting: MultiplexedConnection,
     connection: MultiplexedConnection,
     stream: String,
@@ -74,7 +74,7 @@ impl Receives for RedisReceiver {
     }
 }
 
-/// A connection whose answers may take as long as they like.
+/// Opens a connection whose answers may take any time.
 async fn connect(address: &str) -> Result<MultiplexedConnection, Error> {
     let client = Client::open(address).map_err(failed)?;
     let config = AsyncConnectionConfig::new().set_response_timeout(None);

@@ -7,7 +7,7 @@ use crate::pubsub::place::aws;
 use crate::{Error, ErrorKind};
 use aws_sdk_sqs::Client;
 
-/// Publishes to a queue.
+/// A publisher to a queue.
 pub(crate) struct SqsPublisher {
     client: Client,
     queue: String,
@@ -41,7 +41,7 @@ impl Sends for SqsPublisher {
     }
 }
 
-/// Receives from a queue.
+/// A receiver of a queue.
 pub(crate) struct SqsReceiver {
     client: Client,
     queue: String,
