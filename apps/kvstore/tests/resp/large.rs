@@ -141,6 +141,9 @@ fn unfinished_commands_of_all_clients_have_a_bound() {
     assert!(greedy[..10].iter_mut().all(Client::is_ended));
     let mut honest = Client::connect(store.tcp());
     assert_eq!(honest.ask(&[b"SET", b"a", &vec![b'x'; 5 * MIB]]), "+OK");
+    honest.write(b"INFO stats\r\n");
+    let text = String::from_utf8(honest.bulk().unwrap()).unwrap();
+    assert!(!text.contains("connections_ended_unfinished_commands:0"), "{text}");
 }
 
 #[test]

@@ -23,8 +23,8 @@ fn line(text: &str) -> Command {
     }
 }
 
-/// Sends `commands` at once; all replies until the session ends.
-async fn session(settings: Settings, commands: Vec<Command>) -> (Error, String) {
+/// Sends `commands` at once; all replies until the session ends, and the record `a` behind it.
+async fn session(settings: Settings, commands: Vec<Command>) -> (Error, String, Option<Arc<[u8]>>) {
     let (client, server) = pair_of(TokioRuntime);
     let store = SharedStore::new(Capacity::default());
     let shared = Shared::new(settings, 10);
@@ -38,7 +38,8 @@ async fn session(settings: Settings, commands: Vec<Command>) -> (Error, String) 
     while let Ok(Frame::Replies(more)) = client.recv().await {
         replies.push_str(std::str::from_utf8(more.as_bytes()).unwrap());
     }
-    (ended, replies)
+    let record = store.borrow_now().value(b"a").cloned();
+    (ended, replies, record)
 }
 
 #[tokio::test]
@@ -69,11 +70,15 @@ async fn all_commands_that_arrive_at_once_are_answered_at_once() {
 #[tokio::test]
 async fn nothing_behind_a_command_that_ends_the_connection_is_carried_out() {
     let increment = || Command::One(Operation::Increment(Key::from("a")));
-    let (ended, replies) = session(Settings::default(), vec![increment(), Command::Quit, increment()]).await;
+    let once = Some(Arc::from(*b"1"));
+    let commands = vec![increment(), Command::Quit, increment()];
+    let (ended, replies, record) = session(Settings::default(), commands).await;
     assert_eq!((ended.kind(), &*replies), (ErrorKind::Closed, ":1\r\n+OK\r\n"));
-    let (ended, replies) = session(Settings::default(), vec![increment(), Command::Web, increment()]).await;
+    assert_eq!(record, once);
+    let commands = vec![increment(), Command::Web, increment()];
+    let (ended, replies, record) = session(Settings::default(), commands).await;
     assert!(ended.to_string().contains("HTTP"), "{ended}");
-    assert_eq!(replies, "");
+    assert_eq!((&*replies, record), ("", once));
 }
 
 #[tokio::test]
@@ -90,7 +95,7 @@ async fn a_login_counts_for_the_commands_behind_it() {
         Command::Ping(None),
         Command::Quit,
     ];
-    let (_, replies) = session(settings, commands).await;
+    let (_, replies, _) = session(settings, commands).await;
     let kinds: Vec<_> = replies.lines().map(|line| line.split(' ').next().unwrap()).collect();
     let expected = ["-NOAUTH", "-WRONGPASS", "-NOAUTH", "+OK", "+PONG", "-WRONGPASS", "+PONG", "+OK"];
     assert_eq!(kinds, expected, "{replies}");
