@@ -147,7 +147,7 @@ impl Failure {
         &self.0.text
     }
 
-    /// Returns true if the server may have run the call, or part of it: so it is for every call whose handler has begun. A call that is repeated
+    /// Returns true if the server may have run the call, or part of it: for every call whose handler has begun. A call that is repeated
     /// though it may have run, may run twice.
     pub fn may_have_run(&self) -> bool {
         self.0.may_have_run

@@ -286,7 +286,7 @@ impl Calls {
         }
     }
 
-    /// The number of calls at which the server refused one, if it did since the last time.
+    /// Takes the number of calls at which the server has refused a call since this was asked last.
     #[inline]
     pub(super) fn take_full_at(&mut self) -> Option<usize> {
         self.full_at.take().map(|calls| calls as usize)

@@ -63,8 +63,9 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         Self::with_limit(connection, LIMIT)
     }
 
-    /// Calls over `connection`, at most `limit` at a time. A call beyond waits, in turn and up to its deadline, until one of those under way
-    /// has ended. A server that allows fewer refuses a call; from then on its limit holds, and the refused call is made again.
+    /// Calls over `connection`, at most `limit` at a time. A call beyond waits, in turn and up to its deadline, until a call under way has
+    /// ended. A server that allows fewer calls refuses a call; from then on the server's limit holds, and the refused call is made again, unless it
+    /// has a stream of responses. Without a deadline a task waits for ever that holds all the room by streams which it does not read.
     pub fn with_limit(connection: C, limit: usize) -> Self {
         let limit = limit.clamp(1, MAX_SLOT as usize);
         let state = State { calls: Calls::new(limit), sender: None, timer: None };

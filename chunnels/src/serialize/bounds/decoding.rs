@@ -14,7 +14,7 @@ pub(in crate::serialize) struct Elements(Cell<usize>);
 
 impl Elements {
     /// Those of a message of this many bytes.
-    #[inline]
+    #[inline(always)]
     pub(in crate::serialize) fn of_bytes(length: usize) -> Self {
         Self(Cell::new(length.saturating_add(EMPTY_ELEMENTS)))
     }
@@ -29,7 +29,7 @@ pub(in crate::serialize) struct Nested<'m, I> {
 
 impl<'m, T> Nested<'m, PhantomData<T>> {
     /// The seed of a whole message.
-    #[inline]
+    #[inline(always)]
     pub(in crate::serialize) fn message(elements: &'m Elements) -> Self {
         Level { below: DEPTH, elements }.around(PhantomData)
     }
@@ -44,37 +44,44 @@ struct Level<'m> {
 }
 
 impl<'m> Level<'m> {
-    #[inline]
+    #[inline(always)]
     fn around<I>(self, inner: I) -> Nested<'m, I> {
         Nested { inner, level: self }
     }
 
     /// The level of a value within this one.
-    #[inline]
+    #[inline(always)]
     fn deeper<E: Error>(self) -> Result<Self, E> {
         match self.below.checked_sub(1) {
             Some(below) => Ok(Self { below, ..self }),
-            None => Err(E::custom(Exceeded::Depth)),
+            None => Err(exceeded(Exceeded::Depth)),
         }
     }
 
     /// Counts the elements of a sequence or map, all at once. Both codecs tell their number.
-    #[inline]
+    #[inline(always)]
     fn count<E: Error>(self, announced: Option<usize>) -> Result<(), E> {
         let Elements(left) = self.elements;
         match announced.and_then(|announced| left.get().checked_sub(announced)) {
             Some(rest) => left.set(rest),
-            None => return Err(E::custom(Exceeded::Elements)),
+            None => return Err(exceeded(Exceeded::Elements)),
         }
         Ok(())
     }
+}
+
+// Out of line, so that the functions which may fail stay short enough to be inlined.
+#[cold]
+#[inline(never)]
+fn exceeded<E: Error>(bound: Exceeded) -> E {
+    E::custom(bound)
 }
 
 /// Passes methods for values without values in them on as they are.
 macro_rules! plain {
     ($($method:ident)*) => {
         $(
-            #[inline]
+            #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
                 self.inner.$method(visitor)
             }
@@ -86,7 +93,7 @@ macro_rules! plain {
 macro_rules! nesting {
     ($($method:ident($($name:ident: $argument:ty),*))*) => {
         $(
-            #[inline]
+            #[inline(always)]
             fn $method<V: Visitor<'de>>(self, $($name: $argument,)* visitor: V) -> Result<V::Value, Self::Error> {
                 let level = self.level.deeper()?;
                 self.inner.$method($($name,)* level.around(visitor))
@@ -118,7 +125,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Nested<'_, D> {
         deserialize_enum(name: &'static str, variants: &'static [&'static str])
     }
 
-    #[inline]
+    #[inline(always)]
     fn deserialize_unit_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -127,19 +134,19 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Nested<'_, D> {
         self.inner.deserialize_unit_struct(name, visitor)
     }
 
-    #[inline]
+    #[inline(always)]
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         let level = self.level.deeper()?;
         self.inner.deserialize_seq(level.around(Counted(visitor)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         let level = self.level.deeper()?;
         self.inner.deserialize_map(level.around(Counted(visitor)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_human_readable(&self) -> bool {
         self.inner.is_human_readable()
     }
@@ -153,27 +160,27 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, V> {
         self.inner.expecting(f)
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_none<E: Error>(self) -> Result<V::Value, E> {
         self.inner.visit_none()
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
         self.inner.visit_some(self.level.around(deserializer))
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
         self.inner.visit_newtype_struct(self.level.around(deserializer))
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<V::Value, A::Error> {
         self.inner.visit_seq(self.level.around(elements))
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_enum<A: EnumAccess<'de>>(self, variants: A) -> Result<V::Value, A::Error> {
         self.inner.visit_enum(self.level.around(variants))
     }
@@ -189,13 +196,13 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, Counted<V>> {
         self.inner.0.expecting(f)
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<V::Value, A::Error> {
         self.level.count(elements.size_hint())?;
         self.inner.0.visit_seq(self.level.around(elements))
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<V::Value, A::Error> {
         self.level.count(entries.size_hint())?;
         self.inner.0.visit_map(self.level.around(entries))
@@ -205,12 +212,12 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, Counted<V>> {
 impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Nested<'_, A> {
     type Error = A::Error;
 
-    #[inline]
+    #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
         self.inner.next_element_seed(self.level.around(seed))
     }
 
-    #[inline]
+    #[inline(always)]
     fn size_hint(&self) -> Option<usize> {
         self.inner.size_hint()
     }
@@ -219,17 +226,17 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Nested<'_, A> {
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Nested<'_, A> {
     type Error = A::Error;
 
-    #[inline]
+    #[inline(always)]
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
         self.inner.next_key_seed(self.level.around(seed))
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
         self.inner.next_value_seed(self.level.around(seed))
     }
 
-    #[inline]
+    #[inline(always)]
     fn size_hint(&self) -> Option<usize> {
         self.inner.size_hint()
     }
@@ -239,7 +246,7 @@ impl<'de, 'b, A: EnumAccess<'de>> EnumAccess<'de> for Nested<'b, A> {
     type Error = A::Error;
     type Variant = Nested<'b, A::Variant>;
 
-    #[inline]
+    #[inline(always)]
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
         let (name, content) = self.inner.variant_seed(seed)?;
         Ok((name, self.level.around(content)))
@@ -249,22 +256,22 @@ impl<'de, 'b, A: EnumAccess<'de>> EnumAccess<'de> for Nested<'b, A> {
 impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Nested<'_, A> {
     type Error = A::Error;
 
-    #[inline]
+    #[inline(always)]
     fn unit_variant(self) -> Result<(), A::Error> {
         self.inner.unit_variant()
     }
 
-    #[inline]
+    #[inline(always)]
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
         self.inner.newtype_variant_seed(self.level.around(seed))
     }
 
-    #[inline]
+    #[inline(always)]
     fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, A::Error> {
         self.inner.tuple_variant(length, self.level.around(visitor))
     }
 
-    #[inline]
+    #[inline(always)]
     fn struct_variant<V: Visitor<'de>>(
         self,
         fields: &'static [&'static str],
@@ -278,7 +285,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Nested<'_, A> {
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Nested<'_, S> {
     type Value = S::Value;
 
-    #[inline]
+    #[inline(always)]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
         self.inner.deserialize(self.level.around(deserializer))
     }

@@ -16,7 +16,7 @@ pub(in crate::serialize) struct NestedValue<I> {
 
 impl<'a, T> NestedValue<&'a T> {
     /// A whole message.
-    #[inline]
+    #[inline(always)]
     pub(in crate::serialize) fn message(message: &'a T) -> Self {
         Level { below: DEPTH }.around(message)
     }
@@ -30,13 +30,13 @@ struct Level {
 }
 
 impl Level {
-    #[inline]
+    #[inline(always)]
     fn around<I>(self, inner: I) -> NestedValue<I> {
         NestedValue { inner, level: self }
     }
 
     /// The level of a value within this one.
-    #[inline]
+    #[inline(always)]
     fn deeper<E: Error>(self) -> Result<Self, E> {
         match self.below.checked_sub(1) {
             Some(below) => Ok(Self { below }),
@@ -49,7 +49,7 @@ impl Level {
 macro_rules! plain {
     ($($method:ident($value:ty))*) => {
         $(
-            #[inline]
+            #[inline(always)]
             fn $method(self, value: $value) -> Result<S::Ok, S::Error> {
                 self.inner.$method(value)
             }
@@ -61,7 +61,7 @@ macro_rules! plain {
 macro_rules! nesting {
     ($($method:ident($($name:ident: $argument:ty),*) -> $compound:ident;)*) => {
         $(
-            #[inline]
+            #[inline(always)]
             fn $method(self, $($name: $argument),*) -> Result<Self::$compound, S::Error> {
                 let level = self.level.deeper()?;
                 Ok(level.around(self.inner.$method($($name),*)?))
@@ -99,25 +99,25 @@ impl<S: Serializer> Serializer for NestedValue<S> {
         serialize_struct_variant(name: &'static str, index: u32, variant: &'static str, length: usize) -> SerializeStructVariant;
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_none(self) -> Result<S::Ok, S::Error> {
         // A decoder counts an option before it knows whether it is empty, and an enum likewise.
         self.level.deeper()?;
         self.inner.serialize_none()
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
         let level = self.level.deeper()?;
         self.inner.serialize_some(&level.around(value))
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_unit(self) -> Result<S::Ok, S::Error> {
         self.inner.serialize_unit()
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_unit_variant(
         self,
         name: &'static str,
@@ -128,7 +128,7 @@ impl<S: Serializer> Serializer for NestedValue<S> {
         self.inner.serialize_unit_variant(name, index, variant)
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         name: &'static str,
@@ -138,7 +138,7 @@ impl<S: Serializer> Serializer for NestedValue<S> {
         self.inner.serialize_newtype_struct(name, &level.around(value))
     }
 
-    #[inline]
+    #[inline(always)]
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         self,
         name: &'static str,
@@ -150,12 +150,12 @@ impl<S: Serializer> Serializer for NestedValue<S> {
         self.inner.serialize_newtype_variant(name, index, variant, &level.around(value))
     }
 
-    #[inline]
+    #[inline(always)]
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
         self.inner.collect_str(value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_human_readable(&self) -> bool {
         self.inner.is_human_readable()
     }
@@ -163,7 +163,7 @@ impl<S: Serializer> Serializer for NestedValue<S> {
 
 /// A value within a value.
 impl<T: Serialize + ?Sized> Serialize for NestedValue<&T> {
-    #[inline]
+    #[inline(always)]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.inner.serialize(self.level.around(serializer))
     }
@@ -178,13 +178,13 @@ macro_rules! compound {
                 type Error = A::Error;
 
                 $(
-                    #[inline]
+                    #[inline(always)]
                     fn $method<T: Serialize + ?Sized>(&mut self, $($name: $argument,)? value: &T) -> Result<(), A::Error> {
                         self.inner.$method($($name,)? &self.level.around(value))
                     }
                 )*
 
-                #[inline]
+                #[inline(always)]
                 fn end(self) -> Result<A::Ok, A::Error> {
                     self.inner.end()
                 }

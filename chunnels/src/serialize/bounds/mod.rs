@@ -3,7 +3,7 @@
 //! serde decodes a value within a value by recursion, and reads as many elements as a message announces. So a short message of a
 //! recursive type could use up the stack, and a message whose elements take no bytes could keep a decoder busy for ever. The
 //! codecs of this crate count both. The level of a value is an argument and no variable: in a type without recursion the compiler
-//! knows it, and leaves no check.
+//! knows it, and leaves no check. So all of these functions are inlined by force: each is short, and a call would hide the level.
 
 mod decoding;
 mod encoding;
