@@ -95,6 +95,7 @@ fn not_read(error: io::Error) -> Result<Option<Buf>, Error> {
         return Ok(None);
     }
     // That of a peer that does not frame as we do.
-    let error = error.downcast::<Error>().map_or_else(|error| failed(error, "receive"), |error| error.at(NAME));
+    let error =
+        error.downcast::<Error>().map_or_else(|error| failed(error, "receive"), |error| error.at(NAME));
     Err(if error.kind() == ErrorKind::Exhausted { error } else { error.ending_connection() })
 }

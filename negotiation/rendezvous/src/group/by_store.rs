@@ -164,7 +164,9 @@ impl StoreAgreement {
                 self.finish_request(Err(Error::new(kind, reason)));
             }
             Event::Fault { reason } => tracing::warn!(%reason, "a fault in the store was put right"),
-            Event::Failed { kind, reason } => return Err(Error::new(kind, reason).at("rendezvous").ending_connection()),
+            Event::Failed { kind, reason } => {
+                return Err(Error::new(kind, reason).at("rendezvous").ending_connection());
+            }
             Event::Refused { .. } | Event::Participants(_) | Event::StoreBack | Event::Left => {}
         }
         self.propose();
