@@ -3,6 +3,7 @@
 mod marks;
 mod offload;
 mod peer;
+mod receive;
 mod remote;
 mod run;
 mod runs;

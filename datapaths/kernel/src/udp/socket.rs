@@ -7,7 +7,6 @@ use super::remote::Remote;
 use super::run::Run;
 use super::runs::Runs;
 use crate::SocketBase;
-use crate::async_socket::{AsyncSocket, Left};
 use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, refusal, sendmmsg};
 use crate::ecn::{Ecn, EcnState};
@@ -16,38 +15,20 @@ use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Error, Properties};
 use parking_lot::Mutex;
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
-use tokio::io::Interest;
-
-/// Bytes of memory for a receive: the largest datagram, or as many datagrams as the kernel coalesces.
-const RECEIVE: usize = 65_536;
-
-/// Longest message that is copied to a buffer of its own size.
-///
-/// A short message that its receiver keeps would keep all of a large buffer from being reused: a thousand
-/// queued messages would occupy 64 MiB. The copy of so few bytes, which are in the cache, costs less than
-/// fetching a large buffer that is not in the cache.
-const FEW: usize = 2048;
 
 /// Number of error reports that are discarded at once.
 const MAX_REPORTS: usize = 64;
-
-thread_local! {
-    /// Memory into which the sockets of a thread receive single messages: waiting sockets hold no memory, and
-    /// the memory stays in the cache.
-    static SPACE: Cell<Option<Buf>> = const { Cell::new(None) };
-}
 
 /// Has the kernel tell the destination of each datagram.
 fn tell_destinations(socket: &tokio::net::UdpSocket, v4: bool) -> io::Result<()> {
@@ -57,20 +38,6 @@ fn tell_destinations(socket: &tokio::net::UdpSocket, v4: bool) -> io::Result<()>
         nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv6RecvPacketInfo, &true)?;
     }
     Ok(())
-}
-
-#[inline]
-fn take_space() -> io::Result<Buf> {
-    match SPACE.try_with(Cell::take) {
-        Ok(Some(space)) => Ok(space),
-        _ => Buf::new(RECEIVE, 0).map_err(io::Error::other),
-    }
-}
-
-#[inline]
-fn give_space_back(space: Buf) {
-    // In a thread that ends, the buffer returns to its pool.
-    let _ = SPACE.try_with(|place| place.set(Some(space)));
 }
 
 /// The receive modes of a socket, in [`UdpSocket::mode`].
@@ -93,7 +60,7 @@ pub(super) mod mode {
 pub struct UdpSocket {
     pub(super) io: tokio::net::UdpSocket,
     /// The segmentation and coalescing of bursts.
-    state: &'static UdpSocketState,
+    pub(super) state: &'static UdpSocketState,
     /// Number of messages that the kernel takes as a segmented datagram.
     segments: usize,
     /// The bound address, if the constructor was told.
@@ -108,12 +75,13 @@ pub struct UdpSocket {
     /// the first messages of a peer.
     receive_buffer: AtomicUsize,
     /// Error number of an error that came behind a message in a call; 0 for none.
-    late_error: AtomicI32,
+    pub(super) late_error: AtomicI32,
     /// The receive mode: a constant of [`mode`]. Relaxed accesses suffice, since a single call receives at a
     /// time.
     pub(super) mode: AtomicU8,
-    /// Whether it is bound to all addresses of the host, so that the destination of each datagram is asked for.
-    asks_where: bool,
+    /// True if the socket is bound to all addresses of the host, so that it asks for the destination of each
+    /// datagram.
+    pub(super) asks_where: bool,
     /// The peers whose marks for congestion are counted.
     pub(super) marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
 }
@@ -279,117 +247,6 @@ impl UdpSocket {
     fn change_mode(&self, from: u8, to: u8) {
         // If the exchange fails, the other change stands.
         let _ = self.mode.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Receives a single datagram, while the kernel does not coalesce. The call does not ask for further
-    /// datagrams: mostly there are none, and the question would cost a system call and the reactor's
-    /// knowledge that the socket may be readable.
-    #[inline]
-    fn receive_one(
-        &self,
-        request: Request,
-        mut deliver: impl FnMut(&UdpPeer, usize, Buf),
-    ) -> io::Result<Received> {
-        if request.others_wait || self.late_error.load(Ordering::Relaxed) != 0 {
-            return self.receive_two(request, deliver);
-        }
-        let receive = || self.receive_now();
-        let (message, from) =
-            if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) }?;
-        deliver(&from.into(), message.len(), message);
-        Ok(Received { buffers: 1, oversize: 0 })
-    }
-
-    /// Receives as [`receive_one`](Self::receive_one), and a second datagram if it is there: other futures
-    /// wait, and one of these futures would be woken in vain if the reactor did not learn that the socket is
-    /// empty.
-    fn receive_two(
-        &self,
-        request: Request,
-        mut deliver: impl FnMut(&UdpPeer, usize, Buf),
-    ) -> io::Result<Received> {
-        let late = self.late_error.swap(0, Ordering::Relaxed);
-        if late != 0 {
-            return Err(io::Error::from_raw_os_error(late));
-        }
-        let mut first = None;
-        let mut receive = || {
-            first = Some(self.receive_now()?);
-            self.receive_now()
-        };
-        let second = if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) };
-        let is_empty = first.is_none();
-        if let Some((message, from)) = first {
-            deliver(&from.into(), message.len(), message);
-        }
-        match second {
-            Ok((message, from)) => deliver(&from.into(), message.len(), message),
-            Err(error) if is_empty => return Err(error),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => self.late_error.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed),
-        }
-        Ok(Received { buffers: 1, oversize: 0 })
-    }
-
-    /// Receives a datagram and returns it with its sender. A short datagram lies in a buffer of its own size.
-    #[inline]
-    fn receive_now(&self) -> io::Result<(Buf, SocketAddr)> {
-        let mut space = take_space()?;
-        let received = match self.peer {
-            Some(peer) => rustix::net::recv(&self.io, &mut space[..], RecvFlags::empty())
-                .map(|(len, _)| (len, Some(peer))),
-            None => rustix::net::recvfrom(&self.io, &mut space[..], RecvFlags::empty())
-                .map(|(len, _, from)| (len, from.and_then(|from| SocketAddr::try_from(from).ok()))),
-        };
-        let (message, from) = match received {
-            Ok((len, from)) if len > FEW => {
-                space.truncate(len);
-                (Ok(space), from)
-            }
-            Ok((len, from)) => {
-                let copy = Buf::copy_of(&space[..len], 0);
-                give_space_back(space);
-                (copy, from)
-            }
-            Err(error) => {
-                give_space_back(space);
-                return Err(error.into());
-            }
-        };
-        let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
-        Ok((message.map_err(io::Error::other)?, from))
-    }
-
-    /// Receives datagrams into several buffers, or several coalesced datagrams into each.
-    fn receive_with<const N: usize>(
-        &self,
-        request: Request,
-        mut deliver: impl FnMut(&UdpPeer, usize, Buf),
-    ) -> io::Result<Received> {
-        let mut buffers = [const { None }; N];
-        let mut meta = [RecvMeta::default(); N];
-        let filled = self.io.attempt(request.eager, || {
-            // The buffers are taken for the duration of the call: waiting sockets hold no memory, and all
-            // sockets of a thread share a few buffers, which stay in the cache.
-            buffers.fill_with(|| Buf::new(RECEIVE, 0).ok());
-            let mut slices =
-                buffers.each_mut().map(|buffer| IoSliceMut::new(buffer.as_deref_mut().unwrap_or_default()));
-            let filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut meta)?;
-            let was_single = filled == 1 && meta[0].len <= meta[0].stride;
-            let rearms = filled < N && (request.others_wait || !was_single);
-            Ok((filled, if rearms { Left::Nothing } else { Left::Unknown }))
-        })?;
-        for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
-            if meta.ecn == Some(EcnCodepoint::Ce) {
-                self.on_marked(meta);
-            }
-            let peer = match self.asks_where {
-                true => UdpPeer::asking(meta.addr, meta.dst_ip),
-                false => meta.addr.into(),
-            };
-            deliver(&peer, meta.stride, buffer.fitted(meta.len));
-        }
-        Ok(Received { buffers: filled, oversize: 0 })
     }
 }
 
