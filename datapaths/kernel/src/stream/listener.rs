@@ -3,6 +3,7 @@
 use super::unfinished::Unfinished;
 use super::{Settings, StreamConnection, StreamSocket, descriptors};
 use bertha_core::{Addr, Buf, Error, ErrorKind, Listener, Octets, Properties};
+use bertha_runtime_tokio::descriptors::raise_limit;
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::fmt;
@@ -38,7 +39,7 @@ pub struct StreamListener<S: StreamSocket, Data = Buf> {
 
 impl<S: StreamSocket, Data> StreamListener<S, Data> {
     pub(crate) fn new(acceptor: S::Acceptor, settings: Settings) -> io::Result<Self> {
-        descriptors::raise_limit();
+        raise_limit();
         let local = S::listens_at(&acceptor)?;
         let spare = Mutex::new(spare(&acceptor));
         let unfinished = Arc::new(Unfinished::new(settings.unfinished));

@@ -2,7 +2,6 @@
 //! are in `strangers`.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod attached;
 mod hostile;
 mod hostile_process;
 mod kills;

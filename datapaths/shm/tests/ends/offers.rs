@@ -1,6 +1,6 @@
 //! Offers of memory, written by hand.
 
-use bertha_core::{Connection, ErrorKind};
+use bertha_core::ErrorKind;
 use bertha_datapath_shm::{Shm, Users};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -74,19 +74,4 @@ async fn users_that_are_not_named_are_refused_on_either_side() {
     let (client, server) = tokio::join!(picky.offer(client), anybody.take(server));
     assert_eq!(client.unwrap_err().kind(), ErrorKind::Unauthenticated);
     assert_eq!(server.unwrap_err().kind(), ErrorKind::Unreachable, "it was offered nothing");
-}
-
-#[tokio::test]
-async fn a_ring_is_no_larger_than_the_server_takes() {
-    let mtu = async |server: Shm| {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let client = Shm::new().ring(64 << 20);
-        let (client, server) = tokio::join!(client.offer(ours), server.take(theirs));
-        let [client, server] = [client, server].map(|end| end.unwrap().mtu());
-        assert_eq!(client, server);
-        client
-    };
-    assert_eq!(mtu(Shm::new().ring(4096)).await, 4 * 4096 / 8 - 8, "four times the own ring");
-    assert_eq!(mtu(Shm::new().largest_ring(100_000)).await, 65_536 / 8 - 8, "a power of two");
-    assert_eq!(mtu(Shm::new().largest_ring(usize::MAX)).await, (64 << 20) / 8 - 8);
 }

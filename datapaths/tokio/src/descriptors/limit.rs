@@ -2,9 +2,11 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit of descriptors of this process (`RLIMIT_NOFILE`) to the hard one, and returns how many it may have now.
+/// Raises the soft limit of descriptors of this process (`RLIMIT_NOFILE`) to the hard limit, and returns the
+/// number of descriptors that the process may have. Children inherit the limit.
 ///
-/// The usual soft limit of 1,024 is there for programs that use `select`; servers of this crate do not.
+/// The usual soft limit of 1,024 serves programs that call `select`; a server would run out of descriptors long
+/// before it runs out of memory.
 pub fn raise_limit() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum
