@@ -79,7 +79,8 @@ async fn mappings_of(
     let mut incoming = stack(server).listen(Tcp::new(), anywhere()).await.unwrap();
     let addr = incoming.local_addr();
     let registration = match registers {
-        true => Some(directory.register("echo", from_ref(&addr)).await.unwrap()),
+        // A name of its own: the directory may not have heard yet that the one before has ended.
+        true => Some(directory.register(&format!("echo at {addr}"), from_ref(&addr)).await.unwrap()),
         false => None,
     };
     let serve = tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });

@@ -103,8 +103,12 @@ async fn ask(dpdk: Dpdk, to: Addr, late: usize) -> Sent {
         });
         try_join_all(asking).await?;
     }
-    // The server closes, and waits for these ends meanwhile.
-    join_all(connections.iter().map(async |connection| connection.recv().await.err())).await;
+    // The server closes, and waits for these ends meanwhile. An end that is dropped without a close is cut.
+    let closing = connections.iter().map(async |connection| {
+        connection.recv().await.err();
+        let _ = connection.close().await;
+    });
+    join_all(closing).await;
     Ok(())
 }
 

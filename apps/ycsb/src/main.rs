@@ -2,6 +2,7 @@
 
 mod command;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use bertha_ycsb::report::chain;
@@ -19,6 +20,8 @@ struct Arguments {
 fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        // Colours are for people.
+        .with_ansi(std::io::stderr().is_terminal())
         .with_env_filter(
             tracing_subscriber::EnvFilter::builder()
                 .with_default_directive(tracing::Level::WARN.into())

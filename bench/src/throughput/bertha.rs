@@ -208,7 +208,11 @@ where
     try_join_all(receiving).await.map_err(failed)?;
     let elapsed = start.elapsed();
     // The server closes, and waits for these ends meanwhile.
-    let closing = connections.iter().map(async |connection| connection.recv().await.err());
+    let closing = connections.iter().map(async |connection| {
+        connection.recv().await.err();
+        // An end that is dropped without it would be cut for the server.
+        let _ = connection.close().await;
+    });
     futures_util::future::join_all(closing).await;
     Ok((setup.connections * setup.bytes) as f64 / elapsed.as_secs_f64())
 }

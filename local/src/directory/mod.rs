@@ -32,6 +32,7 @@ mod registration;
 mod requests;
 mod rules;
 pub mod server;
+mod state;
 mod visitors;
 
 pub use client::{Directory, Found};

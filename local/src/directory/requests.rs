@@ -5,7 +5,7 @@ use super::key::Key;
 use super::packets::{Packet, Packets};
 use super::proof::transport_at;
 use super::protocol::{Claim, Refusal, RegistrationId, Reply, Request, Token, decode, encode};
-use super::server::State;
+use super::state::State;
 use bertha_core::{Error, ErrorKind, Runtime};
 use bertha_runtime_tokio::TokioRuntime;
 use bertha_runtime_tokio::descriptors::Attached;

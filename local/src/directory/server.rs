@@ -1,10 +1,9 @@
 //! The server of a directory.
 
-use super::entries::Entries;
 use super::packets::{Packets, new_socket};
-use super::places::Places;
 use super::requests::Client;
 use super::rules::Rules;
+use super::state::State;
 use bertha_core::Error;
 use bertha_datapath_shm::Credentials;
 use bertha_runtime_tokio::SocketFile;
@@ -12,7 +11,6 @@ use bertha_runtime_tokio::descriptors::{Aside, raise_limit};
 use parking_lot::Mutex;
 use rustix::fs::{Mode, chmod};
 use rustix::io::Errno;
-use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// Connections at once, of all users together, at most.
 const CONNECTIONS: usize = 16 << 10;
@@ -43,14 +41,6 @@ pub struct DirectoryServer {
     _file: SocketFile,
 }
 
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) entries: Entries,
-    pub(super) services: HashMap<u64, Arc<Packets>>,
-    pub(super) places: Places,
-    tasks: HashMap<u64, AbortHandle>,
-}
-
 impl DirectoryServer {
     /// Listens at `path`, for everybody whom the rights of its folder let there. The file of a directory that has died is
     /// replaced. The limit of descriptors of this process is raised as far as it may be.
@@ -63,12 +53,7 @@ impl DirectoryServer {
             let what = format!("no directory can listen at {}: {error}", path.display());
             Error::new(Error::from(error).kind(), what)
         })?;
-        let state = State {
-            entries: Entries::new(rules),
-            services: HashMap::new(),
-            places: Places::default(),
-            tasks: HashMap::new(),
-        };
+        let state = State::new(rules);
         let descriptors = usize::try_from(raise_limit()).unwrap_or(usize::MAX);
         let most = descriptors.saturating_sub(OTHERS).clamp(1, CONNECTIONS);
         let socket = Aside::new(UnixListener::from_std(socket.into())?);
@@ -133,12 +118,6 @@ impl DirectoryServer {
         let mut state = self.state.lock();
         let leaves = state.places.make_room();
         leaves.is_some_and(|leaves| state.end(leaves))
-    }
-}
-
-impl State {
-    fn end(&self, number: u64) -> bool {
-        self.tasks.get(&number).inspect(|task| task.abort()).is_some()
     }
 }
 

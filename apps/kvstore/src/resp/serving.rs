@@ -8,13 +8,17 @@ use crate::shared_store::SharedStore;
 use crate::stop::Stop;
 use bertha::chunnels::framing::Framed;
 use bertha::prelude::*;
-use bertha::{Addr, Base, Chunk, Error};
+use bertha::{Addr, Base, Chunk, Error, ErrorKind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// How long closing may take. Replies have gone out before, unless the client does not read them.
 const CLOSING: Duration = Duration::from_millis(300);
+
+/// Time after which a listener that found no descriptor tries again. The connection of an ended client is
+/// closed by then.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The means to serve clients. All shards share the places, the memory and the counters.
 #[derive(Clone, Debug)]
@@ -34,6 +38,12 @@ impl Clients {
             loop {
                 let client = match listener.accept().await {
                     Ok(client) => client,
+                    // The process has no descriptor left: a client that is idle has to go.
+                    Err(error) if error.kind() == ErrorKind::Exhausted => {
+                        one.shared.places.end_one(Instant::now(), Ending::Descriptors);
+                        bertha::sleep(PAUSE).await;
+                        continue;
+                    }
                     Err(error) => return error,
                 };
                 let now = Instant::now();
