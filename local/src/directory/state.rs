@@ -1,0 +1,36 @@
+//! The clients and services of a directory.
+
+use super::entries::Entries;
+use super::packets::Packets;
+use super::places::Places;
+use super::rules::Rules;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::task::AbortHandle;
+
+/// The state that all clients of a directory share. Numbers are those of their connections.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) entries: Entries,
+    /// The sockets of the services, for their visitors.
+    pub(super) services: HashMap<u64, Arc<Packets>>,
+    pub(super) places: Places,
+    /// The tasks that serve the clients.
+    pub(super) tasks: HashMap<u64, AbortHandle>,
+}
+
+impl State {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self {
+            entries: Entries::new(rules),
+            services: HashMap::new(),
+            places: Places::default(),
+            tasks: HashMap::new(),
+        }
+    }
+
+    /// Ends a connection. Returns false if it has ended already.
+    pub(super) fn end(&self, number: u64) -> bool {
+        self.tasks.get(&number).inspect(|task| task.abort()).is_some()
+    }
+}
