@@ -10,6 +10,9 @@
 //!
 //! The binary must be built for baseline x86-64 (the default): valgrind does not know AVX-512, so `-C target-cpu=native`
 //! would stop it with an illegal instruction.
+//!
+//! This small runner stands here in place of the crate `gungraun`, which counts the functions of one crate: the counts of
+//! this program are ratios and differences of whole programs, some of them built outside of the workspace.
 
 use crate::{Error, ErrorKind};
 use std::ffi::OsString;
