@@ -11,6 +11,9 @@
 //!
 //! The binary must be built for baseline x86-64 (the default): valgrind does not know AVX-512, so `-C target-cpu=native`
 //! would stop it with an illegal instruction.
+//!
+//! This small runner stands here in place of the crate `gungraun`, which counts the functions of one crate: the counts of
+//! this program are ratios and differences of whole programs, some of them built outside of the workspace.
 
 use crate::{Error, ErrorKind};
 use std::ffi::OsString;
@@ -56,7 +59,7 @@ impl Counter {
     /// Returns the number of these system calls per iteration, start-up excluded.
     ///
     /// # Errors
-    /// Those of [`instructions`](Self::instructions).
+    /// The errors of [`instructions`](Self::instructions).
     pub(crate) fn system_calls(&self, iterations: u64, names: &[&str]) -> Result<f64, Error> {
         let count = |log: &str| Some(count_calls(log, names));
         self.difference(iterations, &["--tool=none", "--trace-syscalls=yes"], count)

@@ -32,7 +32,7 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    /// Returns the protocol's name (section 8). The cipher was chosen by measurement, see ARCHITECTURE.md.
+    /// Returns the protocol's name (section 8). The cipher was chosen by measurement, see `keychain.rs`.
     fn name(self) -> &'static str {
         match self {
             Self::Shared => "Noise_NNpsk0_25519_AESGCM_SHA256",

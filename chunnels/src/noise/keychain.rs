@@ -1,4 +1,18 @@
 //! The keys of one direction, one after the other.
+//!
+//! Messages are encrypted here by `ring`, with the keys of the handshake of `snow`, and not by `snow` itself,
+//! which writes into another buffer: this would cost an allocation or a lock, and two copies of each message.
+//!
+//! The cipher was chosen by measurement, on the machine of `bench/RESULTS.md`:
+//!
+//! | cipher | library | 1,350 bytes | 65,000 bytes |
+//! |---|---|---|---|
+//! | AES-256-GCM | `ring` | 541 ns | 9.7 us |
+//! | ChaCha20-Poly1305 | `ring` | 1,556 ns | 58 us |
+//!
+//! With the functions that `snow` brings, 1,350 bytes take 2.5 us by AES-256-GCM and 5.9 us by
+//! ChaCha20-Poly1305. A processor without AES instructions would prefer ChaCha20-Poly1305, and no processor
+//! that this crate is meant for lacks these instructions.
 
 use super::wire::{Header, TAG};
 use parking_lot::RwLock;
