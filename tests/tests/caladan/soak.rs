@@ -1,4 +1,4 @@
-//! Many messages over many connections, after which nothing is left of them.
+//! Sends many messages over many connections, and checks that memory does not grow from round to round.
 
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
