@@ -32,7 +32,7 @@ type Bytes = bertha_core::Stack<Serialize<Message>, bertha_core::Bottom>;
 
 type Run<'a> = Box<dyn Fn(&Setup) -> Result<Sample, Error> + 'a>;
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// Errors of the connections; [`ErrorKind::Core`] with fewer than two usable cores.

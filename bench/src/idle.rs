@@ -22,7 +22,7 @@ const MEMORY: Budget = Budget::AtMost(8.0);
 /// Budget in milliseconds of processor time in ten seconds of [`CONNECTIONS`] connections.
 const TIME: Budget = Budget::AtMost(300.0);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// Errors of the connections; [`ErrorKind::Core`] if the system allows fewer open files.

@@ -34,7 +34,7 @@ pub(crate) fn has_grown(report: &Report) -> bool {
 /// Counts the rows.
 ///
 /// # Errors
-/// Those of the counter; [`ErrorKind::Report`] when the stored counts can't be read or written.
+/// Errors of the counter; [`ErrorKind::Report`] when the stored counts can't be read or written.
 pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     let mut counted = Report::new("instructions");
     let effort = Effort::Quick;

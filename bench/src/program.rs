@@ -92,10 +92,10 @@ const ALL: &[&str] = &[
 ];
 
 impl Program {
-    /// Measures.
+    /// Measures the rows of the program.
     ///
     /// # Errors
-    /// Those of the program.
+    /// Errors of the program.
     pub(crate) fn run(self, effort: Effort) -> Result<Report, Error> {
         match self {
             Self::Overhead => overhead::run(effort),

@@ -1,4 +1,4 @@
-//! The conformance suite of Chunnels over negotiated stacks: the link, and every Chunnel that we ship.
+//! The conformance suite of Chunnels over negotiated stacks: the link, and every Chunnel of this workspace.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{

@@ -1,6 +1,6 @@
-//! A deep stack in generic code: an application's own functions are generic over stack and datapath, and the compiler's
-//! work must grow with the depth of the stack, not double with every layer. With a bound that doubles, this file would
-//! never finish compiling.
+//! A deep stack in generic code. An application's own functions are generic over stack and datapath; the
+//! compiler's work must grow with the depth of the stack, and not double with every layer. If a bound doubled
+//! the work, this file would never finish compiling.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{

@@ -1,4 +1,4 @@
-//! What layers drop is in the report of their connection, by layer and reason.
+//! The report of a connection counts the messages that its layers drop, by layer and reason.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::retry::Correlated;

@@ -1,4 +1,4 @@
-//! The code in README and guides is that of the crates in `tests/outside`.
+//! The code in the README and the guides equals the code of the crates in `tests/outside`.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::fs;

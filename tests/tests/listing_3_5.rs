@@ -1,5 +1,6 @@
-//! The order of a topic in two places, chosen while it is in use (thesis, Listing 3.5): the single receiver's, or the service's as the
-//! second receiver joins; over the service in memory and over servers.
+//! The order of a topic, kept in either of two places, chosen while the topic is in use (thesis, Listing
+//! 3.5): by the single receiver, or by the service as soon as a second receiver joins; over the service in
+//! memory and over servers.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{OrderedByKey, Serialize, ServiceOrdered};

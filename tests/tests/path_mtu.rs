@@ -1,4 +1,4 @@
-//! `Fragment` on paths that drop what is too large, without a word.
+//! `Fragment` on paths that silently drop messages that are too large.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::fragment::FragmentConnection;

@@ -1,4 +1,4 @@
-//! Routing without decoding, between peers with and without the pass that makes it so.
+//! Routing without decoding, between peers with and without the optimizer pass that allows this.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use bertha_chunnels::shard::{KeyAt, RouteUndecoded};

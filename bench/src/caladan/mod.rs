@@ -76,7 +76,7 @@ fn beside(rows: Rows, effort: Effort) -> Result<Vec<Row>, Error> {
 /// Makes the rows, in a process beside a scheduler, and prints them.
 ///
 /// # Errors
-/// Those of the samples.
+/// Errors of the samples.
 #[allow(clippy::print_stdout, reason = "another process reads it")]
 pub(crate) fn print(rows: Rows, effort: Effort) -> Result<(), Error> {
     let module = match std::fs::metadata("/dev/ksched") {

@@ -81,10 +81,10 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the counter, and [`ErrorKind::Probe`] if a program can't be compiled.
+/// Errors of the counter, and [`ErrorKind::Probe`] if a program can't be compiled.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     for subject in Subject::ALL {
         let name = |of: &str| format!("4.8, an acknowledgement: {subject}{of}");

@@ -25,7 +25,7 @@ const P95: Budget = Budget::AtMost(30.0);
 /// Time after which an agent counts as lost.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// [`ErrorKind::Socket`] if a socket fails, and [`ErrorKind::Stalled`] if no answer comes.

@@ -25,10 +25,10 @@ const JOINS: Budget = Budget::AtMost(0.5);
 /// Largest distance of a flow from its part of the link at which it counts as having it.
 const NEAR: f64 = 0.2;
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the figure.
+/// Errors of the simulation and of the figure.
 pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let path = path(MEGABITS, 40);
     let flow = |number| Flow { start: STAGGER * number, lasts: Some(LASTS), ..Flow::default() };

@@ -16,7 +16,7 @@ const HALF: Budget = Budget::AtLeast(0.5);
 const RATE: u64 = 25_000_000;
 const DELAY: Duration = Duration::from_millis(5);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// [`ErrorKind::Core`](crate::ErrorKind::Core) if namespaces can't be made although the process has the

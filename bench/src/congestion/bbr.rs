@@ -14,10 +14,10 @@ const USES: Budget = Budget::AtLeast(0.9);
 /// Budget of the mean delay in a queue that holds 40 ms.
 const QUEUES: Budget = Budget::AtMost(10.0);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the figure.
+/// Errors of the simulation and of the figure.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let path = path(48.0, 20).buffered(2.0);
     let course = Course::alone(path.clone(), effort.pick(40, 25), Duration::from_millis(50), 1);

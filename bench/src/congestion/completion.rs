@@ -70,10 +70,10 @@ fn size(quantile: f64) -> f64 {
     low * (high / low).powf((quantile - from) / (to - from))
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the figure.
+/// Errors of the simulation and of the figure.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let path = path(192.0, 100);
     let arrivals = arrivals(effort.pick(20_000, 3_000), path.rate.mean(), 1);

@@ -14,10 +14,10 @@ const USES: Budget = Budget::AtLeast(0.9);
 /// Budget of the mean delay in a queue that holds 20 ms.
 const QUEUES: Budget = Budget::AtMost(10.0);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the figure.
+/// Errors of the simulation and of the figure.
 pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let course = Course::alone(path(12.0, 20), 10, Duration::from_millis(10), 1);
     let mut series = Vec::new();

@@ -30,10 +30,10 @@ fn cell(rate: Rate) -> Path {
     Path { buffer: 100 * PACKET as u64, ..Path::new(rate, PERIOD / 2) }
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the figure.
+/// Errors of the simulation and of the figure.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     windows(report)?;
     for scenario in [
@@ -49,7 +49,7 @@ pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
 /// Measures over a link whose rate is in a file.
 ///
 /// # Errors
-/// Those of the trace and of the simulation.
+/// Errors of the trace and of the simulation.
 pub(super) fn over_trace(report: &mut Report, file: &std::path::Path, effort: Effort) -> Result<(), Error> {
     let rate = trace::read(file)?;
     compare(report, &Scenario { name: "trace", path: &|_| cell(rate.clone()) }, effort)

@@ -23,10 +23,10 @@ const OFTEN: Budget = Budget::AtMost(1.15);
 const PERIODS: [Duration; 3] =
     [Duration::from_micros(10), Duration::from_micros(100), Duration::from_micros(1_000)];
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation.
+/// Errors of the simulation.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let seeds = effort.pick(10, 2);
     for gigabits in [10, 40] {

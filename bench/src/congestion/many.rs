@@ -11,10 +11,10 @@ use std::time::Duration;
 /// Budget of the throughput of all flows by CCP, against flows in the datapath.
 const THROUGHPUT: Budget = Budget::AtLeast(0.95);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the counter.
+/// Errors of the simulation and of the counter.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let path = path(96.0, 20);
     for flows in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|flows| effort.pick(true, flows % 8 == 0)) {

@@ -43,10 +43,10 @@ pub(crate) struct Options {
     trace: Option<PathBuf>,
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulations, of the instruction counter, of sockets, of figures and of the trace.
+/// Errors of the simulations, of the instruction counter, of sockets, of figures and of the trace.
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("congestion");
     let is_wanted = |name: &str| options.only.as_deref().is_none_or(|only| only == name);

@@ -52,10 +52,10 @@ fn jain(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * squares)
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the flows.
+/// Errors of the simulation and of the flows.
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let reason = lacking();
     if let Some(reason) = reason {

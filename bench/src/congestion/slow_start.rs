@@ -25,10 +25,10 @@ const ROUND_TRIP: Duration = Duration::from_millis(100);
 const FOLD_LAGS: Budget = Budget::AtMost(0.5);
 const AGENT_LAGS: Budget = Budget::AtMost(2.0);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulation and of the figure.
+/// Errors of the simulation and of the figure.
 pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let path = path(48.0, 100).buffered(2.0);
     let product = path.product() / PACKET as f64;

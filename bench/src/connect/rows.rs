@@ -31,10 +31,10 @@ struct Taken {
     blocks: Vec<Vec<Trial>>,
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the connections.
+/// Errors of the connections.
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     use Way::{
         Bare, Memory, NoiseShared, NoiseStatic, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared,

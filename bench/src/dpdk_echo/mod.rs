@@ -48,7 +48,7 @@ struct Sample {
 const THROUGHPUT: Budget = Budget::AtLeast(0.95);
 const LATENCY: Budget = Budget::AtMost(1.1);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// [`ErrorKind::Core`] with fewer than two cores, [`ErrorKind::Bertha`] if DPDK or a port is missing, [`ErrorKind::Stalled`]

@@ -65,10 +65,10 @@ const ADAPT: Program = Program::Bertha(Waiting::Adaptive { spin_for: SPIN });
 const ONE_CORE: Place = Place::Threads(Placement::OneCore);
 const ACROSS: Place = Place::Threads(Placement::AcrossCores);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the sockets, and of the counter.
+/// Errors of the sockets, and of the counter.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("echo");
     instructions(&mut report, effort.pick(5_000, 2_000))?;
@@ -104,7 +104,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
 /// already there.
 ///
 /// # Errors
-/// Those of the counter.
+/// Errors of the counter.
 pub(crate) fn instructions(report: &mut Report, rounds: u64) -> Result<(), Error> {
     for (name, probe) in [("tokio", "tokio"), ("Bertha", "bertha")] {
         let counted = Counter::of_probe(format!("echo-{probe}"))?.instructions(rounds);

@@ -59,10 +59,10 @@ struct Served {
     grown: f64,
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the sockets.
+/// Errors of the sockets.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("flood");
     let clients = effort.pick(500, 50);

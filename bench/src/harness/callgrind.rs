@@ -59,7 +59,7 @@ impl Counter {
     /// Returns the number of these system calls per iteration, start-up excluded.
     ///
     /// # Errors
-    /// The errors of [`instructions`](Self::instructions).
+    /// Errors of [`instructions`](Self::instructions).
     pub(crate) fn system_calls(&self, iterations: u64, names: &[&str]) -> Result<f64, Error> {
         let count = |log: &str| Some(count_calls(log, names));
         self.difference(iterations, &["--tool=none", "--trace-syscalls=yes"], count)

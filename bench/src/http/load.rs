@@ -24,7 +24,7 @@ impl Load {
     /// Returns the requests answered per second.
     ///
     /// # Errors
-    /// Those of the sockets.
+    /// Errors of the sockets.
     pub(super) async fn run(self, server: oneshot::Receiver<SocketAddr>) -> Result<f64, Error> {
         let server = server.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
         let each = self.requests.div_ceil(self.connections);

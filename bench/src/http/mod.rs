@@ -15,10 +15,10 @@ use tokio::sync::oneshot;
 const THROUGHPUT: Budget = Budget::AtLeast(0.97);
 const INSTRUCTIONS: Budget = Budget::AtMost(1.03);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the sockets and of the harness.
+/// Errors of the sockets and of the harness.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("http");
     instructions(&mut report, effort.pick(5_000, 1_000))?;

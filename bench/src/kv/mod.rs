@@ -86,10 +86,10 @@ pub(crate) struct Options {
 const INSTRUCTIONS: Budget = Budget::AtMost(1.03);
 const THROUGHPUT: Budget = Budget::AtLeast(0.97);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the stores, and of the counter.
+/// Errors of the stores, and of the counter.
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("kv");
     instructions(&mut report, effort.pick(50_000, 20_000))?;
@@ -110,7 +110,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
 /// Counts the work of client and store per request, over Bertha and by hand.
 ///
 /// # Errors
-/// Those of the counter.
+/// Errors of the counter.
 pub(crate) fn instructions(report: &mut Report, requests: u64) -> Result<(), Error> {
     for shards in [1, 2] {
         let name = |program| format!("{}, {program}, both ends, per request", shown(shards));

@@ -67,7 +67,7 @@ impl Drop for Mortal {
 /// Runs the process: connects to `peer`, says so, and waits for its end.
 ///
 /// # Errors
-/// Those of the connection.
+/// Errors of the connection.
 pub(crate) fn mortal(peer: &str) -> Result<(), Error> {
     let peer: Addr = peer.parse().map_err(failed)?;
     runtime()?.block_on(async {

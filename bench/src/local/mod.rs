@@ -22,10 +22,10 @@ use crate::ErrorKind;
 use crate::harness::Effort;
 use crate::report::Report;
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the connections.
+/// Errors of the connections.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("local");
     figure::measure(&mut report, effort)?;

@@ -24,10 +24,10 @@ const NO_INSTRUCTION: Budget = Budget::AtMost(0.1);
 const COMPILED: [usize; 3] = [1, 16, 31];
 const COMPILE_TIME: Budget = Budget::AtMost(2.0);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the connections, of the counter and of the compiler.
+/// Errors of the connections, of the counter and of the compiler.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("overhead");
     allocations(&mut report, effort.pick(10_000, 1_000))?;
@@ -62,7 +62,7 @@ fn allocations(report: &mut Report, calls: u64) -> Result<(), Error> {
 /// Adds the instructions per message, and the instructions that layers of these depths add.
 ///
 /// # Errors
-/// Those of the counter.
+/// Errors of the counter.
 pub(crate) fn instructions(report: &mut Report, calls: u64, depths: &[usize]) -> Result<(), Error> {
     let per_call = |case: Case| Counter::of_probe(case.to_string())?.instructions(calls);
     for (path, call) in Path::ALL.into_iter().flat_map(|path| Call::ALL.map(|call| (path, call))) {

@@ -13,10 +13,10 @@ const OPTIMISED: Budget = Budget::AtMost(1.01);
 /// a program.
 const UNMATCHED: Budget = Budget::AtMost(0.1);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the counter.
+/// Errors of the counter.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("passes");
     instructions(&mut report, effort.pick(20_000, 2_000), &PATHS)?;
@@ -26,7 +26,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
 /// Adds the instructions per message.
 ///
 /// # Errors
-/// Those of the counter.
+/// Errors of the counter.
 pub(crate) fn instructions(report: &mut Report, calls: u64, paths: &[Path]) -> Result<(), Error> {
     for (path, call) in paths.iter().flat_map(|path| Call::ALL.map(|call| (*path, call))) {
         let name = |quantity: &str| format!("{}, {}, {quantity}", path.name(), call.name());

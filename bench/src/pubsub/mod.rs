@@ -27,10 +27,10 @@ use crate::report::Report;
 use crate::{Error, ErrorKind};
 use place::Places;
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the services and their clients.
+/// Errors of the services and their clients.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let places = Places::from_env();
     let mut report = Report::new("pubsub");

@@ -20,7 +20,7 @@ const ADDRESS: &str = "10.0.0.1:6379";
 /// Serves RESP over DPDK until the standard input ends.
 ///
 /// # Errors
-/// Those of starting the store.
+/// Errors of starting the store.
 #[allow(clippy::print_stdout, reason = "whoever starts the store waits for this line")]
 pub(crate) fn serve() -> Result<(), Error> {
     let resp = vec![RespAddr::Dpdk(ADDRESS.parse().map_err(failed)?)];

@@ -1,6 +1,5 @@
 //! The program `bertha-bench resp`: the key-value store under `redis-benchmark`, against `redis-server` with
 //! a single thread; and over TCP of DPDK under Bertha's own client.
-//! client of ours.
 
 #[cfg(feature = "dpdk")]
 mod client;
@@ -22,10 +21,10 @@ use redis::RedisServer;
 /// Budget: as quick as Redis.
 const THROUGHPUT: Budget = Budget::AtLeast(1.0);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the servers and of `redis-benchmark`.
+/// Errors of the servers and of `redis-benchmark`.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("resp");
     let Some(cores) = report.unless_impossible("redis-benchmark", Placement::AcrossCores.cores())? else {

@@ -65,10 +65,10 @@ impl Program {
     }
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the connections, and of the counter.
+/// Errors of the connections, and of the counter.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("rpc");
     instructions(&mut report, effort.pick(5_000, 1_000))?;

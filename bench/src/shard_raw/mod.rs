@@ -47,7 +47,7 @@ struct Sample {
     busy: f64,
 }
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// [`ErrorKind::Bertha`] when a connection fails, [`ErrorKind::Stalled`] when nothing comes back.

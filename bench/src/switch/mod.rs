@@ -34,10 +34,10 @@ const UPGRADABLE: Budget = Budget::AtMost(1.03);
 /// Budget of lost, repeated and reordered messages.
 const NOTHING: Budget = Budget::AtMost(0.0);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the connections, and of the counter.
+/// Errors of the connections, and of the counter.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("switch");
     let lasting = Duration::from_secs_f64(effort.pick(5.0, 1.0));

@@ -29,7 +29,7 @@ const TCP: Budget = Budget::AtLeast(0.6);
 /// Budget of the stack with a Chunnel that does nothing against the stack without it, in instructions.
 const NOTHING: Budget = Budget::AtMost(1.001);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// Errors of the contenders, and of the counter.

@@ -23,7 +23,7 @@ const BBR_USES: Budget = Budget::AtLeast(0.9);
 /// Budget of BBR's queue against Cubic's.
 const BBR_QUEUES: Budget = Budget::AtMost(0.5);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
 /// [`ErrorKind::Report`](crate::ErrorKind::Report) when a figure can't be written.

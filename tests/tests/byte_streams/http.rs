@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hyper, client and server, over connections of ours.
+//! HTTP/1.1 by hyper, client and server, over Bertha's connections.
 
 use crate::place::{datagrams, dpdk, over_dpdk, tcp, tls, unix};
 use bertha_core::{Chunk, Connection};

@@ -1,4 +1,5 @@
-//! Streams of bytes over datapaths and stacks: the conformance suites, and programs of others over them.
+//! Streams of bytes over datapaths and stacks: the conformance suites, and other projects' libraries (hyper,
+//! rustls) over the streams.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod accepting;

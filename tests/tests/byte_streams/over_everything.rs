@@ -1,4 +1,4 @@
-//! The conformance suites over each place.
+//! The conformance suites of streams over each datapath and stack.
 
 use crate::place::{datagrams, dpdk, loopback, over_dpdk, tcp, tls, unix};
 use bertha_chunnels::LengthFramed;

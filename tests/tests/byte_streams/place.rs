@@ -1,4 +1,4 @@
-//! Where streams of bytes run: connected ends over each datapath and stack.
+//! The places in which streams of bytes are tested: pairs of connected ends, over each datapath and stack.
 
 use bertha_chunnels::{Bytes, Ordered, Reliable, Tls, TlsIdentity, Trust};
 use bertha_core::{Addr, Chunk, Connection, Datapath, ErrorKind, Listener, make_stack};

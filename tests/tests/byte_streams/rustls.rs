@@ -1,4 +1,4 @@
-//! TLS by tokio-rustls, client and server, over connections of ours.
+//! TLS by tokio-rustls, client and server, over Bertha's connections.
 
 use crate::place::{datagrams, dpdk, over_dpdk, tcp, unix};
 use bertha_core::{Chunk, Connection};

@@ -1,6 +1,8 @@
-//! Caladan's runtime and datapaths, beside its scheduler: `scripts/caladan run`, with a stand-in for its kernel module where there is none.
+//! Caladan's runtime and datapaths, tested beside Caladan's scheduler: `scripts/caladan run`, with a stand-in
+//! for the kernel module on hosts that lack the module.
 //!
-//! Each test runs another one of this program, which is ignored otherwise, in a process of its own beside a scheduler of its own.
+//! Each test starts this program again, in a process of its own beside a scheduler of its own; that process
+//! runs another test, which is ignored otherwise.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,4 +1,5 @@
-//! Other ends: the kernel's sockets, Bertha on tokio, and another process over Caladan, which may be killed.
+//! Peers of Caladan's datapaths: the kernel's sockets, Bertha on tokio, and another process over Caladan,
+//! which some tests kill.
 
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};

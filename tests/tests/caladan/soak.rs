@@ -1,4 +1,5 @@
-//! Many messages over many connections, after which nothing is left of them.
+//! Sends many messages over many connections, and checks after each round that no task or socket of
+//! them is left and that memory does not grow.
 
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};

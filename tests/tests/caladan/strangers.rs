@@ -1,4 +1,4 @@
-//! Tasks, timers and sockets in the hands of other threads than the runtime's.
+//! Tasks, timers and sockets that are used by threads other than the runtime's.
 
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};

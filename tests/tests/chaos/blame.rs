@@ -1,8 +1,9 @@
 //! The cause of each message that a participant of a topic has missed.
 //!
-//! A message goes from its publisher to a receiver, by way of the sequencer where there is one; the store records which of them are
-//! present. A failure of one of them while the message was sent, or shortly before or after, may have cost it. A failure of another
-//! participant is no excuse.
+//! A message goes from its publisher to a receiver, by way of the sequencer if the group has one; the store
+//! records which participants are present. A failure of the publisher, the receiver, the sequencer or the
+//! store while the message was sent, or shortly before or after, may have cost the message. A failure of any
+//! other participant is no excuse.
 
 use super::publisher::LEASE;
 use super::schedule::Failure;

@@ -1,16 +1,19 @@
-//! Processes on hosts of their own, with a real Redis and a real etcd, while everything fails that can: they are killed and
-//! stopped, hosts and stores are cut off, and stores are restarted. What the processes have written down of every message
-//! and of every round is then held against what they were promised.
+//! Processes on hosts of their own, with a real Redis and a real etcd, while everything that can fail does
+//! fail: processes are killed and stopped, hosts and stores are cut off, and stores are restarted. The test
+//! then compares what the processes have recorded of every message and of every round with what they were
+//! promised.
 //!
 //! * Streams between two endpoints, over `Reliable` and `Ordered`, lose and repeat nothing.
 //! * Participants agree through either store on one stack per round.
-//! * Participants of topics, which are processes of `apps/pubsub`, receive nothing twice and each publisher's messages in order while
-//!   everything fails, and change between two orderings as others come and go. Once nothing fails any more, some leave and come again, and
-//!   then nothing is lost either.
+//! * Participants of topics, which are processes of `apps/pubsub`, receive nothing twice and each publisher's
+//!   messages in order while everything fails, and change between two orderings as other participants come
+//!   and go. Once the failures have ended, some participants leave and come again, and no message is lost
+//!   from then on.
 //!
-//! `CHAOS_SECONDS` says for how long (65), `CHAOS_SEED` which failures when; it is printed. Needs root, for the namespaces of
-//! the network, and the program `pubsub` beside the test's own, built with both stores (`scripts/test` does). The histories of a run
-//! that failed stay in the directory that it names.
+//! `CHAOS_SECONDS` is the length of the test (65), and `CHAOS_SEED` chooses the failures and their times; the
+//! test prints the seed. The test needs root, for the namespaces of the network, and the program `pubsub`
+//! beside the test's own, built with both stores (`scripts/test` builds it). The histories of a failed run
+//! stay in the directory that the failure names.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod blame;

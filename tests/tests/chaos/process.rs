@@ -1,4 +1,4 @@
-//! One process under test, started again and again.
+//! A process under test, which is started again and again.
 
 use super::network::Network;
 use super::publisher::Publisher;

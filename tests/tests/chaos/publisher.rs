@@ -1,4 +1,4 @@
-//! How a participant of `apps/pubsub` is run, and what it is told.
+//! The command line of a participant of `apps/pubsub`, and the lines that the test writes to it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The hosts, stores and processes, and what they suffer.
+//! The hosts, stores and processes, and the failures that are done to them.
 
 use super::blame::{self, Injected};
 use super::checks::{self, Summary};

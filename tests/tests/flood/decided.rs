@@ -1,4 +1,4 @@
-//! The flood at the server's decision itself, which is all that a stranger's first message reaches.
+//! The flood at the server's decision function itself; a stranger's first message reaches no other code.
 
 use crate::meter::Meter;
 use crate::mutator::Mutator;

@@ -1,4 +1,4 @@
-//! Random numbers that are the same in every run.
+//! Random numbers, equal in every run.
 
 /// An xorshift generator.
 pub(crate) struct Dice(u64);

@@ -1,5 +1,5 @@
-//! Floods: a server that is sent a million random and mutated datagrams keeps serving its clients, and its memory
-//! does not grow.
+//! Floods: a server receives a million random and mutated datagrams. It keeps serving its clients, and its
+//! memory does not grow.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod decided;

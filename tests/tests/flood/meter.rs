@@ -1,5 +1,5 @@
-//! How many bytes a thread has allocated and not freed. Each test runs server and clients on one thread, so that what
-//! the test harness does meanwhile is not counted.
+//! Number of bytes that a thread has allocated and not freed. Each test runs server and clients on one
+//! thread, so that allocations of the test harness's other threads are not counted.
 
 use bertha_allocations::live_bytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};

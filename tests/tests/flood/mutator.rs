@@ -1,4 +1,4 @@
-//! Messages that a hostile sender makes of others that it has seen.
+//! Messages that a hostile sender makes by altering messages that it has seen.
 
 use crate::dice::Dice;
 use bertha_negotiation::wire::HEADER;

@@ -1,4 +1,4 @@
-//! The server that is flooded.
+//! The server under the flood.
 
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{Nothing, Serialize};

@@ -1,4 +1,5 @@
-//! Inputs of the corpora with some bytes changed, as a fuzzer changes them, but without its sense of new code.
+//! Inputs of the corpora with some bytes changed as a fuzzer changes them, but without measuring which code
+//! they reach.
 
 use super::CORPUS;
 use bertha_tests::fuzz_targets::{Archive, TARGETS};

@@ -1,4 +1,4 @@
-//! Replays everything that the fuzzers of `fuzz/` found worth keeping, and the seeds that they start from.
+//! Replays every input that the fuzzers of `fuzz/` have kept, and the seeds from which the fuzzers start.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod altered;

@@ -1,4 +1,4 @@
-//! The inputs that fuzzers start from: messages as peers send them, and some that are nearly right.
+//! The inputs from which fuzzers start: messages as peers send them, and some messages that are nearly right.
 
 use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,

@@ -1,9 +1,11 @@
-//! No module of a crate imports, over however many others, from one that imports from it.
+//! No module of a crate imports, directly or through other modules, from a module that imports from it.
 //!
-//! `cargo modules dependencies --acyclic` checks the same with the whole of rust-analyzer, which takes ten minutes of
-//! processor time to build. This reads the sources: `use` declarations and paths, through re-exports, to the module in which
-//! an item is defined. It sees no names that macros make, and leaves tests out. A folder counts as a room: a module and those
-//! below it may lean on each other, so that `mod.rs` can hold what they share; the rooms of one level may not.
+//! `cargo modules dependencies --acyclic` checks the same rule with the whole of rust-analyzer, which takes
+//! ten minutes of processor time to build. This test reads the sources: it follows `use` declarations and
+//! paths, through re-exports, to the module in which an item is defined. It does not see names that macros
+//! make, and leaves tests out. A folder counts as a room: a module and the modules below it may lean on each
+//! other, so that `mod.rs` can hold what they share; rooms of one level may not lean on each other in a
+//! circle.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod circles;

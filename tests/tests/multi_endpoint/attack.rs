@@ -1,6 +1,7 @@
-//! A group with an attacker on the wire. Nothing in a group is authenticated. An attacker that can send to it can speak for
-//! another participant, make a change miss or wait for messages, and have its own messages delivered. Even so no participant panics
-//! or hangs, the store alone decides which stack is in force, and once the attacker is gone all messages that are sent arrive.
+//! A group with an attacker on the wire. Nothing in a group is authenticated. An attacker that can send to a
+//! group can speak for another participant, make a change miss messages or wait for messages, and have its
+//! own messages delivered. Even so, no participant panics or hangs, and the store alone decides which stack
+//! is in force. Once the attacker is gone, every message that is sent arrives.
 
 use crate::crowd::{Crowd, Dice};
 use crate::history::{LEN, of_bytes, to_bytes};

@@ -1,4 +1,5 @@
-//! Publishers and receivers that share a subscription: the order is the single receiver's, or the service's as the second one joins.
+//! Publishers and receivers that share a subscription: a single receiver keeps the order itself, and the
+//! service keeps it while there are two receivers.
 
 use crate::crowd::Dice;
 use crate::subscription::{Faults, Subscription};

@@ -1,4 +1,5 @@
-//! Participants that the store does not hear of any more, and the others do; and those that came and went.
+//! Participants that are cut off from the store while the other participants still hear from them; and
+//! participants that came and went.
 
 use crate::counting::Counting;
 use crate::crowd::Crowd;

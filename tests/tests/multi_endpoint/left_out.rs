@@ -1,4 +1,5 @@
-//! A participant that one reading of the store leaves out, as that of a replica which lags behind does.
+//! A participant that is missing from one reading of the store, as it is when the reading comes from a
+//! replica that lags behind.
 
 use crate::seeds::with_seeds;
 use bertha_chunnels::{Batch, Nothing};

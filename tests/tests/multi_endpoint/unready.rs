@@ -1,4 +1,5 @@
-//! A stack that does not get ready: one that is proposed, and one that others agreed on while this participant was taken for gone.
+//! A stack that does not get ready: a proposed stack, and a stack that the other participants agreed on while
+//! they took this participant for gone.
 
 use crate::counting::Counting;
 use crate::crowd::Crowd;

@@ -1,4 +1,4 @@
-//! Several calls that wait for what comes next, of which some are cancelled.
+//! Several calls that wait for the next message; some of the calls are cancelled.
 
 use crate::crowd::Crowd;
 use crate::seeds::with_seeds;

@@ -1,4 +1,4 @@
-//! Names in the domain name system, with a server of a few records.
+//! Names in the domain name system, with a DNS server that holds a few records.
 
 use crate::kernel::{answers, echo};
 use bertha_chunnels::Serialize;

@@ -1,4 +1,4 @@
-//! Connecting to names: their resolution, several addresses, and connections that are made again.
+//! Connecting to names: the resolution of names, names with several addresses, and reconnecting.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod addresses;

@@ -1,4 +1,4 @@
-//! Connections that are made again, over a simulated network.
+//! Reconnecting over a simulated network.
 
 use bertha_chunnels::{Fragment, Ordered, Reliable, Serialize};
 use bertha_core::backoff::Backoff;

@@ -1,4 +1,4 @@
-//! Which stack two ends agree on, and what each is told if there is none.
+//! The stack on which two ends agree, and the error that each end gets if there is none.
 
 use crate::scene::{A, B, C, bytes, client, echo, serve, server, server_addr, simulate};
 use bertha_chunnels::{Nothing, Postcard, Serialize};

@@ -1,5 +1,5 @@
-//! An observer that plays back, in a client's name and just while the client's confirmation is on its way, the offers of its earlier
-//! connections: more than a server keeps for an address.
+//! An observer that replays, in a client's name and while the client's confirmation is on its way, the offers
+//! of the client's earlier connections: more offers than a server keeps for an address.
 
 use crate::early_scene::{known, over};
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};

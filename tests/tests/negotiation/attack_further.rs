@@ -1,4 +1,5 @@
-//! Attacks on a further connection, which a Chunnel of a stack opens to another server once its connection is agreed on.
+//! Attacks on a further connection: a connection that a Chunnel of a stack opens to another server after its
+//! own connection is agreed on.
 
 use crate::keyed::Keyed;
 use crate::scene::{client, server, server_addr, simulate};

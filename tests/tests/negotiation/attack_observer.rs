@@ -1,5 +1,5 @@
-//! An observer that sees all messages and can send any, in anybody's name and made of any fields that it has seen, but keeps none
-//! from arriving. It ends nothing and bends nothing.
+//! An observer that sees all messages and can send any message, in any end's name and made of any fields that
+//! it has seen, but can't keep a message from arriving. It can neither end a connection nor alter it.
 
 use crate::attacker::{Attacker, Habits};
 use crate::keyed::Keyed;

@@ -1,5 +1,5 @@
-//! The observer while connections are made, further ones included: it speaks first in anybody's name, with all that it has seen of
-//! earlier connections, and keeps no message from arriving.
+//! The observer while connections are made, further connections included: it sends first in any end's name,
+//! with everything that it has seen of earlier connections, and keeps no message from arriving.
 
 use crate::attacker::{Attacker, Habits};
 use crate::scene::{A, B, bytes, client, server, server_addr, simulate};

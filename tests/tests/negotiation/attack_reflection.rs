@@ -1,4 +1,4 @@
-//! An attacker that names its victim's address as its own, and a server whose application replies at length.
+//! An attacker that gives its victim's address as its own, and a server whose application replies at length.
 
 use crate::early_scene::{learn_at, over};
 use crate::scene::{A, B, bytes, client, server, server_addr, simulate};

@@ -1,5 +1,5 @@
-//! Messages about a connection that are recorded and said again, each to the end that it was for. Their proofs are right; only their
-//! numbers tell that they were heard before.
+//! Messages about a connection that an attacker records and sends again, each to the end that it was for. The
+//! proofs of these messages are right; only their numbers show that they have been received before.
 
 use crate::keyed::Keyed;
 use crate::scene::{A, B, CLIENT, SERVER, server_addr, simulate};

@@ -1,4 +1,4 @@
-//! An observer that has seen all that two ends said, and wants to end their connection.
+//! An observer that has seen every message of two ends, and wants to end their connection.
 
 use crate::scene::{A, bytes, client, server, server_addr, simulate};
 use bertha_core::{Buf, Connection, make_stack};

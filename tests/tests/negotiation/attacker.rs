@@ -1,5 +1,5 @@
-//! An attacker on the wire, which sees everything and may do anything but guess keys. It keeps messages that it has seen, of this
-//! connection and of earlier ones, and makes others of their fields.
+//! An attacker on the wire, which sees every message and may do anything except guess keys. It keeps messages
+//! that it has seen, of this connection and of earlier connections, and makes new messages of their fields.
 
 use crate::scene::server_addr;
 use crate::splices::{repair, splice};

@@ -1,5 +1,5 @@
-//! A network that damages messages, as one does behind a card that computes UDP's checksums anew: requests and replies, as kvstore has
-//! them.
+//! A network that damages messages, as a network does behind a card that computes UDP's checksums anew; the
+//! messages are requests and replies like kvstore's.
 
 use crate::scene::{CLIENT, SERVER, bytes, client, serve, server_addr, simulate};
 use bertha_chunnels::Checksum;

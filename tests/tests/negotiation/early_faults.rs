@@ -1,4 +1,4 @@
-//! First flights over networks that lose, repeat and reorder, with histories of what was received.
+//! First flights over networks that lose, repeat and reorder messages, with histories of what was received.
 
 use crate::early_scene::{History, connect, known, learn, serve, with};
 use crate::scene::{A, B, simulate};

@@ -1,4 +1,4 @@
-//! A Chunnel that panics in the call that happens to bring the handshake to its end.
+//! A Chunnel that panics in the call that completes the handshake.
 
 use crate::early_scene::{open, over, record, say};
 use crate::scene::{A, SERVER, client, server, server_addr, simulate};

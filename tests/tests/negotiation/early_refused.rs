@@ -1,4 +1,5 @@
-//! Messages that are not taken early, or not twice, and the client's view of that.
+//! Messages that a server does not accept early, or does not accept twice, and what the client learns of the
+//! refusal.
 
 use crate::early_scene::{
     connect, defaults, hear, heard, known, learn, learn_at, open, over, pause, say, serve, with,

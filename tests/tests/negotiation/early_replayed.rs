@@ -1,4 +1,4 @@
-//! First flights that an attacker has recorded and says again, when the server can't remember them.
+//! First flights that an attacker has recorded and sends again when the server can't remember them.
 
 use crate::early_scene::{History, connect, hear, heard, known, over, pause, record, say, with};
 use crate::scene::{A, B, SERVER, server, server_addr, simulate};

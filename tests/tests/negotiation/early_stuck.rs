@@ -1,4 +1,5 @@
-//! A server whose datapath takes nothing for one of its clients, as where its address can't be resolved or it does not read.
+//! A server whose datapath accepts no message to one of its clients, because the client's address can't be
+//! resolved or the client does not read.
 
 use crate::early_scene::{connect, learn_at, open, over, pause, say};
 use crate::scene::{A, B, server, server_addr, simulate};

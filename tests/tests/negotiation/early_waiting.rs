@@ -1,4 +1,4 @@
-//! The end of a first flight: a waiting call brings it about, or the connection itself where no call waits.
+//! The end of a first flight: a waiting call completes it, or the connection itself if no call waits.
 
 use crate::early_scene::{connect, defaults, known, learn_at, open, over, pause, say};
 use crate::scene::{A, B, server, server_addr, simulate};

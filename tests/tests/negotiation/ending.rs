@@ -1,4 +1,4 @@
-//! How connections end.
+//! The end of connections.
 
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{

@@ -1,4 +1,4 @@
-//! Stacks that must guarantee something, whatever the other end says.
+//! Stacks that must give a guarantee whatever the other end offers.
 
 use crate::scene::{A, B, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::guarantee::{Encrypted, Reliable, Set};

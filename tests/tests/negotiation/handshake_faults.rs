@@ -1,4 +1,4 @@
-//! Handshakes over a network that loses, repeats, reorders and damages.
+//! Handshakes over a network that loses, repeats, reorders and damages messages.
 
 use crate::scene::{A, B, C, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Buf, Connection, Datapath, Error, ErrorKind, Runtime, make_stack, select};

@@ -1,4 +1,4 @@
-//! Garbage, other versions, and floods from strangers.
+//! Random bytes, other versions of the protocol, and floods from unknown addresses.
 
 use crate::scene::{A, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Addr, Connection, Datapath, ErrorKind, make_stack};

@@ -1,4 +1,4 @@
-//! A Chunnel that stands in for the secure ones: it authenticates data by a secret that stands in this file, and
+//! A stand-in for the secure Chunnels: it authenticates data by a secret that is written in this file, and
 //! has the messages about the connection authenticated.
 
 use bertha_core::replay_window::ReplayWindow;

@@ -1,4 +1,4 @@
-//! A datapath whose calls fail as it is told to.
+//! A datapath whose calls fail when the test says so.
 
 use bertha_core::{Addr, Buf, Connection, Datapath, Error, ErrorKind, Listener};
 use bertha_datapath_sim::{SimBase, SimConnection, SimDatapath, SimListener};

@@ -1,4 +1,4 @@
-//! More clients than a server wants to believe.
+//! A server under load, which asks clients for cookies.
 
 use crate::scene::{A, B, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Connection, ErrorKind, Runtime, make_stack};

@@ -1,4 +1,4 @@
-//! Peers that restart, and messages from their earlier lives.
+//! Peers that restart, and messages from before the restart.
 
 use crate::scene::{A, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Connection, Describe, ErrorKind, Runtime, make_stack};

@@ -1,4 +1,4 @@
-//! A datapath that now and then has no room, or no memory, for a message.
+//! A datapath that sometimes has no room, or no memory, for a message.
 
 use crate::early_scene::{defaults, hear, heard, known, learn, open, over, say, serve, with};
 use crate::lean::{GOOD, Lean, Plan};

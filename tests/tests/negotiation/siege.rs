@@ -1,4 +1,4 @@
-//! A server that is flooded, beside which honest clients connect.
+//! A server under a flood, to which honest clients connect meanwhile.
 
 use crate::counting::Counting;
 use crate::scene::{SERVER, bytes, echo, server_addr};

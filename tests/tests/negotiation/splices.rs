@@ -1,4 +1,4 @@
-//! New messages out of fields of messages that were seen, of the same connection or of others.
+//! New messages made of fields of messages that were seen, of the same connection or of other connections.
 
 use bertha_core::Role;
 use bertha_negotiation::wire::{self, HEADER, Kind};

@@ -1,4 +1,5 @@
-//! Somebody who sees all messages of two ends and can send any in the name of either, and what the ends do meanwhile.
+//! An observer that sees all messages of two ends and can send any message in either end's name, and what the
+//! ends do meanwhile.
 
 use crate::scene::{bytes, client, server, server_addr};
 use bertha_core::{Buf, Connection, Role, Runtime};

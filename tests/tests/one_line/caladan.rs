@@ -1,4 +1,4 @@
-//! The programs over Caladan, beside its scheduler: with each other, and with those over kernel UDP.
+//! The programs over Caladan, beside its scheduler: with each other, and with the programs over kernel UDP.
 
 use crate::beside::{is_beside, run_beside};
 use crate::programs::{End, Variables, build, echo, transfer, workload_b};

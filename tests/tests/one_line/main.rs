@@ -1,5 +1,5 @@
-//! The key-value store with its YCSB client, file-transfer, and the example `echo`, built from the same sources over kernel UDP, and with one
-//! feature of `bertha` more over DPDK and over Caladan.
+//! The key-value store with its YCSB client, file-transfer, and the example `echo`. The sources are built
+//! unchanged over kernel UDP, and with one more feature of `bertha` over DPDK and over Caladan.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

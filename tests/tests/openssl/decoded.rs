@@ -1,4 +1,4 @@
-//! tshark on a connection of ours.
+//! tshark decodes a connection of Bertha's.
 
 use crate::capture::Relay;
 use crate::certificates::{Authority, Folder, NAME, argument};

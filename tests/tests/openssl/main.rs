@@ -1,6 +1,7 @@
-//! `Tls` and the tools that everybody has: `openssl s_client` and `s_server` over plain TCP, and tshark on what passed.
+//! `Tls` against common tools: `openssl s_client` and `s_server` over plain TCP, and tshark on the bytes that
+//! passed.
 //!
-//! Without them the tests are skipped, and say so; in CI they fail.
+//! If the tools are missing, the tests print so and are skipped; in CI they fail.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod capture;

@@ -1,4 +1,4 @@
-//! `openssl s_client` as the client of our server.
+//! `openssl s_client` as the client of Bertha's server.
 
 use crate::certificates::{Authority, Files, Folder, NAME, argument};
 use crate::program::{OpenSsl, aside, is_there};

@@ -1,4 +1,4 @@
-//! `openssl s_server` as the server of our client.
+//! `openssl s_server` as the server of Bertha's client.
 
 use crate::certificates::{Authority, Files, Folder, NAME, argument};
 use crate::program::{OpenSsl, aside, is_there};

@@ -1,4 +1,4 @@
-//! Ends that go without a word.
+//! Ends that disappear without closing.
 
 use crate::child::Child;
 use crate::{LONG, SHORT, assert_echoes, connect, end_of, idle};

@@ -1,5 +1,5 @@
-//! Processes over kernel UDP that are killed, restarted, stopped, or don't understand each other: each time a typed
-//! error with a clear text.
+//! Processes over kernel UDP that are killed, restarted, stopped, or incompatible: in each case the other
+//! process gets a typed error with a clear text.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod child;

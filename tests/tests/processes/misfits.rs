@@ -1,4 +1,4 @@
-//! Ends that don't go together, and messages that don't fit.
+//! Incompatible ends, and messages that do not fit.
 
 use crate::child::Child;
 use crate::{LONG, assert_echoes, connect};

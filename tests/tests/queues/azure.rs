@@ -1,4 +1,5 @@
-//! The conformance suite of queues over a fake of Azure Queue Storage, and what is particular to it.
+//! The conformance suite of queues over a fake of Azure Queue Storage, and tests of what only that service
+//! does.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod server;

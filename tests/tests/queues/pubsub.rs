@@ -1,4 +1,4 @@
-//! The conformance suite of queues over Google's fake of Pub/Sub, and what is particular to it.
+//! The conformance suite of queues over Google's fake of Pub/Sub, and tests of what only that service does.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod server;

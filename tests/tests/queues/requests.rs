@@ -1,4 +1,5 @@
-//! Requests to Kafka that its client library for Rust can't make, as the protocol's guide has them.
+//! Requests to Kafka that its client library for Rust can't make, encoded as Kafka's protocol guide
+//! describes.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The conformance suite of queues over fakes of SQS and SNS, and what is particular to them.
+//! The conformance suite of queues over fakes of SQS and SNS, and tests of what only these services do.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod server;

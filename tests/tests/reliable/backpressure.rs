@@ -1,4 +1,4 @@
-//! Over streams, whose `send` waits while the peer takes nothing.
+//! `Reliable` over streams, whose `send` waits while the peer takes nothing.
 
 use crate::faults::{message, number};
 use bertha_chunnels::Reliable;

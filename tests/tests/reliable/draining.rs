@@ -1,4 +1,5 @@
-//! `drain`: what layers hold back is on its way, and what they repeat has arrived.
+//! `drain`: when it returns, messages that layers held back have been sent, and messages that layers repeat
+//! have arrived.
 
 use crate::faults::{ends, message, number, worst};
 use bertha_chunnels::{AtMostOnce, Batch, Fault, Fragment, Ordered, Pace, Reliable};

@@ -1,4 +1,5 @@
-//! Whole stacks over links that lose, repeat, reorder and damage: everything arrives, whole, once, and in order.
+//! Whole stacks over links that lose, repeat, reorder and damage messages: every message arrives, whole,
+//! once, and in order.
 
 use bertha_chunnels::congestion::{Algorithm, Bbr, Cubic, FixedWindow, NewReno};
 use bertha_chunnels::{Fragment, Ordered, Reliable};

@@ -1,4 +1,4 @@
-//! Reliable messages as a whole stack: over links that fail, over links that are slow, and what they cost.
+//! Reliable messages as a whole stack: over faulty links, over slow links, and the cost of a message.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod allocations;

@@ -1,7 +1,8 @@
 //! The throughput of the RFCs' pseudo-code over a link, without packets, timers or a protocol.
 //!
-//! Written apart from the code that it judges: one sender with endless data, packets of one size, a queue, random loss,
-//! an acknowledgement for each packet. A packet is lost when the third packet behind it is acknowledged.
+//! This model is written apart from the code that it judges: a sender with endless data, packets of equal
+//! size, a queue, random loss, and an acknowledgement for each packet. A packet counts as lost when the third
+//! packet after it is acknowledged.
 
 use std::collections::VecDeque;
 

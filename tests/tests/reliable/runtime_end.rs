@@ -1,4 +1,4 @@
-//! A connection that outlives its runtime: every call fails, and says why.
+//! A connection that outlives its runtime: every call fails, with an error that states the cause.
 
 use bertha_chunnels::{Batch, Fault, Reliable};
 use bertha_core::{Base, Buf, Chunnel, Connection, Datapath, Error, ErrorKind, Listener, Wrap};

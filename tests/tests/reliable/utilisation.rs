@@ -1,4 +1,5 @@
-//! How much of a link a connection uses, and how long a queue it makes: on the links of the thesis, chapter 4.
+//! The share of a link that a connection uses, and the length of the queue that it makes, on the links of the
+//! thesis, chapter 4.
 
 use super::reference::{self, Path, Rules};
 use bertha_chunnels::Reliable;

@@ -1,4 +1,4 @@
-//! A store that counts what is asked of it, and can be made to fail.
+//! A store that counts the requests to it, and fails when the test says so.
 
 use bertha_core::{Error, ErrorKind};
 use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};

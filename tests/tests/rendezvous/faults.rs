@@ -1,4 +1,4 @@
-//! Crashes, lost stores, and participants that don't keep to the protocol.
+//! Crashes, lost stores, and participants that break the protocol.
 
 use super::counting::Counting;
 use super::hindered::{Fate, Hindered};

@@ -1,4 +1,4 @@
-//! A store that is slow with some writes, or fails to carry them out, or to say that it has.
+//! A store that delays some writes, does not carry them out, or carries them out and reports a failure.
 
 use bertha_core::{BoxFuture, Error, ErrorKind};
 use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};

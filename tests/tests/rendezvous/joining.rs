@@ -1,4 +1,4 @@
-//! Coming and going.
+//! Participants that join and leave.
 
 use super::scene::{everywhere, xy, xyz, z};
 use bertha_core::ErrorKind;

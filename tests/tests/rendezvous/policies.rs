@@ -1,4 +1,4 @@
-//! Preferences that depend on how many participants there are.
+//! Preferences that depend on the number of participants.
 
 use super::hindered::{Fate, Hindered};
 use super::scene::{Endpoint, Scene, Stack, X, Y, Z, everywhere, xy, xyz};

@@ -1,4 +1,4 @@
-//! Stacks, participants, and what they say.
+//! The stacks and participants of these tests, and the messages that the participants send.
 
 use super::counting::Counting;
 use bertha_core::{Error, Identity, Runtime, make_stack, select};

@@ -1,4 +1,4 @@
-//! The same over real servers, which are killed and come back empty.
+//! Rendezvous over real servers, which are killed and come back empty.
 #![cfg(any(feature = "redis", feature = "etcd"))]
 
 use super::forwarder::Forwarder;

@@ -1,4 +1,4 @@
-//! Proposals.
+//! Proposals of new stacks.
 
 use super::scene::{everywhere, xy, xyz};
 use bertha_core::ErrorKind;

@@ -1,4 +1,5 @@
-//! Calls over links that lose, repeat, reorder and damage, with callers that give up and a server that is slow, busy, or gone.
+//! Calls over links that lose, repeat, reorder and damage messages, with callers that give up and a server
+//! that is slow, busy, or gone.
 
 use crate::service::{COUNT, DOUBLE, FAIL, Numbers, SLOWLY, ends, ends_with_tls};
 use bertha_chunnels::rpc::{Client, FailureKind, Message, Multiplexer, serve};

@@ -1,4 +1,4 @@
-//! Calls over whole stacks: over networks that fail, with callers that give up and servers that are slow.
+//! Calls over whole stacks: over faulty networks, with callers that give up and servers that are slow.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod faults;

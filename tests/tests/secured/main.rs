@@ -1,4 +1,5 @@
-//! Stacks that encrypt, in the simulator and over real datapaths: `Noise` with a shared key and with static keys, and `Quic` and `Tls` with certificates, and `RpcWithTls`, which calls over the latter.
+//! Stacks that encrypt, in the simulator and over real datapaths: `Noise` with a shared key and with static
+//! keys, `Quic` and `Tls` with certificates, and `RpcWithTls`, which makes calls over `Tls`.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod altered;

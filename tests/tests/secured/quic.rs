@@ -1,4 +1,4 @@
-//! Certificates.
+//! `Quic` with certificates.
 
 use crate::scene::{CLIENT, Hosts, SERVER, Subject, over_datagrams, over_streams};
 use bertha_chunnels::{Fault, Fragment, Quic, Reliable};

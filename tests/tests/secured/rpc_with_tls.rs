@@ -1,4 +1,4 @@
-//! Calls over TLS by one Chunnel, whose peer has it or the two that it replaces.
+//! Calls over TLS by a single Chunnel; the peer has the same Chunnel, or the two Chunnels that it replaces.
 
 use crate::scene::{over_datagrams, over_streams};
 use crate::tls::Party;

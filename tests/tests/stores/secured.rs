@@ -1,4 +1,5 @@
-//! The stores in servers that want TLS, certificates and a login, as users with no more rights than the documentation names.
+//! The stores in servers that require TLS, certificates and a login, used by users with only the rights that
+//! the documentation names.
 #![cfg(any(feature = "redis", feature = "etcd"))]
 
 use bertha_core::Error;

@@ -1,4 +1,4 @@
-//! A server of tests does not take another program for itself.
+//! A server of tests does not start on a port that another program has taken.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;

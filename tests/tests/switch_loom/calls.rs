@@ -1,4 +1,4 @@
-//! Sends and receptions, whole, while a group or a connection with two ends changes its epoch under them.
+//! Whole sends and receptions, while a group or a connection with two ends changes its epoch.
 
 use super::explore;
 use super::sound::epoch::{Epoch, Epochs};

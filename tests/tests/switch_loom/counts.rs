@@ -1,4 +1,4 @@
-//! The count of what a group's participant sends, while threads send at once.
+//! The count of the messages that a group's participant sends, while several threads send.
 
 use super::explore;
 use super::sound::counter::Counter;

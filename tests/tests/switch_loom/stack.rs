@@ -1,4 +1,5 @@
-//! An epoch's stack for the model: what is sent in it is received in it, as over a network that loses nothing; and an executor.
+//! An epoch's stack for the model, which receives every message that is sent in it, as over a network without
+//! loss; and an executor.
 
 use super::sound::counter::Counter;
 use bertha_core::{Connection, Error, ErrorKind};

@@ -1,4 +1,4 @@
-//! The spans of a process, and their way to another one: a line of text each.
+//! The spans of a process, and their transport to another process: a line of text for each span.
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider};

@@ -1,4 +1,5 @@
-//! One trace through two processes: a client that connects, calls and changes its stack, and the server that answers.
+//! A single trace through two processes: a client that connects, calls and changes its stack, and the server
+//! that answers.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod collected;

@@ -1,4 +1,4 @@
-//! A layer above a reliable one passes `drain` on, and so no message is lost when the stack changes.
+//! A layer above a reliable layer passes `drain` on, and so no message is lost when the stack changes.
 
 use crate::scene::{B, bytes, simulate};
 use crate::traffic::connect;

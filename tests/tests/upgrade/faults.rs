@@ -1,4 +1,5 @@
-//! Messages across changes, over a network that loses, repeats and reorders them, and peers that vanish.
+//! Messages across changes, over a network that loses, repeats and reorders messages, and with peers that
+//! vanish.
 
 use crate::reliable::{Early, Late};
 use crate::scene::{A, B, CLIENT, SERVER, bytes, simulate};

@@ -1,4 +1,4 @@
-//! Messages across changes, over a network that keeps them.
+//! Messages across changes, over a network without faults.
 
 use crate::parting::Parting;
 use crate::scene::{A, B, bytes, client, server, simulate};

@@ -1,4 +1,4 @@
-//! A `recv` that was polled once and is then kept.
+//! A future of `recv` that is polled once and then kept.
 
 use crate::scene::{A, B, bytes, simulate};
 use crate::traffic::connect;

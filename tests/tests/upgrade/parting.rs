@@ -1,4 +1,4 @@
-//! A Chunnel that tells the others of its end, as one with a session does.
+//! A Chunnel that tells its peers when it ends, as a Chunnel with a session does.
 
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A connection that can change its stack keeps the promises of all connections, before it has and after.
+//! A connection that can change its stack keeps the promises of all connections, before and after a change.
 
 use crate::scene::{A, B, bytes, simulate};
 use crate::traffic::connect;

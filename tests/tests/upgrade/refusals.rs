@@ -1,4 +1,4 @@
-//! Changes that can't be, and what they leave behind.
+//! Changes that are refused, and the state that they leave.
 
 use crate::scene::{A, B, C, bytes, client, server, server_addr, simulate};
 use crate::traffic::connect;

@@ -1,5 +1,5 @@
-//! Chunnels that repeat messages until they arrive and deliver them in order: what holds something back, and so has
-//! something to drain.
+//! Chunnels that repeat messages until they arrive and deliver them in order. These Chunnels hold messages
+//! back, and so have something to drain.
 
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime};
 use std::collections::BTreeMap;

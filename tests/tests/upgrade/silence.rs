@@ -1,4 +1,4 @@
-//! A link on which nobody reads during a change: that nothing is heard then says nothing about the peer.
+//! A link that no call reads during a change: hearing nothing on it then shows nothing about the peer.
 
 use crate::scene::{A, B, bytes, client, server, simulate};
 use crate::traffic::{connect, connect_over};

@@ -1,4 +1,5 @@
-//! A stack that does not get ready in time, or of which the other end does not hear: the one in use goes on at both ends.
+//! A stack that does not get ready in time, or of which the other end does not hear: both ends keep the stack
+//! in use.
 
 use crate::scene::{A, B, CLIENT, SERVER, bytes, simulate};
 use crate::traffic::connect;

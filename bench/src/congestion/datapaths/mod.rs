@@ -33,10 +33,10 @@ const USES: Budget = Budget::AtLeast(0.9);
 const SECONDS: u64 = 10;
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Measures.
+/// Measures the rows.
 ///
 /// # Errors
-/// Those of the simulations and of the figure.
+/// Errors of the simulations and of the figure.
 pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let program = match of_libccp::build() {
         Ok(program) => Some(program),

@@ -22,8 +22,8 @@
 //! # Encoding
 //! Bodies of messages are text. A message that is such text already, as JSON is, is the body as it stands, so
 //! that any other program can read and write it. Any other message travels in the binary attribute
-//! `bertha.payload`, because base64 in a body would take a quarter of the limit and of what SQS bills in units
-//! of 64 KiB, and an attribute counts as it is. A body without this attribute is a message.
+//! `bertha.payload`, because base64 in a body would take a quarter of the limit and of what SQS bills in
+//! units of 64 KiB, and an attribute counts as it is. A body without this attribute is a message.
 //!
 //! # Credentials, region and endpoint
 //! The default chain of the AWS SDKs applies: the environment (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,

@@ -187,8 +187,8 @@ impl Network {
         self.state().limits = limits;
     }
 
-    /// Turns the answers of closed ports on or off: a host then tells the sender of a datagram that nothing is
-    /// bound to the port, as kernels do by ICMP, and the sender's next `recv` or `send` fails once with
+    /// Turns the answers of closed ports on or off: a host then tells the sender of a datagram that nothing
+    /// is bound to the port, as kernels do by ICMP, and the sender's next `recv` or `send` fails once with
     /// [`Unreachable`](ErrorKind::Unreachable). The answers are on by default.
     pub fn answer_closed_ports(&self, answer: bool) {
         self.state().answers_closed_ports = answer;

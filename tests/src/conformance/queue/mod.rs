@@ -76,7 +76,7 @@ pub trait QueueSite {
     }
 
     /// Returns a client with credentials that the server refuses, or the error of making this client. `None`
-    /// if the server accepts everybody.
+    /// if the server accepts every client.
     fn refused(&self) -> impl Future<Output = Option<Result<Self::Service, Error>>> {
         async { None }
     }

@@ -1,8 +1,10 @@
-//! A broker that keeps its data, and everything fails that can: it is killed, it is stopped, the ways to it are cut, and receivers are killed
-//! with messages in their hands. What was sent and what was received is then held against the promises: a message that `send` has confirmed
-//! arrives; messages with the same key arrive in order, apart from repetitions; and nothing arrives that was not sent.
+//! A broker that keeps its data, while everything that can fail does fail: the broker is killed and stopped,
+//! the ways to it are cut, and receivers are killed with messages in their hands. The test then compares the
+//! messages sent and received with the promises: a message that `send` has confirmed arrives; messages with
+//! the same key arrive in order, apart from repetitions; and nothing arrives that was not sent.
 //!
-//! `CHAOS_QUEUE_SECONDS` says for how long (15), `CHAOS_SEED` which failures when; it is printed.
+//! `CHAOS_QUEUE_SECONDS` is the length of the test (15), and `CHAOS_SEED` chooses the failures and their
+//! times; the test prints the seed.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod broker;

@@ -1,4 +1,4 @@
-//! A way to the server that can be cut.
+//! A way to the server that the test can cut.
 
 use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

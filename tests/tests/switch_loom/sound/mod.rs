@@ -1,4 +1,5 @@
-//! Slots, epochs and calls as they are, over loom's primitives behind the names that they use.
+//! The unchanged sources of slots, epochs and calls, with loom's primitives behind the names that the sources
+//! use.
 
 mod sync;
 

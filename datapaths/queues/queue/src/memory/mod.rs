@@ -28,12 +28,12 @@ use bertha_core::{Error, ErrorKind};
 ///
 /// | what it does | by default |
 /// |---|---|
-/// | [`ordering`](Self::ordering) | none, although messages that nobody gives back do stay in order |
+/// | [`ordering`](Self::ordering) | none, although messages that are not given back do stay in order |
 /// | waiting for messages | yes; not [`without_waiting`](Self::without_waiting) |
 /// | multicast | yes; not [`without_multicast`](Self::without_multicast) |
 /// | [`max_message`](Self::max_message) | 256 KiB |
 /// | batches, of each kind | 10 messages |
-/// | retention | for ever |
+/// | retention | unlimited |
 /// | [`redelivery`](Self::redelivery) | after 30 seconds |
 /// | [`dead_letters`](Self::dead_letters_after) | none |
 #[derive(Clone)]
