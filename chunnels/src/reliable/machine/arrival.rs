@@ -138,7 +138,7 @@ impl Machine {
         let is_persistent = recovery.find_lost(now, |sent: &Sent, _| {
             outgoing.on_lost(sent.contents.first, sent.contents.count);
             if !sent.contents.is_cut {
-                black_hole.on_lost(sent.bytes as usize, now);
+                black_hole.on_lost(sent.bytes as usize, sent.at, now);
             }
             if sent.contents.grant {
                 incoming.on_grant_lost();

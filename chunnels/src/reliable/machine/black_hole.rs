@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-/// The large packets lost in a row, none of them acknowledged in between, after which the path is taken for one that carries none.
+/// Number of large packets lost in a row, none of them acknowledged in between, after which the path is taken
+/// for a black hole, if they were lost in at least [`TIMES`] events.
 const LOSSES: u32 = 6;
+
+/// Number of loss events in a row. A queue that overflows loses many packets in one event, and carries large
+/// packets again behind it.
+const TIMES: u32 = 2;
 
 /// The time after which large packets are tried again (RFC 8899, section 5.1.1).
 const AGAIN: Duration = Duration::from_secs(600);
@@ -14,13 +19,16 @@ pub(super) struct BlackHole {
     /// The size in bytes that every path carries; without a bound over a stream.
     safe: usize,
     lost_in_a_row: u32,
+    /// Number of events in which they were lost: a packet that left after an event was noticed begins another.
+    events: u32,
+    noticed: Duration,
     /// Until when large packets leave in pieces.
     until: Option<Duration>,
 }
 
 impl BlackHole {
     pub(super) fn beyond(safe: usize) -> Self {
-        Self { safe, lost_in_a_row: 0, until: None }
+        Self { safe, lost_in_a_row: 0, events: 0, noticed: Duration::ZERO, until: None }
     }
 
     /// The size that every path carries.
@@ -41,18 +49,25 @@ impl BlackHole {
     /// A packet has arrived whole.
     pub(super) fn on_arrived(&mut self, len: usize) {
         if self.is_large(len) {
-            (self.lost_in_a_row, self.until) = (0, None);
+            self.lost_in_a_row = 0;
+            self.events = 0;
+            self.until = None;
         }
     }
 
-    /// A packet was lost that had left whole.
-    pub(super) fn on_lost(&mut self, len: usize, now: Duration) {
+    /// A packet was lost that had left whole at the time `sent`.
+    pub(super) fn on_lost(&mut self, len: usize, sent: Duration, now: Duration) {
         if !self.is_large(len) || self.is_there(now) {
             return;
         }
         self.lost_in_a_row += 1;
+        if self.events == 0 || sent >= self.noticed {
+            self.events += 1;
+            self.noticed = now;
+        }
+        let is_black = self.lost_in_a_row >= LOSSES && self.events >= TIMES;
         // After the first time a single loss is enough.
-        if self.lost_in_a_row >= LOSSES || self.until.is_some() {
+        if is_black || self.until.is_some() {
             self.until = Some(now + AGAIN);
             tracing::debug!(safe = self.safe, "the path loses all large packets, which leave in pieces now");
         }
@@ -69,17 +84,26 @@ mod tests {
     fn losses_in_a_row_are_a_black_hole_until_it_is_tried_again() {
         let mut path = BlackHole::beyond(1_200);
         for _ in 0..10 {
-            (1..LOSSES).for_each(|_| path.on_lost(1_201, SECOND));
+            (1..LOSSES).for_each(|_| path.on_lost(1_201, SECOND, SECOND));
             path.on_arrived(1_201);
         }
-        (0..100).for_each(|_| path.on_lost(1_200, SECOND));
+        (0..100).for_each(|_| path.on_lost(1_200, SECOND, SECOND));
         assert!(!path.is_there(SECOND));
-        (0..LOSSES).for_each(|_| path.on_lost(1_201, SECOND));
+        (0..LOSSES).for_each(|_| path.on_lost(1_201, SECOND, SECOND));
         path.on_arrived(1_200);
         assert!(path.is_there(SECOND) && !path.is_there(SECOND + AGAIN));
-        path.on_lost(1_201, SECOND + AGAIN);
+        path.on_lost(1_201, SECOND, SECOND + AGAIN);
         assert!(path.is_there(SECOND + AGAIN), "a single loss is enough now");
         path.on_arrived(1_201);
         assert!(!path.is_there(SECOND + AGAIN));
+    }
+
+    #[test]
+    fn a_queue_that_overflows_is_no_black_hole() {
+        let mut path = BlackHole::beyond(1_200);
+        (0..100).for_each(|_| path.on_lost(1_201, SECOND, 2 * SECOND));
+        assert!(!path.is_there(2 * SECOND), "a single event");
+        path.on_lost(1_201, 3 * SECOND, 4 * SECOND);
+        assert!(path.is_there(4 * SECOND), "a packet that left later is lost as well");
     }
 }
