@@ -72,11 +72,12 @@
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`#[bertha::service]`](macro@service) |
 //! | `opentelemetry` | no | spans of calls of `rpc`, in one trace across processes |
-//! | `metrics`, `pace` | yes | counting messages, and sending at a bounded rate |
+//! | `metrics`, `pace`, `retry` | yes | counting messages, sending at a bounded rate, and repeating requests |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |
 //! | `codec` | no | messages in the formats of `tokio_util::codec` |
-//! | `io` | no | connections of bytes as `AsyncRead` and `AsyncWrite`, and the reverse, in `io`; `futures-io`, `stream` and `tower` add more traits |
+//! | `io` | no | connections of bytes as `AsyncRead` and `AsyncWrite`, and the reverse, in `io` |
+//! | `futures-io`, `stream`, `tower` | no | more traits in `io`: those of `futures`, and tower's `Service` |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |
@@ -85,6 +86,7 @@
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`], and etcd for [`names`]; `etcd` needs `protoc` to build |
+//! | `store-tls` | no | TLS to the stores that are switched on |
 //! | `dns` | no | DNS beyond the names that the system resolves, in [`names`]: services (SRV), and servers of the application's choice |
 //! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
 //! | `kafka-ssl` | no | TLS and SCRAM for `kafka`, by the OpenSSL of the system |

@@ -1,6 +1,7 @@
 //! The code in the README and the guides equals the code of the crates in `tests/outside`.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -65,4 +66,22 @@ fn no_server_that_is_shown_ends_at_a_bad_client() {
 fn every_piece_of_code_stands_in_the_file_that_it_is_said_to_be_from() {
     assert!(check("src/guide/pass.md") > 10);
     assert_eq!(check("README.md"), 1);
+}
+
+/// The facade's table of features and its manifest name the same features.
+#[test]
+fn every_feature_is_in_the_table() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let (_, features) = manifest.split_once("\n[features]\n").unwrap();
+    let (features, _) = features.split_once("\n[").unwrap();
+    let declared = features.lines().filter(|line| !line.starts_with([' ', '#', ']']));
+    let declared = declared.filter_map(|line| Some(line.split_once(" = ")?.0));
+    let declared: BTreeSet<_> = declared.filter(|name| !["default", "_datapath"].contains(name)).collect();
+    let text = fs::read_to_string(root.join("src/lib.rs")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("//! | `"));
+    let names =
+        rows.filter_map(|row| row.split_once(" |")).flat_map(|(names, _)| names.split('`').step_by(2));
+    let shown: BTreeSet<_> = names.filter(|name| !name.is_empty()).collect();
+    assert_eq!(shown, declared);
 }
