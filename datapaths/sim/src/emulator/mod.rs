@@ -46,7 +46,7 @@ pub enum Cause {
 /// use bertha_datapath_sim::{Emulator, Fate, Path, Rate};
 /// use std::time::Duration;
 ///
-/// A megabyte per second, 10 ms each way, and a buffer of a single bandwidth-delay product.
+/// // A megabyte per second, 10 ms each way, and a buffer of a single bandwidth-delay product.
 /// let path = Path::new(Rate::fixed(1_000_000), Duration::from_millis(10)).buffered(1.0);
 /// let mut emulator = Emulator::new(path, 42);
 /// let at = Duration::from_millis(11);
