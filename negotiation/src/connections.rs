@@ -52,7 +52,7 @@ pub(crate) enum Room {
 }
 
 impl Connections {
-    /// At most `max` of them, one at least.
+    /// Makes room for at most `max` connections, and for at least one.
     pub(crate) fn new(max: usize) -> Self {
         let held = Held {
             by_number: BTreeMap::new(),

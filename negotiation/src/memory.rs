@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Where the system does not say.
+/// Bytes of memory where the system tells no number.
 const UNKNOWN: usize = 1 << 30;
 
 /// The memory that this process may use, in bytes: that of the machine, or of its control group if that has less. Asked for once.

@@ -1,4 +1,4 @@
-//! How memory changes hands.
+//! The handshake in which memory changes hands.
 //!
 //! ```text
 //!  client                                            server

@@ -66,7 +66,7 @@ impl ShmListener {
 struct Accepting {
     settings: Arc<Settings>,
     tasks: JoinSet<()>,
-    /// Those that hand their memory over, and some that have done so. The oldest first.
+    /// Clients that hand their memory over, and some that have done so. The oldest client is the first.
     unfinished: VecDeque<AbortHandle>,
     accepted: mpsc::Sender<ShmConnection>,
     told: Option<Instant>,

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// How long an answer counts, and the silence of the directory.
+/// Time for which an answer counts, and for which the silence of the directory counts.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The time in which a directory answers, unless another is set.

@@ -1,4 +1,4 @@
-//! What services are found by.
+//! The names and addresses by which services are found.
 
 use bertha_core::Addr;
 use serde::{Deserialize, Serialize};

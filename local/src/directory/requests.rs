@@ -1,4 +1,4 @@
-//! What a directory answers to the requests of one client.
+//! The answers of a directory to the requests of a client.
 
 use super::entries::{Address, Entry};
 use super::key::Key;

@@ -1,4 +1,4 @@
-//! Who may register what.
+//! The rules by which users register names and addresses.
 
 /// The user who may take every name.
 pub(super) const ROOT: u32 = 0;

@@ -26,7 +26,7 @@ const CONNECTIONS: usize = 16 << 10;
 /// Descriptors for everything that is no connection: those of the process, and those that come with packets.
 const OTHERS: usize = 24;
 
-/// How long to wait until a connection that makes room is closed.
+/// Time until a connection that makes room is closed.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time between two lines of the log about clients that find no room.
@@ -138,7 +138,7 @@ impl Drop for Place {
     }
 }
 
-/// What accepting needs where descriptors run out.
+/// The means to accept while descriptors have run out.
 struct Accepting {
     /// A descriptor that is given up to accept a client which is turned away.
     spare: Option<File>,

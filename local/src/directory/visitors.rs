@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Visitor {
     /// `None` once the socket was taken out of the visitor.
     socket: Option<OwnedFd>,
-    /// What the client looked for.
+    /// The service that the client looked for.
     pub(crate) service: Key,
     /// The user whose process has the other end.
     pub(crate) user: u32,

@@ -74,7 +74,7 @@ pub struct Handshake {
     repeat_after: Duration,
     id: u64,
     choices: Choices,
-    /// Whether nobody but the server can send to this end.
+    /// True if only the server can send to this end.
     is_certain: bool,
     pause: Duration,
     next: Option<Instant>,

@@ -43,7 +43,8 @@ pub(super) enum Room {
 }
 
 impl<T> Handshakes<T> {
-    /// At most `max` of them, one at least. Each may wait for its peer for `patience`, or for less once such waiting was in vain.
+    /// Makes a table of at most `max` handshakes, and at least one. Each may wait for its peer for
+    /// `patience`, or for less once such waiting was in vain.
     pub(super) fn new(max: usize, patience: Duration) -> Self {
         Self {
             held: HashMap::new(),

@@ -41,7 +41,7 @@ pub struct Incoming<S, D: Runs<S>> {
     newcomer: Option<Arc<D::Connection>>,
     /// Known at the latest once there was a client.
     runtime: Option<RuntimeOf<D>>,
-    /// Until when nobody is accepted, since descriptors or memory had run out.
+    /// Time until which no client is accepted, since descriptors or memory had run out.
     paused_until: Option<Instant>,
     refused: VecDeque<u64>,
     is_closed: bool,
@@ -327,7 +327,7 @@ impl<S, D: Runs<S>> Incoming<S, D> {
         self.is_closed = true;
     }
 
-    /// Where the server listens, with the port that the system chose.
+    /// Returns the address of the listener, with the port that the system chose.
     pub fn local_addr(&self) -> Addr {
         self.server.listener.local_addr()
     }

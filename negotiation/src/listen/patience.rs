@@ -1,4 +1,4 @@
-//! How long a handshake may wait for its peer while others want its place.
+//! The time for which a handshake may wait for its peer while newcomers want its place.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// At most, and at first, `longest`.
+    /// Makes a patience of at most, and at first, `longest`.
     pub(super) fn new(longest: Duration) -> Self {
         Self { longest, current: longest, needed: Duration::ZERO, pressed: None }
     }

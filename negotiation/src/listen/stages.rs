@@ -33,7 +33,7 @@ pub(super) enum Kind {
 
 /// The handshakes that wait for something, each in a task of its own. The outcome of each is an `O`.
 pub(super) struct Stages<C: Connection, O> {
-    /// Those of clients whose addresses are unproven, so that these keep no others from their places.
+    /// The handshakes of clients with unproven addresses, which keep no other client from a place.
     unproven: Handshakes<Work<C>>,
     proven: Handshakes<Work<C>>,
     next: u64,

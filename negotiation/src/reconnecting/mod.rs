@@ -111,7 +111,7 @@ impl<C: Connection> Reconnecting<C> {
     /// doubt, and is reported as such.
     ///
     /// # Errors
-    /// Those that [the connection survives](Error::ends_connection), whose number is counted as sent nevertheless; those of
+    /// Errors that [the connection survives](Error::ends_connection), whose number is counted as sent nevertheless; the errors of
     /// connecting again, when the message was not sent; [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
     pub async fn send(&self, message: C::Data) -> Result<u64, Error> {
         let (connection, number, sent) = loop {
@@ -182,7 +182,7 @@ impl<C: Connection> Reconnecting<C> {
     /// it come first.
     ///
     /// # Errors
-    /// Those that [the connection survives](Error::ends_connection); those of connecting again;
+    /// Errors that [the connection survives](Error::ends_connection); the errors of connecting again;
     /// [`Closed`](ErrorKind::Closed) after [`close`](Self::close).
     pub async fn recv(&self) -> Result<Received<C::Data>, Error> {
         loop {

@@ -19,7 +19,7 @@ const FEW: usize = 1024;
 /// The strangers that are kept at once, so that this process has descriptors left.
 const KEPT: usize = 4000;
 
-/// How strangers come.
+/// The way in which strangers come.
 #[derive(Clone, Copy)]
 struct Flood {
     per_second: u32,
@@ -63,7 +63,7 @@ async fn flood(child: &Child, stranger: Stranger, flood: Flood) {
 struct Honest {
     served: usize,
     all: usize,
-    /// What the others were told.
+    /// The errors of the other clients.
     told: Vec<String>,
 }
 
@@ -168,7 +168,7 @@ async fn idle_connections_leave_descriptors() {
     check("idle", &mut child, result);
 }
 
-/// Nobody is given memory for a large message who has not made an offer.
+/// A client that has made no offer gets no memory for a large message.
 #[tokio::test]
 async fn a_first_message_is_short() {
     use std::io::Write;

@@ -52,7 +52,7 @@ impl Drop for Certificate {
     }
 }
 
-/// So many clients connect at once, and stay. What became of them.
+/// Connects this many clients at once, which stay, and returns their outcomes.
 async fn come<S>(child: &Child, stack: S, count: usize) -> BTreeMap<String, usize>
 where
     S: Negotiate + Clone + 'static,

@@ -53,7 +53,7 @@ pub(crate) enum Stranger {
     HalfHello(Agrees),
 }
 
-/// What a stranger keeps.
+/// The sockets that a stranger keeps.
 #[allow(dead_code, reason = "it is kept so that it stays open")]
 pub(crate) enum Kept {
     Stream(TcpStream),

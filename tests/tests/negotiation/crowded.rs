@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const CONNECTIONS: usize = 16;
 
-/// What the server's application sees.
+/// The events that the server's application sees.
 #[derive(Default)]
 struct Seen {
     refused: Vec<Error>,
@@ -70,16 +70,25 @@ async fn come(
     Ok(connection)
 }
 
+/// Starts a server, and fills it with the clients of a network.
+async fn full(
+    network: &Network,
+    streams: bool,
+) -> (Arc<Mutex<Seen>>, Vec<impl Connection<Data = bertha_core::Buf> + use<>>) {
+    let seen = serve(network, streams).await;
+    let mut held = Vec::new();
+    for number in 0..CONNECTIONS {
+        held.push(come(network, [10, 1, 1, number as u8], streams).await.unwrap());
+    }
+    (seen, held)
+}
+
 #[test]
 fn who_is_one_too_many_is_told_so_at_both_ends() {
     for streams in [true, false] {
         with_seeds(4, |seed| {
             simulate(seed, async |network: Network| {
-                let seen = serve(&network, streams).await;
-                let mut held = Vec::new();
-                for number in 0..CONNECTIONS {
-                    held.push(come(&network, [10, 1, 1, number as u8], streams).await.unwrap());
-                }
+                let (seen, mut held) = full(&network, streams).await;
                 for _ in 0..3 {
                     let refused = come(&network, [10, 1, 1, 99], streams).await.map(drop).unwrap_err();
                     assert_eq!(refused.kind(), ErrorKind::Exhausted, "{refused}");
@@ -104,11 +113,7 @@ fn a_network_with_more_than_its_part_gives_unused_connections_to_others() {
     for streams in [true, false] {
         with_seeds(4, |seed| {
             simulate(seed, async |network: Network| {
-                let seen = serve(&network, streams).await;
-                let mut held = Vec::new();
-                for number in 0..CONNECTIONS {
-                    held.push(come(&network, [10, 1, 1, number as u8], streams).await.unwrap());
-                }
+                let (seen, held) = full(&network, streams).await;
                 let refused = come(&network, [10, 2, 1, 1], streams).await.map(drop).unwrap_err();
                 assert_eq!(refused.kind(), ErrorKind::Exhausted, "nothing is unused so soon: {refused}");
                 network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(2)).await;

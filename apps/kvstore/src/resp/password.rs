@@ -26,7 +26,8 @@ impl Password {
     /// The password in a file: all of its bytes but one line's end behind them.
     ///
     /// # Errors
-    /// Those of reading the file, which they name; [`Invalid`](ErrorKind::Invalid) if it holds no password, more than 16 KiB or several lines.
+    /// The errors of reading the file, which they name; [`Invalid`](ErrorKind::Invalid) if the file holds
+    /// no password, more than 16 KiB or several lines.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let invalid =
             |what| Error::new(ErrorKind::Invalid, format!("the password file {} {what}", path.display()));

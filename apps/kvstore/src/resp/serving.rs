@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// How long closing may take. Replies have gone out before, unless the client does not read them.
+/// Longest time of a close. Replies have gone out before, unless the client does not read them.
 const CLOSING: Duration = Duration::from_millis(300);
 
 /// Time after which a listener that found no descriptor tries again. The connection of an ended client is

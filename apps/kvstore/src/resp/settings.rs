@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The default bound of unfinished commands in bytes.
 pub(super) const UNFINISHED: usize = 256 << 20;
 
-/// How clients are served that speak RESP.
+/// The settings of serving clients that speak RESP.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The password with which clients log in. Without one, nobody has to.

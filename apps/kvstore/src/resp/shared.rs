@@ -1,4 +1,4 @@
-//! What the clients of all shards share.
+//! The state that the clients of all shards share.
 
 use super::clients::{Ending, Memory, Places};
 use super::{Counters, Settings};

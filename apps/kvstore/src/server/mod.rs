@@ -48,7 +48,7 @@ pub struct Options {
     /// Addresses for clients that speak the protocol of Redis, without encryption. They see the records of
     /// all other clients.
     pub resp: Vec<RespAddr>,
-    /// How they are served.
+    /// The settings of serving clients of Redis.
     pub resp_settings: resp::Settings,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_kvstore");
 
-/// So long a client waits for an answer until the test fails.
+/// Time that a client waits for an answer before the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program, which ends with the test.
@@ -26,7 +26,7 @@ fn command(limits: &str, options: &[&str], log: File) -> Command {
     command
 }
 
-/// What becomes of a program that can't start.
+/// Returns the end of a program that can't start, and its log.
 pub(crate) fn fails(options: &[&str]) -> (ExitStatus, String) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");

@@ -13,7 +13,7 @@ const TIMES: u32 = 2;
 /// The time after which large packets are tried again (RFC 8899, section 5.1.1).
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// What is known of the path's large packets: those beyond the size that every path carries.
+/// The state of the path's large packets: packets beyond the size that every path carries.
 #[derive(Debug)]
 pub(super) struct BlackHole {
     /// The size in bytes that every path carries; without a bound over a stream.
@@ -22,7 +22,7 @@ pub(super) struct BlackHole {
     /// Number of events in which they were lost: a packet that left after an event was noticed begins another.
     events: u32,
     noticed: Duration,
-    /// Until when large packets leave in pieces.
+    /// Time until which large packets leave in pieces.
     until: Option<Duration>,
 }
 

@@ -278,7 +278,7 @@ impl Machine {
         }
     }
 
-    /// What has not arrived, for an error.
+    /// Describes the messages that have not arrived, for an error.
     fn undelivered(&self, now: Duration) -> String {
         match (self.outgoing.oldest(), self.oldest) {
             (Some((number, len)), Some((_, since))) => format!(

@@ -71,7 +71,7 @@ pub(super) struct Machine {
     paced_until: Option<Duration>,
     /// The time until which to wait after the datapath had no buffer.
     starved_until: Option<Duration>,
-    /// Whether the path loses large packets.
+    /// The knowledge of a path that loses large packets.
     black_hole: BlackHole,
     /// The packet that is leaving in pieces.
     cut: Option<Cut>,

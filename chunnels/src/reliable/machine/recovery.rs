@@ -67,7 +67,7 @@ pub(super) struct Contents {
     pub(super) count: u32,
     pub(super) last: bool,
     pub(super) grant: bool,
-    /// It left in pieces.
+    /// True if the packet left in pieces.
     pub(super) is_cut: bool,
 }
 

@@ -43,7 +43,7 @@ struct Streaming<'a, R> {
     granted: u32,
 }
 
-/// What the future of a call of `method` has made.
+/// The progress that the future of a call of `method` has made.
 pub(super) struct Made<R> {
     pub(super) call: CallId,
     pub(super) method: u32,

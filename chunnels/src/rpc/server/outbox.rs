@@ -18,7 +18,7 @@ pub(super) struct Outbox<'a, C, S> {
     service: &'a S,
     encoder: Encoder,
     messages: Vec<Message>,
-    /// Those of the encoded bodies.
+    /// Bytes of the encoded bodies.
     bytes: usize,
     /// An empty list with its memory, for the next burst.
     spare: Vec<Message>,
@@ -110,7 +110,7 @@ impl<'a, C: Connection<Data = Message>, S: Service> Outbox<'a, C, S> {
 /// Sends answers.
 ///
 /// # Errors
-/// Those that end the connection.
+/// The errors that end the connection.
 pub(super) async fn send<C: Connection<Data = Message>>(
     connection: &C,
     burst: &mut Vec<Message>,

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 pub(in crate::serialize) struct Elements(Cell<usize>);
 
 impl Elements {
-    /// Those of a message of this many bytes.
+    /// Makes the bounds of a message of this many bytes.
     #[inline(always)]
     pub(in crate::serialize) fn of_bytes(length: usize) -> Self {
         Self(Cell::new(length.saturating_add(EMPTY_ELEMENTS)))

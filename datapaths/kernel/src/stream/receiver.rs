@@ -27,7 +27,7 @@ pub(super) struct Receiver<S, Data> {
     partial: Mutex<Partial>,
     /// The largest message in bytes, for now.
     limit: Arc<AtomicUsize>,
-    /// Whether the listener has given the stream up.
+    /// True if the listener has given the stream up.
     is_abandoned: AtomicBool,
     this: Weak<Self>,
     data: PhantomData<fn() -> Data>,

@@ -25,7 +25,7 @@ pub(crate) struct Unfinished {
 #[derive(Default)]
 struct Held {
     bytes: usize,
-    /// By the order in which they grew.
+    /// The accounts, by the order in which they grew.
     by_growth: BTreeMap<u64, (usize, Weak<dyn Abandon>)>,
     growths: u64,
     abandoned: u64,
@@ -40,7 +40,7 @@ pub(super) struct Account {
 }
 
 impl Unfinished {
-    /// At most `most` bytes.
+    /// Makes a memory of at most `most` bytes.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, held: Mutex::default() }
     }

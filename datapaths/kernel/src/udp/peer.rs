@@ -28,7 +28,8 @@ impl From<SocketAddr> for UdpPeer {
     }
 }
 
-/// Of the address alone: hardly a peer asks two addresses, and a socket that is bound to one address pays nothing for those that are not.
+/// The hash is that of the address alone: hardly a peer asks two addresses, and a socket bound to one address
+/// pays nothing.
 impl Hash for UdpPeer {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -12,7 +12,7 @@ pub trait Release: AsFd {
     /// Takes it out, and returns its descriptor.
     ///
     /// # Errors
-    /// Those of the system. The socket is closed then.
+    /// The errors of the system. The socket is closed then.
     fn release(self) -> io::Result<OwnedFd>;
 }
 

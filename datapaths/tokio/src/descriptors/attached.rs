@@ -46,7 +46,7 @@ impl Drop for Attached {
 /// There is room for as many descriptors as a message can have, so that the kernel closes none of them on the calling thread.
 ///
 /// # Errors
-/// Those of `recvmsg`.
+/// The errors of `recvmsg`.
 pub fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Attached)> {
     // SCM_MAX_FD of Linux.
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];

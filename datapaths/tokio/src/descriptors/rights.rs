@@ -21,7 +21,7 @@ sockopt_impl!(
 /// accepts inherit that. A Linux before 6.16 does not know the option and lets the socket as it is.
 ///
 /// # Errors
-/// Those of the system, for a socket that is no Unix socket.
+/// The errors of the system, for a socket that is no Unix socket.
 pub fn refuse(socket: impl AsFd) -> io::Result<()> {
     match setsockopt(&socket, PassRights, &false) {
         Ok(()) | Err(Errno::ENOPROTOOPT) => Ok(()),

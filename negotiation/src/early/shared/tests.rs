@@ -1,4 +1,4 @@
-//! What is kept, what is sent again and what is reported while the server has not answered.
+//! Messages that are kept, sent again and reported while the server has not answered.
 
 use super::*;
 use crate::early::Early;

@@ -1,4 +1,4 @@
-//! One client, as the parts of the program that deal with it share it.
+//! A client, as the parts of the program that deal with the client share it.
 
 use super::Ending;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// What is known of one client. Each part is a fact by itself, so all of them are relaxed.
+/// The state of a client. Each part is a fact by itself, so all accesses are relaxed.
 #[derive(Debug)]
 pub(in crate::resp) struct Client {
     id: u64,
@@ -60,7 +60,7 @@ impl Client {
         self.heard.load(Relaxed)
     }
 
-    /// How long the client has sent and taken nothing.
+    /// Returns the time for which the client has sent and taken nothing.
     pub(super) fn idle(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.origin).saturating_sub(Duration::from_millis(self.heard()))
     }

@@ -33,7 +33,7 @@ struct Holder {
 }
 
 impl Memory {
-    /// At most so many bytes; the connection that has to go ends for this reason.
+    /// Makes a memory of at most this many bytes; the connection that has to go ends for this reason.
     pub(in crate::resp) fn new(most: usize, ending: Ending) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), most, ending })
     }

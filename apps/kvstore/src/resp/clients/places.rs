@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// How long a command may stay unfinished while none of its bytes arrives.
+/// Time for which a command may stay unfinished while none of its bytes arrives.
 const WITHIN_COMMAND: Duration = Duration::from_secs(10);
 
 /// A client that has said nothing has so much time until others' need takes its place, while few are as silent.
@@ -55,7 +55,7 @@ pub(in crate::resp) struct Place {
 }
 
 impl Places {
-    /// So many places, at least one, for clients that are idle for at most this time.
+    /// Makes this many places, at least one, for clients that are idle for at most this time.
     pub(crate) fn new(most: usize, idle: Option<Duration>, origin: Instant) -> Arc<Self> {
         let state =
             State { next: 1, silent: BTreeMap::new(), known: HashMap::default(), order: BTreeSet::new() };

@@ -5,7 +5,7 @@ use crate::resp::descriptors;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often clients are looked at. A client that is idle for too long stays for at most so much longer.
+/// Time between two sweeps. A client that is idle for too long stays for at most this much longer.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Ends the connections of clients that are idle for too long, and one each period while the process has no file descriptor left. Sleeps

@@ -7,7 +7,7 @@ use std::fmt;
 /// The only user.
 const USER: &[u8] = b"default";
 
-/// What a client shows to be let in.
+/// The credentials of a client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The client named a user, and it is not the only one.
@@ -23,7 +23,7 @@ pub struct Login {
 pub struct Hello {
     /// The version of the protocol that the client wants, if it is another one.
     pub(in crate::resp) version: Option<Version>,
-    /// Who the client is.
+    /// The name of the client.
     pub(in crate::resp) login: Option<Login>,
     /// The name of the client.
     pub(in crate::resp) name: Option<Vec<u8>>,

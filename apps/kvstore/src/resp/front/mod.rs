@@ -31,7 +31,8 @@ impl Front {
     /// Listens. Several shards may do so at one address of TCP, where the kernel spreads clients among them.
     ///
     /// # Errors
-    /// Those of the datapath; [`Unavailable`](bertha::ErrorKind::Unavailable) for DPDK if it was not built in.
+    /// The errors of the datapath; [`Unavailable`](bertha::ErrorKind::Unavailable) for DPDK if it was not
+    /// built in.
     async fn open(addr: &RespAddr, sharing: Sharing) -> Result<Self, Error> {
         match addr {
             RespAddr::Kernel(addr @ Addr::Unix(path)) => Ok(Self::Unix(unix_path::listen(addr, path).await?)),
@@ -91,7 +92,7 @@ impl Fronts {
     /// Listens at all of these addresses.
     ///
     /// # Errors
-    /// As for one of them.
+    /// The errors of a single front.
     pub(crate) async fn open(addrs: &[RespAddr], sharing: Sharing) -> Result<Self, Error> {
         let mut fronts = Vec::new();
         for addr in addrs {

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Listens at `addr`, which is `path`. A socket there at which nobody listens any more is removed.
 ///
 /// # Errors
-/// Those of the datapath.
+/// The errors of the datapath.
 pub(super) async fn listen(addr: &Addr, path: &Path) -> Result<UnixStreamListener<Chunk>, Error> {
     let refused = match UnixStream::new().bytes().listen(addr.clone()).await {
         Err(error) if error.kind() == ErrorKind::AddrInUse => error,

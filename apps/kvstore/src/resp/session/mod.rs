@@ -1,4 +1,4 @@
-//! One connection.
+//! A connection of a client.
 
 mod answering;
 mod planning;
@@ -48,7 +48,7 @@ pub(super) struct Session<'a> {
     held: Held,
 }
 
-/// How a command is answered.
+/// The way in which a command is answered.
 enum Step {
     /// With the next outcome.
     One,

@@ -19,7 +19,7 @@ const LONGEST_REPLY: usize = 512 << 20;
 /// The most memory of commands that are read while replies to earlier ones wait.
 const READ_AHEAD: usize = 64 << 20;
 
-/// So many outcomes are looked at for operations to be resumed.
+/// Number of outcomes that are searched for operations to resume.
 const RESUMED: usize = 16;
 
 impl Session<'_> {
