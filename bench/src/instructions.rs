@@ -4,9 +4,10 @@
 //! The file `bench/instructions.json` has the counts of an earlier state of the sources, stored by `--store`;
 //! a count that grew by more than 2 % is a regression.
 
+use crate::figures::passes;
 use crate::harness::Effort;
 use crate::report::{Budget, Report};
-use crate::{Error, ErrorKind, echo, kv, overhead, passes};
+use crate::{Error, ErrorKind, echo, kv, overhead};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@
 //! | [`report`] | rows, budgets, the table, the files and the page |
 //! | [`probe`] | programs for the instruction counter |
 //! | [`instructions`] | the counted rows alone, against stored counts |
+//! | [`figures`] | the programs that draw the figures of published evaluations |
 //! | each of the others | the program of that name |
 //!
 //! Times on a shared machine differ by several percent between two runs of a program. A ratio near one is
@@ -19,7 +20,6 @@
 #[cfg(feature = "caladan")]
 mod caladan;
 mod compile_time;
-mod congestion;
 mod connect;
 #[cfg(feature = "dpdk")]
 mod datapaths;
@@ -27,35 +27,28 @@ mod datapaths;
 mod dpdk_echo;
 mod echo;
 mod error;
-mod flood;
+mod figures;
 mod harness;
 #[cfg(feature = "rpc")]
 mod http;
 mod idle;
 mod instructions;
 mod kv;
-#[cfg(feature = "local")]
-mod local;
 mod overhead;
-mod passes;
 mod probe;
 mod program;
-#[cfg(feature = "queues")]
-mod pubsub;
 mod report;
 mod resp;
 #[cfg(feature = "rpc")]
 mod rpc;
-mod shard_raw;
-mod switch;
 mod throughput;
-mod windows;
 
 use bertha_allocations::Counting;
 use clap::{Parser, Subcommand};
 use error::{Error, ErrorKind};
 use harness::{Counter, Effort};
 use program::Program;
+use report::Machine;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -82,7 +75,7 @@ struct Arguments {
 enum Command {
     #[command(flatten)]
     Program(Program),
-    /// Runs all programs, or those that are named, and writes bench/RESULTS.md with its figures
+    /// Runs all programs, or those that are named, and writes the page of this kind of processor, unless the run is quick
     Report {
         /// Programs to run; the page shows the last results of the others
         programs: Vec<String>,
@@ -127,11 +120,7 @@ fn main() -> ExitCode {
             let strictly = report.is_within_budget() || !arguments.strict;
             Ok(strictly && !instructions::has_grown(&report))
         }),
-        Command::Report { programs, only_write } => {
-            program::run_all(&programs, only_write, effort).and_then(|sections| {
-                report::write_page(Path::new(env!("CARGO_MANIFEST_DIR")), &sections).map(|()| true)
-            })
-        }
+        Command::Report { programs, only_write } => report_all(&programs, only_write, effort).map(|()| true),
         #[cfg(feature = "caladan")]
         Command::CaladanRows { rows } => caladan::print(rows, effort).map(|()| true),
         #[cfg(feature = "caladan")]
@@ -139,7 +128,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "caladan")]
         Command::CaladanFiles(options) => throughput::over_caladan(options).map(caladan::tell).map(|()| true),
         #[cfg(feature = "local")]
-        Command::Mortal { peer } => local::mortal(&peer).map(|()| true),
+        Command::Mortal { peer } => figures::local::mortal(&peer).map(|()| true),
         #[cfg(feature = "dpdk")]
         Command::RespOverDpdk => resp::serve_over_dpdk().map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
@@ -151,6 +140,20 @@ fn main() -> ExitCode {
         Err(error) => {
             complain(&error);
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs programs and writes the page of this kind of processor. A quick run writes no page.
+fn report_all(programs: &[String], only_write: bool, effort: Effort) -> Result<(), Error> {
+    // The load is that of before the run, which is what else this machine does.
+    let machine = Machine::here();
+    match effort {
+        Effort::Quick => program::run_all(programs, only_write, effort).map(drop),
+        Effort::Full => {
+            let machine = if only_write { machine } else { machine.quiet()? };
+            let sections = program::run_all(programs, only_write, effort)?;
+            report::write_page(Path::new(env!("CARGO_MANIFEST_DIR")), &machine, &sections)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Programs that repeat an operation a given number of times, for the counter.
 
-use crate::{Error, ErrorKind, congestion, connect, echo, kv, overhead, passes, switch, throughput};
+use crate::figures::{congestion, passes, switch};
+use crate::{Error, ErrorKind, connect, echo, kv, overhead, throughput};
 use std::hint::black_box;
 
 /// Runs the probe with this name: a program's name, a dash, and the name that the program knows; or the name

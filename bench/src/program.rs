@@ -1,16 +1,14 @@
 //! The programs, and a run of all of them.
 
-use crate::harness::Effort;
 #[cfg(feature = "local")]
-use crate::local;
+use crate::figures::local;
 #[cfg(feature = "queues")]
-use crate::pubsub;
+use crate::figures::pubsub;
+use crate::figures::{congestion, flood, passes, shard_raw, switch, windows};
+use crate::harness::Effort;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
-use crate::{
-    congestion, connect, echo, flood, idle, instructions, kv, overhead, passes, resp, shard_raw, switch,
-    throughput, windows,
-};
+use crate::{connect, echo, idle, instructions, kv, overhead, resp, throughput};
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
 #[cfg(feature = "rpc")]

@@ -6,6 +6,7 @@ mod page;
 mod table;
 
 pub(crate) use directory::of_reports as directory;
+pub(crate) use machine::Machine;
 pub(crate) use page::{Section, write as write_page};
 
 use crate::harness::{Paired, Ratio, median, ratio_of_medians};
@@ -52,6 +53,12 @@ impl Row {
     /// matter.
     pub(crate) fn is_kept(&self) -> Option<bool> {
         Some(self.budget?.holds(self.value?))
+    }
+
+    /// Returns true if the interval lies on both sides of the budget, or ends at it: the next run may judge otherwise.
+    pub(crate) fn is_close(&self) -> bool {
+        let bound = self.budget.map(|(Budget::AtMost(bound) | Budget::AtLeast(bound))| bound);
+        matches!((bound, self.interval), (Some(bound), Some((low, high))) if low <= bound && bound <= high)
     }
 }
 
@@ -206,15 +213,19 @@ impl Report {
         Ok(self)
     }
 
-    /// Returns the report that a program has published.
+    /// Returns the report that a program has published, if it was of a full run: a quick run has too few samples for the page.
     ///
     /// # Errors
     /// [`ErrorKind::Report`] when there is none.
     fn published(name: &str) -> Result<Self, Error> {
         let path = directory().join(format!("{name}.json"));
-        std::fs::read(&path)
+        let report: Self = std::fs::read(&path)
             .and_then(|json| serde_json::from_slice(&json).map_err(std::io::Error::from))
-            .map_err(Error::while_doing(ErrorKind::Report, format!("reading {}", path.display())))
+            .map_err(Error::while_doing(ErrorKind::Report, format!("reading {}", path.display())))?;
+        if report.is_quick {
+            return Err(Error::new(ErrorKind::Report, format!("{} is of a quick run", path.display())));
+        }
+        Ok(report)
     }
 
     fn push(
@@ -244,6 +255,15 @@ mod tests {
         assert!(kept(Budget::AtLeast(0.95)) && kept(Budget::AtMost(0.95)));
         assert!(!kept(Budget::AtLeast(0.97)), "the favourable end of the interval is no excuse");
         assert!(!kept(Budget::AtMost(0.94)));
+    }
+
+    #[test]
+    fn a_budget_within_the_interval_is_close() {
+        let mut report = Report::new("interval");
+        for budget in [Budget::AtLeast(0.98), Budget::AtMost(0.94), Budget::AtMost(0.92)] {
+            report.ratio("r", Some(Ratio { estimate: 0.95, low: 0.93, high: 0.98 }), Some(budget));
+        }
+        assert_eq!(report.rows().iter().map(Row::is_close).collect::<Vec<_>>(), [true, true, false]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The page `bench/RESULTS.md`: all rows of all programs, rows that miss their budgets first, with the
-//! machine, and the last runs of long tests.
+//! The pages of results: for each kind of processor a page with all rows of all programs, rows that miss their budgets first, with the
+//! machine and the last runs of long tests; and `bench/RESULTS.md`, which names them.
 
-use super::{Report, Row, directory, machine, table};
+use super::{Machine, Report, Row, directory, table};
 use crate::{Error, ErrorKind};
 use std::fmt::Write;
 use std::path::Path;
@@ -38,22 +38,45 @@ const LONG: [Long; 2] = [
     },
 ];
 
-/// Writes the page and its figures into `place`, from the reports that the programs have published.
+/// Writes the page of a machine's processor and its figures into a folder of `place/results`, from the reports that full runs of the
+/// programs have published, and the list of pages into `place/RESULTS.md`.
 ///
 /// # Errors
 /// [`ErrorKind::Report`] when a file can't be written.
-pub(crate) fn write(place: &Path, sections: &[Section]) -> Result<(), Error> {
+pub(crate) fn write(place: &Path, machine: &Machine, sections: &[Section]) -> Result<(), Error> {
     let reports: Vec<_> = sections.iter().map(|section| Report::published(section.name).ok()).collect();
     // Without its file, a script was never run on this tree.
     let summary = |name| std::fs::read_to_string(place.join(name)).unwrap_or_default();
     let long = LONG.map(|long| (long, summary(long.summary)));
-    let page = render(sections, &reports, &machine::describe(), &long);
-    let pictures = place.join("results");
-    let copy = |name: &String| std::fs::copy(directory().join(name), pictures.join(name)).map(drop);
-    std::fs::create_dir_all(&pictures)
+    let page = render(sections, &reports, &machine.describe(), &long);
+    let folder = place.join("results").join(machine.folder());
+    let copy = |name: &String| std::fs::copy(directory().join(name), folder.join(name)).map(drop);
+    std::fs::create_dir_all(&folder)
         .and_then(|()| reports.iter().flatten().flat_map(|report| &report.drawings).try_for_each(copy))
-        .and_then(|()| std::fs::write(place.join("RESULTS.md"), page))
+        .and_then(|()| std::fs::write(folder.join("RESULTS.md"), page))
+        .and_then(|()| std::fs::write(place.join("RESULTS.md"), list(&place.join("results"))?))
         .map_err(Error::while_doing(ErrorKind::Report, format!("writing {}", place.display())))
+}
+
+/// Returns the list of the pages in a folder, by the first line of each that describes its machine, and by its number of missed budgets.
+fn list(folder: &Path) -> std::io::Result<String> {
+    let mut lines = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let Ok(page) = std::fs::read_to_string(folder.join(&name).join("RESULTS.md")) else { continue };
+        let after = |start: &str| page.lines().find_map(|line| line.strip_prefix(start)).unwrap_or("unknown");
+        let machine = after("* ");
+        lines.push(format!(
+            "* [{machine}](results/{name}/RESULTS.md): commit {}, missed budgets {}\n",
+            after("* commit "),
+            after("## Missed budgets: "),
+        ));
+    }
+    lines.sort();
+    Ok(format!(
+        "# Results\n\nWritten by `scripts/bench`; do not edit. A page for each kind of processor:\n\n{}",
+        lines.concat()
+    ))
 }
 
 // Writing to a `String` can't fail, so the results of `write!` are dropped.
@@ -66,14 +89,9 @@ fn render(
     let mut page = String::from(
         "# Results\n\n\
          Written by `scripts/bench`; do not edit. A row is judged by its median against its budget (`NO` where it is missed).\n\
-         Intervals are those of 95 %, of medians of runs in turn (ABBA order). Instructions are those of user space, by callgrind.\n",
+         Intervals are those of 95 %, of medians of runs in turn (ABBA order). `close` marks a row whose budget lies within its interval:\n\
+         the next run may judge otherwise. Instructions are those of user space, by callgrind.\n\n",
     );
-    if reports.iter().flatten().any(|report| report.is_quick) {
-        page.push_str(
-            "\n**This was a quick run: few samples, so times and ratios of times are rough; counts are exact.**\n",
-        );
-    }
-    page.push('\n');
     for line in machine {
         let _ = writeln!(page, "* {line}");
     }
@@ -84,11 +102,12 @@ fn render(
     let judged = rows().flat_map(|(_, report)| &report.rows).filter(|row| row.is_kept().is_some()).count();
     let _ = writeln!(page, "\n## Missed budgets: {} of {judged}\n", missed.len());
     if !missed.is_empty() {
-        page.push_str("| program | row | value | unit | interval | budget |\n|---|---|--:|---|---|---|\n");
+        page.push_str(
+            "| program | row | value | unit | interval | budget | kept |\n|---|---|--:|---|---|---|---|\n",
+        );
     }
     for (section, row) in missed {
-        let [name, value, unit, interval, budget, _] = table::cells(row);
-        let _ = writeln!(page, "| `{}` | {name} | {value} | {unit} | {interval} | {budget} |", section.name);
+        let _ = writeln!(page, "| `{}` | {} |", section.name, table::cells(row).join(" | "));
     }
     for (section, report) in sections.iter().zip(reports) {
         let _ = writeln!(page, "\n## `{}`\n\n{}", section.name, section.about);
@@ -123,7 +142,7 @@ fn append(page: &mut String, report: &Report) {
         let _ = writeln!(page, "| {} |", table::cells(row).join(" | "));
     }
     for drawing in &report.drawings {
-        let _ = writeln!(page, "\n![{drawing}](results/{drawing})");
+        let _ = writeln!(page, "\n![{drawing}]({drawing})");
     }
 }
 
@@ -151,5 +170,26 @@ mod tests {
             position("| beyond") < position("| within") && position("| within") < position("| unbounded")
         );
         assert!(rows.contains("Not run."));
+    }
+
+    #[test]
+    fn each_kind_of_processor_has_a_line() {
+        let folder = std::env::temp_dir().join(format!("bertha-pages-{}", std::process::id()));
+        for (name, page) in
+            [("b", "* B (2 cores)\n* commit 1\n\n## Missed budgets: 1 of 2\n"), ("a", "* A\n")]
+        {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+            std::fs::write(folder.join(name).join("RESULTS.md"), page).unwrap();
+        }
+        let list = list(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let lines: Vec<_> = list.lines().filter(|line| line.starts_with('*')).collect();
+        assert_eq!(
+            lines,
+            [
+                "* [A](results/a/RESULTS.md): commit unknown, missed budgets unknown",
+                "* [B (2 cores)](results/b/RESULTS.md): commit 1, missed budgets 1 of 2",
+            ]
+        );
     }
 }

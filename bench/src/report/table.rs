@@ -22,10 +22,12 @@ fn render(rows: &[Row]) -> String {
 
 /// Returns name, value, unit, interval, budget, and the verdict on the budget.
 pub(super) fn cells(row: &Row) -> [String; 6] {
-    let ok = match row.is_kept() {
-        Some(true) => "yes",
-        Some(false) => "NO",
-        None => "",
+    let ok = match (row.is_kept(), row.is_close()) {
+        (Some(true), false) => "yes",
+        (Some(true), true) => "yes, close",
+        (Some(false), false) => "NO",
+        (Some(false), true) => "NO, close",
+        (None, _) => "",
     };
     let budget = match row.budget {
         Some(Budget::AtMost(bound)) => format!("<= {}", shown(bound)),
@@ -65,7 +67,7 @@ mod tests {
         ]);
         let expected = "         value unit  interval          budget  ok\n\
                         a         41.2 us\n\
-                        longer  123457 us    [0.900, 1.000]  <= 0.970  NO";
+                        longer  123457 us    [0.900, 1.000]  <= 0.970  NO, close";
         assert_eq!(table, expected);
     }
 }

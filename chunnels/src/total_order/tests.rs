@@ -1,4 +1,4 @@
-//! The parts that need no network; whole stacks are tested in `tests/tests/multi_endpoint`.
+//! The parts that need no network; whole stacks are tested in `tests/tests/groups/multi_endpoint`.
 
 use super::Limits;
 use super::arrivals::Arrivals;

@@ -4,6 +4,7 @@
 
 mod attack;
 mod child;
+mod flood;
 mod herd;
 mod panics;
 mod strangers;

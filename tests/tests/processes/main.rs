@@ -2,6 +2,7 @@
 //! process gets a typed error with a clear text.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod chaos;
 mod child;
 mod killed;
 mod misfits;

@@ -1,16 +1,13 @@
 //! The conformance suite of queues over a fake of Azure Queue Storage, and tests of what only that service
 //! does.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod server;
-
+use crate::server::{self, alone};
 use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Ordering, Service, Subscription};
 use bertha_queue_azure::AzureQueue;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::azure_queue;
 use bertha_tests::{ThrottlingProxy, service};
-use server::alone;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

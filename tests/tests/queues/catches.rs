@@ -1,5 +1,4 @@
 //! The suite of queues fails a service that breaks one of its promises.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Error, ErrorKind};
 use bertha_queue::{
@@ -271,7 +270,7 @@ catches! {
     connections_keep_their_promises: LosesSome, None;
 }
 
-/// Its counterpart without a fault runs alone in `queue_memory`, since it counts the time that the process computes.
+/// Its counterpart without a fault runs alone in `memory`, since it counts the time that the process computes.
 #[tokio::test]
 async fn an_empty_queue_is_waited_for() {
     let bad = site(Fault::Spins, Ordering::None);

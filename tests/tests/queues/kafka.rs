@@ -1,15 +1,11 @@
 //! The conformance suite of queues over a Kafka broker.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod requests;
-mod server;
-
+use crate::requests::{allow_to_read, state_of};
+use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Topic};
 use bertha_queue_kafka::Kafka;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
-use requests::{allow_to_read, state_of};
-use server::alone;
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! The conformance suite of queues over the service in memory, with each order that it can keep.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Connection, Error};
 use bertha_queue::{MemoryQueue, Ordering, Pair, QueueSettings, Service, Topic};

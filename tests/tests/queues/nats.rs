@@ -1,13 +1,10 @@
 //! The conformance suite of queues over a NATS server with JetStream, without order and with order by key.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod server;
-
+use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Service, Subscription, Topic};
 use bertha_queue_nats::{ConnectOptions, Nats};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
-use server::alone;
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,15 +1,12 @@
 //! The conformance suite of queues over fakes of SQS and SNS, and tests of what only these services do.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-mod server;
-
+use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queue::{Ordering, Outgoing, Publisher, Service, Subscription, Topic};
 use bertha_queue_sqs::Sqs;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::sqs;
 use bertha_tests::{ThrottlingProxy, service};
-use server::alone;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,12 @@
+//! The programs that draw the figures of published evaluations, each with the shape of the figure it repeats.
+
+pub(crate) mod congestion;
+pub(crate) mod flood;
+#[cfg(feature = "local")]
+pub(crate) mod local;
+pub(crate) mod passes;
+#[cfg(feature = "queues")]
+pub(crate) mod pubsub;
+pub(crate) mod shard_raw;
+pub(crate) mod switch;
+pub(crate) mod windows;

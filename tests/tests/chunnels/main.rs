@@ -1,0 +1,20 @@
+//! Stacks of single Chunnels, over the simulator and over kernel sockets, and against programs of other projects.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests panic to fail, and show what they measured"
+)]
+
+mod byte_streams;
+mod drops;
+mod openssl;
+mod pace;
+mod path_mtu;
+mod reliable;
+mod retry;
+mod rpc;
+mod secured;
+mod shard_raw;
+#[cfg(feature = "opentelemetry")]
+mod traces;

@@ -1,0 +1,5 @@
+//! Calls over whole stacks: over faulty networks, with callers that give up and servers that are slow.
+
+mod faults;
+mod outcomes;
+mod service;

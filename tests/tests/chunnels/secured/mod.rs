@@ -1,0 +1,12 @@
+//! Stacks that encrypt, in the simulator and over real datapaths: `Noise` with a shared key and with static
+//! keys, `Quic` and `Tls` with certificates, and `RpcWithTls`, which makes calls over `Tls`.
+
+mod altered;
+mod datapaths;
+mod lossy;
+mod noise;
+mod quic;
+mod rpc_with_tls;
+mod scene;
+mod tls;
+mod transcript;
