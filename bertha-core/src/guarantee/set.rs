@@ -70,13 +70,13 @@ impl Set {
         self.0
     }
 
-    /// The set of which [`bits`](Self::bits) are these.
+    /// Returns the set whose [`bits`](Self::bits) are `bits`.
     #[doc(hidden)]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// Whether it contains no guarantee.
+    /// Returns true if the set contains no guarantee.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

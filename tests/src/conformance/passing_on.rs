@@ -10,7 +10,8 @@ use bertha_core::{Connection, Describe, Node};
 /// Number of messages in the burst of these checks.
 const COUNT: u64 = 64;
 
-/// `drain`: "one that doesn't passes the call on". `below` stands directly below the Chunnel, at either end.
+/// `drain`: a Chunnel that holds no messages back "passes the call on". `below` stands directly below the
+/// Chunnel, at either end.
 pub async fn a_drain_reaches_the_layer_below<A, B, M>(a: &A, b: &B, [below, _]: [&Recorder; 2], messages: &M)
 where
     A: Connection,
@@ -27,8 +28,9 @@ where
 /// [`guarantee`](bertha_core::guarantee): "A Chunnel passes the guarantees of the layers below it on, unless it withdraws them." It can pass
 /// them on only for messages that go through the layers below.
 ///
-/// A Chunnel that goes around them fails this check, and is to be tested by the other ones. Whether it withdraws all that its own way lacks
-/// can't be seen from outside; [`withdraws_security`] checks the least.
+/// A Chunnel that goes around the layers below fails this check, and has to be tested with the other checks.
+/// Such a Chunnel has to withdraw every guarantee that its own connection lacks. No check sees all of them
+/// from outside; [`withdraws_security`] checks the guarantees about attackers.
 pub async fn messages_go_through_the_layer_below<A, B, M>(
     a: &A,
     b: &B,
@@ -46,7 +48,8 @@ pub async fn messages_go_through_the_layer_below<A, B, M>(
     assert!(sent() > before, "a message went around the layer below");
 }
 
-/// A Chunnel whose messages may go around the layers below it withdraws their guarantees about attackers, unless it gives these itself.
+/// A Chunnel whose messages may go around the layers below it withdraws their guarantees about attackers,
+/// unless it gives these guarantees itself.
 pub fn withdraws_security(chunnel: &impl Describe) {
     let security = Set::of::<(Encrypted, (Authenticated, (ForwardSecret, PeerIdentified)))>();
     for node in chunnel.nodes() {

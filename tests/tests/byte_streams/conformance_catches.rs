@@ -152,7 +152,7 @@ impl AsyncWrite for Faulty {
     }
 }
 
-/// Whether `check` fails, by a panic or by waiting for ever.
+/// Returns true if `check` fails, by a panic or by waiting for ever.
 async fn fails(fault: Fault, check: impl Future<Output = ()>) -> bool {
     let check = AssertUnwindSafe(check).catch_unwind();
     let patience = Duration::from_secs(if fault == Fault::Sound { 60 } else { 2 });

@@ -13,14 +13,14 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// Whether a poll is under way on this kernel thread.
+    /// True if a poll is under way on this kernel thread.
     static POLLING: Cell<bool> = const { Cell::new(false) };
 }
 
 #[derive(Default)]
 struct Seen {
     polls: AtomicUsize,
-    /// Polls that began on a kernel thread during another one.
+    /// Number of polls that began on a kernel thread during another poll.
     torn: AtomicUsize,
 }
 

@@ -22,7 +22,8 @@ const AFTER: Duration = Duration::from_secs(4 * LEASE);
 /// The stack in which one participant orders for all.
 const SEQUENCED: &str = "SequencerOrdered";
 
-/// A failure that was injected, from when to when, in nanoseconds of the clock of all hosts.
+/// A failure that was injected. `from` and `to` are its beginning and end, in nanoseconds of the clock of all
+/// hosts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Injected {
     pub(crate) failure: Failure,
@@ -36,22 +37,25 @@ struct Missed {
     publisher: u32,
     number: u32,
     receiver: u32,
-    /// The participants that may have put it in order for all: that said so, or may have died before.
+    /// The participants that may have put the message in order for all participants: they said so, or may
+    /// have died before they could.
     sequencers: Vec<u32>,
-    /// Whether the receiver was in another round than the publisher, since one of them had been taken for gone and had yet to be let in
-    /// again: that may take as long as others fail, too.
+    /// True if the receiver was in another round than the publisher, since the group had taken the receiver
+    /// or the publisher for gone and had yet to let it in again. The time until then has no bound while other
+    /// failures last.
     apart: bool,
-    /// When the publisher began and ended to send it.
+    /// The time at which the publisher began to send the message; `to` is the time at which the publisher had
+    /// sent it.
     from: u64,
     to: u64,
 }
 
-/// Puts down each message that was missed to a failure. How many there were.
+/// Finds the failure that accounts for each missed message. Returns the number of missed messages.
 ///
-/// `hits` says whether a failure concerns a participant.
+/// `hits` returns true if a failure concerns a participant.
 ///
 /// # Errors
-/// The first that no failure accounts for.
+/// The first missed message that no failure accounts for.
 pub(crate) fn tie(
     histories: &[History],
     injected: &[Injected],
@@ -88,10 +92,12 @@ impl fmt::Display for Missed {
 struct Stay {
     from: u64,
     to: u64,
-    /// When it changed to which round, and whether somebody orders for all there.
+    /// The times at which the participant changed the round, with the number of the round, and true if a
+    /// participant orders for all participants in that round.
     rounds: Vec<(u64, u64, bool)>,
     received: BTreeSet<(u32, u32)>,
-    /// When it began and ended to send each message. One that it failed to send is not missed by anybody.
+    /// The times at which the participant began and ended to send each message. A message whose sending
+    /// failed is missed by no participant.
     sent: BTreeMap<u32, (u64, u64)>,
 }
 

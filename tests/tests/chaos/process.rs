@@ -22,9 +22,9 @@ pub(crate) struct Process {
 
 /// The program of a process.
 enum Program {
-    /// This test's own, with the path of its history last among its arguments.
+    /// The program of this test, with the path of its history last among its arguments.
     Endpoint(Vec<String>),
-    /// The one in `apps/pubsub`.
+    /// The program in `apps/pubsub`.
     Publisher(Publisher),
 }
 
@@ -35,7 +35,7 @@ impl Process {
         Self { name, host, program: Program::Endpoint(arguments), directory, child: None, starts: 0 }
     }
 
-    /// The same, for a participant of a topic.
+    /// Makes the process of a participant of a topic.
     pub(crate) fn publisher(name: String, host: usize, publisher: Publisher, directory: PathBuf) -> Self {
         Self { name, host, program: Program::Publisher(publisher), directory, child: None, starts: 0 }
     }

@@ -51,10 +51,10 @@ impl Publisher {
         Path::new(env!("CARGO_BIN_EXE_endpoint")).with_file_name("pubsub")
     }
 
-    /// Whether there is such a program, and it can talk to both stores.
+    /// Checks that the program exists, and that it can talk to both stores.
     ///
     /// # Errors
-    /// The missing program, which has to be built.
+    /// The path of the missing program, and how to build it.
     pub(crate) fn check() -> Result<(), String> {
         let program = Self::program();
         let missing =

@@ -177,7 +177,7 @@ pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> 
     one_order(&received)
 }
 
-/// Whether any two participants received what both received in the same order.
+/// Checks that any two participants received the messages that both received in one order.
 fn one_order(received: &BTreeMap<u32, Vec<Id>>) -> Result<(), String> {
     for (other, messages) in received {
         let places: BTreeMap<_, _> = messages.iter().enumerate().map(|(at, id)| (id, at)).collect();

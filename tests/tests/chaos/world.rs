@@ -39,7 +39,8 @@ pub(crate) struct World {
     directory: Directory,
 }
 
-/// Where the histories are. Removed when dropped, unless a test has failed and somebody will want to read them.
+/// The directory of the histories. Dropping the value removes the directory, unless a test has failed: the
+/// histories then show why.
 struct Directory(PathBuf);
 
 impl Drop for Directory {
@@ -236,7 +237,7 @@ impl World {
         })
     }
 
-    /// Whether a failure concerns a store's topic's participant on this host.
+    /// Returns true if a failure concerns the participant on this host in the topic of `service`.
     fn hits(&self, failure: Failure, service: Service, host: usize) -> bool {
         match failure {
             Failure::Killed(process) | Failure::Stopped(process) => {

@@ -92,7 +92,7 @@ fn file_of(name: &str, attributes: &[Attribute], place: &Place) -> PathBuf {
     if flat.exists() { flat } else { place.children.join(name).join("mod.rs") }
 }
 
-/// Whether it is there for tests alone.
+/// Returns true if the item with these attributes is there for tests alone.
 pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => {

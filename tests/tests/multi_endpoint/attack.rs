@@ -295,8 +295,9 @@ fn messages_for_rounds_that_nobody_knows_take_bounded_room() {
     });
 }
 
-/// Tags of rounds follow each other, so anybody can say something for a round to come. If that were kept until the round begins, a
-/// position far in the future would have the receivers skip all that is sent before it.
+/// Tags of rounds follow each other, so an attacker can send a message for a round to come. If receivers kept
+/// the message until the round begins, a position far in the future would have them skip all messages before
+/// it.
 #[test]
 fn nobody_is_heard_in_a_round_that_begins_long_after() {
     with_seeds(10, async |crowd, seed| {

@@ -31,7 +31,7 @@ async fn receive_until(from: &impl Connection<Data = Buf>, text: &str) -> Result
     Ok(())
 }
 
-/// Whether this message comes in time.
+/// Returns true if the message `text` comes within `limit`.
 async fn hears(crowd: &Crowd, from: &impl Connection<Data = Buf>, text: &str, limit: Duration) -> bool {
     let receiving = pin!(receive_until(from, text));
     matches!(select(receiving, pin!(crowd.pause(limit))).await, Either::Left((Ok(()), _)))

@@ -206,7 +206,7 @@ fn an_outsider_bends_no_change_of_a_group_with_a_key() {
     });
 }
 
-/// Progress that is said again, and by somebody else, is none.
+/// Repeated progress, and progress from a sender without the key, is dropped.
 #[test]
 fn progress_without_a_proof_is_dropped_and_counted() {
     with_crowd(3, Some(1), async |crowd| {

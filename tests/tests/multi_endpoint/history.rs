@@ -25,9 +25,9 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Message {
 /// The life of one participant.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Record {
-    /// How many messages it has sent.
+    /// Number of messages that the participant has sent.
     pub(crate) sent: u32,
-    /// Whether it left or crashed before the end.
+    /// True if the participant left or crashed before the end.
     pub(crate) is_gone: bool,
     pub(crate) received: Vec<Message>,
 }
@@ -53,7 +53,8 @@ impl History {
         by_sender
     }
 
-    /// From the first message that a participant got of a sender on it got all, once and in order.
+    /// Checks that each participant got all messages of a sender after the first that it got, once and in
+    /// order.
     pub(crate) fn has_no_gaps(&self) {
         let records = self.records();
         for (receiver, record) in &records {
@@ -66,7 +67,7 @@ impl History {
         }
     }
 
-    /// The same in order and once, with gaps.
+    /// Checks that each participant got messages of a sender in order and at most once. Gaps are permitted.
     pub(crate) fn is_in_order(&self) {
         for (receiver, record) in self.records() {
             for (sender, numbers) in Self::by_sender(&record) {

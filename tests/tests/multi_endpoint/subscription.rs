@@ -49,7 +49,7 @@ struct UnderWay {
     place: u64,
     message: Message,
     until: Instant,
-    /// Whether its connection is open.
+    /// True if the message's connection is open.
     is_open: Arc<AtomicBool>,
 }
 

@@ -19,15 +19,16 @@ use std::time::Duration;
 
 const PORT: u16 = 5000;
 
-/// More than twice the places for an address.
+/// Number of recorded offers: more than twice the places for an address.
 const RECORDED: usize = 10;
 
-/// The settings of both ends.
+/// Returns the settings of both ends, with a shared key.
 fn shared() -> [Settings; 2] {
     with([Credentials::shared(SharedKey::new([7; 32])), Credentials::shared(SharedKey::new([7; 32]))])
 }
 
-/// The same with signatures, of which the server makes fewer a second for unproven addresses than there are recorded offers.
+/// Returns the settings of both ends, with signatures. Each second, the server makes fewer signatures for
+/// unproven addresses than there are recorded offers.
 fn signed() -> [Settings; 2] {
     let key = IdentityKey::from_seed([2; 32]);
     let trusting = Credentials::default().trusting([key.public()]);

@@ -26,7 +26,7 @@ fn is_of_other(datagram: &Datagram) -> bool {
     datagram.from == other || datagram.to == other
 }
 
-/// Talks to the other server in place of the one to which the client has connected.
+/// Talks to the second server in place of the server to which the client has connected.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(one_sided)]
 struct Elsewhere;
@@ -44,8 +44,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Elsewhere {
 
 type Served = Negotiated<<SimDatapath as Runs<Keyed>>::Out>;
 
-/// A client of both servers, as far as it gets, and its counterpart at the other one. The settings are those of the
-/// client, of the first server, and of the other one.
+/// Connects a client to the first server, and through [`Elsewhere`] to the second server. Returns the
+/// client's connection and the second server's, or their errors. The settings belong to the client, the first
+/// server and the second server.
 async fn meet(
     network: &Network,
     below: impl Fn() -> Keyed,
@@ -72,7 +73,7 @@ fn defaults() -> [Settings; 3] {
     [Settings::default(), Settings::default(), Settings::default()]
 }
 
-/// Shortens a time in the other server's answer, on which nothing depends.
+/// Shortens the idle time in the second server's answer. Nothing depends on that time.
 fn alter(datagram: &mut Datagram) {
     if let (Some((kind @ Kind::Answer, tag)), Ok(mut said)) =
         (wire::header(&datagram.payload), wire::decode::<Answer>(&datagram.payload))

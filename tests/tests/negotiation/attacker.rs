@@ -35,12 +35,13 @@ pub(crate) struct Attacker {
     dice: u64,
     habits: Habits,
     is_active: bool,
-    /// Whether it lets the application's data pass untouched.
+    /// True if the attacker lets the application's data pass untouched.
     spares_data: bool,
     network: Network,
     seen: Vec<Datagram>,
     held: Vec<Datagram>,
-    /// The confirmations of the client that it attacks, and whether one got through.
+    /// The confirmations of the attacked client. `is_confirmed` is true if a confirmation has reached the
+    /// server.
     confirmations: Vec<Vec<u8>>,
     is_confirmed: bool,
     id: u64,
@@ -80,7 +81,8 @@ impl Attacker {
         self.spares_data = true;
     }
 
-    /// Whether it has kept all confirmations of the client that it attacks from the server, and there were some.
+    /// Returns true if the attacked client has sent confirmations, and the attacker has kept all of them from
+    /// the server.
     pub(crate) fn is_confirmation_lost(&self) -> bool {
         !self.confirmations.is_empty() && !self.is_confirmed
     }
@@ -164,11 +166,11 @@ impl Attacker {
         Verdict::Pass
     }
 
-    /// Says something under somebody else's address, to either end.
+    /// Sends a datagram under a forged address to either end.
     fn say(&mut self, datagram: &Datagram) {
         self.is_confirmed |= self.confirmations.contains(&datagram.payload);
         let _ = self.network.inject(datagram);
-        // The same, towards the other end.
+        // The payload goes to the other end too.
         let back = Datagram { from: datagram.to, to: datagram.from, payload: datagram.payload.clone() };
         if back.from == server_addr().ip("attack").unwrap() {
             let _ = self.network.inject(&back);
@@ -266,12 +268,12 @@ impl Attacker {
     }
 }
 
-/// Whether it is data of the application, in whichever epoch.
+/// Returns true if the payload is data of the application, in any epoch.
 fn is_data(payload: &[u8]) -> bool {
     payload.first().is_some_and(|first| *first == Kind::Data as u8 || *first >= 0x80)
 }
 
-/// The weaker of two stacks.
+/// Makes an answer with the weaker of two stacks.
 fn answer(id: u64, confirm: Option<u64>) -> Answer {
     let (stack, reasons) = ("B".into(), String::new());
     Answer {

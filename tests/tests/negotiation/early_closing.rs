@@ -26,10 +26,10 @@ use Deed::{Closes, ClosesAndFails, Fails};
 /// On a client, talks while it starts, and then gives up.
 #[derive(Debug, Clone, Identity)]
 struct GivesUp {
-    /// Whether it does so by now.
+    /// True once the Chunnel gives up.
     now: Arc<AtomicBool>,
     deed: Deed,
-    /// How long a second message waited until it could not be sent, in microseconds.
+    /// Time for which a second message waited until its sending failed, in microseconds.
     waited: Arc<AtomicU64>,
 }
 

@@ -92,7 +92,7 @@ fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
     });
 }
 
-/// Somebody on the wire changes the messages, and puts the check right.
+/// An attacker on the wire changes the messages, and corrects their checksum.
 #[test]
 fn with_a_shared_key_a_first_flight_can_not_be_altered() {
     let shared = || Credentials::shared(SharedKey::new([1; 32]));
@@ -143,7 +143,8 @@ fn a_refusal_and_silence_say_that_messages_are_in_doubt() {
     });
 }
 
-/// A whole first flight that somebody has recorded: at once, after the connection has ended, and from another address.
+/// An attacker replays a whole first flight: at once, after the connection has ended, and from another
+/// address.
 #[test]
 fn a_first_flight_is_taken_once() {
     simulate(12, async |network: Network| {

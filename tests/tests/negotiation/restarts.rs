@@ -76,7 +76,7 @@ fn a_client_that_restarts_on_its_port_gets_a_new_connection() {
     });
 }
 
-/// Its confirmation is lost, and meanwhile somebody plays back offers of the past.
+/// The restarted client's confirmation is lost, and meanwhile an attacker plays back offers of the past.
 #[test]
 fn offers_that_are_played_back_keep_no_restarted_client_out() {
     simulate(5, async |network: Network| {

@@ -14,11 +14,11 @@ use std::time::Duration;
 pub(crate) struct Flood {
     pub(crate) per_second: u32,
     pub(crate) lasts: Duration,
-    /// Whether all its addresses are neighbours of an honest client.
+    /// True if all addresses of the flooder are neighbours of an honest client.
     pub(crate) is_near: bool,
 }
 
-/// None, a shared key, identities, both: of client and server.
+/// Returns pairs of credentials, for the client and the server: none, a shared key, identities, and both.
 pub(crate) fn credentials() -> [[Credentials; 2]; 4] {
     let (ours, theirs) = (IdentityKey::from_seed([1; 32]), IdentityKey::from_seed([2; 32]));
     let shared = || Credentials::shared(SharedKey::new([3; 32]));

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time for anything that a program should do.
+/// Time after which a program has failed to do its work.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// Whether the program is there; says so if not.
+/// Returns true if the program is installed, and reports that the test is skipped if not.
 pub(crate) fn is_there(program: &str, version: &str) -> bool {
     let found = Command::new(program).arg(version).output().is_ok_and(|output| output.status.success());
     if !found {

@@ -234,7 +234,7 @@ fn site(fault: Fault, ordering: Ordering) -> Site {
     Site { broken: Broken { service: MemoryQueue::new(), fault }, ordering }
 }
 
-/// Whether a check fails.
+/// Returns true if a check fails.
 async fn fails(check: impl Future<Output = ()>) -> bool {
     AssertUnwindSafe(check).catch_unwind().await.is_err()
 }

@@ -218,7 +218,7 @@ async fn a_server_that_is_away_is_unreachable() {
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
 }
 
-/// Text is readable by anybody, and what anybody writes is a message.
+/// Other programs can read a message of text, and a text that another program sends is a message.
 #[tokio::test]
 async fn text_is_a_body_to_other_programs() {
     let Some(endpoint) = service("BERTHA_SQS") else { return };

@@ -7,7 +7,7 @@ use bertha_core::{Base, Buf, Connection, Wrap, make_stack};
 use bertha_datapath_sim::Sim;
 use std::time::Duration;
 
-/// Whether a message is there without waiting for the network.
+/// Returns the next message if it is there without waiting for the network.
 async fn next_at_once(connection: &impl Connection<Data = Buf>) -> Option<Buf> {
     let pause = {
         use bertha_core::Runtime;

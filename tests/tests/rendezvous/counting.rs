@@ -10,9 +10,9 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Counting<S> {
     store: Arc<S>,
-    /// How many transactions, reads included, and renewals were asked for.
+    /// Number of transactions, reads included, and renewals that callers have asked for.
     pub(crate) transactions: Arc<AtomicUsize>,
-    /// Whether the store can't be reached.
+    /// True if the store can't be reached.
     pub(crate) cut: Arc<AtomicBool>,
 }
 

@@ -175,7 +175,8 @@ fn who_comes_back_and_is_refused_unheard_knows_that_it_is_out() {
     });
 }
 
-/// It made a record, did not hear of that, and made it again; the first one came late, and somebody else saw it.
+/// A participant makes a record, hears no answer, and makes the record again. The first record comes late,
+/// and another participant sees it.
 #[test]
 fn a_record_that_is_made_twice_is_one_record() {
     everywhere(async |scene, memory| {
@@ -221,7 +222,7 @@ fn a_record_that_is_made_twice_is_one_record() {
     });
 }
 
-/// That somebody was late is no decision against the stack that it needs.
+/// A participant that was late in answering has not refused the stack that the asking participant needs.
 #[test]
 fn who_comes_back_and_is_not_answered_in_time_asks_again() {
     everywhere(async |scene, memory| {

@@ -73,7 +73,8 @@ fn policies_that_contradict_come_to_rest() {
     });
 }
 
-/// Somebody hangs until nobody has a try left, were they counted. That the time was up says nothing about the stack.
+/// A participant hangs for so long that the attempts of the other participants would be used up, were
+/// time-outs counted. A time-out says nothing about the stack.
 #[test]
 fn what_was_not_staged_in_time_is_wished_for_again() {
     everywhere(async |scene, _| {
@@ -117,7 +118,7 @@ fn what_somebody_refused_for_some_time_is_wished_for_again() {
     });
 }
 
-/// Whether the leader of the round is present.
+/// Returns true if the leader of the round is present.
 fn is_led<R: Runtime>(endpoint: &Endpoint<R>) -> bool {
     let present = endpoint.seen.iter().rev().find_map(|event| match event {
         Event::Participants(present) => Some(present),

@@ -190,7 +190,7 @@ fn the_second_connection_resumes_and_each_end_knows_the_other_all_the_same() {
     });
 }
 
-/// As [`turned_away`], for lack of trust.
+/// Works as [`turned_away`], for an end that refuses for lack of trust.
 async fn turned_away_here(hosts: &Hosts, client: &Quic, server: &Quic) {
     let (here, there) = hosts.try_connect(client.clone(), server.clone(), Settings::default()).await;
     let kinds = [here.unwrap_err().kind(), there.unwrap().unwrap_err().kind()];

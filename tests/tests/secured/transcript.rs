@@ -12,19 +12,19 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The transcripts that were seen, and by which end.
+/// The transcripts that layers have seen, each with the role of its end.
 type Seen = Arc<Mutex<Vec<(Role, Option<[u8; 32]>)>>>;
 
-/// Tells what it sees.
+/// Records the transcript, and takes no early data.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(no_early_data)]
 struct Binds(Seen);
 
-/// The same, and takes early data.
+/// Records the transcript, and takes early data.
 #[derive(Debug, Clone, Identity)]
 struct Takes(Seen);
 
-/// Opens a further connection as a client, and uses neither.
+/// Opens a further connection as a client, and records no transcript.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(one_sided)]
 struct Opens(Addr);

@@ -8,7 +8,7 @@ async fn redis() {
     passes(&RedisStore::new(&url).unwrap()).await;
 }
 
-/// Those of one store share a channel of the server's, which hears when the last of them is gone.
+/// The watches of a store share a channel of the server, and the server hears when the last watch is gone.
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn watches_in_redis_come_and_go() {

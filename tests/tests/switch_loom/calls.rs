@@ -117,7 +117,7 @@ fn a_change_between_two_ends_loses_and_swaps_nothing() {
     });
 }
 
-/// The same with a change that does not wait for receivers, which must be found out.
+/// Makes a change that does not wait for receivers. The model must find this mistake.
 #[test]
 #[should_panic(expected = "an epoch that had ended")]
 fn a_change_that_does_not_wait_for_receivers_is_found_out() {
@@ -127,7 +127,7 @@ fn a_change_that_does_not_wait_for_receivers_is_found_out() {
         begin(&epochs, &old, &new);
         epochs.receiving.close();
         old.connection.retire();
-        // Only then, so that a receiver does not wait for ever.
+        // The slots are emptied after the mistake, so that a receiver does not wait for ever.
         vacate(&epochs.receiving);
         epochs.receiving.open(&new);
         block_on(epochs.send(0)).unwrap();

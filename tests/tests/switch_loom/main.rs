@@ -124,7 +124,7 @@ fn closing_what_is_empty_leaves_calls_alone() {
     });
 }
 
-/// The same with a switch that does not wait until the slots are empty, which must be found out.
+/// Makes a switch that does not wait until the slots are empty. The model must find this mistake.
 #[test]
 #[should_panic(expected = "an epoch")]
 fn a_switch_that_does_not_wait_is_found_out() {

@@ -54,13 +54,14 @@ impl Stack {
         self.sent.total()
     }
 
-    /// Whether all is as it has to be. Found out in the end: in a model a panic has to be the last thing that happens.
+    /// Checks that no call has used an ended epoch. The caller calls this method at the end, since in a model
+    /// a panic has to be the last event.
     pub(crate) fn check(&self) {
         let is_misused = self.state.lock().unwrap().is_misused;
         assert!(!is_misused, "a call used an epoch that had ended");
     }
 
-    /// Nobody uses it any more. What it still holds is lost.
+    /// Records that the connection's epoch has ended. The messages that the connection still holds are lost.
     pub(crate) fn retire(&self) {
         self.lock().is_retired = true;
     }

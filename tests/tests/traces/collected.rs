@@ -72,7 +72,7 @@ impl Collector {
         Self { exporter, _provider: provider, _in_use: in_use }
     }
 
-    /// Those that have ended so far.
+    /// Returns the spans that have ended so far.
     pub(crate) fn spans(&self) -> Vec<Collected> {
         self.exporter.get_finished_spans().unwrap().iter().map(Collected::from).collect()
     }

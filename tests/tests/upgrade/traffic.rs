@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// Both ends of a connection, whose stacks may differ.
+/// Returns both ends of a connection, whose stacks may differ.
 pub(crate) async fn connect<A, B>(
     network: &Network,
     here: A,
@@ -38,7 +38,7 @@ where
     connect_over(client(network), server(network), here, there, settings).await
 }
 
-/// As [`connect`], with these datapaths of the client and of the server.
+/// Works as [`connect`], with a given datapath for the client and for the server.
 pub(crate) async fn connect_over<A, B>(
     client: SimDatapath,
     server: SimDatapath,

@@ -5,13 +5,14 @@ use crate::burst::Verified;
 use bertha_core::{Base, Buf, Connection, Error};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The connection of a [`Checksum`], over one that carries bytes.
+/// The connection of a [`Checksum`], over a connection that carries bytes.
 ///
-/// Damaged messages are dropped and counted, so over a datapath that damages messages it loses them instead. `send`
-/// copies a message that has no headroom for the checksum; one from [`Base::buffer`] has.
+/// Damaged messages are dropped and counted, so over a datapath that damages messages the connection loses
+/// them instead. `send` copies a message that has no headroom for the checksum; a message from
+/// [`Base::buffer`] has it.
 ///
 /// # Errors
-/// Those of the connection below.
+/// The errors of the connection below.
 #[derive(Debug)]
 pub struct ChecksumConnection<Inner> {
     inner: Inner,
@@ -24,7 +25,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
         Self { inner, checksum, damaged: AtomicU64::new(0) }
     }
 
-    /// How many messages were dropped since their checksum was wrong or missing.
+    /// Returns the number of messages that were dropped because their checksum was wrong or missing.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Relaxed)
     }

@@ -11,14 +11,14 @@ use bertha_tests::conformance::{self, Messages};
 
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// Two layers.
+/// Makes a stack of two layers.
 macro_rules! separate {
     ($seed:expr) => {
         make_stack!(Serialize::<Vec<u8>, Postcard>::new(), Checksum::seeded($seed))
     };
 }
 
-/// The same as one.
+/// Makes the stack that the pass makes of [`separate`]'s: its two layers are one layer.
 macro_rules! fused {
     ($seed:expr) => {
         optimize!(separate!($seed), FuseChecksum)

@@ -59,7 +59,7 @@ proptest! {
     }
 }
 
-/// Sends `count` bytes through the stack, and returns whether they were too many.
+/// Sends a message of `count` bytes through the stack. Returns true if the message was too large.
 macro_rules! too_large {
     ($stack:expr, $count:expr) => {{
         let mut sim = Sim::new(1);
