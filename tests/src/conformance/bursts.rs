@@ -72,7 +72,7 @@ where
     }
 }
 
-/// `send_batch` of nothing is ready at once and sends nothing.
+/// `send_batch` of an empty burst is ready at once and sends nothing.
 pub async fn an_empty_burst_is_sent_at_once<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,

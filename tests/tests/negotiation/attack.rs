@@ -14,7 +14,7 @@ use std::time::Duration;
 fn settings(credentials: Credentials, seed: u64) -> Settings {
     let mut settings = Settings::default();
     settings.credentials = credentials;
-    // Cookies in a third of all runs.
+    // The server asks for cookies in a third of all runs.
     settings.unproven_clients = if seed.is_multiple_of(3) { 0 } else { 256 };
     settings
 }
@@ -44,7 +44,7 @@ async fn serve(network: &Network, settings: Settings) -> Accepted {
     accepted
 }
 
-/// Sends until something comes back, or the connection ends with an error.
+/// Sends until a message comes back, or the connection ends with an error.
 async fn exchange(network: &Network, connection: &impl Connection<Data = Buf>, attempts: u32) -> bool {
     let runtime = network.runtime();
     for _ in 0..attempts {

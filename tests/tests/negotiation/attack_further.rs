@@ -14,7 +14,7 @@ use futures_util::future::{Either, join, join3, select as first_of};
 use std::pin::pin;
 use std::time::Duration;
 
-/// The other server.
+/// The host of the second server.
 const OTHER: [u8; 4] = [10, 0, 0, 3];
 
 fn other_addr() -> Addr {
@@ -104,7 +104,7 @@ fn an_altered_agreement_of_a_further_connection_is_no_connection() {
     }
 }
 
-/// Forged, and recorded.
+/// The attacker sends forged and recorded messages.
 #[test]
 fn forged_messages_about_a_further_connection_are_dropped() {
     for keyed in [Keyed::default, Keyed::mute] {
@@ -115,7 +115,8 @@ fn forged_messages_about_a_further_connection_are_dropped() {
             seen.lock().unwrap().retain(is_of_other);
             let (id, to_other) = learned(&seen);
             if !other.explain().is_authenticated() {
-                // Nothing protects it, and the messages are the right ones.
+                // The connection is not protected, and a forged message ends it. So the forged messages have
+                // the right form.
                 tell_both(&network, &to_other, &endings(id)[0]);
                 let (at_client, at_other) = join(client.recv(), other.recv()).await;
                 assert_eq!(at_client.unwrap_err().kind(), ErrorKind::Closed);
@@ -131,7 +132,8 @@ fn forged_messages_about_a_further_connection_are_dropped() {
     }
 }
 
-/// The other server's address is known to the client; that it is the other server has to be proved as at the first one.
+/// The client knows the second server's address. The second server has to prove its identity, as the first
+/// server has.
 #[test]
 fn an_impostor_in_the_place_of_the_other_server_is_refused() {
     let shared = |byte| Credentials::shared(SharedKey::new([byte; 32]));
