@@ -328,7 +328,8 @@ fn a_change_to_a_secure_stack_protects_all_that_follows_and_one_that_fails_nothi
             tell_both(&network, &to_server, &ending);
         }
         still_talk(&network, &client, &server).await;
-        // The ends understand each other: here, the way back, which the peer has to agree to.
+        // The ends still understand each other: the client asks for the other stack, and the peer has to
+        // agree.
         let away = Pick::alternative(0);
         let kept = while_receiving(client.upgrade(away.clone()), &client, &server).await.unwrap_err();
         assert!(kept.to_string().contains("encrypted"), "{kept}");

@@ -73,7 +73,7 @@ fn one_message() -> Settings {
     with(|settings| settings.first_flight = 1)
 }
 
-/// A cache of a client whose server agreed to `stack` the last time.
+/// Makes a cache of a client whose server agreed to the stack the last time.
 async fn learn_of(network: &Network, gives_up: &GivesUp) -> EarlyCache {
     let cache = EarlyCache::new();
     let stack = || over!(select!(gives_up.clone(), B));
