@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// A message: its sender, and which one of the sender's it is.
+/// A message: its sender, and its number among the sender's messages.
 pub(crate) type Message = (u32, u32);
 
-/// Bytes that a message takes.
+/// Number of bytes of a message.
 pub(crate) const LEN: usize = 8;
 
 pub(crate) fn to_bytes((sender, number): Message) -> [u8; LEN] {
@@ -44,7 +44,7 @@ impl History {
         self.0.lock().unwrap().clone()
     }
 
-    /// The numbers of the messages of each sender, in the order in which one participant received them.
+    /// Returns the numbers of each sender's messages, in the order in which a participant received them.
     fn by_sender(record: &Record) -> BTreeMap<u32, Vec<u32>> {
         let mut by_sender: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (sender, number) in &record.received {
@@ -77,7 +77,8 @@ impl History {
         }
     }
 
-    /// Each participant that stayed to the end got all messages of each other one that stayed, to the last.
+    /// Checks that each participant that stayed to the end got the last message of each other participant
+    /// that stayed.
     pub(crate) fn is_complete(&self) {
         let records = self.records();
         let stayed = || records.iter().filter(|(_, record)| !record.is_gone);
@@ -90,7 +91,7 @@ impl History {
         }
     }
 
-    /// No two participants got two messages in different orders.
+    /// Checks that no two participants got two messages in different orders.
     pub(crate) fn has_one_order(&self) {
         let records = self.records();
         let places: Vec<(u32, BTreeMap<Message, usize>)> = records

@@ -42,7 +42,7 @@ fn what_is_drained_has_arrived() {
                 here.send(message(number as u64, len)).await.unwrap();
             }
             here.drain().await.unwrap();
-            // From now on nothing arrives.
+            // From now on no message arrives.
             network.cut([10, 0, 0, 1], [10, 0, 0, 2]);
             for expected in 0..4 {
                 let message = next_at_once(&there).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// One participant's way to a store.
+/// A participant's connection to a store.
 #[derive(Debug)]
 pub(crate) struct Counting<S> {
     store: Arc<S>,
@@ -21,7 +21,7 @@ impl<S> Counting<S> {
         Self { store, transactions: Arc::default(), cut: Arc::default() }
     }
 
-    /// Another participant's way, cut and counted together with this one.
+    /// Returns the connection of another participant, which is cut and counted together with this connection.
     pub(crate) fn another(&self) -> Self {
         Self { store: self.store.clone(), transactions: self.transactions.clone(), cut: self.cut.clone() }
     }

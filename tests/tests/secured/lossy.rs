@@ -309,7 +309,7 @@ fn a_recorded_connection_is_not_delivered_again_and_draws_no_more_than_was_sent(
     });
 }
 
-/// Finding H6: messages of a client are handed to another connection of its, and to itself.
+/// An attacker hands messages of a client to another connection of the client, and back to their sender.
 #[test]
 fn two_connections_of_one_client_are_no_ends_of_one() {
     over_many_seeds(5, async |hosts| {

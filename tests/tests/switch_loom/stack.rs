@@ -21,10 +21,10 @@ pub(crate) struct Stack {
 #[derive(Default)]
 struct State {
     messages: VecDeque<u32>,
-    /// Nothing more will come; and nobody may use it any more.
+    /// True if no more messages will come.
     is_over: bool,
     is_retired: bool,
-    /// It was used all the same.
+    /// True if a call has used the stack after its end.
     is_misused: bool,
     waiting: Vec<Waker>,
 }
@@ -42,14 +42,15 @@ impl Stack {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Lets it run dry.
+    /// Lets the stack run dry.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.is_over = true;
         Self::wake(state);
     }
 
-    /// How many messages have left at the bottom. Exact once it has been drained.
+    /// Returns the number of messages that have left at the bottom. The number is exact once the stack has
+    /// been drained.
     pub(crate) fn sent(&self) -> u32 {
         self.sent.total()
     }
@@ -115,7 +116,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls when woken and never else, so that loom finds a deadlock where a call is not woken.
+/// Polls the future only when it is woken, so loom finds a deadlock where a call is not woken.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = std::sync::Arc::new(Unpark(thread::current())).into();
     let mut future = pin!(future);
