@@ -14,17 +14,17 @@ enum Fault {
     Sound,
     /// Bytes that do not fit into the reader's room are lost.
     LosesTheRest,
-    /// A read without room reads, and loses it.
+    /// A read without room reads bytes, and loses them.
     ReadsWithoutRoom,
-    /// A write that waits has written a part.
+    /// A pending write has written a part.
     WritesAndWaits,
-    /// A write says that it took everything.
+    /// A write returns that it took all bytes, and took a part.
     SaysItTookAll,
     /// A vectored write takes its last part first.
     LastPartFirst,
     /// A write of nothing ends the stream.
     NothingEnds,
-    /// Everything is taken, and kept.
+    /// Writes take all bytes, without a bound, and keep them.
     KeepsAll,
     /// A flush does nothing, and neither does a write.
     FlushesNothing,

@@ -24,10 +24,10 @@ struct Seen {
     torn: AtomicUsize,
 }
 
-/// Enough of them: where polls are preempted, some hundred of so many are torn.
+/// Number of polls. Where polls are preempted, some hundred of them are torn.
 const POLLS: usize = 3000;
 
-/// Polls of 100 us, which Caladan interrupts under the policy `ias`.
+/// Makes polls of 100 us, which Caladan interrupts under the policy `ias`.
 async fn burn(seen: Arc<Seen>) {
     while seen.polls.load(Ordering::Relaxed) < POLLS {
         if POLLING.replace(true) {
