@@ -42,7 +42,7 @@ impl Collected {
         format!("span {trace} {id} {parent} {name}")
     }
 
-    /// The span that a line is.
+    /// Reads a span from a line.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
         let ["span", trace, id, parent, name] = words[..] else { return None };
