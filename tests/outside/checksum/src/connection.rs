@@ -30,7 +30,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
         self.damaged.load(Relaxed)
     }
 
-    /// The message with its checksum in front.
+    /// Returns the message with its checksum in front.
     #[inline]
     fn seal(&self, mut message: Buf) -> Result<Buf, Error> {
         let checksum = self.checksum.of(&message);
@@ -48,7 +48,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
         Ok(copy)
     }
 
-    /// The message without its checksum, if that is right.
+    /// Returns the message without its checksum, or `None` if the checksum is wrong.
     #[inline]
     pub(crate) fn open(&self, mut received: Buf) -> Option<Buf> {
         if self.checksum.verified(&received).is_none() {
@@ -89,7 +89,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         let mut failed = None;
-        // Ends at the first message that can't be sent, also if it is asked again.
+        // The iterator ends at the first message that can't be sent, also if it is asked again.
         let sealed = messages
             .map_while(|message| self.seal(message).map_err(|error| failed = Some(error)).ok())
             .fuse();
@@ -99,7 +99,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
         let mut verified = Verified::new(self, into);
-        // A burst of nothing but damaged messages is no burst.
+        // A burst of damaged messages alone is no burst.
         while verified.count() == 0 && limit > 0 {
             self.inner.recv_batch(&mut verified, limit).await?;
         }

@@ -11,10 +11,11 @@ use bertha_local::{MaybeLocal, MaybeLocalConnection};
 /// Shared memory to peers of this machine, without a handshake and without encryption; TLS to all other
 /// peers.
 ///
-/// A local peer is a process of a user with whom memory is shared: the directory and the kernel vouch for its user instead of a certificate, also
-/// for clients of a server that requires certificates. It is the process behind the connection below, unless an attacker changes the messages of
-/// that connection and itself is a process of such a user. Its messages leave the machine in no form, so nobody can record them; they are
-/// damaged by nothing, and arrive once.
+/// A local peer is a process of a user with whom memory is shared: the directory and the kernel vouch for its
+/// user instead of a certificate, also for clients of a server that requires certificates. The local peer is
+/// the process behind the connection below, unless an attacker changes the messages of that connection and
+/// itself is a process of such a user. Messages between local peers do not leave the machine, so no other
+/// machine can record them; they are not damaged, and arrive once.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(
     guarantees(Authenticated, IntegrityChecked, AtMostOnce, ForwardSecret),
