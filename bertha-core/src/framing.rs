@@ -38,7 +38,7 @@ impl Frames {
         self.largest = bytes;
     }
 
-    /// The memory of the message that has arrived in part, in bytes.
+    /// Returns the memory of the message that has arrived in part, in bytes.
     pub fn held(&self) -> usize {
         self.partial.as_ref().map_or(0, |partial| partial.len() + partial.tailroom())
     }

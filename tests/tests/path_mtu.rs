@@ -97,7 +97,7 @@ fn the_path_is_found_and_used() {
                 let found = end.path_mtu().unwrap();
                 assert!((least..=carries).contains(&found), "{found} on a path of {carries}");
             }
-            // From now on no message is lost; only probes are.
+            // From now on the path drops no datagram, since the end knows its limit.
             let before = path.dropped.load(Relaxed);
             for len in [1, 1_200, 1_471, 5_000, 100_000] {
                 here.send(message(len)).await.unwrap();

@@ -27,7 +27,8 @@ impl Set {
     /// The set of all guarantees.
     pub const ALL: Self = Self(u8::MAX);
 
-    /// The set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`. Of layers it is the guarantees that they give.
+    /// Returns the set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`. For layers it is the
+    /// set of guarantees that they give.
     pub const fn of<G: Guarantees>() -> Self {
         let flags = [
             gives::<G::Encrypted>(),

@@ -52,8 +52,9 @@ where
     assert!(none.is_empty());
 }
 
-/// `close`: "Sends what layers still hold back, tells the peer, and closes. Later calls fail with `Closed`
-/// [...] at the peer when the message reaches it". Bare datagrams have no such message, and skip the check.
+/// `close`: "Sends the messages that layers still hold back, notifies the peer, and closes. Later calls fail
+/// with `Closed` [...] at the peer once the notification reaches it." Bare datagrams have no notification,
+/// and skip the check.
 pub async fn the_peer_hears_of_a_close<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,

@@ -59,8 +59,8 @@ pub fn withdraws_security(chunnel: &impl Describe) {
     }
 }
 
-/// `send_batch`: "Sends a burst. A datapath hands as much of it as it can to the system in one call", which it can't if a
-/// Chunnel passes the messages on one by one.
+/// `send_batch`: "A datapath passes as many of its messages as possible to the system in one call", which is
+/// impossible if a Chunnel passes the messages on one by one.
 ///
 /// A Chunnel may send some of the messages alone, and messages of its own.
 pub async fn a_burst_reaches_the_layer_below<A, B, M>(a: &A, b: &B, [below, _]: [&Recorder; 2], messages: &M)
@@ -77,7 +77,7 @@ where
     assert!(alone <= COUNT / 2, "{alone} messages of a burst of {COUNT} were sent alone to the layer below");
 }
 
-/// `recv_batch`: "appends what is there".
+/// `recv_batch`: "appends all available messages".
 pub async fn a_burst_is_received_from_the_layer_below<A, B, M>(
     a: &A,
     b: &B,
@@ -100,7 +100,8 @@ pub async fn a_burst_is_received_from_the_layer_below<A, B, M>(
     );
 }
 
-/// `close`: "Sends what layers still hold back, tells the peer, and closes", the connection below included.
+/// `close`: "Sends the messages that layers still hold back, notifies the peer, and closes". Closing includes
+/// the connection below.
 pub async fn a_close_reaches_the_layer_below<A, B, M>(
     a: &A,
     _b: &B,
