@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// Number of keys.
 const KEYS: u64 = 5;
 
-/// "Messages with the same key stay in order, however many receivers share a subscription."
+/// "Messages with equal keys stay in order, for any number of receivers that share a subscription."
 pub async fn messages_with_a_key_stay_in_order<Q: QueueSite>(site: &Q) {
     let Some(scene) = Scene::ordered(site, Ordering::ByKey).await else { return };
     let [publisher, receiver] = scene.ends().await;
@@ -60,7 +60,7 @@ pub async fn messages_with_a_key_stay_in_order<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// "All messages stay in order, as long as a subscription has one receiver."
+/// "All messages stay in order, as long as a subscription has a single receiver."
 pub async fn messages_to_one_receiver_stay_in_order<Q: QueueSite>(site: &Q) {
     let Some(scene) = Scene::ordered(site, Ordering::OneReceiver).await else { return };
     let [publisher, receiver] = scene.ends().await;

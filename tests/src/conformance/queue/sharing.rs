@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
-/// "the receivers of a subscription share its messages: each message goes to one receiver." Both receivers get some
-/// messages, and together they get all.
+/// "the receivers of a subscription share its messages: each message goes to one receiver." Both receivers
+/// get some messages, and together they get all.
 pub async fn competing_receivers_share<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, first] = scene.ends().await;
