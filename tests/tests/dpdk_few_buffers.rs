@@ -1,4 +1,4 @@
-//! More messages on their way than a DPDK port has buffers.
+//! Messages on their way that exceed the buffers of a DPDK port.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{Fragment, Ordered, Reliable};

@@ -16,7 +16,7 @@ from moto.sqs.models import SQSBackend
 # The longest pause between two looks into a queue, in seconds: messages become visible again without notice.
 PAUSE = 0.1
 
-# For each queue, told of whatever may let a message be received.
+# A condition for each queue, which is notified of every event that may let a message be received.
 changes = defaultdict(threading.Condition)
 
 look = SQSBackend.receive_message

@@ -1,4 +1,4 @@
-//! More honest clients at once than the server has places for.
+//! Crowds of honest clients that exceed the server's places.
 
 use crate::alone;
 use crate::child::{Child, most_descriptors};

@@ -3,9 +3,9 @@
 //! `cargo modules dependencies --acyclic` checks the same rule with the whole of rust-analyzer, which takes
 //! ten minutes of processor time to build. This test reads the sources: it follows `use` declarations and
 //! paths, through re-exports, to the module in which an item is defined. It does not see names that macros
-//! make, and leaves tests out. A folder counts as a room: a module and the modules below it may lean on each
-//! other, so that `mod.rs` can hold what they share; rooms of one level may not lean on each other in a
-//! circle.
+//! make, and leaves tests out. A folder counts as a room: a module and the modules below it may import from
+//! each other, so that `mod.rs` can hold their common items. Rooms of one level may not import from each
+//! other in a circle.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod circles;

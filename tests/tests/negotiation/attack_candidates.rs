@@ -204,7 +204,7 @@ fn an_offer_with_a_clients_id_in_front_of_its_own_keeps_no_client_out() {
         let listening = make_stack!(A).listen(server(&network), server_addr()).settings(at_server);
         echo(&network, listening.await.unwrap(), |_| {});
         offer_first(&network, 0);
-        // Without a repetition.
+        // The client gets its echo without a repetition.
         echoes(&network, &at_client, Duration::from_millis(40)).await;
         leave_behind(&network, &at_client).await;
         // The first confirmation goes to the connection that the client has left behind, and the second is

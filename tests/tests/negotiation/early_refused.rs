@@ -1,4 +1,4 @@
-//! Messages that a server does not accept early, or does not accept twice, and what the client learns of the
+//! Messages that a server does not accept early, or does not accept twice, and the client's reports of the
 //! refusal.
 
 use crate::early_scene::{

@@ -201,7 +201,7 @@ fn an_idle_connection_with_a_living_peer_stays() {
         let (client, server) = pair(&network).await;
         let runtime = network.runtime();
         let later = async {
-            // The server works on something for ten minutes, and does not call `recv` meanwhile.
+            // The server is busy for ten minutes, and does not call `recv` meanwhile.
             runtime.sleep_until(runtime.now() + Duration::from_secs(600)).await;
             server.send(bytes(b"done")).await.unwrap();
         };
@@ -285,7 +285,8 @@ fn memory_of_departed_clients_is_given_back() {
     simulate(8, async |network: Network| {
         let incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         echo(&network, incoming, |_| {});
-        // More clients than a listener's backlog or the number of ports in a small range would allow at once.
+        // A listener's backlog, or the number of ports in a small range, would not allow so many clients at
+        // once.
         for round in 0..3000u32 {
             let connection = make_stack!(A).connect(client(&network), server_addr()).await.unwrap();
             if round % 3 == 0 {

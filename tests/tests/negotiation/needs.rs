@@ -1,4 +1,4 @@
-//! Stacks in which a Chunnel requires something of the layers below it.
+//! Stacks in which a Chunnel requires a guarantee of the layers below it.
 
 use crate::scene::{A, B, bytes, client, echo, serve, server, server_addr, simulate};
 use bertha_chunnels::{Ordered, Reliable};

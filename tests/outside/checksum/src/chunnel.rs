@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Puts a CRC-32 in front of each message, and drops messages on arrival whose checksum is wrong.
 ///
-/// The checksum is that of Ethernet and zip (polynomial 0x04C11DB7, reflected), little endian. It finds damage, not
-/// forgery: an attacker that changes a message can change its checksum too.
+/// The checksum is the checksum of Ethernet and zip (polynomial 0x04C11DB7, reflected), little endian. It
+/// finds damage, not forgery: an attacker that changes a message can change its checksum too.
 ///
 /// The Chunnel is all configuration, and so its own capability: two ends with different seeds are refused when they
 /// connect.

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::task::Poll;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 
-/// More bytes than a connection holds.
+/// Number of bytes that exceeds the room of a connection.
 const LARGE: usize = 3 << 20;
 
 /// A write may take fewer bytes than it was given, and returns their number.
