@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The kind of an error, which decides what a caller can do about it. [`Error::ends_connection`] tells for each single error
-/// whether the connection has ended with it; the second column says what holds unless the layer below knows better.
+/// if the connection has ended with it; the second column holds unless the layer below knows better.
 ///
 /// | kind | the connection | what to do |
 /// |---|---|---|

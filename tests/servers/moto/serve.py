@@ -1,6 +1,6 @@
 """Serves moto's fakes of SQS and SNS, with some deviations from the services repaired.
 
-The arguments are those of moto's own server.
+The program takes the arguments of moto's own server.
 """
 
 import base64
@@ -23,7 +23,7 @@ look = SQSBackend.receive_message
 
 
 def is_gone():
-    """Whether the client has closed its connection. Its call would otherwise go on, and take messages that nobody hears of."""
+    """Returns true if the client has closed its connection. Its call would otherwise go on, and take messages that no client gets."""
     client = request.environ.get("werkzeug.socket")
     try:
         return client is not None and client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
@@ -55,7 +55,7 @@ def receive_message(
 
 
 def with_notice(call):
-    """The same call, which tells those that wait for messages of its queue."""
+    """Returns the call, with a notice to all calls that wait for messages of its queue."""
 
     def notify(self, queue_name, *values, **named):
         with changes[queue_name]:

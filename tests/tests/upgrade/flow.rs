@@ -62,7 +62,7 @@ fn a_pending_recv_carries_on_over_the_new_stack() {
 
 #[test]
 fn the_stack_of_a_round_that_is_over_says_nothing_to_who_has_yet_to_leave_it() {
-    // Some seeds pick the stack in use each time, and so make no change.
+    // Some seeds may pick the stack in use each time, and so make no change.
     let mut left = 0;
     with_seeds(50, |seed| {
         left += simulate(seed, async |network: Network| {
@@ -183,7 +183,7 @@ fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
             let listening = async {
                 for number in 0..=before + after {
                     if number == heard.min(before) + 1 {
-                        // The change goes on meanwhile, and its task reads for the application.
+                        // The change goes on meanwhile, and reads in the application's place.
                         runtime.sleep_until(runtime.now() + Duration::from_secs(1)).await;
                     }
                     assert_eq!(*server.recv().await.unwrap(), [number], "seed {seed}");
