@@ -64,7 +64,7 @@ impl Program {
             // The variable overrides a setting of the surrounding cargo.
             .env("CARGO_TARGET_DIR", self.directory.join("target"))
             .env_remove("RUSTFLAGS")
-            // Nothing may be left over from the previous build.
+            // No part of the previous build may be used again.
             .env("CARGO_INCREMENTAL", "0")
             .stdin(Stdio::null())
             .output()

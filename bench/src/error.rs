@@ -9,7 +9,7 @@ use std::fmt;
 pub(crate) enum ErrorKind {
     /// A socket could not be opened, read or written.
     Socket,
-    /// A thread could not be started or pinned to its core, or the machine lacks something else.
+    /// A thread could not be started or pinned to its core, or the machine lacks another requirement.
     Core,
     /// A connection of Bertha could not be made or failed.
     Bertha,

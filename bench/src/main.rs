@@ -8,7 +8,7 @@
 //! | [`probe`] | programs for the instruction counter |
 //! | [`instructions`] | the counted rows alone, against stored counts |
 //! | [`figures`] | the programs that draw the figures of published evaluations |
-//! | each of the others | the program of that name |
+//! | every other module | the program with the module's name |
 //!
 //! Times on a shared machine differ by several percent between two runs of a program. A ratio near one is
 //! therefore decided by instructions per operation, and the ratio of times stands beside it with its

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 const MIN: f64 = 3.0;
 const MAX: f64 = if cfg!(debug_assertions) { 60.0 } else { 8.0 };
 
-/// `None` where valgrind is missing, which is an error in CI.
+/// Counts the instructions of a probe. Returns `None` if valgrind is missing, which is an error in CI.
 fn count(probe: &str, iterations: u64) -> Option<Output> {
     let valgrind = Command::new("valgrind").arg("--version").output();
     if valgrind.is_err() && std::env::var_os("CI").is_none() {

@@ -9,8 +9,9 @@ use std::str::FromStr;
 /// The address of an endpoint, for [`Datapath::connect`](crate::Datapath::connect) and
 /// [`listen`](crate::Datapath::listen).
 ///
-/// As text: `127.0.0.1:4242`, `[::1]:4242`, or `unix:/run/store.sock`. A text that no socket can have as its address is
-/// [`Invalid`](ErrorKind::Invalid): a Unix path is not empty, has at most 107 bytes, and no NUL byte.
+/// An address is written `127.0.0.1:4242`, `[::1]:4242`, or `unix:/run/store.sock`. A text that no socket can
+/// have as its address is [`Invalid`](ErrorKind::Invalid): a Unix path is not empty, has at most 107 bytes,
+/// and no NUL byte.
 ///
 /// ```
 /// # use bertha_core::Addr;

@@ -46,10 +46,11 @@ pub trait Base: Send + Sync + 'static {
     /// Returns the runtime: tasks, time and randomness.
     fn runtime(&self) -> &Self::Runtime;
 
-    /// The room in front of messages that layers have reserved.
+    /// Returns the headroom that layers have reserved.
     fn headroom(&self) -> &Headroom;
 
-    /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front. By default it lies in the pool of the process.
+    /// Returns a buffer of `len` zero or arbitrary bytes with the reserved headroom in front. By default it
+    /// lies in the pool of the process.
     ///
     /// The datapath can send it without a copy if `len` plus headroom is at most its [`mtu`](Self::mtu). A longer buffer,
     /// for a Chunnel that cuts it, may lie anywhere. A datapath that sends several messages in one piece places each
@@ -70,14 +71,15 @@ pub trait Base: Send + Sync + 'static {
     }
 
     /// Takes `bytes` of reserved headroom away, once no layer that reserved them is in use any more: the stack of a
-    /// connection can change, and the remaining layers keep theirs.
+    /// connection can change, and the remaining layers keep their headroom.
     fn release(&self, bytes: usize) {
         self.headroom().release(bytes);
     }
 
-    /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` it is the headers that the layers *below*
-    /// add to each message, so the largest message that the caller may send is the
-    /// [`mtu`](crate::Connection::mtu) of the connection below, less this.
+    /// Returns the headroom that layers have reserved so far, in bytes. In `connect_wrap` it is the headers
+    /// that the layers
+    /// *below* add to each message, so the largest message that the caller may send is the
+    /// [`mtu`](crate::Connection::mtu) of the connection below, less this headroom.
     #[inline]
     fn reserved(&self) -> usize {
         self.headroom().bytes()
@@ -88,12 +90,13 @@ pub trait Base: Send + Sync + 'static {
     /// messages raises the `mtu`.
     fn mtu(&self) -> usize;
 
-    /// Lets the peer send messages of at most `bytes` from now on; `usize::MAX` lets it send any that the datapath carries. A longer
-    /// message is [`Malformed`](crate::ErrorKind::Malformed) and ends the connection. With it a server bounds the memory that a stranger takes
-    /// before the first message. The default does nothing, as suits a datapath whose messages arrive whole.
+    /// Lets the peer send messages of at most `bytes` from now on; `usize::MAX` lets it send any message that
+    /// the datapath carries. A longer message is [`Malformed`](crate::ErrorKind::Malformed) and ends the
+    /// connection. By this limit a server bounds the memory that a stranger takes before the first message.
+    /// The default does nothing, as suits a datapath whose messages arrive whole.
     fn limit_received(&self, _bytes: usize) {}
 
-    /// The address of this end.
+    /// Returns the address of this end.
     fn local_addr(&self) -> Addr;
 
     /// Returns the address of the peer.

@@ -5,7 +5,8 @@ use crate::{Buf, Connection, Error};
 /// A connection, most often to a messaging service, that keeps messages with the same key in order, and
 /// messages with different keys in no order.
 ///
-/// However many receivers share the messages, those of one key arrive in the order in which they were sent.
+/// The messages of a key arrive in the order in which they were sent, however many receivers share the
+/// messages.
 #[diagnostic::on_unimplemented(
     message = "the connection `{Self}` has no order by key",
     label = "the Chunnel above leaves the order of messages with the same key to this connection, which can't keep one",

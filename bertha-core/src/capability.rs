@@ -1,4 +1,4 @@
-//! The capability of a Chunnel, by which the two ends decide whether they are compatible.
+//! The capability of a Chunnel, by which the two ends decide if they are compatible.
 //!
 //! Two Chunnels are compatible if one can receive the messages that the other sends. This can't be computed, so the
 //! authors define it: each Chunnel has a capability, and each capability type compares its values. Different

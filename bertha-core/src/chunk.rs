@@ -5,9 +5,9 @@ use std::ops::Deref;
 
 /// Some bytes of a stream, as a connection of bytes sends and receives them.
 ///
-/// The bounds of chunks mean nothing: what was sent as one chunk may arrive as several, and the reverse. So a Chunnel for
-/// messages can't stand directly on such a connection, which carries another type; a framing Chunnel makes messages of
-/// its bytes.
+/// The bounds of chunks mean nothing: the bytes of one sent chunk may arrive in several chunks, and the bytes
+/// of several in one. So a Chunnel for messages can't stand directly on such a connection, which carries
+/// another type; a framing Chunnel makes messages of its bytes.
 ///
 /// The empty chunk is the end of the stream, as zero is for a `read`. Sending it ends this half: later sends
 /// fail with [`Closed`](crate::ErrorKind::Closed), and receiving goes on. Once the peer has ended its half,

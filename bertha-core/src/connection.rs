@@ -9,7 +9,7 @@ use crate::{Base, Error};
 /// * **Concurrency.** `send` and `recv` take `&self`, and any number of both may run at once, from one task or several.
 ///   Each message goes to exactly one `recv`.
 /// * **Loss.** A connection promises no more than its stack does: over a datagram datapath messages may be lost,
-///   duplicated and reordered. Messages arrive whole; malformed ones are dropped and counted.
+///   duplicated and reordered. Messages arrive whole; malformed messages are dropped and counted.
 /// * **Backpressure.** `send` waits while the datapath can't take the message, and never queues without bound.
 /// * **Cancellation.** Dropping the future of `recv` or `recv_batch` loses no message. If the future of `send` is dropped
 ///   before it is ready, the message was sent whole or not at all. If the future of `send_batch` is dropped, some first
@@ -43,8 +43,9 @@ pub trait Connection: Send + Sync + 'static {
     /// Sends one message. The future is ready once the datapath has taken the message.
     ///
     /// # Errors
-    /// [`Error::ends_connection`] tells whether the connection has ended; then every later call fails at once, but for receptions of
-    /// what had arrived before. Otherwise the error concerns this message alone, or a state that may pass, and the connection goes on.
+    /// [`Error::ends_connection`] tells if the connection has ended. Then every later call fails at once,
+    /// except calls that receive messages which had arrived before. Otherwise the error concerns this message
+    /// alone, or a state that may pass, and the connection goes on.
     fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Waits for the next message.
@@ -55,8 +56,8 @@ pub trait Connection: Send + Sync + 'static {
 
     /// Sends a burst. A datapath passes as many of its messages as possible to the system in one call.
     ///
-    /// An [ordered](crate::Properties::ordered) datapath sends the burst in order. Any other may reorder messages within
-    /// it, to pass more of them on at once.
+    /// An [ordered](crate::Properties::ordered) datapath sends the burst in order. Any other datapath may
+    /// reorder messages within the burst, to pass more of them on at once.
     ///
     /// Messages are taken from `messages` when the datapath can use them. After an error, the messages still
     /// in the iterator were not sent; pass `&mut iterator` to keep them. The messages already taken, a
@@ -92,10 +93,10 @@ pub trait Connection: Send + Sync + 'static {
     /// Sends every message that layers hold back, and waits until none of them needs to be sent again. The connection stays
     /// open. No `send` may be under way.
     ///
-    /// A Chunnel that holds messages back, or repeats them until they arrive, sends them first and then drains the
-    /// connection below; any other passes the call on. A connection is drained before it changes its stack, so a layer
-    /// that does not pass the call on loses the messages that layers below it hold. The bottom of a stack holds none, and
-    /// returns at once.
+    /// A Chunnel that holds messages back, or repeats them until they arrive, sends them first and then
+    /// drains the connection below; any other Chunnel passes the call on. A connection is drained before it
+    /// changes its stack, so a layer that does not pass the call on loses the messages that layers below it
+    /// hold. The bottom of a stack holds no messages, and returns at once.
     ///
     /// # Errors
     /// The errors of [`send`](Self::send); held messages are lost only if the connection has ended.

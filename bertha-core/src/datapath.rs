@@ -65,8 +65,9 @@ pub trait Listener<Data = Buf>: Send + Sync + 'static {
         None
     }
 
-    /// The most connections that the process can hold, if the system bounds them, as it does where each connection takes a descriptor. A
-    /// server then holds fewer. `None`, as by default, if there is no such bound or it is unknown.
+    /// Returns the maximum number of connections that the process can hold, if the system bounds them, as it
+    /// does where each connection takes a descriptor. A server then holds fewer connections. The default
+    /// returns `None`: there is no such bound, or the bound is unknown.
     fn capacity(&self) -> Option<usize> {
         None
     }

@@ -95,7 +95,7 @@ impl Node {
     }
 }
 
-/// Returns the number of `select!`s in `nodes`, nested ones included.
+/// Returns the number of `select!`s in `nodes`, nested `select!`s included.
 pub(crate) fn count_selects(nodes: &[Node]) -> usize {
     nodes.iter().map(Node::selects).sum()
 }
@@ -276,31 +276,31 @@ impl LayerInfo {
         self.needs
     }
 
-    /// Its effects on the guarantees of the layers below.
+    /// Returns the Chunnel's effects on the guarantees of the layers below.
     pub fn effects(&self) -> Effects {
         Effects::new(self.guarantees, self.withdraws)
     }
 
-    /// The guarantees that have to hold below the Chunnel, so that it has what it needs and those that are `wanted` hold above it; none if
-    /// it withdraws a guarantee that is wanted.
+    /// Returns the guarantees that have to hold below the Chunnel, so that its needs are met and the
+    /// guarantees `wanted` hold above it. Returns `None` if the Chunnel withdraws a wanted guarantee.
     pub fn wanted_below(&self, wanted: guarantee::Set) -> Option<guarantee::Set> {
         let effects = self.effects();
         let is_possible = wanted.common(effects.withdraws()).is_empty();
         is_possible.then(|| wanted.without(effects.gives()) | self.needs)
     }
 
-    /// Returns true if it gives, withdraws or needs any guarantee.
+    /// Returns true if the Chunnel gives, withdraws or needs any guarantee.
     pub fn is_about_guarantees(&self) -> bool {
         !(self.guarantees | self.withdraws | self.needs).is_empty()
     }
 
-    /// The capability that the other end compares.
+    /// Returns the capability that the other end compares.
     pub fn capability(&self) -> &dyn Declared {
         &*self.capability
     }
 }
 
-/// The name, with the label of its capability if there is one.
+/// Shows the name, with the label of its capability if there is one.
 impl fmt::Display for LayerInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.capability.label() {
@@ -324,7 +324,7 @@ impl Explanation {
     }
 }
 
-/// The stack in one line, then the notes, indented, one line each.
+/// Shows the stack in one line, then the notes, indented, one line each.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_stack(f, &self.nodes)?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The kind of an error, which decides what a caller can do about it. [`Error::ends_connection`] tells for each single error
-/// whether the connection has ended with it; the second column says what holds unless the layer below knows better.
+/// if the connection has ended with it; the second column holds unless the layer below knows better.
 ///
 /// | kind | the connection | what to do |
 /// |---|---|---|
@@ -40,7 +40,8 @@ pub enum ErrorKind {
     Unauthenticated,
     /// Bytes that do not follow the agreed format.
     Malformed,
-    /// A message, with the headers of the layers below, exceeds the limit of one of them or the room in its buffer.
+    /// A message, with the headers of the layers below, exceeds the limit of a layer or the room in its
+    /// buffer.
     TooLarge,
     /// A bounded resource (buffers, queue, table) is used up for the moment.
     Exhausted,
@@ -84,13 +85,13 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// An error of a connection, a Chunnel or a datapath: its kind, the layer in which it arose, a text, its cause, and whether the
-/// connection has ended with it.
+/// An error of a connection, a Chunnel or a datapath: its kind, the layer in which it arose, a text, its
+/// cause, and a flag that is true if the connection has ended with the error.
 ///
 /// `{}` shows layer, kind and text in one line; `{:?}` adds the causes. [`source`](std::error::Error::source) begins with the
 /// first cause that the text does not contain yet, so a printer that walks the chain shows each cause once.
 ///
-/// One pointer wide, so that a `Result<(), Error>` travels in a register on the message path.
+/// The type is one pointer wide, so that a `Result<(), Error>` travels in a register on the message path.
 ///
 /// ```
 /// use bertha_core::{Error, ErrorKind};
@@ -109,7 +110,8 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind`. `context` describes the failure and a remedy, in lower case and without a full stop.
+    /// Makes an error of `kind`. `context` describes the failure and a remedy, in lower case and without a
+    /// full stop.
     ///
     /// The error ends the connection if [most errors of its kind](ErrorKind) do;
     /// [`ending_connection`](Self::ending_connection) and [`sparing_connection`](Self::sparing_connection) say otherwise.
@@ -119,21 +121,21 @@ impl Error {
         Self(Box::new(Inner { kind, ends_connection, chunnel: None, context: context.into(), source: None }))
     }
 
-    /// Says that the connection has ended with this error: every later call fails at once.
+    /// Records that the connection has ended with this error: every later call fails at once.
     #[must_use]
     pub fn ending_connection(mut self) -> Self {
         self.0.ends_connection = true;
         self
     }
 
-    /// Says that the connection goes on after this error: a later call may succeed.
+    /// Records that the connection goes on after this error: a later call may succeed.
     #[must_use]
     pub fn sparing_connection(mut self) -> Self {
         self.0.ends_connection = false;
         self
     }
 
-    /// The error with another text, and the original as its cause.
+    /// Returns the error with another text, and the original error as its cause.
     #[must_use]
     pub fn retold(self, context: impl Into<Cow<'static, str>>) -> Self {
         let Inner { kind, ends_connection, chunnel, .. } = *self.0;
@@ -174,7 +176,7 @@ impl Error {
         self.0.ends_connection
     }
 
-    /// The Chunnel or datapath in which the error arose, if it is known.
+    /// Returns the Chunnel or datapath in which the error arose, if it is known.
     pub fn chunnel(&self) -> Option<&'static str> {
         self.0.chunnel
     }

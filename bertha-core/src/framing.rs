@@ -38,7 +38,7 @@ impl Frames {
         self.largest = bytes;
     }
 
-    /// The memory of the message that has arrived in part, in bytes.
+    /// Returns the memory of the message that has arrived in part, in bytes.
     pub fn held(&self) -> usize {
         self.partial.as_ref().map_or(0, |partial| partial.len() + partial.tailroom())
     }
@@ -48,7 +48,7 @@ impl Frames {
         self.partial = None;
     }
 
-    /// Whether the stream is in the middle of a message.
+    /// Returns true if the stream is in the middle of a message.
     pub fn within_message(&self) -> bool {
         self.partial.is_some()
     }
@@ -63,8 +63,9 @@ impl Frames {
     /// the number of bytes that it has filled, and this method returns the same number.
     ///
     /// # Errors
-    /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header announces more than
-    /// `largest` bytes. The stream can't be read behind it, so this error ends the connection.
+    /// The errors of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header
+    /// announces more than `largest` bytes. The stream can't be read behind it, so this error ends the
+    /// connection.
     pub fn read(
         &mut self,
         read: impl FnOnce(&mut [u8]) -> io::Result<usize>,

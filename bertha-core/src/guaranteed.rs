@@ -1,14 +1,15 @@
 //! The guarantees that hold above a list of layers.
 //!
-//! A layer gives a guarantee, passes it on or withdraws it, so a list of layers does one of the three too: a guarantee holds above a list if
-//! a layer gives it and no layer above that one withdraws it. With alternatives, the stronger effect of two counts, since it is picked
-//! where the guarantee is wanted. That is exact for each guarantee alone: no pick elsewhere makes a stronger effect worse. Two guarantees
-//! may need different picks of one choice, so the question whether a stack can have both at once is one for a search over all picks.
+//! A layer gives a guarantee, passes it on or withdraws it, and so does a list of layers: a guarantee holds
+//! above a list if a layer gives it and no higher layer withdraws it. With alternatives, the stronger effect
+//! of two counts, since it is picked where the guarantee is wanted. This result is exact for each guarantee
+//! alone: no pick elsewhere makes a stronger effect worse. Two guarantees may need different picks of a
+//! choice, so only a search over all picks finds out if a stack can have both at once.
 
 use crate::Node;
 use crate::guarantee::{Effects, Set};
 
-/// The effects of layers, top first, with the best picks for each guarantee.
+/// Returns the effects of layers, top first, with the best picks for each guarantee.
 pub(crate) fn effects_of<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> Effects {
     nodes.into_iter().fold(Effects::NONE, |above, node| above.over(effects_of_node(node)))
 }
@@ -20,13 +21,14 @@ fn effects_of_node(node: &Node) -> Effects {
     }
 }
 
-/// The guarantees that hold above `nodes`, top first, over a datapath with the guarantees `datapath`. Where there are alternatives, a
-/// guarantee counts if it holds with any pick.
+/// Returns the guarantees that hold above `nodes`, top first, over a datapath with the guarantees `datapath`.
+/// Where there are alternatives, a guarantee counts if it holds with any pick.
 pub fn guaranteed_above(nodes: &[Node], datapath: Set) -> Set {
     effects_of(nodes).above(datapath)
 }
 
-/// The highest layer, or choice, of `nodes` that withdraws a guarantee of `missing` which holds below it.
+/// Returns the highest layer, or choice, of `nodes` that withdraws a guarantee of `missing` which holds below
+/// it.
 pub fn withdrawing(nodes: &[Node], missing: Set, datapath: Set) -> Option<&Node> {
     let mut holding = datapath;
     let withdraws = |node: &&Node| {

@@ -2,32 +2,32 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The room in front of each message that the layers of a connection have reserved, in bytes. A [`Base`](crate::Base) has it, and makes its
-/// buffers with so much.
+/// The room in front of each message that the layers of a connection have reserved, in bytes. A
+/// [`Base`](crate::Base) has a headroom, and makes its buffers with this room.
 #[derive(Debug, Default)]
 pub struct Headroom(
-    // Relaxed: a number by itself; layers reserve before the connection is shared.
+    // Relaxed: the number orders no other memory, and layers reserve before the connection is shared.
     AtomicUsize,
 );
 
 impl Headroom {
-    /// No byte is reserved.
+    /// Makes a headroom of no bytes.
     pub const fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
 
-    /// The bytes that are reserved.
+    /// Returns the number of reserved bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.0.load(Relaxed)
     }
 
-    /// Reserves so many bytes more.
+    /// Reserves `bytes` more bytes.
     pub fn reserve(&self, bytes: usize) {
         self.0.fetch_add(bytes, Relaxed);
     }
 
-    /// Gives so many reserved bytes back.
+    /// Gives `bytes` reserved bytes back.
     pub fn release(&self, bytes: usize) {
         self.0.fetch_sub(bytes, Relaxed);
     }

@@ -13,8 +13,8 @@ const MAX_HOST: usize = 253;
 /// A [`Resolver`](crate::Resolver) says which names it knows. A name with a port is commonly a host; a name
 /// without a port is commonly a service, whose addresses include their ports.
 ///
-/// As text it has at most 253 visible ASCII characters in front of the port, and none of `: [ ] @ ? # %`. Any other text is
-/// [`Invalid`](ErrorKind::Invalid), as is an IP address without a port.
+/// The text of a name has at most 253 visible ASCII characters in front of the port, and none of `: [ ] @ ? #
+/// %`. Any other text is [`Invalid`](ErrorKind::Invalid), and so is an IP address without a port.
 ///
 /// ```
 /// # use bertha_core::Name;
@@ -34,7 +34,7 @@ impl Name {
         &self.host
     }
 
-    /// Returns the port behind it.
+    /// Returns the port behind the host or service, if there is a port.
     pub fn port(&self) -> Option<u16> {
         self.port
     }

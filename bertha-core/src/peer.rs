@@ -43,7 +43,8 @@ impl PeerLayers {
         end.saturating_sub(count)..end
     }
 
-    /// The guarantees that hold above the layers from `end` on, of which those that both ends have count.
+    /// Returns the guarantees that hold above the layers from `end` on. Only layers that both ends have
+    /// count.
     pub(crate) fn guaranteed_below(&self, end: usize) -> Set {
         let below = self.layers.get(end..).unwrap_or_default().iter();
         effects_of(below.filter(|node| is_two_sided(node))).gives()

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 /// Tasks, time and randomness of the runtime below a connection: tokio for sockets, virtual time in the simulator.
 ///
-/// A Chunnel gets it from [`Base::runtime`](crate::Base::runtime), and so works with every runtime.
+/// A Chunnel gets its runtime from [`Base::runtime`](crate::Base::runtime), and so works with every runtime.
 pub trait Runtime: Clone + Send + Sync + 'static {
     /// A running task. Dropping it ends the task at its next suspension point, so that no task outlives its owner.
     type Task: Send + Sync + 'static;
@@ -22,8 +22,8 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 
     /// Starts `task` at `deadline`, or at once if that has passed. If the returned handle is dropped before, the task never runs.
     ///
-    /// Meant for tasks that are mostly cancelled before they begin, such as time-outs: a runtime may keep them at almost no
-    /// cost until then. The default spawns a task that sleeps first.
+    /// The method is for tasks that are mostly cancelled before they begin, such as time-outs: a runtime may
+    /// keep such a task at almost no cost until it begins. The default spawns a task that sleeps first.
     fn spawn_at(&self, deadline: Instant, task: impl Future<Output = ()> + Send + 'static) -> Self::Task {
         let until = self.sleep_until(deadline);
         self.spawn(async move {

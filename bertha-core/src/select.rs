@@ -60,7 +60,8 @@ impl<First, Second> Select<First, Second> {
     }
 }
 
-/// A choice has the guarantees that all its alternatives share, and withdraws those that any of them does.
+/// A choice has the guarantees that all its alternatives share, and withdraws the guarantees that any
+/// alternative withdraws.
 impl<First: Identity, Second: Identity> Identity for Select<First, Second> {
     type Id = Reserved;
     type Parameters = ();

@@ -59,7 +59,7 @@ impl Identity for Bottom {
     const NAME: &'static str = "bertha-core::Bottom";
 }
 
-/// Guarantees add up, but for those that a Chunnel withdraws of the ones below it.
+/// A stack has the guarantees of all its Chunnels, except the guarantees that a Chunnel above withdraws.
 impl<Head: Identity, Tail: Identity> Identity for Stack<Head, Tail> {
     type Id = Reserved;
     type Parameters = ();

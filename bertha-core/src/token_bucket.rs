@@ -137,7 +137,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any sequence of items: at most rate, burst and one item pass, and an item passes at the time that `ready_at` returns.
+        /// Checks any sequence of items: at most rate, burst and one item pass, and an item passes at the
+        /// time that `ready_at` returns.
         #[test]
         fn no_more_goes_than_rate_burst_and_one_item(
             per_second in 1..10_000_000_u64,

@@ -104,7 +104,7 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///   stands on both sides is kept. A new Chunnel is made by `From` of a tuple of the matched Chunnels that
 ///   are not kept.
 /// * **Closure.** `then [*, C, D, *] with |a, b| (C::new(a), D::new(b))` builds the replacement instead: it takes the Chunnels
-///   that matched, and returns the new Chunnel, or a tuple of all.
+///   that matched, and returns the new Chunnel, or a tuple of all new Chunnels.
 /// * **The wire.** A rule that drops, replaces or reorders two-sided Chunnels changes the wire, so both ends
 ///   need it. Its report says so, and so does `explain()`. A new Chunnel with `layers` keeps the wire format
 ///   of the Chunnels that it replaces.
@@ -125,7 +125,7 @@ pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
 
 /// Runs `async fn main` with `bertha::run`: on the runtime that the features of `bertha` select.
 ///
-/// Each future that it awaits has to be `Send`, as in a task. If the runtime does not start, the program
+/// Each future that `main` awaits has to be `Send`, as in a task. If the runtime does not start, the program
 /// prints the reason and ends with status 1.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {

@@ -1,4 +1,5 @@
-//! A proxy for datagrams that damages some of them and computes UDP's checksum anew, as some middleboxes do.
+//! A proxy that forwards datagrams, damages some of them, and computes UDP's checksum anew, as some
+//! middleboxes do.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::net::UdpSocket;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Interval of damaged datagrams: one in this number is damaged.
+/// Number of datagrams among which one datagram is damaged.
 const DAMAGED: u64 = 16;
 
 /// Number of bytes in the longest datagram.

@@ -24,7 +24,7 @@ pub fn skip(what: &str) {
     skip_anywhere(what);
 }
 
-/// Prints that a test did not take place, since it needs something that not even CI can install.
+/// Prints that a test did not take place, since it has a requirement that not even CI can install.
 #[allow(clippy::print_stderr, reason = "for whoever runs the tests by hand")]
 pub fn skip_anywhere(what: &str) {
     eprintln!("SKIPPED: {what}");

@@ -1,5 +1,5 @@
-//! The cost of a message in the link below every negotiated stack, and in serialisation: each beside the bare connection
-//! in memory, to be subtracted.
+//! The cost of a message in the link below every negotiated stack, and in serialisation. The cost of the bare
+//! connection in memory stands beside both, to be subtracted.
 
 use crate::memory::{End, negotiated, runtime};
 use bertha_chunnels::serialize::Codec;
@@ -17,7 +17,7 @@ const BURST: usize = 32;
 
 pub(crate) fn all(criterion: &mut Criterion) {
     let runtime = runtime();
-    // The watchdogs of links want to be started on a runtime; afterwards nothing here waits.
+    // The watchdogs of links have to be started on a runtime. Afterwards no future here waits.
     let _context = runtime.enter();
     let (here, there) = pair(TokioRuntime);
     in_both_ways(criterion, "bare", &here, &there);
@@ -27,7 +27,7 @@ pub(crate) fn all(criterion: &mut Criterion) {
     serialised::<Postcard>(criterion);
 }
 
-/// The outcome of a future that never waits here.
+/// Returns the output of a future that never waits here.
 fn at_once<T>(future: impl Future<Output = Result<T, bertha_core::Error>>) -> T {
     future.now_or_never().unwrap().unwrap()
 }

@@ -1,6 +1,7 @@
 //! The micro costs that add up to the cost of a message or of a handshake.
 //!
-//! They tell where a regression is. What Bertha claims is measured by `bertha-bench`, side by side and with intervals.
+//! The figures show the place of a regression. `bertha-bench` measures Bertha's claims, side by side and with
+//! intervals.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark panics to fail")]
 
 mod buffers;
@@ -12,7 +13,8 @@ mod sharding;
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::time::Duration;
 
-/// Short: the machine's noise does not shrink with a longer measurement.
+/// Returns settings for short measurements, since the machine's noise does not shrink with a longer
+/// measurement.
 fn quick() -> Criterion {
     Criterion::default()
         .sample_size(20)

@@ -15,7 +15,7 @@ const NAMES: [&str; 32] = [
     "app::B11", "app::B12", "app::B13", "app::B14", "app::B15",
 ];
 
-/// Sixteen choices between two Chunnels each; `swapped` ones prefer the other.
+/// Makes sixteen choices between two Chunnels each. If `swapped` is true, they prefer the second Chunnel.
 fn choices(swapped: bool) -> Vec<Node> {
     let (first, second) = NAMES.split_at(16);
     let layer = |name: &&'static str| vec![Node::Layer(LayerInfo::plain(name, 1))];

@@ -53,7 +53,7 @@ pub(crate) fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// Two ends that agreed on no Chunnels.
+/// Connects two ends that agree on an empty stack.
 pub(crate) async fn negotiated() -> (impl Connection<Data = Buf>, impl Connection<Data = Buf>) {
     let (client, server) = pair(TokioRuntime);
     let memory =

@@ -47,10 +47,10 @@ pub(crate) fn tell(figure: f64) {
     println!("{figure}");
 }
 
-/// Adds rows to a report. Where there is no Caladan, or it can't be run, the row says so.
+/// Adds rows to a report. Without Caladan, or if it can't be run, the row says so.
 ///
 /// # Errors
-/// None but those of finding this program.
+/// The errors of finding this program.
 pub(crate) fn add(rows: Rows, effort: Effort, report: &mut Report) -> Result<(), Error> {
     if !AVAILABLE {
         report.skip("over Caladan", "built without it; see scripts/caladan install");
@@ -172,7 +172,7 @@ fn echo_by_hand() -> Result<PathBuf, Error> {
     Ok(Path::new(&folder).join("echo-by-hand"))
 }
 
-/// Returns the settings of the program in C, which are those of [`config`].
+/// Returns the settings of the program in C, which equal the settings of [`config`].
 fn settings_of_c() -> Result<NamedTempFile, Error> {
     let write = || {
         let mut file = NamedTempFile::new()?;

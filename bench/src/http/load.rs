@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: bench\r\n\r\n";
 
-/// The load on a server. It is written by hand, so that the server is what is measured.
+/// The load on a server. It is written by hand, so that the figures show the server, and not the client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) connections: usize,

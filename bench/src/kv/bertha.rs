@@ -1,8 +1,8 @@
 //! The key-value store over Bertha, and a client for it, both as an application would write them.
 //!
-//! The server is that of `kvstore`: a router whose stack is `select!(ClientShard, ServerShard)` over
-//! `Serialize` and `Checksum`, and shards with these two. The client negotiates this stack and gets
-//! `ClientShard`. Load, window and messages equal those of the store on [raw sockets](super::raw).
+//! The server is the server of `kvstore`: a router whose stack is `select!(ClientShard, ServerShard)` over
+//! `Serialize` and `Checksum`, and shards with the two lower Chunnels. The client negotiates this stack and
+//! gets `ClientShard`. The store on [raw sockets](super::raw) has an equal load, window and messages.
 
 use super::client::Client;
 use super::workload::{Phase, Script};

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A layer that waits for each call of the layer below, and counts failed calls, by [`map_output`].
 ///
-/// `STACK` tells the layers of different stacks apart. Otherwise these would share the code of their lower
-/// layers, which the compiler then keeps in functions of their own, while it dissolves those of a program
-/// with a single stack.
+/// `STACK` tells the layers of different stacks apart. Otherwise the stacks would share the code of their
+/// lower layers. The compiler then keeps this code in functions of its own, while it inlines the layers of a
+/// program with a single stack.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
 pub(crate) struct Following<const STACK: usize>;

@@ -133,7 +133,7 @@ impl Report {
         self.push(format!("{name} (skipped: {reason})"), None, None, "", None);
     }
 
-    /// Returns the outcome of a measurement, or `None` and a skipped row if this machine lacks something:
+    /// Returns the outcome of a measurement, or `None` and a skipped row if this machine lacks a requirement:
     /// cores, or valgrind outside of CI.
     ///
     /// # Errors

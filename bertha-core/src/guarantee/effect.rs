@@ -26,13 +26,14 @@ pub trait Effect {
     type Over<Below: Effect>: Effect;
     /// The weaker effect of two.
     type Weaker<Other: Effect>: Effect;
-    /// This effect, or [`Passes`] if this one is [`Gives`].
+    /// This effect, or [`Passes`] if this effect is [`Gives`].
     type AtMostPasses: Effect;
-    /// [`Withdraws`] if this is [`Gives`], and [`Passes`] if not.
+    /// [`Withdraws`] if this effect is [`Gives`], and [`Passes`] if not.
     type Reversed: Effect;
-    /// This effect if it is [`Gives`], and the other one if not.
+    /// This effect if it is [`Gives`], and `Other` if not.
     type GivesOr<Other: Effect>: Effect;
-    /// True if layers with the effect `After` in the place of these may lose the guarantee: if that effect is weaker.
+    /// True if layers with the effect `After` in the place of these layers may lose the guarantee: if `After`
+    /// is weaker.
     type IsLostIn<After: Effect>: Bool;
 }
 

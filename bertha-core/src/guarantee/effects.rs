@@ -2,48 +2,48 @@
 
 use super::Set;
 
-/// The effects of layers on all guarantees, at run time. Layers give some guarantees, withdraw some of the layers below them, and pass the
-/// other ones on.
+/// The effects of layers on all guarantees, at run time. Layers give some guarantees, withdraw some
+/// guarantees of the layers below them, and pass all other guarantees on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Effects {
     gives: Set,
-    /// Of these none is in `gives`.
+    /// The withdrawn guarantees. No guarantee is in both sets.
     withdraws: Set,
 }
 
 impl Effects {
-    /// All guarantees are passed on.
+    /// The effects of layers that pass all guarantees on.
     pub const NONE: Self = Self { gives: Set::NONE, withdraws: Set::NONE };
 
-    /// The effects of layers that withdraw guarantees of the layers below, and give guarantees of their own. A guarantee in both sets is
-    /// given.
+    /// Makes the effects of layers that withdraw guarantees of the layers below, and give guarantees of their
+    /// own. A guarantee in both sets is given.
     pub const fn new(gives: Set, withdraws: Set) -> Self {
         Self { gives, withdraws: withdraws.without(gives) }
     }
 
-    /// The guarantees that hold above the layers, whatever is below them.
+    /// Returns the guarantees that hold above the layers, whatever is below them.
     pub const fn gives(self) -> Set {
         self.gives
     }
 
-    /// The guarantees that do not hold above the layers, whatever is below them.
+    /// Returns the guarantees that do not hold above the layers, whatever is below them.
     pub const fn withdraws(self) -> Set {
         self.withdraws
     }
 
-    /// The guarantees that hold above the layers, if those of `below` hold below them.
+    /// Returns the guarantees that hold above the layers, if the guarantees `below` hold below them.
     #[must_use]
     pub fn above(self, below: Set) -> Set {
         below.without(self.withdraws) | self.gives
     }
 
-    /// The effects of these layers above layers with the effects `below`.
+    /// Returns the effects of these layers above layers with the effects `below`.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         Self::new(self.above(below.gives), self.withdraws | below.withdraws)
     }
 
-    /// For each guarantee the stronger of two effects.
+    /// Returns for each guarantee the stronger of two effects.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self::new(self.gives | other.gives, self.withdraws.common(other.withdraws))
@@ -60,7 +60,7 @@ mod tests {
         Set::of::<Encrypted>()
     }
 
-    /// The three effects on `Encrypted`.
+    /// Returns the three effects on `Encrypted`.
     fn three() -> [Effects; 3] {
         let (none, all) = (Set::NONE, encrypted());
         [Effects::new(none, all), Effects::NONE, Effects::new(all, none)]
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// The effect on `Encrypted`, by its place among `three`.
+    /// Returns the effect on `Encrypted`, as its place among `three`.
     fn place<G: Guarantees>() -> usize {
         let is_given = <<G::Encrypted as Effect>::IsGiven as Bool>::VALUE;
         let is_withdrawn = <<G::Encrypted as Effect>::IsWithdrawn as Bool>::VALUE;

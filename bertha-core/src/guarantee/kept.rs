@@ -6,8 +6,9 @@ use super::{
 };
 use crate::truth::{Bool, False};
 
-/// A stack's effects `Self` on the guarantees, none of which gets weaker in `After`, but for guarantees that are `Allowed`. So whatever the
-/// stack stands on, a guarantee that held above it holds above it after the pass `Pass`.
+/// A stack's effects `Self` on the guarantees. No effect is weaker in `After`, except for guarantees that are
+/// `Allowed`. So a guarantee that held above the stack holds above it after the pass `Pass`, whatever the
+/// stack stands on.
 #[doc(hidden)]
 pub trait Keeps<Pass, After, Allowed> {}
 

@@ -4,7 +4,7 @@
 //!
 //! | guarantee | a receiver knows that |
 //! |---|---|
-//! | [`Encrypted`] | nobody on the way could read the message |
+//! | [`Encrypted`] | no observer on the way could read the message |
 //! | [`Authenticated`] | the message is from the intended peer |
 //! | [`Reliable`] | every message that was sent arrives, or the connection fails |
 //! | [`Ordered`] | messages arrive in the order in which they were sent |
@@ -39,11 +39,12 @@
 //! assert_eq!(guaranteed_above(&make_stack!(Tls, Bypass).nodes(), Set::NONE), Set::of::<Encrypted>());
 //! ```
 //!
-//! So a stack has the guarantees of its Chunnels that no Chunnel above them withdraws, and a `select!` those that all its alternatives
-//! share. Guarantees are types, so that a pass that would drop one is a compile error; [`Set`] represents them at run time.
+//! So a stack has the guarantees of its Chunnels that no Chunnel above them withdraws, and a `select!` has
+//! the guarantees that all its alternatives share. Guarantees are types, so that a pass that would drop a
+//! guarantee is a compile error; [`Set`] represents them at run time.
 //!
 //! Guarantees that depend on a Chunnel's configuration are added with `adds = path`, the path of a function from `&Self` to a
-//! [`Set`]. Negotiation and floors see them, passes don't: these know only the type.
+//! [`Set`]. Negotiation and floors see these guarantees. Passes don't, since a pass knows only the type.
 //!
 //! # Needs
 //!
@@ -84,10 +85,11 @@ pub use set::Set;
 
 use std::marker::PhantomData;
 
-/// The effect of layers on each guarantee, as a type. A set of guarantees gives those that are in it, and passes the other ones on.
+/// The effect of layers on each guarantee, as a type. A set of guarantees gives its guarantees, and passes
+/// all other guarantees on.
 ///
-/// `()` is the empty set, each guarantee is a set of one, and a pair is layers above other layers: the union of two sets.
-/// [`Withdrawn`] withdraws a set.
+/// `()` is the empty set, each guarantee is a set with itself alone, and a pair is layers above other layers:
+/// the union of two sets. [`Withdrawn`] withdraws a set.
 ///
 /// ```
 /// use bertha_core::guarantee::{Encrypted, Ordered, Set};
@@ -112,7 +114,7 @@ pub trait Guarantees {
     type PeerIdentified: Effect;
 }
 
-/// The weaker effect of two on each guarantee: that of a choice.
+/// The weaker effect of two on each guarantee, which is the effect of a choice.
 #[derive(Debug)]
 pub struct Common<First, Second>(PhantomData<(First, Second)>);
 
@@ -167,7 +169,7 @@ macro_rules! guarantees {
 }
 
 guarantees! {
-    /// Nobody on the way can read messages.
+    /// No observer on the way can read messages.
     Encrypted = [Encrypted: Gives, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Passes];
     /// Messages are from the peer that was asked for.
     Authenticated = [Encrypted: Passes, Authenticated: Gives, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Passes];
@@ -181,6 +183,6 @@ guarantees! {
     IntegrityChecked = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Gives, ForwardSecret: Passes, PeerIdentified: Passes];
     /// An attacker that learns all long-term keys later still cannot read messages.
     ForwardSecret = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Gives, PeerIdentified: Passes];
-    /// The other end has proved an identity of its own: a certificate, or a key that no one else has.
+    /// The other end has proved an identity of its own: a certificate, or a key that no other end has.
     PeerIdentified = [Encrypted: Passes, Authenticated: Passes, Reliable: Passes, Ordered: Passes, AtMostOnce: Passes, IntegrityChecked: Passes, ForwardSecret: Passes, PeerIdentified: Gives];
 }

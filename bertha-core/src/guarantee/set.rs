@@ -27,7 +27,8 @@ impl Set {
     /// The set of all guarantees.
     pub const ALL: Self = Self(u8::MAX);
 
-    /// The set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`. Of layers it is the guarantees that they give.
+    /// Returns the set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`. For layers it is the
+    /// set of guarantees that they give.
     pub const fn of<G: Guarantees>() -> Self {
         let flags = [
             gives::<G::Encrypted>(),
@@ -70,13 +71,13 @@ impl Set {
         self.0
     }
 
-    /// The set of which [`bits`](Self::bits) are these.
+    /// Returns the set whose [`bits`](Self::bits) are `bits`.
     #[doc(hidden)]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// Whether it contains no guarantee.
+    /// Returns true if the set contains no guarantee.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -33,7 +33,8 @@ pub trait Identity {
     /// The kind of element that the type is in a stack: [`Layer`](kind::Layer) for every Chunnel.
     type Kind: kind::Kind;
 
-    /// Crate and type name, as in `bertha-chunnels::Serialize`: unique, since names in the registry are.
+    /// Crate and type name, as in `bertha-chunnels::Serialize`. The name is unique, since crate names in the
+    /// registry are unique.
     const NAME: &'static str;
 }
 
@@ -67,9 +68,8 @@ impl<A: Same<B>, As: SameIf<A::Is, Bs>, B, Bs> Same<(B, Bs)> for (A, As) {
     type Is = As::Is;
 }
 
-/// [`Same`], evaluated only if all digits before are equal: most pairs of identities differ in the first
+/// [`Same`], evaluated only if all earlier digits are equal: most pairs of identities differ in the first
 /// digit, and the compiler can skip the remaining digits.
-/// compiler can skip the rest.
 #[doc(hidden)]
 pub trait SameIf<So, Other> {
     /// The result.

@@ -5,7 +5,8 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Ident, Path, Type};
 
-/// Returns the trait, the client and the server; `rpc` is the path of the module with what they need.
+/// Returns the trait, the client and the server; `rpc` is the path of the module with the items that they
+/// need.
 pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> TokenStream {
     let service = match Service::parse(arguments, item.clone()) {
         Ok(service) => service,

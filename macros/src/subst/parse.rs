@@ -122,7 +122,7 @@ fn pattern(input: ParseStream<'_>) -> syn::Result<Side> {
 fn replacement(input: ParseStream<'_>, pattern: &Side) -> syn::Result<Side> {
     let (span, items) = side(input, "what the Chunnels are replaced by")?;
     let mut items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
-    // Of `[*, *]` the first `*` is the upper end and the second `*` the lower end.
+    // In `[*, *]` the first `*` is the upper end and the second `*` is the lower end.
     if pattern.open_above {
         if !matches!(items.first(), Some(Item::Gap)) {
             let what = "the pattern begins with `*`, for what stands above it and stays; so this must begin with `*`";

@@ -64,7 +64,7 @@ pub fn of_thread() -> u64 {
     let before = OF_THREAD.get();
     drop(std::hint::black_box(Box::new(0_u8)));
     assert!(OF_THREAD.get() > before, "install `Counting` as the global allocator of this program");
-    // This box is not the caller's.
+    // The box of this check does not count for the caller.
     OF_THREAD.set(before);
     before
 }

@@ -1,5 +1,6 @@
-//! Shows the window of libccp's datapath under an algorithm of an agent, over a link of so many bytes per second and 20 ms: in each line
-//! the time in seconds, the window in packets, the delay in the queue in milliseconds, and the bytes that have arrived.
+//! Prints the window of libccp's datapath under an algorithm of an agent, over a link of RATE bytes per
+//! second and 20 ms. Each line has the time in seconds, the window in packets, the delay in the queue in
+//! milliseconds, and the number of bytes that have arrived.
 //!
 //! ```text
 //! windows cubic|copa RATE SECONDS

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The way to an agent, with the number of messages that went it.
+/// The channel to an agent, with the number of messages that were sent over it.
 pub struct ToAgent(pub Sender<Vec<u8>>, pub Arc<AtomicU64>);
 
 impl DatapathOps for ToAgent {
@@ -18,7 +18,7 @@ impl DatapathOps for ToAgent {
     }
 }
 
-/// The next message of an agent, which has to come within 20 seconds.
+/// Returns the next message of an agent, which has to come within 20 seconds.
 pub fn answer(from: &Receiver<Vec<u8>>) -> Vec<u8> {
     from.recv_timeout(Duration::from_secs(20)).expect("an answer of the agent")
 }

@@ -15,23 +15,23 @@ use std::time::Instant;
 
 /// The datapath of libccp, as a congestion control of `Reliable`.
 ///
-/// libccp reads the system's clock, so a simulation waits for that at each acknowledgement.
+/// libccp reads the system's clock, so a simulation waits for the clock at each acknowledgement.
 pub struct Libccp {
     datapath: &'static Datapath,
     answers: Receiver<Vec<u8>>,
-    /// The number of messages to the agent.
+    /// Number of messages to the agent.
     reports: Arc<AtomicU64>,
 }
 
 impl Libccp {
-    /// With an agent on a thread of its own.
+    /// Makes the datapath, with an agent on a thread of its own.
     pub fn with_agent<A: CongAlg<Socket<Blocking>> + Send + 'static>(algorithm: A) -> (Self, CCPHandle) {
         let ((to_agent, at_agent), (from_agent, answers)) = (unbounded(), unbounded());
         let agent = BackendBuilder { sock: Socket::<Blocking>::new(from_agent, at_agent) };
         let agent = RunBuilder::new(agent).default_alg(algorithm).spawn_thread().run().unwrap();
         let reports = Arc::<AtomicU64>::default();
         let to_agent = ToAgent(to_agent, Arc::clone(&reports));
-        // For as long as the process, since the control of a flow refers to it.
+        // The datapath lives as long as the process, since the control of a flow refers to it.
         let datapath =
             Box::leak(Box::new(DatapathBuilder::default().with_ops(to_agent).with_id(1).init().unwrap()));
         datapath.recv_msg(&mut answer(&answers)).unwrap();
@@ -77,7 +77,7 @@ struct Control {
     datapath: &'static Datapath,
     answers: Receiver<Vec<u8>>,
     reports: Arc<AtomicU64>,
-    /// The time at which the flow began.
+    /// Time at which the flow began.
     start: Option<Instant>,
 }
 

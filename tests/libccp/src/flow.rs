@@ -23,11 +23,12 @@ pub struct Sample {
     pub window: f64,
     /// The delay in the queue in milliseconds.
     pub queue: f64,
-    /// The bytes that have arrived.
+    /// Number of bytes that have arrived.
     pub received: u64,
 }
 
-/// One flow that always has something to send, over a link of so many bytes per second: a sample each 10 ms.
+/// Runs a flow that always has data to send, over a link of `rate` bytes per second. Returns a sample each 10
+/// ms.
 pub fn flow(algorithm: impl Algorithm, rate: u64, seconds: u64) -> Vec<Sample> {
     let (client_host, server_host) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let mut sim = Sim::new(7).schedule(Schedule::Fifo).step_limit(u64::MAX);

@@ -1,6 +1,6 @@
 """Serves moto's fakes of SQS and SNS, with some deviations from the services repaired.
 
-The arguments are those of moto's own server.
+The program takes the arguments of moto's own server.
 """
 
 import base64
@@ -16,14 +16,14 @@ from moto.sqs.models import SQSBackend
 # The longest pause between two looks into a queue, in seconds: messages become visible again without notice.
 PAUSE = 0.1
 
-# For each queue, told of whatever may let a message be received.
+# A condition for each queue, which is notified of every event that may let a message be received.
 changes = defaultdict(threading.Condition)
 
 look = SQSBackend.receive_message
 
 
 def is_gone():
-    """Whether the client has closed its connection. Its call would otherwise go on, and take messages that nobody hears of."""
+    """Returns true if the client has closed its connection. Its call would otherwise go on, and take messages that no client gets."""
     client = request.environ.get("werkzeug.socket")
     try:
         return client is not None and client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
@@ -55,7 +55,7 @@ def receive_message(
 
 
 def with_notice(call):
-    """The same call, which tells those that wait for messages of its queue."""
+    """Returns the call, with a notice to all calls that wait for messages of its queue."""
 
     def notify(self, queue_name, *values, **named):
         with changes[queue_name]:

@@ -2,9 +2,9 @@
 //
 //	pubsub-fake 127.0.0.1:18085 127.0.0.1:18086
 //
-// The fake is Google's own (pstest). Added are what the service has and the fake lacks: a Pull that is answered as soon as there is a
-// message, credentials that are refused, and a service that has enough to do. The last two go by the API key of a call: "refused" is
-// refused; and so are as many calls with "throttled" as the last line says that was sent to the second address.
+// The fake is Google's own (pstest). This program adds features of the service that the fake lacks: a Pull that is answered as soon as there
+// is a message, refused credentials, and throttling. The API key of a call decides about the last two: calls with "refused" are refused, and
+// calls with "throttled" are throttled, as many as the last line says that was sent to the second address.
 package main
 
 import (
@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// Longer than any message that the service takes.
+	// The limit exceeds every message that the service takes.
 	maxMessage = 32 << 20
-	// How long a Pull waits for a message. The service does not say how long it does.
+	// Time for which a Pull waits for a message. The service does not state its own time.
 	maxWait = 20 * time.Second
 	// The pause between two looks.
 	pause = time.Millisecond
@@ -54,7 +54,7 @@ func listen(address string) net.Listener {
 	return listener
 }
 
-// How many calls are still to be refused because the service has enough to do.
+// Number of calls that are still to be throttled.
 var throttled atomic.Int64
 
 // Reads a number from each connection, and answers with a byte when it is in force.

@@ -1,7 +1,9 @@
 //! An echo server over TCP, as a process of its own whose descriptors a test can limit.
 //!
-//! `stream_echo plain` and `stream_echo tls CERTIFICATE KEY` print their address, then answer each message with itself. `stream_echo hoarding
-//! COUNT` is plain, and has so many files open besides. For each line on the standard input they print how many clients they have accepted, which failed, and what they gave up for want of room.
+//! `stream_echo plain` and `stream_echo tls CERTIFICATE KEY` print their address, then answer each message
+//! with itself. `stream_echo hoarding COUNT` works as `stream_echo plain`, and has COUNT other files open.
+//! For each line on the standard input, a command prints the number of accepted clients, the failed clients,
+//! and the numbers of connections that it gave up for want of room.
 
 use bertha_chunnels::Nothing;
 use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, make_stack};
@@ -42,7 +44,7 @@ where
 {
     println!("{}", incoming.local_addr());
     let (ask, mut questions) = mpsc::channel(1);
-    // A thread, since nothing else needs tokio's files.
+    // A thread reads the standard input, since no other code here needs tokio's files.
     std::thread::spawn(move || {
         for _line in std::io::stdin().lines().map_while(Result::ok) {
             let _ = ask.blocking_send(());

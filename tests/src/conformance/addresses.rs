@@ -5,8 +5,9 @@ use super::delivery::still_works;
 use super::messages::Bufs;
 use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener};
 
-/// `Listener::local_addr`: "Where it listens, with the port that the system chose." `Base::local_addr`: "The address
-/// of this end." `Base::peer_addr`: "The address of the other end."
+/// `Listener::local_addr`: "Returns the address at which the listener accepts, with the port that the system
+/// chose." `Base::local_addr`: "Returns the address of this end." `Base::peer_addr`: "Returns the address of
+/// the peer."
 pub async fn addresses_agree<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     if let Addr::Ip(addr) = listener.local_addr() {
@@ -23,8 +24,8 @@ pub async fn addresses_agree<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     assert_ne!(one.base().local_addr(), other.base().local_addr());
 }
 
-/// `connect`: "`Invalid` if the address is of a kind that this datapath can't reach"; `listen`: "`Invalid` if the
-/// address can't be used, and `AddrInUse` if something listens there".
+/// `connect`: "`Invalid` if the address is of a kind that this datapath can't reach"; `listen`: "`Invalid` if
+/// this machine can't listen at the address, `AddrInUse` if another listener has the address".
 pub async fn addresses_of_no_kind_are_invalid<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let other = match (site.on)() {
         Addr::Ip(_) => Addr::Unix("/nowhere/at-all.sock".into()),

@@ -25,8 +25,9 @@ where
     }
 }
 
-/// `Base::buffer`: "A buffer of `len` [...] bytes with the reserved headroom in front"; one that exceeds the MTU "may lie
-/// anywhere", and can't be sent. `Base::reserve`: "Asks for `bytes` more headroom in buffers from now on."
+/// `Base::buffer`: "a buffer of `len` [...] bytes with the reserved headroom in front". A buffer that exceeds
+/// the MTU "may lie anywhere", and can't be sent. `Base::reserve`: "Adds `bytes` to the headroom of all later
+/// buffers."
 pub async fn buffers_have_the_reserved_headroom<A, B>(a: &A, b: &B)
 where
     A: Connection<Data = Buf>,

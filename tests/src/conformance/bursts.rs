@@ -9,8 +9,8 @@ use futures_util::future::join;
 /// Number of messages in a burst.
 const COUNT: u64 = 64;
 
-/// `send_batch`: "Sends a burst." `recv_batch`: "appends what is there to `into` [...] and returns how
-/// many".
+/// `send_batch`: "Sends a burst." `recv_batch`: "appends all available messages to `into`, at most `limit`,
+/// and returns their number."
 pub async fn bursts_arrive_whole<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -24,7 +24,7 @@ where
     still_works(a, b, messages).await;
 }
 
-/// `recv_batch`: "at most `limit` messages".
+/// `recv_batch`: "at most `limit`".
 pub async fn the_limit_is_respected<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -55,7 +55,7 @@ where
     complete(b, receive_all(b, messages, 1, 10).await, 1);
 }
 
-/// `recv_batch`: "Never waits for a burst to fill."
+/// `recv_batch`: "It never waits for a burst to fill".
 pub async fn a_burst_is_not_waited_for<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// `send_batch` of nothing is ready at once and sends nothing.
+/// `send_batch` of an empty burst is ready at once and sends nothing.
 pub async fn an_empty_burst_is_sent_at_once<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,

@@ -119,7 +119,7 @@ where
     }
 }
 
-/// "Dropping the future of `send` before it is ready means that the message was not sent, or was sent whole".
+/// "If the future of `send` is dropped before it is ready, the message was sent whole or not at all."
 pub async fn a_dropped_send_is_whole_or_nothing<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,

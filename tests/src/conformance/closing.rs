@@ -12,7 +12,7 @@ use std::pin::pin;
 /// The number of messages before a close.
 const COUNT: u64 = 100;
 
-/// `close`: "Later calls fail with `Closed`, on this end at once": so do those that wait.
+/// `close`: "Later calls fail with `Closed`, on this end at once". Waiting calls fail too.
 pub async fn close_wakes_who_waits<A, B, M>(a: &A, _b: &B, _messages: &M)
 where
     A: Connection,
@@ -52,8 +52,9 @@ where
     assert!(none.is_empty());
 }
 
-/// `close`: "Sends what layers still hold back, tells the peer, and closes. Later calls fail with `Closed`
-/// [...] at the peer when the message reaches it". Bare datagrams have no such message, and skip the check.
+/// `close`: "Sends the messages that layers still hold back, notifies the peer, and closes. Later calls fail
+/// with `Closed` [...] at the peer once the notification reaches it." Bare datagrams have no notification,
+/// and skip the check.
 pub async fn the_peer_hears_of_a_close<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -79,15 +80,15 @@ where
     closed(Some(send.await));
 }
 
-/// "`Closed` [...] in order": an end that is dropped without `close` is `Reset` at the peer, or `TimedOut`, behind what has arrived. For
-/// connections whose ends tell each other.
+/// "`Closed` [...] in order": an end that is dropped without `close` is `Reset` at the peer, or `TimedOut`,
+/// behind the messages that have arrived. The check is for connections whose ends notify each other.
 pub async fn a_dropped_end_is_cut_at_the_peer<A, B, M>(a: A, b: &B, messages: &M)
 where
     A: Connection,
     B: Connection<Data = A::Data>,
     M: Messages<A::Data>,
 {
-    // More than fit into one packet: some may not have left when the end is dropped.
+    // The messages do not fit into one packet: some messages may not have left when the end is dropped.
     for number in 0..10 {
         succeeds(&a, "send", a.send(messages.make(&a, number))).await;
     }
@@ -97,8 +98,8 @@ where
     assert!(is_cut, "a peer that was dropped without a close is told as `{end}`");
 }
 
-/// `close` fails only if messages may be missing: not if the peer has received all of them, and drops its end as soon as it hears of the
-/// close. For connections that lose nothing.
+/// `close` fails only if messages may be missing. It succeeds if the peer has received all messages, and
+/// drops its end as soon as it hears of the close. The check is for connections that lose nothing.
 pub async fn a_close_succeeds_once_all_has_arrived<A, B, M>(a: &A, b: B, messages: &M)
 where
     A: Connection,

@@ -9,7 +9,7 @@ use futures_util::poll;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::pin;
 
-/// "`send` and `recv` take `&self` and may run at the same time, from one task or several."
+/// "`send` and `recv` take `&self`, and any number of both may run at once, from one task or several."
 pub async fn sends_go_on_while_a_recv_waits<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -26,7 +26,7 @@ where
     assert_eq!(messages.number(&succeeds(a, "the recv that waited", waiting).await), 10);
 }
 
-/// "several `recv`s may [run at once] too, and each message goes to exactly one of them."
+/// "Each message goes to exactly one `recv`."
 pub async fn each_message_goes_to_one_receiver<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -53,7 +53,8 @@ where
     complete(b, numbers, COUNT);
 }
 
-/// "Several `send`s may run at once".
+/// "`send` and `recv` take `&self`, and any number of both may run at once": several calls of `send` lose no
+/// message.
 pub async fn several_senders_lose_nothing<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,

@@ -4,8 +4,8 @@ use super::Messages;
 use super::timeout::succeeds;
 use bertha_core::{Base, Connection};
 
-/// `send`: "Ready once the datapath has taken it." `recv`: "Waits for the next message." Messages arrive as
-/// they were sent, in both directions.
+/// `send`: "The future is ready once the datapath has taken the message." `recv`: "Waits for the next
+/// message." Messages arrive as they were sent, in both directions.
 pub async fn messages_arrive_both_ways<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,

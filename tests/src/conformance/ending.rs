@@ -7,9 +7,9 @@ use bertha_core::{Connection, Error};
 /// The number of times that each call is made after the end.
 const CALLS: u64 = 3;
 
-/// [`Error::ends_connection`]: "the connection has ended with this error, so that every later call of it fails at once with an error that says
-/// the same". For a connection that its peer, its path or a layer ends; what had arrived before comes first. Returns the error with which
-/// `recv` ended.
+/// [`Error::ends_connection`]: "the connection has ended with this error, so that every later call of it
+/// fails at once with an error that says the same". The check is for a connection that its peer, its path or
+/// a layer ends; messages that had arrived before come first. Returns the error with which `recv` ended.
 pub async fn an_end_is_final<C, M>(connection: &C, messages: &M) -> Error
 where
     C: Connection,

@@ -23,8 +23,8 @@ pub async fn many_clients_are_served<S: Datapath, C: Datapath>(site: &Site<'_, S
     while_echoing(&listener, join_all((0..20).map(|number| client(number * 1000)))).await;
 }
 
-/// `Listener`: "the first message from an unknown address makes a connection, from which that message can
-/// then be received", and so can the messages that came after it until the connection was accepted.
+/// `Listener`: "the first message from an unknown address makes a connection, which then receives that
+/// message". The connection also receives the messages that came before it was accepted.
 pub async fn a_burst_before_accept_is_kept<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let client = site.connect(&listener).await;
@@ -93,7 +93,7 @@ pub async fn a_flooded_connection_leaves_the_others_alone<S: Datapath, C: Datapa
     assert_eq!(served.await, 1);
 }
 
-/// `accept`: "what a single peer does never ends it". Here clients come and go in all ways that they can.
+/// `accept`: "no single peer can end it". Here clients come and go in all ways that they can.
 pub async fn a_client_that_vanishes_ends_nothing<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     for _ in 0..5 {
@@ -107,8 +107,9 @@ pub async fn a_client_that_vanishes_ends_nothing<S: Datapath, C: Datapath>(site:
     outlives(site, &listener, async |_| {}).await;
 }
 
-/// `accept`: "what a single peer does never ends it", nor does it end accepted connections. `attack` gets the
-/// listener's address, and sends there whatever it likes: garbage, oversize datagrams, half a frame.
+/// `accept`: "no single peer can end it". Neither can a peer end the accepted connections of other peers.
+/// `attack` gets the listener's address, and sends any bytes there: garbage, oversize datagrams, half a
+/// frame.
 pub async fn a_listener_survives<S: Datapath, C: Datapath>(
     site: &Site<'_, S, C>,
     attack: impl AsyncFn(&Addr),
@@ -137,8 +138,8 @@ where
     .await;
 }
 
-/// `Listener`: "keeps no state for an address once its connection was dropped": the next message from there
-/// opens a new connection. The check is for datapaths over datagrams.
+/// `Listener`: "keeps no state for an address after its connection is dropped": the next message from the
+/// address opens a new connection. The check is for datapaths over datagrams.
 pub async fn a_dropped_connection_forgets_its_address<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let (client, mut accepted) = site.join(&listener).await;
@@ -152,8 +153,8 @@ pub async fn a_dropped_connection_forgets_its_address<S: Datapath, C: Datapath>(
     }
 }
 
-/// `connect`: "`Unreachable` if it answers that nobody is there". Over datagrams the answer comes after a
-/// message was sent.
+/// `connect`: "`Unreachable` if its host answers that the port is closed". Over datagrams the answer comes
+/// after a message was sent.
 pub async fn nobody_there_is_unreachable<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let to = listener.local_addr();

@@ -53,7 +53,8 @@ use bertha_core::{Connection, Datapath};
 /// Runs all checks that every connection must pass, each on a new pair of connected ends that `connect`
 /// makes.
 ///
-/// `connect` must keep alive whatever the ends need, for example by leaking it or by holding on to it.
+/// `connect` must keep all values alive that the ends need, for example by leaking them or by holding on to
+/// them.
 pub async fn connection<A, B, M>(connect: impl AsyncFn() -> (A, B), messages: &M)
 where
     A: Connection,

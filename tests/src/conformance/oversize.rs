@@ -5,7 +5,7 @@ use super::delivery::{receive, still_works};
 use super::timeout::{soon, succeeds};
 use bertha_core::{Connection, ErrorKind};
 
-/// "`TooLarge` and `Malformed` concern this message alone".
+/// `send`: "the error concerns this message alone, or a state that may pass, and the connection goes on."
 pub async fn an_oversize_message_fails_alone<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,
@@ -19,7 +19,8 @@ where
     still_works(a, b, messages).await;
 }
 
-/// `send_batch`: "After an error, those still in it were not sent; pass `&mut iterator` to keep them."
+/// `send_batch`: "After an error, the messages still in the iterator were not sent; pass `&mut iterator` to
+/// keep them."
 pub async fn an_error_in_a_burst_keeps_the_rest<A, B, M>(a: &A, b: &B, messages: &M)
 where
     A: Connection,

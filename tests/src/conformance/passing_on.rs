@@ -10,7 +10,8 @@ use bertha_core::{Connection, Describe, Node};
 /// Number of messages in the burst of these checks.
 const COUNT: u64 = 64;
 
-/// `drain`: "one that doesn't passes the call on". `below` stands directly below the Chunnel, at either end.
+/// `drain`: a Chunnel that holds no messages back "passes the call on". `below` stands directly below the
+/// Chunnel, at either end.
 pub async fn a_drain_reaches_the_layer_below<A, B, M>(a: &A, b: &B, [below, _]: [&Recorder; 2], messages: &M)
 where
     A: Connection,
@@ -27,8 +28,9 @@ where
 /// [`guarantee`](bertha_core::guarantee): "A Chunnel passes the guarantees of the layers below it on, unless it withdraws them." It can pass
 /// them on only for messages that go through the layers below.
 ///
-/// A Chunnel that goes around them fails this check, and is to be tested by the other ones. Whether it withdraws all that its own way lacks
-/// can't be seen from outside; [`withdraws_security`] checks the least.
+/// A Chunnel that goes around the layers below fails this check, and has to be tested with the other checks.
+/// Such a Chunnel has to withdraw every guarantee that its own connection lacks. No check sees all of them
+/// from outside; [`withdraws_security`] checks the guarantees about attackers.
 pub async fn messages_go_through_the_layer_below<A, B, M>(
     a: &A,
     b: &B,
@@ -46,7 +48,8 @@ pub async fn messages_go_through_the_layer_below<A, B, M>(
     assert!(sent() > before, "a message went around the layer below");
 }
 
-/// A Chunnel whose messages may go around the layers below it withdraws their guarantees about attackers, unless it gives these itself.
+/// A Chunnel whose messages may go around the layers below it withdraws their guarantees about attackers,
+/// unless it gives these guarantees itself.
 pub fn withdraws_security(chunnel: &impl Describe) {
     let security = Set::of::<(Encrypted, (Authenticated, (ForwardSecret, PeerIdentified)))>();
     for node in chunnel.nodes() {
@@ -56,8 +59,8 @@ pub fn withdraws_security(chunnel: &impl Describe) {
     }
 }
 
-/// `send_batch`: "Sends a burst. A datapath hands as much of it as it can to the system in one call", which it can't if a
-/// Chunnel passes the messages on one by one.
+/// `send_batch`: "A datapath passes as many of its messages as possible to the system in one call", which is
+/// impossible if a Chunnel passes the messages on one by one.
 ///
 /// A Chunnel may send some of the messages alone, and messages of its own.
 pub async fn a_burst_reaches_the_layer_below<A, B, M>(a: &A, b: &B, [below, _]: [&Recorder; 2], messages: &M)
@@ -74,7 +77,7 @@ where
     assert!(alone <= COUNT / 2, "{alone} messages of a burst of {COUNT} were sent alone to the layer below");
 }
 
-/// `recv_batch`: "appends what is there".
+/// `recv_batch`: "appends all available messages".
 pub async fn a_burst_is_received_from_the_layer_below<A, B, M>(
     a: &A,
     b: &B,
@@ -97,7 +100,8 @@ pub async fn a_burst_is_received_from_the_layer_below<A, B, M>(
     );
 }
 
-/// `close`: "Sends what layers still hold back, tells the peer, and closes", the connection below included.
+/// `close`: "Sends the messages that layers still hold back, notifies the peer, and closes". Closing includes
+/// the connection below.
 pub async fn a_close_reaches_the_layer_below<A, B, M>(
     a: &A,
     _b: &B,

@@ -30,7 +30,7 @@ impl<S: Datapath, C: Datapath> Site<'_, S, C> {
         self.client.connect(to.clone()).await.unwrap_or_else(|error| panic!("connect to {to}: {error}"))
     }
 
-    /// Returns both ends of a new connection, which know each other. Its listener is gone.
+    /// Returns both ends of a new connection, which know each other. The connection's listener is gone.
     pub async fn connected(&self) -> (C::Connection, S::Connection) {
         let listener = self.listen().await;
         self.join(&listener).await

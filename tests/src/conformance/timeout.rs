@@ -39,7 +39,8 @@ pub(super) async fn succeeds<C: Connection, T>(
     soon(connection, what, future).await.unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
-/// Waits until messages on their way have arrived: only receiving them would show that they have.
+/// Waits until messages on their way have arrived. The connection reports arrivals only by `recv`, so the
+/// wait is a fixed time.
 pub(super) async fn let_arrive<C: Connection>(connection: &C) {
     let runtime = connection.base().runtime();
     runtime.sleep_until(runtime.now() + Duration::from_millis(20)).await;

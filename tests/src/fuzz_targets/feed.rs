@@ -68,7 +68,7 @@ pub(super) struct Ground<R> {
 impl<R> Ground<R> {
     pub(super) fn new(runtime: R) -> Self {
         let headroom = Headroom::new();
-        // For whatever encodes a message without a layer that would reserve room for it.
+        // Some targets encode a message without a layer that would reserve room for it.
         headroom.reserve(64);
         Self { runtime, headroom }
     }

@@ -11,9 +11,9 @@ fn stack(number: u8, now: Instant) -> Stack {
     Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, number]), 1500, None, &subnets, &[]).unwrap(), now)
 }
 
-/// Passes frames to the whole receive path, once with checksums and once as if the port had verified them.
-/// The bytes are a single frame, or several if the first byte says so: each then begins with its length in
-/// two bytes, as far as there are enough.
+/// Passes frames to the whole receive path: with checksums that the port did not verify, found right, and
+/// found wrong. The bytes are passed as a single frame, and then as several frames, each behind its length in
+/// two bytes. A frame whose length is greater than the number of bytes left gets the rest.
 pub fn frames(bytes: &[u8]) {
     let now = Instant::now();
     for checksums in [Checksums::Unknown, Checksums::Good, Checksums::Bad] {

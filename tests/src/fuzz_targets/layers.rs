@@ -9,8 +9,8 @@ use futures_util::FutureExt;
 const LIMIT: u32 = 20_000;
 
 /// Passes the messages in these bytes, each behind its length of one byte, to each Chunnel that has a format
-/// of its own. The Chunnel returns no more than it received, or than it may make of that, and ends as the
-/// connection below does or with a refusal.
+/// of its own. The Chunnel returns no more bytes than it received, or than it may make of the received bytes.
+/// It ends as the connection below ends, or with a refusal.
 pub fn messages(bytes: &[u8]) {
     let feed = || Feed::new(split(bytes));
     let count = split(bytes).len();

@@ -1,14 +1,15 @@
-//! Sending what the compiler does not know to be `Send`.
+//! Sending futures that the compiler does not know to be `Send`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A future of the conformance suites, which are written with closures that return futures. All that they hold is `Send` for every lifetime that
-/// occurs, and the compiler asks for every lifetime there is (rust-lang/rust#110338).
+/// A future of the conformance suites, which are written with closures that return futures. All values in
+/// such a future are `Send` for every lifetime that occurs, but the compiler asks for every possible lifetime
+/// (rust-lang/rust#110338).
 #[derive(Debug)]
 pub(crate) struct AssumeSend<F>(Pin<Box<F>>);
 
-/// Wraps a future that holds nothing but connections, listeners, their messages and references to them.
+/// Wraps a future that holds only connections, listeners, their messages and references to them.
 pub(crate) fn assume_send<F: Future>(future: F) -> AssumeSend<F> {
     AssumeSend(Box::pin(future))
 }

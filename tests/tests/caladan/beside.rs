@@ -35,7 +35,8 @@ pub(crate) fn run_beside(name: &str, policy: &str, paths: &[(&str, &Path)]) {
     assert!(output.status.success() && said.contains("1 passed"), "{name} failed beside the scheduler");
 }
 
-/// Whether this is such a process: by hand, `--ignored` runs what is not a test.
+/// Returns true if this process was started beside the scheduler. `--ignored` on the command line also runs
+/// the functions that are meant for such a process alone.
 pub(crate) fn is_beside() -> bool {
     std::env::var_os(BESIDE).is_some()
 }

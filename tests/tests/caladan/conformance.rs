@@ -36,7 +36,7 @@ async fn streams() {
     assert!(matches!(nobody.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut), "{nobody}");
 }
 
-/// Messages that are nothing but a header, with nothing behind them that would wake their receiver.
+/// Sends messages that consist of a header alone, without further bytes that would wake their receiver.
 async fn empty_messages(a: &TcpConnection, b: &TcpConnection) {
     let all = async {
         for _ in 0..20 {
@@ -48,8 +48,8 @@ async fn empty_messages(a: &TcpConnection, b: &TcpConnection) {
     in_time("empty messages", all).await;
 }
 
-/// Many connections in turn. Each becomes established on whichever kernel thread has the peer's answer, while the one that waits may be polled
-/// on the other.
+/// Makes many connections in turn. The kernel thread that gets the peer's answer establishes the connection,
+/// while another kernel thread may poll the waiting task.
 async fn connects(site: &Site<'_, Tcp, Tcp>) {
     let listener = site.listen().await;
     for _ in 0..300 {
@@ -68,7 +68,7 @@ async fn in_time(what: &str, done: impl Future<Output = ()>) {
     assert!(matches!(outcome, Either::Left(_)), "{what}: not done in {:?}", conformance::TIMEOUT);
 }
 
-/// A port that is in use, and addresses that are not this process's.
+/// Tries a port that is in use, and addresses that do not belong to this process.
 async fn addresses() {
     let caladan = Caladan::new();
     let listener = caladan.listen(on()).await.unwrap();

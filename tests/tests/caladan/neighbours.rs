@@ -21,7 +21,7 @@ const CALADAN: &str = "10.77.0.2:0";
 const CHILD: &str = "10.77.0.3:7777";
 const PARENT: &str = "10.77.0.2:7777";
 
-/// Its settings are those of the parent but for the address.
+/// The child has the settings of the parent, with another address.
 const ADDRESS: &str = "BERTHA_TEST_CALADAN_ADDRESS";
 
 fn message(base: &impl Base, bytes: &[u8]) -> Buf {
@@ -30,8 +30,8 @@ fn message(base: &impl Base, bytes: &[u8]) -> Buf {
     message
 }
 
-/// Asks an echo, again after each second of silence: ARP may take a moment, and datagrams may be lost. Then more than one answer comes, which
-/// may be late: no two questions are of the same length.
+/// Asks for an echo, again after each second of silence: ARP may take a moment, and datagrams may be lost.
+/// Then several answers may come, and an answer may be late, so no two questions have an equal length.
 async fn ask(connection: &impl Connection<Data = Buf>, bytes: &[u8]) {
     let runtime = connection.base().runtime();
     for _ in 0..10 {
@@ -53,7 +53,7 @@ async fn ask(connection: &impl Connection<Data = Buf>, bytes: &[u8]) {
     panic!("no answer");
 }
 
-/// Ordinary sockets, on either end.
+/// Talks to ordinary sockets, as a client and as a server.
 async fn ordinary_sockets() {
     let echo = UdpSocket::bind(KERNEL).unwrap();
     let to = echo.local_addr().unwrap();
@@ -126,7 +126,7 @@ async fn bertha_on_tokio() {
     }
 }
 
-/// Streams with messages larger than any window.
+/// Talks over streams, with messages larger than any window.
 async fn streams_with_the_kernel() {
     let to = on_tokio(async move |ready| {
         let listener = kernel::Tcp::new().listen(KERNEL.parse().unwrap()).await.unwrap();
@@ -145,7 +145,7 @@ async fn streams_with_the_kernel() {
     connection.close().await.unwrap();
 }
 
-/// A neighbour that does not exist: an error, time after time, and nothing else suffers.
+/// Sends to a neighbour that does not exist: each call fails, and no other connection suffers.
 async fn nobody_has_the_address() {
     let nobody = Caladan::new().connect("10.77.0.99:1".parse().unwrap()).await.unwrap();
     let end = CaladanRuntime.now() + Duration::from_secs(40);
@@ -216,7 +216,7 @@ fn echo() {
         let mut incoming = stack.listen(Caladan::new(), CHILD.parse::<Addr>().unwrap()).await.unwrap();
         println!("ready");
         loop {
-            // Messages that the peer still had for the process before this one make no client.
+            // Messages that the peer still had for the earlier process make no client.
             let Ok(served) = incoming.next().await.unwrap() else { continue };
             bertha_datapath_caladan::spawn(async move {
                 while let Ok(number) = served.recv().await {
@@ -298,7 +298,7 @@ fn client() {
     });
 }
 
-/// Answers until that fails. Drops `survive` at the two hundredth number.
+/// Answers until a call fails. Drops `survive` at the two hundredth number.
 async fn serve(served: &impl Connection<Data = u64>, survive: std::sync::mpsc::Sender<()>) -> Error {
     let mut survive = Some(survive);
     loop {
@@ -324,7 +324,7 @@ async fn clients_that_are_killed() {
         let (survive, is_over) = std::sync::mpsc::channel::<()>();
         let client = thread::spawn(move || {
             let _client = Neighbour::start("neighbours::client");
-            // Nothing is sent: the server drops its end.
+            // No value is sent: the server drops its end.
             let _ = is_over.recv();
         });
         let served = incoming.next().await.unwrap().unwrap();

@@ -13,21 +13,21 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// Whether a poll is under way on this kernel thread.
+    /// True if a poll is under way on this kernel thread.
     static POLLING: Cell<bool> = const { Cell::new(false) };
 }
 
 #[derive(Default)]
 struct Seen {
     polls: AtomicUsize,
-    /// Polls that began on a kernel thread during another one.
+    /// Number of polls that began on a kernel thread during another poll.
     torn: AtomicUsize,
 }
 
-/// Enough of them: where polls are preempted, some hundred of so many are torn.
+/// Number of polls. Where polls are preempted, some hundred of them are torn.
 const POLLS: usize = 3000;
 
-/// Polls of 100 us, which Caladan interrupts under the policy `ias`.
+/// Makes polls of 100 us, which Caladan interrupts under the policy `ias`.
 async fn burn(seen: Arc<Seen>) {
     while seen.polls.load(Ordering::Relaxed) < POLLS {
         if POLLING.replace(true) {

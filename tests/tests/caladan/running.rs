@@ -3,7 +3,7 @@
 use bertha_core::Error;
 use bertha_datapath_caladan::Config;
 
-/// The settings of the process beside the scheduler, with so many threads.
+/// Returns the settings of the process beside the scheduler, with this number of threads.
 pub(crate) fn config(threads: u16) -> Config {
     Config { threads, ..Config::new("10.77.0.2/24") }
 }

@@ -27,7 +27,7 @@ async fn pause(milliseconds: u64) {
     CaladanRuntime.sleep_until(CaladanRuntime.now() + Duration::from_millis(milliseconds)).await;
 }
 
-/// Waits until `done` says so.
+/// Waits until `done` returns true.
 async fn until(what: &str, done: impl Fn() -> bool + Send) {
     // An emulated machine takes a hundred times as long as this one.
     let end = Instant::now() + Duration::from_secs(200);
@@ -37,7 +37,7 @@ async fn until(what: &str, done: impl Fn() -> bool + Send) {
     }
 }
 
-/// Many tasks that sleep, half of which never end by themselves.
+/// Starts many tasks that sleep, half of which never end by themselves.
 async fn many_tasks_sleep_and_end() {
     const TASKS: usize = 3000;
     let (slept, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
@@ -65,7 +65,7 @@ async fn many_tasks_sleep_and_end() {
     until("the end of the aborted tasks", || count(&dropped) == TASKS).await;
 }
 
-/// Tasks that begin later: at their time, or never if nobody wants them any more.
+/// Delayed tasks begin at their time, or never if their handle was dropped.
 async fn later_tasks_begin_unless_dropped() {
     let begun = Arc::<AtomicUsize>::default();
     let begin = CaladanRuntime.now();
@@ -123,7 +123,8 @@ fn too_many_tasks_are_refused() {
     run_beside("runtime::inside_with_few_tasks", "simple", &[]);
 }
 
-/// A hundred thousand tasks where a thousand may be: the others are dropped, new connections are refused, and all is well again afterwards.
+/// Starts a hundred thousand tasks where a thousand are permitted. The other tasks are dropped, new
+/// connections are refused, and the runtime works again afterwards.
 async fn a_hundred_thousand() {
     let peer: Addr = "10.77.0.1:9".parse().unwrap();
     let (dropped, begun) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
@@ -174,7 +175,7 @@ fn without_a_scheduler_the_start_fails_cleanly() {
     );
 }
 
-/// A scheduler that is killed: the runtime stands still, which the program hears of.
+/// The scheduler is killed: the runtime stands still, and the program hears of it.
 #[test]
 fn the_end_of_the_scheduler_is_heard_of() {
     run_beside("runtime::inside_with_a_scheduler_that_ends", "simple", &[]);

@@ -10,19 +10,19 @@ use bertha_negotiation::{Negotiate, Runs};
 use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 
-/// How many messages: `scripts/caladan soak` has ten million.
+/// The variable with the number of messages: `scripts/caladan soak` has ten million.
 const MESSAGES: &str = "BERTHA_TEST_SOAK";
 const DEFAULT: u64 = 20_000;
 
-/// In so many rounds, each with new connections.
+/// Number of rounds, each with new connections.
 const ROUNDS: u64 = 10;
 const CONNECTIONS: u64 = 20;
 
-/// Messages of a connection that are on their way.
+/// Number of messages of a connection that are on their way.
 const WINDOW: u64 = 32;
 
-/// The growth of the process after the first round that is no leak: Caladan uses some 2,000 stacks in turn, each of which takes 8 KiB and more
-/// when it is first used.
+/// Growth of the process after the first round, in bytes, that is no leak: Caladan uses some 2,000 stacks in
+/// turn, each of which takes 8 KiB and more when it is first used.
 const GROWTH: u64 = 32 << 20;
 
 /// Has `messages` numbers echoed over `CONNECTIONS` connections at once.
@@ -67,7 +67,7 @@ where
     join_all(asking).await;
 }
 
-/// The memory of this process, in bytes.
+/// Returns the memory of this process, in bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();

@@ -12,7 +12,8 @@ fn on() -> Addr {
     "10.77.0.2:0".parse().unwrap()
 }
 
-/// Connects ten times, each time with a request that is answered: from the second time on in the first flight.
+/// Connects ten times, each time with a request that is answered. From the second time on the request goes
+/// with the first flight.
 async fn early<D>(datapath: impl Fn() -> D)
 where
     D: Datapath + Runs<Serialize<u64>, Out: Connection<Data = u64>>,
@@ -44,12 +45,13 @@ where
     }
 }
 
-/// So many messages, or a tenth of them in an emulated machine, where each takes a hundred times as long.
+/// Returns `many`, or a tenth of it on an emulated machine, where each message takes a hundred times as long.
 fn messages(many: u64) -> u64 {
     if std::env::var_os("BERTHA_TEST_EMULATED").is_some() { many / 10 } else { many }
 }
 
-/// Two thousand requests over a network that loses a tenth of all packets, and repeats and reorders others.
+/// Makes two thousand requests over a network that loses a tenth of all packets, and repeats and reorders
+/// others.
 async fn reliable() {
     let bad = || Fault::new(7).loss(0.1).duplication(0.05).reordering(0.05, Duration::from_millis(2));
     let mut incoming = make_stack!(Serialize::<(u64, String)>::new(), Reliable::new(), bad())
@@ -74,7 +76,7 @@ async fn reliable() {
     connection.close().await.unwrap();
 }
 
-/// A codec that changes twenty times, while messages flow both ways: none is lost, repeated or reordered.
+/// Changes the codec twenty times, while messages flow both ways. No message is lost, repeated or reordered.
 async fn changing() {
     let count = messages(5000);
     let stack = || {
@@ -97,7 +99,7 @@ async fn changing() {
             connection.send(number).await.unwrap();
         }
     };
-    // Somebody has to receive for as long as changes go on.
+    // The client has to receive for as long as changes go on.
     let (changed, has_changed) = futures_util::future::AbortHandle::new_pair();
     let receiving = async {
         for number in 0..count {

@@ -20,7 +20,7 @@ const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 const MESSAGES: u64 = 20;
 
-/// Sends each message twice, and a byte that is none behind it.
+/// Sends each message twice, and then a byte that is no message.
 #[derive(Debug, Clone, Copy, Identity)]
 #[chunnel(one_sided)]
 struct Meddle;
@@ -81,7 +81,7 @@ where
     (client.unwrap(), server.unwrap().unwrap())
 }
 
-/// Receives until nothing has come for a while.
+/// Receives until no message has come for a while.
 async fn receive_all<C: Connection>(network: &Network, connection: &C) {
     loop {
         let idle = pin!(network.runtime().sleep(Duration::from_secs(2)));
@@ -94,7 +94,7 @@ fn count(drops: &Drops, layer: &str, reason: &str) -> Option<u64> {
     drops.iter().find(|it| it.layer == layer && it.reason == reason).map(|it| it.messages)
 }
 
-/// What the server's layers drop of messages that a client sends through this stack.
+/// Returns the report of the server's drops, of messages that a client sends through this stack.
 fn dropped<S, M>(stack: S, messages: &M) -> Drops
 where
     S: Describe + Clone + Send + Sync + 'static,
@@ -205,7 +205,8 @@ fn faults_and_messages_that_stay_incomplete_are_in_the_report() {
     });
 }
 
-/// What has arrived and was not received, and what arrives while this end closes.
+/// The report counts messages that have arrived and were not received, and messages that arrive while this
+/// end closes.
 #[test]
 fn messages_that_an_end_no_longer_receives_are_in_the_report() {
     let mut sim = Sim::new(4);

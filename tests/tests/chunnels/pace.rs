@@ -6,7 +6,7 @@ use bertha_datapath_sim::{Network, Sim, Verdict};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The messages that reached the wire: when, and their lengths.
+/// The messages that reached the wire, with the time and the length of each.
 type Sent = Arc<Mutex<Vec<(Duration, usize)>>>;
 
 fn simulate(test: impl AsyncFn(&Network, Sent)) {
@@ -23,7 +23,7 @@ fn simulate(test: impl AsyncFn(&Network, Sent)) {
 
 async fn paced(network: &Network, pace: Pace) -> impl Connection<Data = Buf> + use<> {
     let to = Addr::Ip(([10, 0, 0, 2], 7).into());
-    // Somebody is there, and reads nothing.
+    // The host is there, and reads no message.
     std::mem::forget(network.host([10, 0, 0, 2]).listen(to.clone()).await.unwrap());
     pace.wrap(network.host([10, 0, 0, 1]).connect(to).await.unwrap()).await.unwrap()
 }
@@ -32,7 +32,7 @@ fn message(len: usize) -> Buf {
     Buf::new(len, 64).unwrap()
 }
 
-/// Over any stretch of time at most the rate, the burst and one message.
+/// Checks that in any period at most the rate, the burst and one message are sent.
 fn check(sent: &Sent, rate: u64, burst: u64) {
     let sent = sent.lock().unwrap();
     for (at, (from, _)) in sent.iter().enumerate() {

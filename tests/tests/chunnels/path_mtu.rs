@@ -12,11 +12,11 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// A network whose path drops what is larger than `carries`.
+/// A network whose path drops packets larger than `carries`.
 struct Path {
     network: Network,
     carries: Arc<AtomicUsize>,
-    /// How many datagrams it has dropped since they were too large.
+    /// Number of datagrams that were dropped because they were too large.
     dropped: Arc<AtomicU64>,
 }
 
@@ -36,13 +36,13 @@ fn simulate(seed: u64, link: Link, test: impl AsyncFn(&Path)) {
     sim.run(test(&Path { network, carries, dropped }));
 }
 
-/// Of interfaces that take jumbo frames.
+/// Returns a link of interfaces that take jumbo frames.
 fn jumbo() -> Link {
     Link { mtu: 9_000, ..Link::default() }
 }
 
 impl Path {
-    /// Two ends with a base connection each: the first message makes the server's.
+    /// Returns two ends with a base connection each. The first message makes the server's connection.
     async fn ends(&self) -> [SimConnection; 2] {
         let listener = self.network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await.unwrap();
         let client = self.network.host(CLIENT).connect(listener.local_addr()).await.unwrap();
@@ -60,7 +60,7 @@ impl Path {
         [client, server]
     }
 
-    /// Two ends that receive all the time, and send what the test gives them.
+    /// Returns two ends that receive all the time, and send the messages that the test gives them.
     async fn fragmenting(&self) -> [Arc<FragmentConnection<SimConnection>>; 2] {
         let ends = self.ends().await;
         let stack = Fragment::new().discover_path();
@@ -96,7 +96,7 @@ fn the_path_is_found_and_used() {
                 let found = end.path_mtu().unwrap();
                 assert!((least..=carries).contains(&found), "{found} on a path of {carries}");
             }
-            // From now on nothing is lost that was meant to arrive.
+            // From now on the path drops no datagram, since the end knows its limit.
             let before = path.dropped.load(Relaxed);
             for len in [1, 1_200, 1_471, 5_000, 100_000] {
                 here.send(message(len)).await.unwrap();
@@ -124,7 +124,8 @@ fn a_path_that_shrinks_is_used_again_within_half_a_minute() {
     });
 }
 
-/// Whole stack: messages that Reliable repeats are cut anew, so that all arrive although the path changes under them.
+/// `Fragment` cuts messages anew that `Reliable` repeats, so all messages of the stack arrive although the
+/// path changes.
 #[test]
 fn reliable_messages_survive_a_path_that_changes() {
     for seed in 0..20 {
@@ -162,7 +163,8 @@ fn reliable_messages_survive_a_path_that_changes() {
     }
 }
 
-/// The kernel's own word: an interface that carries Ethernet's 1,500 bytes, in a network namespace of its own.
+/// The kernel reports the MTU of an interface that carries Ethernet's 1,500 bytes, in a network namespace of
+/// its own.
 #[test]
 fn the_kernels_datagrams_are_kept_whole() {
     use std::process::Command;
@@ -202,7 +204,7 @@ async fn in_a_namespace() {
         () = tokio::time::sleep(Duration::from_secs(60)) =>
             panic!("{:?} and {:?}", client.path_mtu(), server.path_mtu()),
     }
-    // A piece goes in one datagram, and a message that is not cut is refused by the kernel.
+    // A piece goes in one datagram, and the kernel refuses a message that is not cut.
     let large = async {
         client.send(message(100_000)).await.unwrap();
         server.recv().await.unwrap().len()
@@ -213,7 +215,7 @@ async fn in_a_namespace() {
     plain.send(message(1_472)).await.unwrap();
 }
 
-/// Over streams there is nothing to find, and nothing is sent.
+/// Streams have no limit to find, so no probe is sent.
 #[tokio::test]
 async fn streams_are_not_probed() {
     let (here, there) = bertha_datapath_sim::pair(bertha_datapath_kernel::TokioRuntime);
@@ -223,7 +225,7 @@ async fn streams_are_not_probed() {
     assert_eq!(*there.recv().await.unwrap(), [0, 0, 0, 0]);
 }
 
-/// Both ends of a negotiated connection over a path that carries 1,300 bytes with the headers of IPv4 and UDP.
+/// The ends negotiate over a path that carries 1,300 bytes with the headers of IPv4 and UDP.
 #[test]
 fn reliable_finds_out_that_a_path_loses_large_packets() {
     for seed in 0..20 {

@@ -24,7 +24,8 @@ impl Correlated for Question {
     }
 }
 
-/// Runs a client against a server that answers every question, or none; returns the outcomes of the client's `recv`.
+/// Runs a client against a server that answers every question, or no question. Returns the outcomes of the
+/// client's `recv`.
 fn ask(seed: u64, link: Link, retry: Retry, questions: u64, answers: bool) -> Vec<Result<Question, Error>> {
     let mut sim = Sim::new(seed);
     let network = sim.network().clone();

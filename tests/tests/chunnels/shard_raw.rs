@@ -34,7 +34,7 @@ fn map() -> ShardMap {
     ShardMap::new((0..SHARDS).map(|shard| Addr::from(([10, 0, 1, shard], 4242)))).unwrap()
 }
 
-/// Serves every client: a shard puts its number into each message; at the router nothing arrives.
+/// Serves every client: a shard puts its number into each message. No message arrives at the router.
 fn serve<S>(network: &Network, mut incoming: Incoming<S, SimDatapath>, shard: u8)
 where
     S: Send + Sync + 'static,
@@ -55,7 +55,7 @@ where
     }));
 }
 
-/// Shards with the stack that `stack` makes.
+/// Starts shards with the stack that `stack` makes.
 async fn shards<S>(network: &Network, stack: impl Fn() -> S)
 where
     S: Describe + Send + Sync + 'static,
@@ -67,7 +67,7 @@ where
     }
 }
 
-/// A router with this stack.
+/// Starts a router with this stack.
 async fn route<S>(network: &Network, stack: S)
 where
     S: Describe + Send + Sync + 'static,
@@ -77,7 +77,7 @@ where
     serve(network, incoming, SHARDS);
 }
 
-/// Connects with this stack, and checks that every message is answered by the shard of its key.
+/// Connects with this stack, and checks that the shard of its key answers every message.
 async fn routed<S>(network: &Network, stack: S) -> String
 where
     S: Describe + Send + Sync,

@@ -44,7 +44,7 @@ impl Messages<Numbered> for Numbers {
     }
 }
 
-/// Where the ends meet: datagrams or streams, with or without another order of tasks.
+/// Runs `check` over datagrams and over streams, with and without another order of tasks.
 fn everywhere(check: impl AsyncFn(&Network, &SimDatapath, &SimDatapath)) {
     for seed in 0..5 {
         let mut sim = Sim::new(seed);
@@ -60,7 +60,7 @@ fn everywhere(check: impl AsyncFn(&Network, &SimDatapath, &SimDatapath)) {
 
 type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
 
-/// Both ends of a negotiated connection with this stack.
+/// Returns both ends of a negotiated connection with this stack.
 async fn connected<S>(stack: S, client: &SimDatapath, server: &SimDatapath) -> (Out<S>, Out<S>)
 where
     S: Describe + Clone + Send + Sync + 'static,
@@ -69,7 +69,7 @@ where
     both(stack.clone(), stack, client, server).await
 }
 
-/// Both ends of a connection with a stack of its own at each end: the client's and the server's.
+/// Returns both ends of a connection, the client with the stack `here` and the server with the stack `there`.
 async fn both<S>(here: S, there: S, client: &SimDatapath, server: &SimDatapath) -> (Out<S>, Out<S>)
 where
     S: Describe + Clone + Send + Sync + 'static,
@@ -79,12 +79,13 @@ where
     let to = incoming.local_addr();
     let (connection, accepted) =
         futures_util::join!(here.connect(client.clone(), to).into_future(), async { incoming.next().await });
-    // The address stays in use, as a server's does.
+    // The address stays in use, as the address of a server does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())
 }
 
-/// Runs the suite of Chunnels on a stack of these layers, at either end above a layer that records which calls reach it.
+/// Runs the suite of Chunnels on a stack of these layers, at either end above a layer that records the calls
+/// that reach it.
 macro_rules! passes {
     ($client:ident, $server:ident, $messages:expr; $($layer:expr),+) => {
         conformance::chunnel(
@@ -112,7 +113,7 @@ fn the_link() {
     });
 }
 
-/// Of connections whose ends tell each other, and lose nothing.
+/// Runs the checks for connections whose ends notify each other, and that lose nothing.
 async fn tells_a_cut_from_a_close<A, B>(connect: impl AsyncFn() -> (A, B))
 where
     A: Connection<Data = Buf>,
@@ -156,7 +157,7 @@ fn reliable_messages() {
     });
 }
 
-/// Whatever the network loses.
+/// The messages arrive whatever the network loses.
 #[test]
 fn reliable_messages_before_a_cut_and_before_a_close() {
     everywhere(async |network, client, server| {
@@ -188,7 +189,7 @@ fn messages_that_travel_together() {
     });
 }
 
-/// Messages of which none is too large: `Nagle` takes a message before the layer that judges its size.
+/// Messages of which none is too large, since `Nagle` takes a message before the layer that judges its size.
 struct Fitting<M>(M);
 
 impl<T, M: Messages<T>> Messages<T> for Fitting<M> {
@@ -231,11 +232,11 @@ fn reliable_messages_over_a_bad_network() {
 #[test]
 fn ordered_messages() {
     everywhere(async |_, client, server| {
-        // More than several senders have under way: the first of a server may wait for the proof of an address while the others, which
-        // asked later, overtake it.
+        // The window is larger than the number of messages that several senders have under way: a server's
+        // first message may wait for the proof of an address while later messages overtake it.
         passes!(client, server, &Bufs; Ordered::new().skip_after(128));
         passes!(client, server, &Bufs; Ordered::new(), Reliable::new());
-        // One key, so that the checks may expect one order.
+        // All messages have one key, so the checks may expect one order.
         passes!(client, server, &Bufs; OrderedByKey::new(|_| &[]), Reliable::new());
     });
 }
@@ -272,7 +273,7 @@ fn compressed_messages() {
 fn counted_and_paced_messages() {
     everywhere(async |_, client, server| {
         passes!(client, server, &Numbers; Metrics::new("typed"), Serialize::<Numbered>::new(), Metrics::new("bytes"));
-        // Fast enough for checks with time-outs, and still in the way.
+        // The rate is high enough for checks with time-outs, and low enough to delay messages.
         passes!(client, server, &Bufs; Pace::new(10_000_000).burst(1));
     });
 }
@@ -292,7 +293,7 @@ fn messages_of_calls() {
     });
 }
 
-/// A client that reaches its one shard by itself, and the shard's end.
+/// Checks a client that reaches its one shard by itself, and the shard's end.
 #[test]
 fn a_client_that_routes() {
     everywhere(async |_, client, server| {
@@ -309,8 +310,8 @@ fn a_client_that_routes() {
     });
 }
 
-/// A client whose server routes for it, and the end of the one shard. A close of one end reaches the other through two
-/// connections.
+/// Checks a client whose server routes for it, and the end of the one shard. A close of one end reaches the
+/// other end through two connections.
 #[test]
 fn a_server_that_routes() {
     everywhere(async |network, client, server| {

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The datapath, unless there is no DPDK, which is said loudly.
+/// Opens the datapath. Without DPDK, reports that the test is skipped.
 fn open(config: &Config) -> Option<Dpdk> {
     match Dpdk::open(config) {
         Ok(dpdk) => Some(dpdk),
@@ -20,7 +20,7 @@ fn open(config: &Config) -> Option<Dpdk> {
     }
 }
 
-/// Two neighbours, joined by shared memory.
+/// Opens two neighbours, joined by shared memory.
 fn memif(polling: Polling, queues: u16) -> Option<[Dpdk; 2]> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = 2 * NEXT.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,7 @@ fn memif(polling: Polling, queues: u16) -> Option<[Dpdk; 2]> {
     Some([server, client])
 }
 
-/// All checks of a datapath over datagrams that loses nothing.
+/// Runs all checks of a datapath over datagrams that loses nothing.
 async fn datagrams(server: &Dpdk, client: &Dpdk, on: &str) {
     let on: Addr = on.parse().unwrap();
     let site = Site { server, client, on: &|| on.clone() };
@@ -45,7 +45,7 @@ async fn datagrams(server: &Dpdk, client: &Dpdk, on: &str) {
     conformance::nobody_there_is_unreachable(&site).await;
 }
 
-/// All checks of a datapath over streams.
+/// Runs all checks of a datapath over streams.
 async fn streams<S: Datapath, C: Datapath>(server: &S, client: &C, on: &str) {
     let on: Addr = on.parse().unwrap();
     let site = Site { server, client, on: &|| on.clone() };
@@ -66,13 +66,15 @@ async fn neighbours(polling: Polling, queues: u16, on: &[&str]) {
     for side in [&server, &client] {
         nothing_is_kept(side).await;
     }
-    // Open until the process ends: DPDK 22.11 says `Invalid memory` where both ends of a memif close at once in one process.
+    // The ports stay open until the process ends: DPDK 22.11 reports `Invalid memory` where both ends of a
+    // memif close at once in one process.
     std::mem::forget((server, client));
 }
 
-/// Messages on their way still arrive, and are dropped; then no buffer is in use any more.
+/// Checks that no buffer is in use any more, once messages on their way have arrived and were dropped.
 async fn nothing_is_kept(side: &Dpdk) {
-    // Counted once: an ARP request or a late frame uses a buffer for a moment.
+    // A single count without buffers in use is enough: an ARP request or a late frame uses a buffer for a
+    // moment.
     let deadline = Instant::now() + conformance::TIMEOUT;
     let kept = loop {
         let kept = side.buffers_in_use().unwrap();
@@ -123,7 +125,8 @@ async fn an_interface_reaches_itself() {
     nothing_is_kept(&dpdk).await;
 }
 
-/// Two interfaces on one wire, both in one namespace: `va` for DPDK, `vb` for the kernel. Removed when dropped.
+/// Two interfaces on one wire, both in one namespace: `va` for DPDK, `vb` for the kernel. Dropping the value
+/// removes them.
 struct Wire(String);
 
 impl Wire {
@@ -147,7 +150,7 @@ impl Drop for Wire {
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/dpdk");
 
-/// The output of a program.
+/// Runs a program, and returns its output.
 fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).env(BESIDE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -155,7 +158,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
     said
 }
 
-/// Set where a test runs that another one started.
+/// The variable that is set in a process which a test has started.
 const BESIDE: &str = "BERTHA_TEST_BESIDE_THE_KERNEL";
 
 #[test]
@@ -182,7 +185,7 @@ fn streams_to_and_from_the_kernel() {
     );
 }
 
-/// Not a test: the process that the one above runs in a namespace.
+/// Is no test by itself: the test above runs it as a process in a namespace.
 #[tokio::test]
 #[ignore = "run by another test, as a process of its own"]
 async fn beside_the_kernel() {

@@ -11,20 +11,21 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
-/// Connections at once.
+/// Number of simultaneous connections.
 const CONNECTIONS: usize = 16;
 
-/// Messages of each, each of many pieces.
+/// Number of messages of each connection, each of many pieces.
 const MESSAGES: usize = 40;
 const LEN: usize = 60_000;
 
-/// The messages that a plain connection echoes, while 32 go to another each time.
+/// Number of messages that a plain connection echoes. For each of them, 32 messages go to another connection.
 const ECHOES: usize = 128;
 
-/// Far fewer than the 256 KiB or more that each connection keeps, in pieces of an Ethernet frame.
+/// Number of buffers of a port. Each connection keeps 256 KiB or more, in pieces of an Ethernet frame, which
+/// takes far more buffers.
 const BUFFERS: u32 = 1023;
 
-/// No end takes longer, whatever else the machine does.
+/// Time after which an end counts as hanging, whatever else the machine does.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 type Sent = Result<(), Error>;
@@ -33,7 +34,8 @@ fn message(connection: usize, number: usize) -> Vec<u8> {
     (0..LEN).map(|place| (place / 251 + 7 * number + 31 * connection) as u8).collect()
 }
 
-/// One of two ports that share memory; `None`, after saying so loudly, without DPDK.
+/// Opens one of two ports that share memory. Without DPDK, reports that the test is skipped, and returns
+/// `None`.
 fn open(number: u32, role: &str, address: &str) -> Option<Dpdk> {
     let socket =
         std::env::temp_dir().join(format!("bertha-few-buffers-{}-{}", std::process::id(), number / 2));
@@ -48,7 +50,7 @@ fn open(number: u32, role: &str, address: &str) -> Option<Dpdk> {
     }
 }
 
-/// The transport, whose messages wait in it until they are acknowledged.
+/// Makes the transport, whose messages wait in it until they are acknowledged.
 macro_rules! transport {
     () => {
         make_stack!(Ordered::new(), Fragment::new().piece(1400), Reliable::new().packet(1440))
@@ -67,7 +69,7 @@ async fn serve(dpdk: Dpdk, at: Addr, tell: Sender<Addr>) -> Sent {
             for number in 0..MESSAGES {
                 connection.send(Buf::copy_of(&message(connecting, number), 64)?).await?;
             }
-            // The client leaves once it has heard that there is no more, perhaps before it has said so.
+            // The client leaves once it has heard of the close, perhaps before it has confirmed the close.
             connection.close().await.or_else(|error| match error.kind() {
                 ErrorKind::Closed => Ok(()),
                 _ => Err(error),
@@ -80,7 +82,8 @@ async fn serve(dpdk: Dpdk, at: Addr, tell: Sender<Addr>) -> Sent {
     Ok(())
 }
 
-/// Receives all messages over all connections at once; but nothing from the first ones, until the others are done.
+/// Receives all messages over all connections at once. The first `late` connections receive no message until
+/// the other connections are done.
 async fn ask(dpdk: Dpdk, to: Addr, late: usize) -> Sent {
     let stack = transport!();
     let connecting = (0..CONNECTIONS).map(|_| stack.connect(dpdk.clone(), to.clone()).into_future());
@@ -128,7 +131,8 @@ fn transfer(number: u32, late: usize) {
         assert!(served.is_ok() && asked.is_ok(), "{served:?} {asked:?} {:?}", server.counters());
     });
     for side in [&server, &client] {
-        // Counted once: an ARP request or a late frame uses a buffer for a moment.
+        // A single count without buffers in use is enough: an ARP request or a late frame uses a buffer for a
+        // moment.
         let deadline = Instant::now() + TIMEOUT;
         let kept = loop {
             let kept = side.buffers_in_use().unwrap();
@@ -139,24 +143,27 @@ fn transfer(number: u32, late: usize) {
         };
         assert_eq!(kept, 0, "buffers were kept: {:?}", side.counters());
     }
-    // Open until the process ends: DPDK 22.11 says `Invalid memory` where both ends of a memif close at once in one process.
+    // The ports stay open until the process ends: DPDK 22.11 reports `Invalid memory` where both ends of a
+    // memif close at once in one process.
     std::mem::forget((server, client));
 }
 
-/// Each connection keeps what is not acknowledged; all of them together have more to keep than the port has buffers, and none is
-/// without one for what it has to send and to receive.
+/// Each connection keeps messages until they are acknowledged. All connections together have more bytes to
+/// keep than the port has buffers for, and each connection still has a buffer for sending and receiving.
 #[test]
 fn many_connections_share_few_buffers() {
     transfer(0, 0);
 }
 
-/// Messages that wait in a connection for an application that does not receive yet keep no buffers from the others.
+/// Messages that wait in a connection for an application that does not receive yet take no buffers from other
+/// connections.
 #[test]
 fn a_connection_that_is_not_received_from_keeps_no_buffers_from_others() {
     transfer(2, CONNECTIONS / 2);
 }
 
-/// A connection without a Chunnel is never received from, and is sent more messages than there are buffers; another one goes on.
+/// The application never receives from a connection without a Chunnel, and the peer sends more messages to it
+/// than there are buffers. Another connection goes on.
 #[test]
 fn a_connection_that_is_never_received_from_leaves_buffers_to_others() {
     let Some(server) = open(4, "server", "10.0.0.1/24") else { return };

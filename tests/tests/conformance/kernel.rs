@@ -14,7 +14,7 @@ const LOOPBACK: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
 
 const POLLING: [Waiting; 2] = [Waiting::Spin, Waiting::Adaptive { spin_for: Duration::from_micros(50) }];
 
-/// Garbage of many lengths.
+/// Makes garbage of many lengths.
 fn garbage() -> impl Iterator<Item = Vec<u8>> {
     let lens = [0, 1, 4, 7, 8, 9, 100, 1500, 9000, 65_507];
     lens.into_iter().map(|len| (0..len).map(|at| (at * 31 + len) as u8).collect())
@@ -34,7 +34,7 @@ async fn udp(udp: Udp, on: &str) {
     .await;
 }
 
-/// A name in the abstract namespace that nobody has.
+/// Returns a name in the abstract namespace that no socket has.
 fn unix_name() -> Addr {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -47,7 +47,7 @@ async fn unix(unix: Unix) {
         let name = to.unix("test").unwrap().to_str().unwrap().strip_prefix('@').unwrap();
         let to = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
         for payload in garbage() {
-            // Nobody can answer.
+            // The listener can't answer a socket without a name.
             let socket = UnixDatagram::unbound().unwrap();
             socket.set_nonblocking(true).unwrap();
             socket.send_to_addr(&payload, &to).unwrap();
@@ -132,7 +132,8 @@ async fn tcp_tells_of_a_close() {
     }
 }
 
-/// A server that listens at all addresses of the host answers from the one that was asked: the client's socket is connected to it.
+/// A server that listens at all addresses of the host answers from the address that was asked, since the
+/// client's socket is connected to this address.
 #[tokio::test]
 async fn replies_leave_from_the_address_that_was_asked() {
     for (on, asked) in [
@@ -159,7 +160,7 @@ async fn replies_leave_from_the_address_that_was_asked() {
     }
 }
 
-/// What the peer sends announces a message larger than any, so nothing behind it can be read.
+/// The peer's bytes announce a message above the limit, so no bytes behind them can be read.
 #[tokio::test]
 async fn a_stream_of_garbage_ends_a_connection_for_good() {
     for hangs_up in [false, true] {
@@ -179,7 +180,7 @@ async fn a_stream_that_is_reset_ends_a_connection_for_good() {
     let peer = TcpStream::connect(listener.local_addr().ip("test").unwrap()).unwrap();
     let connection = listener.accept().await.unwrap();
     connection.send(Buf::copy_of(b"never read", 0).unwrap()).await.unwrap();
-    // With a message that was not read, the end of the stream is a reset.
+    // The end of a stream with an unread message is a reset.
     while peer.peek(&mut [0; 1]).is_err() {}
     drop(peer);
     let end = conformance::an_end_is_final(&connection, &Bufs).await;
@@ -242,7 +243,7 @@ async fn unix_streams_that_poll() {
     }
 }
 
-/// Both ends of a connection of bytes.
+/// Returns both ends of a connection of bytes.
 async fn of_bytes<D: Datapath<Chunk>>(datapath: &D, on: Addr) -> (D::Connection, D::Connection)
 where
     D::Listener: Listener<Chunk, Connection = D::Connection>,

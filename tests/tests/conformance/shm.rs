@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A name in the abstract namespace that nobody has.
+/// Returns a name in the abstract namespace that no socket has.
 fn name() -> Addr {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +54,7 @@ async fn parked() {
 
 #[tokio::test]
 async fn parked_in_small_rings() {
-    // Four messages of the suites' fit, as they expect.
+    // The ring holds four messages of the suites, as they expect.
     all(Shm::new().ring(8 << 10)).await;
 }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 const SEEDS: std::ops::Range<u64> = 0..20;
 
-/// Server and client, of either family.
+/// Returns the addresses of server and client, for each family.
 fn hosts() -> [[IpAddr; 2]; 2] {
     [["10.0.0.2", "10.0.0.1"], ["fd00::2", "fd00::1"]].map(|ips| ips.map(|ip| ip.parse().unwrap()))
 }
@@ -44,7 +44,7 @@ fn datagrams() {
     );
 }
 
-/// Datagrams of all lengths, from many addresses.
+/// Sends datagrams of all lengths, from many addresses.
 fn attack(network: &Network, to: &Addr) {
     let to = to.ip("test").unwrap();
     for (port, len) in (1..).zip([0, 1, 7, 8, 9, 100, 1500, 65_507, 65_508, 1_000_000]) {

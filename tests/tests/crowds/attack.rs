@@ -16,19 +16,19 @@ use tokio::time::{Instant, interval, sleep};
 /// The usual limit of descriptors.
 const FEW: usize = 1024;
 
-/// The strangers that are kept at once, so that this process has descriptors left.
+/// Maximum number of strangers that are kept at once, so that this process has descriptors left.
 const KEPT: usize = 4000;
 
 /// The way in which strangers come.
 #[derive(Clone, Copy)]
 struct Flood {
     per_second: u32,
-    /// From how many networks, of which one is the honest clients' own.
+    /// Number of networks from which strangers come. One of them is the network of the honest clients.
     networks: u32,
     lasts: Duration,
 }
 
-/// Strangers come, and are kept for as long as there are not too many.
+/// Has strangers come, and keeps up to [`KEPT`] of them.
 async fn flood(child: &Child, stranger: Stranger, flood: Flood) {
     let (keep, mut kept) = mpsc::channel::<Option<Kept>>(KEPT);
     let server = child.addr;
@@ -59,7 +59,7 @@ async fn flood(child: &Child, stranger: Stranger, flood: Flood) {
     coming.await.unwrap();
 }
 
-/// The honest clients.
+/// The outcomes of the honest clients.
 struct Honest {
     served: usize,
     all: usize,
@@ -67,7 +67,7 @@ struct Honest {
     told: Vec<String>,
 }
 
-/// 50 honest clients come each second until `flood` is over.
+/// Has 50 honest clients come each second until `flood` is over.
 async fn honest<S>(child: &Child, stack: S, flood: impl Future<Output = ()>) -> Honest
 where
     S: Negotiate + Clone + 'static,
@@ -80,7 +80,7 @@ where
             let stack = stack.clone();
             clients.spawn(async move {
                 let connection = be_served(&stack, server).await?;
-                // It was served, whatever becomes of the close.
+                // The client was served, even if its close fails.
                 let _ = connection.close().await;
                 Ok::<_, Error>(())
             });
@@ -136,7 +136,7 @@ async fn half_handshakes_of_tls_keep_nobody_out() {
     }
 }
 
-/// The application has most of the descriptors, so that they run out before the places do.
+/// The application has most of the descriptors, so the descriptors run out before the places do.
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_give_their_descriptors_up_when_none_is_left() {
     let _alone = alone().await;
@@ -149,7 +149,8 @@ async fn strangers_give_their_descriptors_up_when_none_is_left() {
     }
 }
 
-/// Connections that nobody uses leave descriptors for others to hear that there is no room, and to be served once there is.
+/// Idle connections leave descriptors for further clients, which hear that there is no room, and are served
+/// once there is room.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_leave_descriptors() {
     let _alone = alone().await;

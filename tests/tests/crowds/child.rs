@@ -1,10 +1,10 @@
-//! The server.
+//! The server, as a process of its own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
-/// The most descriptors that the system allows this process and its children.
+/// Returns the maximum number of descriptors that the system allows this process and its children.
 pub(crate) fn most_descriptors() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
@@ -12,7 +12,7 @@ pub(crate) fn most_descriptors() -> usize {
     hard.parse().unwrap_or(usize::MAX)
 }
 
-/// An echo server, killed when dropped.
+/// An echo server, which is killed when the value is dropped.
 pub(crate) struct Child {
     process: std::process::Child,
     input: ChildStdin,
@@ -21,7 +21,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// A server that may have so many descriptors.
+    /// Starts a server that may have this number of descriptors.
     pub(crate) fn start(descriptors: usize, arguments: &[&str]) -> Self {
         let mut process = Command::new("sh")
             .args(["-c", "ulimit -n \"$0\" && exec \"$@\""])
@@ -44,13 +44,13 @@ impl Child {
         line.trim().to_owned()
     }
 
-    /// Its account of what has happened.
+    /// Returns the server's counts of accepted and failed clients.
     pub(crate) fn account(&mut self) -> String {
         self.input.write_all(b"\n").unwrap();
         self.line()
     }
 
-    /// The number of its descriptors.
+    /// Returns the number of the server's descriptors.
     pub(crate) fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
     }

@@ -1,4 +1,4 @@
-//! More honest clients at once than the server has places for.
+//! Crowds of honest clients that exceed the server's places.
 
 use crate::alone;
 use crate::child::{Child, most_descriptors};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// The descriptors of the server, where the system allows as many.
+/// Returns the number of the server's descriptors, or a smaller number if the system allows fewer.
 pub(crate) fn many() -> usize {
     most_descriptors().min(20_000)
 }
@@ -58,7 +58,7 @@ where
     S: Negotiate + Clone + 'static,
     Tcp: Runs<S, Out: Connection<Data = Buf>>,
 {
-    // Raises the limit of descriptors.
+    // The listener raises the limit of descriptors.
     let listener = Tcp::new().listen(([127, 0, 0, 1], 0).into()).await.unwrap();
     let server = child.addr;
     let mut clients = JoinSet::new();
@@ -81,7 +81,8 @@ where
     outcomes
 }
 
-/// Each client is served; or, on a machine that is too busy for so many, told that there is no room, which the server counts.
+/// Checks that each client is served. A machine may be too busy for all clients: then a client hears that
+/// there is no room, and the server counts the client.
 fn check(outcomes: &BTreeMap<String, usize>, count: usize, child: &mut Child) {
     const TOLD: &str =
         "negotiation: exhausted: the server has more clients than it can hold at the moment; try again later";
@@ -112,7 +113,7 @@ async fn two_thousand_clients_with_tls_at_once_are_served() {
     }
 }
 
-/// An offer that arrives while the server's runtime is busy with something else is not late.
+/// An offer that arrives while the server's runtime is busy is not late.
 #[test]
 fn a_server_that_is_held_up_takes_that_off_no_clients_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -121,7 +122,7 @@ fn a_server_that_is_held_up_takes_that_off_no_clients_time() {
     let local = ([127, 0, 0, 1], 0);
     let listening = async { make_stack!(Nothing).listen(Tcp::new(), local).settings(settings).await };
     let mut incoming = runtime.block_on(listening).unwrap();
-    // Between them stands a stream to the server that is there before the client.
+    // A relay stands between the ends. Its stream to the server is there before the client.
     let between = std::net::TcpListener::bind(local_socket()).unwrap();
     let to_server = std::net::TcpStream::connect(incoming.local_addr().ip("test").unwrap()).unwrap();
     let early = runtime.block_on(async { timeout(Duration::from_millis(300), incoming.next()).await });
@@ -137,13 +138,13 @@ fn a_server_that_is_held_up_takes_that_off_no_clients_time() {
     {
         std::thread::spawn(move || std::io::copy(&mut from, &mut to));
     }
-    // The runtime does nothing, and more than a quarter of the time passes.
+    // The runtime is blocked while more than a quarter of the time passes.
     std::thread::sleep(Duration::from_secs(2));
     runtime.block_on(async {
         let connection = incoming.next().await.unwrap().unwrap();
         let message = connection.recv().await.unwrap();
         connection.send(message).await.unwrap();
-        // Until the client has gone.
+        // `recv` returns once the client has gone.
         let _ = connection.recv().await;
     });
     client.join().unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Clients that mean no good, and some that do.
+//! Hostile clients, and honest clients.
 
 use bertha_core::{
     Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity, LayerInfo, Node,
@@ -9,10 +9,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 
-/// The first bytes of a TLS record that announces more.
+/// The first bytes of a TLS record that announces further bytes.
 const HALF_HELLO: &[u8] = &[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3, 0, 0, 0, 0];
 
-/// Agrees to a stack, and says nothing in it.
+/// Agrees to a stack, and sends nothing through it.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(layers = Self::layers)]
 pub(crate) struct Agrees {
@@ -20,7 +20,7 @@ pub(crate) struct Agrees {
 }
 
 impl Agrees {
-    /// To `stack`, which has no alternatives.
+    /// Makes a Chunnel that agrees to `stack`, which has no alternatives.
     pub(crate) fn to(stack: &impl Describe) -> Self {
         let layers = stack.nodes().into_iter().map(|node| match node {
             Node::Layer(layer) => layer,
@@ -42,10 +42,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Agrees {
     }
 }
 
-/// A way to be in the server's way.
+/// The conduct of a hostile client.
 #[derive(Clone)]
 pub(crate) enum Stranger {
-    /// Connects and says nothing.
+    /// Connects and sends nothing.
     Silent,
     /// Begins an offer and does not end it.
     HalfOffer,

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// More than a change takes, and than a service that delivers a message again: a call that waits for messages may take one to its grave.
+/// A time that is longer than a change, and longer than the time after which a service delivers a message
+/// again: a dropped call may have taken a message.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
 const ACCOUNTS: u32 = 5;
@@ -24,7 +25,7 @@ struct Event {
     number: u32,
 }
 
-/// The account, which is the first byte of an encoded event.
+/// Returns the account, which is the first byte of an encoded event.
 fn account(event: &[u8]) -> &[u8] {
     event.get(..1).unwrap_or_default()
 }
@@ -43,7 +44,7 @@ macro_rules! join {
 /// The messages of all receivers, in the order in which they got them.
 type Got = Arc<Mutex<Vec<Event>>>;
 
-/// Takes note of each event before the service hears that it was received.
+/// Records each event before the service hears that it was received.
 async fn receive<C: Connection<Data = Event>>(connection: Arc<MultiEndpoint<C>>, got: Got) {
     while let Ok(event) = connection.recv().await {
         got.lock().unwrap().push(event);
@@ -107,7 +108,7 @@ async fn the_order_moves<S: Service, T: RendezvousStore>(service: S, store: T) {
             .filter(|event| u32::from(event.account) == account)
             .map(|event| event.number)
             .collect();
-        // Nothing is missing, repeated or out of order.
+        // No event is missing, repeated or out of order.
         assert_eq!(
             numbers,
             (account..200).step_by(ACCOUNTS as usize).collect::<Vec<_>>(),
@@ -126,7 +127,7 @@ async fn the_second_receiver_brings_the_order_of_the_service() {
     the_order_moves(service, MemoryStore::new(TokioRuntime)).await;
 }
 
-/// The single receiver reads the topic without order, which is the quicker one, and both read the other.
+/// The single receiver reads the topic without order, which is quicker. Two receivers read the other topic.
 #[tokio::test]
 async fn the_second_receiver_brings_another_topic() {
     let ordered = MemoryQueue::new().ordering(Ordering::ByKey);
@@ -149,7 +150,7 @@ async fn the_second_receiver_brings_the_order_of_nats() {
     the_order_moves(service, MemoryStore::new(TokioRuntime)).await;
 }
 
-/// The participants agree through a server as well, and publish to another.
+/// The participants agree through one server, and publish to another server.
 #[cfg(all(feature = "nats", feature = "redis"))]
 #[tokio::test]
 async fn they_agree_through_redis() {

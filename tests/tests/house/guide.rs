@@ -10,7 +10,7 @@ struct Shown {
     code: String,
 }
 
-/// The code that is shown and is no test of the documentation.
+/// Returns the shown code that is no test of the documentation.
 fn shown(text: &str) -> Vec<Shown> {
     let (mut file, mut shown) = (String::new(), Vec::new());
     let mut lines = text.lines();
@@ -29,7 +29,7 @@ fn shown(text: &str) -> Vec<Shown> {
     shown
 }
 
-/// Holds a text against the sources, and returns how many pieces it shows.
+/// Compares a text with the sources. Returns the number of pieces of code in the text.
 fn check(text: &str) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shown = shown(&fs::read_to_string(root.join("..").join(text)).unwrap());
@@ -41,7 +41,7 @@ fn check(text: &str) -> usize {
     shown.len()
 }
 
-/// A server that leaves its loop at the first client which is refused serves nobody after it.
+/// A server that leaves its loop at the first refused client serves no later client.
 #[test]
 fn no_server_that_is_shown_ends_at_a_bad_client() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -7,7 +7,7 @@ use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Runs};
 use std::sync::{Arc, Mutex};
 
-/// Connects with `stack`, checks an echo, and returns what was agreed.
+/// Connects with `stack`, checks an echo, and returns the agreement as text.
 async fn echoed<S>(network: &Network, stack: S) -> String
 where
     S: Describe + Send + Sync,
@@ -71,7 +71,7 @@ fn preferences_are_followed() {
     simulate(5, async |network: Network| {
         serve(&network, make_stack!(select!(A, B, C; prefer 2))).await;
         assert!(echoed(&network, make_stack!(select!(A, B, C))).await.starts_with("C,"));
-        // After the preferred one, the alternatives count in the order in which they are written.
+        // After the preferred alternative, the others count in the order in which they are written.
         assert!(echoed(&network, make_stack!(select!(B, A))).await.starts_with("A,"));
     });
 }
@@ -108,7 +108,7 @@ fn a_stack_is_chosen_at_run_time() {
     });
 }
 
-/// The errors of a client and a server that have no stack in common.
+/// Returns the errors of a client and a server that have no stack in common.
 fn refusal<S, T>(client_stack: S, server_stack: T) -> (bertha_core::Error, bertha_core::Error)
 where
     S: Describe + Send + Sync,

@@ -14,7 +14,7 @@ use std::time::Duration;
 fn settings(credentials: Credentials, seed: u64) -> Settings {
     let mut settings = Settings::default();
     settings.credentials = credentials;
-    // Cookies in a third of all runs.
+    // The server asks for cookies in a third of all runs.
     settings.unproven_clients = if seed.is_multiple_of(3) { 0 } else { 256 };
     settings
 }
@@ -44,7 +44,7 @@ async fn serve(network: &Network, settings: Settings) -> Accepted {
     accepted
 }
 
-/// Sends until something comes back, or the connection ends with an error.
+/// Sends until a message comes back, or the connection ends with an error.
 async fn exchange(network: &Network, connection: &impl Connection<Data = Buf>, attempts: u32) -> bool {
     let runtime = network.runtime();
     for _ in 0..attempts {
@@ -70,8 +70,8 @@ fn assert_ended(kind: ErrorKind) {
     assert!([Closed, Reset, TimedOut, Unreachable].contains(&kind), "{kind:?}");
 }
 
-/// One run: an honest connection with the weaker stack, of which the attacker learns; then one that it attacks.
-/// Whether that one was made.
+/// Makes an honest connection with the weaker stack, from which the attacker learns, and then a connection
+/// that the attacker attacks. Returns true if both ends made the attacked connection.
 fn run(seed: u64, (at_client, at_server): (Credentials, Credentials), habits: Habits) -> bool {
     let is_authenticated = at_client.is_some();
     simulate(seed, async |network: Network| {
@@ -85,7 +85,8 @@ fn run(seed: u64, (at_client, at_server): (Credentials, Credentials), habits: Ha
         assert!(exchange(&network, &first, 1).await);
         if seed.is_multiple_of(2) {
             first.close().await.unwrap();
-            // A task has the port until the server has seen the close, or all attempts were made.
+            // A task holds the port until the server has answered the close, or the client has made all its
+            // attempts.
             network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(1)).await;
         } else {
             // The server still has the connection when the client comes back.

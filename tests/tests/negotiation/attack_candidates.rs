@@ -19,15 +19,16 @@ use std::time::Duration;
 
 const PORT: u16 = 5000;
 
-/// More than twice the places for an address.
+/// Number of recorded offers: more than twice the places for an address.
 const RECORDED: usize = 10;
 
-/// The settings of both ends.
+/// Returns the settings of both ends, with a shared key.
 fn shared() -> [Settings; 2] {
     with([Credentials::shared(SharedKey::new([7; 32])), Credentials::shared(SharedKey::new([7; 32]))])
 }
 
-/// The same with signatures, of which the server makes fewer a second for unproven addresses than there are recorded offers.
+/// Returns the settings of both ends, with signatures. Each second, the server makes fewer signatures for
+/// unproven addresses than there are recorded offers.
 fn signed() -> [Settings; 2] {
     let key = IdentityKey::from_seed([2; 32]);
     let trusting = Credentials::default().trusting([key.public()]);
@@ -61,7 +62,7 @@ fn recorder(network: &Network) -> Arc<Mutex<Vec<Datagram>>> {
     recorded
 }
 
-/// Plays these back whenever the server answers an offer that is none of them.
+/// Plays `offers` back whenever the server answers another offer.
 fn play_back(network: &Network, offers: Vec<Datagram>) {
     let attacker = network.clone();
     let known: Vec<_> = offers.iter().map(|offer| wire::header(&offer.payload).unwrap().1).collect();
@@ -83,11 +84,12 @@ async fn echoes(network: &Network, settings: &Settings, within: Duration) {
     assert!(runtime.now() - before < within, "{:?}", runtime.now() - before);
     connection.close().await.unwrap();
     drop(connection);
-    // A task has the port until the server has seen the close.
+    // A task holds the port until the server has seen the close.
     runtime.sleep(Duration::from_secs(30)).await;
 }
 
-/// Whatever is sent before the server knows the client may be lost with its place.
+/// Sends a message until its echo comes. The server may lose messages from before it knows the client,
+/// together with the client's place.
 async fn echo_over(network: &Network, connection: &impl Connection<Data = Buf>) {
     let echo = loop {
         connection.send(bytes(b"hello")).await.unwrap();
@@ -99,7 +101,8 @@ async fn echo_over(network: &Network, connection: &impl Connection<Data = Buf>) 
     assert_eq!(*echo, *b"hello");
 }
 
-/// A server with this stack, and the offers of the connections that a client has had with it.
+/// Starts a server with this stack, and returns the offers of the connections that a client has had with the
+/// server.
 async fn recorded<S>(network: &Network, stack: S, at_client: &Settings, at_server: Settings) -> Vec<Datagram>
 where
     S: Describe + Send + Sync + 'static,
@@ -116,7 +119,7 @@ where
     offers
 }
 
-/// A client that connects while all its earlier offers are played back.
+/// Connects a client while all its earlier offers are played back.
 fn connects(seed: u64, settings: [Settings; 2], link: Link) {
     connects_to(seed, make_stack!(A), settings, link);
 }
@@ -137,8 +140,9 @@ where
     });
 }
 
-/// The same on an address whose earlier connection the server still has. There the listener decides about an offer after the link has
-/// read the confirmation behind it.
+/// Connects a client from an address whose earlier connection the server still has, while the client's
+/// earlier offers are played back. The listener then decides about an offer after the link has read the
+/// confirmation behind it.
 fn connects_again(seed: u64, settings: [Settings; 2], link: Link) {
     connects_again_to(seed, make_stack!(A), settings, link);
 }
@@ -158,7 +162,7 @@ where
     });
 }
 
-/// Another one of a second for each seed.
+/// Waits for a part of a second that differs for each seed.
 async fn at_any_moment(network: &Network, seed: u64) {
     network.runtime().sleep(Duration::from_millis(seed % 20 * 50)).await;
 }
@@ -173,13 +177,15 @@ async fn leave_behind(network: &Network, at_client: &Settings) {
     network.heal_all();
 }
 
-/// Makes an offer of its own in front of each, with the same id, and keeps this many confirmations from arriving.
+/// Sends a forged offer with the client's id in front of each offer, and keeps `lost` confirmations from
+/// arriving.
 fn offer_first(network: &Network, mut lost: usize) {
     let attacker = network.clone();
     network.tap(move |datagram| {
         if is_offer(datagram) {
             let mut own = datagram.clone();
-            // In the share of the client's key, which a client without credentials proves by nothing. A checksum stands behind it.
+            // The forged byte lies in the client's share of the key, for which a client without credentials
+            // gives no proof. A checksum stands behind the share.
             let at = own.payload.len() - 12;
             own.payload[at] ^= 1;
             repair(&mut own.payload);
@@ -198,10 +204,11 @@ fn an_offer_with_a_clients_id_in_front_of_its_own_keeps_no_client_out() {
         let listening = make_stack!(A).listen(server(&network), server_addr()).settings(at_server);
         echo(&network, listening.await.unwrap(), |_| {});
         offer_first(&network, 0);
-        // Without a repetition.
+        // The client gets its echo without a repetition.
         echoes(&network, &at_client, Duration::from_millis(40)).await;
         leave_behind(&network, &at_client).await;
-        // The first goes to the connection that the client has left behind, and the second is lost.
+        // The first confirmation goes to the connection that the client has left behind, and the second is
+        // lost.
         offer_first(&network, 2);
         echoes(&network, &at_client, Duration::from_secs(2)).await;
     });
@@ -227,18 +234,19 @@ fn nor_one_that_has_restarted_whose_server_makes_no_further_signatures() {
     with_seeds(5, |seed| connects_again(seed, signed(), Link::default()));
 }
 
-/// A link so slow that a second often ends between an offer and its repetition.
+/// Returns a link so slow that a second often ends between an offer and its repetition.
 fn slow() -> Link {
     Link { delay: Duration::from_millis(100), ..Link::default() }
 }
 
-/// Of a server that takes early data: its answers have tickets, which name the time.
+/// Returns the settings with a server that takes early data: its answers have tickets, which name the time.
 fn with_tickets([at_client, mut at_server]: [Settings; 2]) -> [Settings; 2] {
     at_server.early_data = true;
     [at_client, at_server]
 }
 
-/// The second answer to an offer that the server had to forget has to be the first one, byte for byte: of that the client has made its keys.
+/// The server's second answer to an offer that it had to forget has to equal its first answer byte for byte,
+/// since the client has made its keys of the first answer.
 #[test]
 fn nor_one_to_which_a_second_ticket_would_be_given() {
     with_seeds(20, |seed| connects(seed, with_tickets(shared()), slow()));
@@ -251,7 +259,7 @@ fn nor_one_that_has_restarted_to_which_a_second_ticket_would_be_given() {
     with_seeds(5, |seed| connects_again(seed, with_tickets(signed()), slow()));
 }
 
-/// A Chunnel that the client does not know of, and whose name is in the answer, if there is room for it.
+/// A Chunnel that the client does not know. The answer contains the Chunnel's name if there is room for it.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(one_sided)]
 struct NamedAtGreatLengthSoThatAnAnswerHasNoRoomForIt;
@@ -271,7 +279,8 @@ macro_rules! with_long_names {
     }};
 }
 
-/// The first answer is cut to three times the offer, and the second, after a cookie, might be as long as it is.
+/// The first answer is cut to three times the length of the offer. The second answer, after a cookie, has no
+/// such bound.
 #[test]
 fn nor_one_to_which_a_longer_answer_would_be_given() {
     with_seeds(20, |seed| connects_to(seed, with_long_names!(), shared(), Link::default()));
@@ -284,7 +293,7 @@ fn nor_one_that_has_restarted_to_which_a_longer_answer_would_be_given() {
     with_seeds(5, |seed| connects_again_to(seed, with_long_names!(), signed(), Link::default()));
 }
 
-/// As `connects_again`, of a client whose offer brings its first message along.
+/// Works as `connects_again`, with a client whose offer brings its first message along.
 #[test]
 fn nor_one_that_has_restarted_and_sends_early() {
     with_seeds(20, |seed| {
@@ -319,7 +328,7 @@ fn nor_one_that_has_restarted_and_sends_early() {
                 Either::Right(_) => panic!("seed {seed}: no echo"),
             }
             assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::Taken(1)), "seed {seed}");
-            // All of it once.
+            // Each message has arrived once.
             assert_eq!(history.lock().unwrap().concat(), ["old", "early"], "seed {seed}");
         });
     });

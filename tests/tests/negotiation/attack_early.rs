@@ -20,11 +20,11 @@ fn settings(seed: u64) -> Settings {
     })
 }
 
-/// Sends some messages in a first flight or behind it. Those of them, and whether the server agreed.
+/// Sends some messages in a first flight or behind it. Returns the messages, and true if the server agreed.
 async fn talk(network: &Network, cache: &EarlyCache, seed: u64, name: &str) -> (Vec<String>, bool) {
     let messages: Vec<String> = (0..6).map(|number| format!("{name} {number} of seed {seed}")).collect();
     let connecting = make_stack!(Serialize::<String>::new(), select!(A, B));
-    // The port of the connection before, so that what was said there may be said again.
+    // The port of the earlier connection, so that the attacker can replay the messages of that connection.
     let from = client(network).from_port(5000);
     let connection =
         connecting.connect(from, server_addr()).early(cache).settings(settings(seed)).await.unwrap();
@@ -55,8 +55,8 @@ async fn talk(network: &Network, cache: &EarlyCache, seed: u64, name: &str) -> (
     (messages, is_good)
 }
 
-/// With a key, no message of a first flight is forged, edited or taken twice, whether it is said again while its connection is
-/// there or afterwards.
+/// With a key, no message of a first flight is forged, edited or taken twice, whether the attacker replays it
+/// while its connection is there or afterwards.
 #[test]
 fn nobody_without_a_key_says_early_messages_again_or_others() {
     let (mut made, mut runs) = (0, 0);
@@ -68,7 +68,7 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
             let (cache, history) = known(&network, stack, [settings(seed), settings(seed)]).await;
             let attacker = Attacker::tap(&network, seed, Habits::of(seed));
             attacker.lock().unwrap().spare_data();
-            // One that it sees, and one that it attacks with what it saw.
+            // The attacker sees the first connection, and attacks the second with the messages of the first.
             let (seen, is_seen_good) = talk(&network, &cache, seed, "seen").await;
             assert!(is_seen_good, "seed {seed}");
             attacker.lock().unwrap().attack(true);
@@ -83,10 +83,12 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
                 received.iter().filter(|message| messages.contains(message)).cloned().collect()
             };
             assert_eq!(of(&seen), seen, "seed {seed}");
-            // In order and once, and all of them if the two agreed. A client of which no confirmation gets through could as well be a
-            // replay: a server that is busy builds nothing for it and takes none of its messages, however long it asks for another
-            // one. The attacker need only go on until the client leaves, which takes itself for connected and here does so after
-            // three seconds. A server that is not busy has taken the flight before it asks.
+            // The server gets messages in order and once, and gets all messages if the ends agreed. There is
+            // one exception: a client whose confirmations are all lost looks like a replay, so a busy server
+            // builds no stack for the client and takes none of its messages, however often it asks for a
+            // confirmation. The attacker only has to go on until the client leaves; this client takes itself
+            // for connected, and leaves after three seconds. A server that is not busy takes the flight
+            // before it asks.
             let received = of(&attacked);
             let is_busy = settings(seed).unproven_clients == 1;
             match (attacker.lock().unwrap().is_confirmation_lost(), is_good) {
@@ -101,7 +103,8 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
     assert!(runs == 1 || made * 2 > runs, "{made} connections in {runs} runs");
 }
 
-/// Without a key the attacker may say what it likes; the ends neither hang nor panic, and a new connection works.
+/// Without a key the attacker may forge any message; the ends neither hang nor panic, and a new connection
+/// works.
 #[test]
 fn without_a_key_an_attacker_on_first_flights_hangs_nobody() {
     with_seeds(1000, |seed| {

@@ -40,7 +40,7 @@ fn replayed_offers_keep_nobody_out() {
                     };
                     siege(kind, false, slots).run(&network, flood, strike).await
                 });
-                // And some honest ones.
+                // The bound includes some honest clients.
                 check(seed, &what, result, slots.unwrap_or(256) / 8 + 80);
             }
         }
@@ -78,7 +78,7 @@ fn silent_streams_keep_nobody_out() {
     });
 }
 
-/// With addresses of its own the flooder returns cookies. It gets no further than its part of the places.
+/// A flooder with addresses of its own returns cookies. It gets no more than its share of the places.
 #[test]
 fn an_attacker_that_returns_cookies_keeps_nobody_else_out() {
     with_seeds(2, |seed| {
@@ -89,7 +89,7 @@ fn an_attacker_that_returns_cookies_keeps_nobody_else_out() {
                 let tasks = network.runtime().clone();
                 let at_client = kind[0].clone();
                 let kept = Arc::new(Mutex::new(Vec::new()));
-                // Its clients follow the protocol, but for their confirmation.
+                // The flooder's clients follow the protocol, except that their confirmations are lost.
                 network.tap(|datagram| {
                     let is_confirmation = datagram.payload[0] == 8
                         && datagram.from.ip() == std::net::Ipv4Addr::new(100, 0, 0, 9);
@@ -106,15 +106,15 @@ fn an_attacker_that_returns_cookies_keeps_nobody_else_out() {
                 };
                 siege(kind, false, Some(256)).run(&network, flood, strike).await
             });
-            // Without credentials each has an address of its own, and is let in.
+            // Without credentials each client has an address of its own, and is let in.
             let bound = if number == 0 { usize::MAX } else { 256 + 256 / 8 + 80 };
             check(seed, &format!("credentials {number}"), result, bound);
         }
     });
 }
 
-/// A flooder gets signatures while nobody knows that it is a flood, for as many offers as the server serves unproven clients;
-/// and then none.
+/// A flooder gets signatures until the server has recognised the flood, for as many offers as the server
+/// serves unproven clients. Afterwards it gets none.
 #[test]
 fn replayed_offers_get_a_bounded_number_of_signatures() {
     let [client, server] = &credentials()[2];
@@ -141,7 +141,8 @@ fn replayed_offers_get_a_bounded_number_of_signatures() {
                 runtime.sleep_until(start + Duration::from_secs(1) * struck / per_second).await;
             }
             let signed = signed.lock().unwrap();
-            // At 50 a second, of which 32 are allowed, it takes a moment.
+            // The flood has 50 offers a second, of which 32 are allowed, so the server recognises it after a
+            // moment.
             let quiet = signed.iter().filter(|at| **at > Duration::from_secs(4)).count();
             assert!(signed.len() < 100 && quiet == 0, "{per_second} a second: {signed:?}");
         });

@@ -13,7 +13,7 @@ use bertha_negotiation::{Credentials, Negotiate, Runs};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Agrees to a stack, and says nothing in it.
+/// Agrees to a stack, and sends nothing through it.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(layers = Self::layers)]
 struct Silent {
@@ -21,7 +21,7 @@ struct Silent {
 }
 
 impl Silent {
-    /// In the place of `stack`, which has no alternatives.
+    /// Makes a stand-in for `stack`, which has no alternatives.
     fn like(stack: &impl Describe) -> Self {
         let layers = stack.nodes().into_iter().map(|node| match node {
             Node::Layer(layer) => layer,
@@ -43,17 +43,18 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Silent {
     }
 }
 
-/// The places of the server: few, so that a flood soon has them.
+/// Number of places of the server: few, so that a flood soon takes them.
 const SLOTS: usize = 64;
 
-/// An identity for `store.example`, and the trust in it.
+/// Makes an identity for `store.example`, and the trust in this identity.
 fn certificate() -> (TlsIdentity, Trust) {
     let made = rcgen::generate_simple_self_signed(["store.example".to_owned()]).unwrap();
     let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
     (identity, Trust::ca_pem(made.cert.pem()).unwrap())
 }
 
-/// Without credentials, and with identities: a certificate alone, and both.
+/// Returns the credentials of both ends: none, so that the certificate alone identifies an end, and
+/// identities beside the certificate.
 fn kinds() -> [[Credentials; 2]; 2] {
     let [none, _, identities, _] = credentials();
     [none, identities]
@@ -72,7 +73,7 @@ where
     Siege { client, server, credentials, streams, slots: Some(SLOTS), pause: 16 }
 }
 
-/// Offers of the past are replayed from addresses that nobody has.
+/// An attacker replays offers of the past from addresses that no host has.
 fn replayed<C, S>(stacks: (&C, &S))
 where
     C: Negotiate + Clone + 'static,
@@ -99,7 +100,8 @@ where
     }
 }
 
-/// Clients with addresses of their own come to an agreement, and then say no word of the secure Chunnel's handshake.
+/// Clients with addresses of their own agree on a stack, and then send no message of the secure Chunnel's
+/// handshake.
 fn agreed_and_silent<C, S>(stacks: (&C, &S), streams: bool)
 where
     C: Describe,
@@ -108,8 +110,8 @@ where
     S: Negotiate + Clone + 'static,
     Counting: Runs<S, Out: Connection<Data = Buf>>,
 {
-    // From one network, from those of the honest clients, and from a network for each stranger. A server needs half a second to tell the
-    // latter from a crowd.
+    // The strangers come from one network, from the networks of the honest clients, and each from a network
+    // of its own. A server needs half a second to tell strangers with networks of their own from a crowd.
     for (per_second, shape) in [(300, None), (300, Some(true)), (1200, Some(false))] {
         for kind in &kinds() {
             let lasts = Duration::from_millis(if shape.is_none() { 1500 } else { 2600 });
@@ -140,7 +142,7 @@ where
     }
 }
 
-/// Streams of which nothing comes.
+/// An attacker opens streams and sends nothing over them.
 fn silent_streams<C, S>(stacks: (&C, &S))
 where
     C: Negotiate + Clone + 'static,

@@ -14,7 +14,7 @@ use futures_util::future::{Either, join, join3, select as first_of};
 use std::pin::pin;
 use std::time::Duration;
 
-/// The other server.
+/// The host of the second server.
 const OTHER: [u8; 4] = [10, 0, 0, 3];
 
 fn other_addr() -> Addr {
@@ -26,7 +26,7 @@ fn is_of_other(datagram: &Datagram) -> bool {
     datagram.from == other || datagram.to == other
 }
 
-/// Talks to the other server in place of the one to which the client has connected.
+/// Talks to the second server in place of the server to which the client has connected.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(one_sided)]
 struct Elsewhere;
@@ -44,8 +44,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Elsewhere {
 
 type Served = Negotiated<<SimDatapath as Runs<Keyed>>::Out>;
 
-/// A client of both servers, as far as it gets, and its counterpart at the other one. The settings are those of the
-/// client, of the first server, and of the other one.
+/// Connects a client to the first server, and through [`Elsewhere`] to the second server. Returns the
+/// client's connection and the second server's, or their errors. The settings belong to the client, the first
+/// server and the second server.
 async fn meet(
     network: &Network,
     below: impl Fn() -> Keyed,
@@ -72,7 +73,7 @@ fn defaults() -> [Settings; 3] {
     [Settings::default(), Settings::default(), Settings::default()]
 }
 
-/// Shortens a time in the other server's answer, on which nothing depends.
+/// Shortens the idle time in the second server's answer. Nothing depends on that time.
 fn alter(datagram: &mut Datagram) {
     if let (Some((kind @ Kind::Answer, tag)), Ok(mut said)) =
         (wire::header(&datagram.payload), wire::decode::<Answer>(&datagram.payload))
@@ -103,7 +104,7 @@ fn an_altered_agreement_of_a_further_connection_is_no_connection() {
     }
 }
 
-/// Forged, and recorded.
+/// The attacker sends forged and recorded messages.
 #[test]
 fn forged_messages_about_a_further_connection_are_dropped() {
     for keyed in [Keyed::default, Keyed::mute] {
@@ -114,7 +115,8 @@ fn forged_messages_about_a_further_connection_are_dropped() {
             seen.lock().unwrap().retain(is_of_other);
             let (id, to_other) = learned(&seen);
             if !other.explain().is_authenticated() {
-                // Nothing protects it, and the messages are the right ones.
+                // The connection is not protected, and a forged message ends it. So the forged messages have
+                // the right form.
                 tell_both(&network, &to_other, &endings(id)[0]);
                 let (at_client, at_other) = join(client.recv(), other.recv()).await;
                 assert_eq!(at_client.unwrap_err().kind(), ErrorKind::Closed);
@@ -130,7 +132,8 @@ fn forged_messages_about_a_further_connection_are_dropped() {
     }
 }
 
-/// The other server's address is known to the client; that it is the other server has to be proved as at the first one.
+/// The client knows the second server's address. The second server has to prove its identity, as the first
+/// server has.
 #[test]
 fn an_impostor_in_the_place_of_the_other_server_is_refused() {
     let shared = |byte| Credentials::shared(SharedKey::new([byte; 32]));

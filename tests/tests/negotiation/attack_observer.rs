@@ -16,7 +16,8 @@ use std::time::Duration;
 
 const HABITS: Habits = Habits { drop: 0, hold: 0, replay: 30, edit: 0, invent: 40 };
 
-/// Two connections of one client, from whose handshakes the observer takes fields, and whose stacks change.
+/// Makes two connections of one client. The observer takes fields from their handshakes, and their stacks
+/// change.
 async fn observed<S, A, L>(network: &Network, stack: impl Fn() -> S, settings: [Settings; 2], seed: u64)
 where
     S: Describe + Send + Sync + 'static,
@@ -38,7 +39,8 @@ where
         let (served, connected) = join(incoming.next(), connecting.into_future()).await;
         ends.push((connected.unwrap(), served.unwrap().unwrap()));
     }
-    // It could keep a connection from being made, by speaking first; `attack` and `attack_early` are about that.
+    // An observer that sends first could keep a connection from being made; `attack` and `attack_early` test
+    // this case.
     attacker.lock().unwrap().attack(true);
     // The listener may be asked about clients that come back.
     let listening = async {
@@ -67,7 +69,7 @@ where
             }
         }
     };
-    // Without its help nothing of this takes so long.
+    // The ends take less time than this without the observer's help.
     let late = pin!(network.runtime().sleep(Duration::from_secs(30)));
     let (talking, listening) = (pin!(talking), pin!(listening));
     let all = first_of(talking, listening);
@@ -84,7 +86,7 @@ where
     }
 }
 
-/// Receives while nothing comes.
+/// Receives, and expects that no message comes.
 async fn hear<C, L>(end: &Negotiated<Switching<C, L>>)
 where
     Switching<C, L>: Connection<Data = Buf>,
@@ -95,7 +97,7 @@ where
     panic!("{received:?}");
 }
 
-/// A message each way.
+/// Sends a message each way.
 async fn talk(
     network: &Network,
     client: &impl Connection<Data = Buf>,

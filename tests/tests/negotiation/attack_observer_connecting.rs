@@ -18,10 +18,10 @@ use std::time::Duration;
 
 const HABITS: Habits = Habits { drop: 0, hold: 0, replay: 30, edit: 0, invent: 40 };
 
-/// Without the observer's help nothing here takes so long, but for one repetition or two.
+/// Time within which a connection is made without the observer's help, with one repetition or two.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The settings of both ends.
+/// Returns the settings of both ends.
 fn settings(seed: u64) -> [Settings; 2] {
     let shared = || Credentials::shared(SharedKey::new([7; 32]));
     let (ours, theirs) = (IdentityKey::from_seed([1; 32]), IdentityKey::from_seed([2; 32]));
@@ -36,7 +36,7 @@ fn settings(seed: u64) -> [Settings; 2] {
     credentials.map(|credentials| {
         let mut settings = Settings::default();
         settings.credentials = credentials;
-        // Cookies in a third of all runs.
+        // The server asks for cookies in a third of all runs.
         settings.unproven_clients = if seed.is_multiple_of(3) { 0 } else { 256 };
         settings
     })
@@ -45,7 +45,7 @@ fn settings(seed: u64) -> [Settings; 2] {
 /// The connections that a server has accepted, in order.
 type Accepted<C> = Arc<Mutex<VecDeque<Negotiated<C>>>>;
 
-/// Accepts all the while. Those that the observer is refused are none.
+/// Accepts connections all the while. Clients that get no connection, such as the observer, are left out.
 fn accept<S>(
     network: &Network,
     mut incoming: Incoming<S, SimDatapath>,
@@ -94,7 +94,7 @@ fn an_observer_keeps_no_connection_from_being_made() {
                 closed.unwrap();
                 at_server.unwrap_err();
                 drop((connected, served));
-                // A task has the port until the server has seen the close.
+                // A task holds the port until the server has seen the close.
                 runtime.sleep(SOON).await;
             }
             assert_eq!(accepted.lock().unwrap().len(), 0, "seed {seed}: connections that nobody has made");
@@ -118,7 +118,7 @@ impl Keyed for Request {
 
 const SHARDS: [[u8; 4]; 2] = [[10, 0, 0, 3], [10, 0, 0, 4]];
 
-/// Answers all requests by its number. The transcripts of its connections go into `made`.
+/// Runs a shard that answers all requests with its number. The transcripts of its connections go into `made`.
 async fn shard(network: &Network, number: u8, settings: Settings, made: &Arc<Mutex<Vec<[u8; 32]>>>) {
     let at = (SHARDS[usize::from(number)], 4242);
     let stack = make_stack!(Serialize::<Request>::new());

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Speaks a hundred times for each message, and without being asked.
+/// Sends a hundred messages for each message, and messages without a request.
 fn reply_at_length<S, T>(network: &Network, mut incoming: Incoming<S, SimDatapath>, long: fn() -> T)
 where
     S: Send + Sync + 'static,
@@ -43,7 +43,7 @@ where
     }));
 }
 
-/// The first messages of a client of these stacks to the server; with `holds` the server never receives it.
+/// Records the messages of a client to the server. With `holds` the server never receives them.
 fn record(network: &Network, holds: bool) -> Arc<Mutex<Vec<Vec<u8>>>> {
     let said = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
     let listen = said.clone();
@@ -59,7 +59,8 @@ fn record(network: &Network, holds: bool) -> Arc<Mutex<Vec<Vec<u8>>>> {
     said
 }
 
-/// Says in the victim's name what `opening` is, and then data; gives the bytes said, and those that the victim got.
+/// Sends the messages of `opening` in the victim's name, and then data. Returns the number of bytes that were
+/// sent, and the number of bytes that the victim got.
 async fn reflect(network: &Network, opening: &[Vec<u8>], seed: u64) -> (usize, usize) {
     network.answer_closed_ports(false);
     let victim = SocketAddr::from(([100, 0, 0, 9], 1000));
@@ -85,7 +86,7 @@ async fn reflect(network: &Network, opening: &[Vec<u8>], seed: u64) -> (usize, u
     let (offer, _) = offer_in(&opening[0]).unwrap();
     let (_, tag) = header(offer).unwrap();
     for number in 0..16 {
-        // As the Chunnel `A` has it.
+        // The message has the form that the Chunnel `A` expects.
         let data = [&tag.header(Kind::Data)[..], b"A", &[number; 1000]].concat();
         say(data);
         runtime.sleep(Duration::from_micros(10 << (seed % 12))).await;
@@ -167,7 +168,7 @@ fn a_victim_gets_at_most_three_times_what_was_sent_in_its_name() {
     });
 }
 
-/// A flight that its server has never seen, said by the attacker in its victim's name.
+/// The attacker sends a first flight that the server has never seen, in the victim's name.
 #[test]
 fn messages_that_come_with_an_offer_are_answered_within_three_times_their_bytes() {
     with_seeds(24, |seed| {
@@ -199,7 +200,7 @@ fn messages_that_come_with_an_offer_are_answered_within_three_times_their_bytes(
     });
 }
 
-/// Clients that are honest pay no round trip for it, whether the reply is short or long.
+/// The bound on unproven addresses costs honest clients no round trip, whether the reply is short or long.
 #[test]
 fn a_client_waits_no_longer_for_a_long_reply() {
     simulate(1, async |network: Network| {
@@ -219,7 +220,7 @@ fn a_client_waits_no_longer_for_a_long_reply() {
     });
 }
 
-/// Whatever the network loses, the client is believed in the end.
+/// The server takes the client's address for proven in the end, whatever the network loses.
 #[test]
 fn a_client_gets_its_long_reply_over_a_poor_network() {
     use bertha_datapath_sim::Link;
@@ -260,7 +261,8 @@ fn a_client_that_says_nothing_is_believed_and_one_that_is_not_there_is_given_up(
         let connecting = stack.connect(client(&network), server_addr()).into_future();
         let (connection, served) = futures_util::join!(connecting, incoming.next());
         let (connection, served) = (connection.unwrap(), served.unwrap().unwrap());
-        // Not within what the offer allows, so this waits until the answer was repeated, and confirmed.
+        // The messages exceed the bytes that the offer allows, so the send waits until the answer is repeated
+        // and confirmed.
         let before = network.runtime().now();
         let listening = async {
             for _ in 0..10 {

@@ -13,7 +13,7 @@ use futures_util::future::{Either, join, select as first_of};
 use std::pin::pin;
 use std::time::Duration;
 
-/// The messages of a kind that went over the wire since the last time.
+/// Takes the messages of a kind that went over the wire since the last call.
 fn taken(seen: &Seen, kind: Kind) -> Vec<Datagram> {
     let mut all = std::mem::take(&mut *seen.lock().unwrap());
     all.retain(|it| wire::header(&it.payload).is_some_and(|(of, _)| of == kind));
@@ -41,8 +41,8 @@ fn shuffle(messages: &mut [Datagram], seed: u64) {
     }
 }
 
-/// Three changes, after each of which all that was said about changes until then is said again. With a key it is counted as forged, and
-/// neither answered nor followed.
+/// Makes three changes, and replays all earlier messages about changes after each. The ends count the
+/// replayed messages as forged, and neither answer nor follow them.
 async fn changes<S, C, L>(network: &Network, stack: impl Fn() -> S, settings: &Settings, seed: u64)
 where
     S: Describe + Send + Sync + 'static,
@@ -98,7 +98,7 @@ fn nor_under_the_key_of_a_secure_chunnel() {
     });
 }
 
-/// Else an observer could have an end wait for a peer that is long gone.
+/// An observer that replays keep-alives can't make an end wait for a peer that is long gone.
 #[test]
 fn recorded_signs_of_life_keep_no_connection_alive() {
     for is_keyed in [false, true] {
@@ -123,7 +123,7 @@ fn recorded_signs_of_life_keep_no_connection_alive() {
                 network.cut(CLIENT, SERVER);
                 network.restart(CLIENT);
                 let replaying = async {
-                    // Longer than a client may be silent.
+                    // The replay lasts longer than a client may be silent.
                     for message in recorded.iter().cycle().take(40) {
                         network.inject(message).unwrap();
                         pause(&network, Duration::from_millis(500)).await;

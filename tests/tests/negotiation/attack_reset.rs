@@ -9,23 +9,23 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The bit of the version byte of a message with a proof.
+/// The bit that is set in the version byte of a message with a proof.
 const PROVEN: u8 = 0x80;
 
-/// The bit of the first byte of a server's messages.
+/// The bit that is set in the first byte of a server's messages.
 const FROM_SERVER: u8 = 0x40;
 
-/// All that went over the wire, with the address of the client and the tag of its connection.
+/// All messages that went over the wire, with the address of the client and the tag of its connection.
 #[derive(Default)]
 struct Observed {
     messages: Vec<Vec<u8>>,
     client: Option<(SocketAddr, Tag)>,
-    /// The number of questions.
+    /// Number of questions that the attacker has asked.
     asked: usize,
 }
 
-/// Observes, and before the server gets to see an offer asks it about the connection, as if it were the client: the server may
-/// give away what ends the connection later.
+/// Observes all messages. Before the server gets an offer, the attacker asks it about the connection in the
+/// client's name, since the reply may contain a secret that ends the connection later.
 fn observe(network: &Network) -> Arc<Mutex<Observed>> {
     let observed = Arc::<Mutex<Observed>>::default();
     let (record, asking) = (observed.clone(), network.clone());
@@ -34,7 +34,7 @@ fn observe(network: &Network) -> Arc<Mutex<Observed>> {
         record.messages.push(datagram.payload.clone());
         let Some((Kind::Offer, tag)) = wire::header(&datagram.payload) else { return Verdict::Pass };
         record.client = Some((datagram.from, tag));
-        // One question for each of the first offers, which the server does not get.
+        // The server gets a question in place of each of the first offers.
         let Some(payload) = questions(tag).nth(record.asked) else { return Verdict::Pass };
         record.asked += 1;
         asking.inject(&Datagram { payload, ..datagram.clone() }).unwrap();
@@ -43,7 +43,7 @@ fn observe(network: &Network) -> Arc<Mutex<Observed>> {
     observed
 }
 
-/// The messages of a client about a connection that the server does not know, long enough for every reply.
+/// Makes a client's messages about a connection that the server does not know, long enough for every reply.
 fn questions(tag: Tag) -> impl Iterator<Item = Vec<u8>> {
     let kinds = [Kind::Data, Kind::KeepAlive, Kind::Close].into_iter();
     kinds.flat_map(move |kind| {
@@ -52,7 +52,7 @@ fn questions(tag: Tag) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// A whole message with these bytes in the place of fields and proof.
+/// Makes a whole message with these bytes in the place of fields and proof.
 fn proven(tag: Tag, first: u8, bytes: &[u8]) -> Vec<u8> {
     let mut message = tag.header(Kind::Data).to_vec();
     message[0] = first;
@@ -62,8 +62,8 @@ fn proven(tag: Tag, first: u8, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The attacker's messages made of one that it saw: a reset of each field that it may hold, and every other message about the
-/// connection with the same contents.
+/// Makes the attacker's messages from an observed message: a reset with each field that the message may hold,
+/// and every other message about the connection with equal contents.
 fn forged(tag: Tag, seen: &[u8]) -> Vec<Vec<u8>> {
     let firsts: Vec<u8> = (4..=8).chain([11]).flat_map(|kind| [kind, kind | FROM_SERVER]).collect();
     let mut forged: Vec<_> = seen
@@ -117,7 +117,7 @@ fn an_observer_ends_no_authenticated_connection() {
             let connecting = stack.connect(client(&network), server_addr()).settings(settings(at_client));
             let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
             let (client, server) = (connected.unwrap(), served.unwrap().unwrap());
-            // Signs of life, with all that they carry.
+            // The attacker observes keep-alives, with all that they carry.
             let hearing = futures_util::future::join(client.recv(), server.recv());
             let pause = network.runtime().sleep(Duration::from_secs(20));
             drop(futures_util::future::select(std::pin::pin!(hearing), std::pin::pin!(pause)).await);

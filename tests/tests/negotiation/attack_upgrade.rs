@@ -19,7 +19,7 @@ async fn count_up(network: &Network, connection: &impl Connection<Data = Buf>, c
     }
 }
 
-/// Receives all numbers below `count`, each once and in order, and goes on until both ends have.
+/// Receives all numbers below `count`, each once and in order, and goes on until both ends have received all.
 async fn listen(
     network: &Network,
     connection: &impl Connection<Data = Buf>,
@@ -52,8 +52,8 @@ async fn talk(network: &Network, connection: &impl Connection<Data = Buf>) {
     }
 }
 
-/// Two ends that change their stack while an attacker holds, drops and repeats what they say about it, or with `Habits` that do more,
-/// edits and invents it. How many of the changes came about.
+/// Has two ends change their stack while an attacker mistreats their messages about the change, as `habits`
+/// says: it holds, drops, repeats, edits and invents messages. Returns the number of successful changes.
 fn run(seed: u64, credentials: &Credentials, habits: Habits) -> u64 {
     const MESSAGES: u32 = 200;
     simulate(seed, async |network: Network| {
@@ -94,7 +94,7 @@ fn run(seed: u64, credentials: &Credentials, habits: Habits) -> u64 {
             };
             join(talking, join(by_client, by_server)).await;
             attacker.lock().unwrap().attack(false);
-            // Until all that is under way has come to an end at both ends.
+            // By then all changes under way have ended at both ends.
             network.runtime().sleep(Duration::from_secs(10)).await;
             assert_eq!(client.explain().picks(), server.explain().picks(), "seed {seed}");
             let to = usize::from(client.explain().picks() == [0]);
@@ -113,7 +113,8 @@ fn run(seed: u64, credentials: &Credentials, habits: Habits) -> u64 {
     })
 }
 
-/// Whatever is done to what they say, both ends change together or not at all, and lose and repeat nothing.
+/// Both ends change together or not at all, and lose and repeat no message, whatever the attacker does to
+/// their messages.
 #[test]
 fn nobody_without_a_key_parts_two_ends_that_change_their_stack() {
     let (mut changes, mut runs) = (0, 0);
@@ -125,7 +126,7 @@ fn nobody_without_a_key_parts_two_ends_that_change_their_stack() {
     assert!(runs == 1 || changes > runs, "{changes} changes in {runs} runs");
 }
 
-/// Without keys neither do drops, delays and replays, be it to the end that has said the same itself.
+/// Without keys, drops, delays and replays part no two ends, even if a message is replayed to its sender.
 #[test]
 fn without_keys_replays_part_no_two_ends_that_change_their_stack() {
     with_seeds(300, |seed| {
@@ -133,7 +134,7 @@ fn without_keys_replays_part_no_two_ends_that_change_their_stack() {
     });
 }
 
-/// Without keys and with all that an attacker can do, nobody hangs or panics, and rounds that are used up are no harm.
+/// Without keys and with all that an attacker can do, no end hangs or panics, and used-up rounds do no harm.
 #[test]
 fn without_keys_forged_steps_of_a_change_hang_nobody() {
     with_seeds(500, |seed| {
@@ -166,7 +167,8 @@ fn without_keys_forged_steps_of_a_change_hang_nobody() {
             let all = join(join(talk(&network, &client), talk(&network, &server)), changing);
             let late = network.runtime().sleep(Duration::from_secs(60));
             match first_of(pin!(first_of(pin!(all), pin!(hearing))), pin!(late)).await {
-                // Done, or ended by a forged message, as anybody on the wire can without keys.
+                // The changes are done, or a forged message has ended the connection, as any attacker on the
+                // wire can without keys.
                 Either::Left(_) => {}
                 Either::Right(_) => panic!("seed {seed}: hangs"),
             }

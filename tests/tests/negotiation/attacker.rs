@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, Mutex};
 
-/// The percentage of datagrams to which an attacker does each of these.
+/// The deeds of an attacker. Each field is the percentage of datagrams with that deed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits {
     pub(crate) drop: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Habits {
 }
 
 impl Habits {
-    /// Stronger or weaker, as the seed has it.
+    /// Returns habits whose strength depends on the seed.
     pub(crate) fn of(seed: u64) -> Self {
         let strength = 3 + seed % 5 * 6;
         Self { drop: strength, hold: strength, replay: strength * 2, edit: strength, invent: strength * 2 }
@@ -35,22 +35,23 @@ pub(crate) struct Attacker {
     dice: u64,
     habits: Habits,
     is_active: bool,
-    /// Whether it lets the application's data pass untouched.
+    /// True if the attacker lets the application's data pass untouched.
     spares_data: bool,
     network: Network,
     seen: Vec<Datagram>,
     held: Vec<Datagram>,
-    /// The confirmations of the client that it attacks, and whether one got through.
+    /// The confirmations of the attacked client. `is_confirmed` is true if a confirmation has reached the
+    /// server.
     confirmations: Vec<Vec<u8>>,
     is_confirmed: bool,
     id: u64,
 }
 
-/// How many datagrams it remembers.
+/// Number of datagrams that the attacker remembers.
 const MEMORY: usize = 256;
 
 impl Attacker {
-    /// Listens from now on, and attacks once it is told to.
+    /// Makes an attacker that listens from now on, and attacks once [`attack`](Self::attack) says so.
     pub(crate) fn tap(network: &Network, seed: u64, habits: Habits) -> Arc<Mutex<Self>> {
         let attacker = Arc::new(Mutex::new(Self {
             dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
@@ -74,13 +75,14 @@ impl Attacker {
         self.held.clear();
     }
 
-    /// Attacks what the two ends say to agree, and leaves data alone: so all that is lost or repeated they lost or repeated
-    /// themselves.
+    /// Restricts the attack to the messages of the negotiation. Data that is lost or repeated was then lost
+    /// or repeated by the two ends themselves.
     pub(crate) fn spare_data(&mut self) {
         self.spares_data = true;
     }
 
-    /// Whether it has kept all confirmations of the client that it attacks from the server, and there were some.
+    /// Returns true if the attacked client has sent confirmations, and the attacker has kept all of them from
+    /// the server.
     pub(crate) fn is_confirmation_lost(&self) -> bool {
         !self.confirmations.is_empty() && !self.is_confirmed
     }
@@ -119,7 +121,7 @@ impl Attacker {
         if self.seen.len() < MEMORY {
             self.seen.push(datagram.clone());
         } else if self.spares_data {
-            // The latest are those that may still mean something.
+            // The latest datagrams may still have an effect, so they replace older datagrams.
             let at = self.roll(MEMORY as u64) as usize;
             self.seen[at] = datagram.clone();
         }
@@ -164,11 +166,11 @@ impl Attacker {
         Verdict::Pass
     }
 
-    /// Says something under somebody else's address, to either end.
+    /// Sends a datagram under a forged address to either end.
     fn say(&mut self, datagram: &Datagram) {
         self.is_confirmed |= self.confirmations.contains(&datagram.payload);
         let _ = self.network.inject(datagram);
-        // The same, towards the other end.
+        // The payload goes to the other end too.
         let back = Datagram { from: datagram.to, to: datagram.from, payload: datagram.payload.clone() };
         if back.from == server_addr().ip("attack").unwrap() {
             let _ = self.network.inject(&back);
@@ -181,7 +183,7 @@ impl Attacker {
         }
         let len = payload.len() as u64;
         match self.roll(6) {
-            // Where ids, picks and lengths stand.
+            // The first bytes hold ids, picks and lengths.
             0 | 1 => {
                 let at = HEADER + 1 + self.roll((len - HEADER as u64 - 5).min(30)) as usize;
                 payload[at] = self.roll(4) as u8;
@@ -201,7 +203,7 @@ impl Attacker {
         repair(payload);
     }
 
-    /// A message that nobody has sent, about the connection that is being made.
+    /// Makes a message that no end has sent, about the connection that is being made.
     fn invent(&mut self) -> Vec<u8> {
         let (id, tag) = (self.id, Tag::of(self.id));
         let number = self.roll(u64::MAX);
@@ -227,7 +229,7 @@ impl Attacker {
             _ => wire::encode_from(sender, Kind::CloseSeen, tag, &()),
         };
         let mut message = message.unwrap();
-        // Sometimes as if it had a proof.
+        // Sometimes the message looks as if it had a proof.
         if message.len() > HEADER && self.roll(2) == 0 {
             message.truncate(message.len() - 4);
             message[HEADER] |= 0x80;
@@ -238,7 +240,7 @@ impl Attacker {
         message
     }
 
-    /// A step of a change of stacks, of an attempt that may be under way.
+    /// Makes a step of a change of stacks that may be under way.
     fn invent_upgrade(&mut self) -> Upgrade {
         let (id, number) = (self.id, self.roll(200));
         let step = match self.roll(6) {
@@ -266,12 +268,12 @@ impl Attacker {
     }
 }
 
-/// Whether it is data of the application, in whichever epoch.
+/// Returns true if the payload is data of the application, in any epoch.
 fn is_data(payload: &[u8]) -> bool {
     payload.first().is_some_and(|first| *first == Kind::Data as u8 || *first >= 0x80)
 }
 
-/// The weaker of two stacks.
+/// Makes an answer with the weaker of two stacks.
 fn answer(id: u64, confirm: Option<u64>) -> Answer {
     let (stack, reasons) = ("B".into(), String::new());
     Answer {

@@ -23,7 +23,7 @@ fn identity(byte: u8) -> IdentityKey {
     IdentityKey::from_seed([byte; 32])
 }
 
-/// Pairs of credentials that go together: client and server.
+/// Returns pairs of credentials, of a client and a server, that go together.
 fn matching() -> Vec<(Credentials, Credentials)> {
     let (ours, theirs) = (identity(1), identity(2));
     let pinning = Credentials::default().trusting([identity(9).public(), theirs.public()]);
@@ -39,7 +39,7 @@ fn matching() -> Vec<(Credentials, Credentials)> {
     ]
 }
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 async fn pair(
     network: &Network,
     (at_client, at_server): (Credentials, Credentials),
@@ -85,7 +85,7 @@ fn an_identity_that_was_asked_for_is_told() {
     });
 }
 
-/// A client with one Chunnel.
+/// Connects a client with one Chunnel.
 async fn connect(
     network: &Network,
     credentials: Credentials,
@@ -93,7 +93,7 @@ async fn connect(
     make_stack!(A).connect(client(network), server_addr()).settings(with(credentials)).await
 }
 
-/// The errors of the client and of the server.
+/// Returns the errors of the client and of the server.
 fn refusal(at_client: Credentials, at_server: Credentials) -> (Error, Option<Error>) {
     simulate(2, async |network: Network| {
         let listening = make_stack!(A).listen(server(&network), server_addr()).settings(with(at_server));
@@ -136,7 +136,7 @@ fn ends_without_or_with_other_keys_refuse_each_other() {
         assert!(at_client.to_string().contains(what), "{at_client}");
         assert!(at_server.to_string().contains(what), "{at_server}");
     }
-    // The server can't know that this client will not have it.
+    // The server can't know that the client will refuse its answer.
     let unrecognised = [
         (pinning, Credentials::default().identity(identity(3))),
         (shared(1).trusting([theirs.public()]), shared(1)),
@@ -174,7 +174,7 @@ fn credentials_that_protect_nobody_are_refused_where_they_are_given() {
     });
 }
 
-/// Every message about a connection, forged without a key.
+/// An attacker without a key forges every message about a connection.
 #[test]
 fn what_is_made_up_about_a_connection_is_counted_and_changes_nothing() {
     use bertha_negotiation::wire::{self, Close, Confirm, Kind, Tag};
@@ -210,18 +210,18 @@ fn what_is_made_up_about_a_connection_is_counted_and_changes_nothing() {
         say(&client, &server).await;
         say(&server, &client).await;
         assert!(client.forged() >= 3 && server.forged() >= 3, "{} and {}", client.forged(), server.forged());
-        // A whole reset of the server, without a proof, asks the client for a sign of life.
+        // A whole reset of the server, without a proof, asks the client for a keep-alive.
         assert_eq!((client.dropped(), server.dropped()), (17, 18));
     });
 }
 
-/// Sends from one end to the other, unmoved by whatever came before.
+/// Sends a message from one end to the other, and checks that it arrives.
 async fn say(from: &impl Connection<Data = Buf>, to: &impl Connection<Data = Buf>) {
     from.send(bytes(b"still here")).await.unwrap();
     assert_eq!(*to.recv().await.unwrap(), *b"still here");
 }
 
-/// The whole of an earlier connection is played back, to the server at rest and to one that is in use.
+/// An attacker replays a whole earlier connection, to an idle server and to a server in use.
 #[test]
 fn a_replayed_connection_is_not_accepted() {
     for (seed, credentials) in matching().into_iter().enumerate().skip(1) {
@@ -258,7 +258,7 @@ fn a_replayed_connection_is_not_accepted() {
             first.recv().await.unwrap();
             first.close().await.unwrap();
             drop(first);
-            // Until the server has seen the close.
+            // By then the server has seen the close.
             network.runtime().sleep_until(network.runtime().now() + Duration::from_millis(1)).await;
             network.untap();
             let recorded = std::mem::take(&mut *recorded.lock().unwrap());

@@ -1,4 +1,4 @@
-//! Chunnels that compute from both ends' capabilities what they use.
+//! Chunnels that compute their parameters from the capabilities of both ends.
 
 use crate::early_scene::open;
 use crate::scene::{A, bytes, client, echo, server, server_addr, simulate};
@@ -69,7 +69,7 @@ fn taken(agreed: &Agreed, of: Role) -> Vec<(u32, String)> {
     all.iter().filter(|(role, ..)| *role == of).map(|(_, rate, cipher)| (*rate, cipher.clone())).collect()
 }
 
-/// Both ends have agreed on these, in this order.
+/// Checks that both ends have agreed on these rates and ciphers, in this order.
 fn assert_agreed(agreed: &Agreed, expected: &[(u32, &str)]) {
     let expected: Vec<_> = expected.iter().map(|(rate, cipher)| (*rate, (*cipher).to_owned())).collect();
     for role in [Role::Client, Role::Server] {
@@ -82,7 +82,7 @@ fn two_ends_agree_on_the_smaller_rate_and_a_common_cipher() {
     for ([at_client, at_server], rate) in [([100, 40], 40), ([7, 40], 7), ([40, 40], 40)] {
         simulate(1, async |network: Network| {
             let agreed = Agreed::default();
-            // Two layers of the kind, and others around them.
+            // The stack has two layers of the kind, and other layers around them.
             let stack = |rate, ciphers| {
                 let limited = |rate| Limited::new(rate, ciphers, &agreed);
                 make_stack!(A, limited(1000 + rate), select!(make_stack!(A, limited(rate)), A))
@@ -93,7 +93,7 @@ fn two_ends_agree_on_the_smaller_rate_and_a_common_cipher() {
                 stack(at_client, &["aes", "chacha"]).connect(client(&network), server_addr()).await.unwrap();
             connection.send(bytes(b"hello")).await.unwrap();
             assert_eq!(*connection.recv().await.unwrap(), *b"hello");
-            // From the bottom up.
+            // The layers are built from the bottom up.
             assert_agreed(&agreed, &[(rate, "chacha"), (1000 + rate, "chacha")]);
         });
     }
@@ -141,7 +141,7 @@ fn a_client_that_connects_early_has_what_the_server_said_the_last_time() {
                 &[(50, "aes")][..],
             ),
             (50, ZeroRtt::Taken(1), &[(50, "aes")]),
-            // Over the stack of the old rate, which the server no longer has, no message is taken.
+            // The server no longer has the stack of the old rate, so it takes no message over that stack.
             (30, ZeroRtt::Resent(1), &[(30, "aes")]),
         ] {
             // A server with another rate is another server.
@@ -169,7 +169,7 @@ fn a_client_that_connects_early_has_what_the_server_said_the_last_time() {
     });
 }
 
-/// Opens one more connection, to another server.
+/// Opens a further connection, to another server.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(one_sided)]
 struct Twice(Addr);
@@ -178,7 +178,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Twice {
     type Connection = Inner;
 
     async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
-        // The first one goes to the other server.
+        // The first connection is not needed: the Chunnel uses the other server.
         drop(inner);
         context.connect(self.0.clone()).await
     }
@@ -201,7 +201,7 @@ fn a_further_connection_has_the_capabilities_of_its_own_server() {
     });
 }
 
-/// An early connection changes its stack as any other.
+/// An early connection changes its stack as any other connection.
 #[test]
 fn a_connection_that_was_made_early_can_be_upgraded() {
     simulate(5, async |network: Network| {

@@ -6,10 +6,10 @@ use bertha_negotiation::Negotiate;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Far longer than closing takes, however busy the machine is.
+/// A time that is far longer than closing takes, however busy the machine is.
 const LONG: Duration = Duration::from_secs(60);
 
-/// How long a stream takes nothing more before it counts as full.
+/// Time without progress after which a stream counts as full.
 const FULL: Duration = Duration::from_millis(500);
 
 #[tokio::test]
@@ -31,6 +31,6 @@ async fn closing_a_stream_that_the_peer_does_not_read_ends() {
         }
     }
     let closed = timeout(LONG, client.close()).await.expect("closing does not end");
-    // Unless the system has found room for the rest of the last message after all.
+    // The close succeeds if the system has found room for the rest of the last message after all.
     assert!(closed.is_ok() || closed.unwrap_err().kind() == ErrorKind::TimedOut);
 }

@@ -28,7 +28,7 @@ fn forged_messages_about_a_secured_connection_are_dropped_and_counted() {
         for ending in endings(id) {
             tell_both(&network, &to_server, &ending);
         }
-        // All that either has said, said again to both.
+        // The observer replays all messages of both ends to both ends.
         let said = seen.lock().unwrap().clone();
         for datagram in said {
             tell_both(&network, &to_server, &datagram.payload);
@@ -38,7 +38,7 @@ fn forged_messages_about_a_secured_connection_are_dropped_and_counted() {
     });
 }
 
-/// The same messages end a connection that nothing protects, so they are the right ones.
+/// A forged close ends a connection without protection, so the forged messages have the right form.
 #[test]
 fn the_same_messages_end_a_connection_whose_chunnels_report_no_key() {
     simulate(1, async |network: Network| {
@@ -66,14 +66,14 @@ fn a_close_that_is_meant_is_understood() {
             assert_eq!(at_server.unwrap_err().kind(), ErrorKind::Closed);
             assert_eq!((client.forged(), server.forged()), (0, 0));
             pause(&network, Duration::from_millis(500)).await;
-            // Seen at once, so it was not said again.
+            // The server saw the close at once, so the client did not repeat it.
             let closes = |it: &&Datagram| matches!(wire::header(&it.payload), Some((Kind::Close, _)));
             assert_eq!(seen.lock().unwrap().iter().filter(closes).count(), 1);
         });
     }
 }
 
-/// How the two ends of a connection that can't be have ended, within a second.
+/// Returns the errors with which two ends that can't connect have ended, within a second.
 async fn ends_of<S>(network: &Network, stack: impl Fn() -> S) -> (Error, Error)
 where
     S: bertha_core::Describe + Send + Sync + 'static,
@@ -101,7 +101,7 @@ where
     }
 }
 
-/// There is no key yet with which the server could prove its close, and none with which the client could check it.
+/// The server has no key yet with which it could prove its close, and the client has no key to check a proof.
 #[test]
 fn a_close_of_an_end_whose_handshake_has_failed_is_understood() {
     simulate(3, async |network: Network| {
@@ -111,7 +111,7 @@ fn a_close_of_an_end_whose_handshake_has_failed_is_understood() {
     });
 }
 
-/// Does not start on the end that says so.
+/// Fails to start on the end with this role.
 #[derive(Debug, Clone, Identity)]
 struct Refuses(Role);
 
@@ -126,7 +126,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Refuses {
     }
 }
 
-/// One end has its key, and proves its close with it; the other has it too, or not yet.
+/// One end has its key, and proves its close with the key; the other end has the key too, or does not have it
+/// yet.
 #[test]
 fn a_close_of_an_end_that_is_secured_is_understood_by_one_that_is_not_yet() {
     for (role, loses_hellos) in [(Role::Client, false), (Role::Server, false), (Role::Server, true)] {
@@ -145,7 +146,7 @@ fn a_close_of_an_end_that_is_secured_is_understood_by_one_that_is_not_yet() {
     }
 }
 
-/// An observer of the client's messages offers, and confirms, in its name.
+/// Offers and confirms in the client's name, as an observer of the client's messages can.
 async fn impersonate(network: &Network, seen: &Seen, stack: &[bertha_core::Node], to_server: &Datagram) {
     let id = 0x7777_7777_7777_7777;
     let offer = wire::encode(Kind::Offer, Tag::of(id), &Offer::new(id, stack).unwrap()).unwrap();
@@ -200,7 +201,7 @@ fn a_client_that_has_restarted_takes_its_place_once_the_old_one_is_silent() {
     });
 }
 
-/// A server that has lost the key can prove nothing.
+/// A server that has lost the key can prove no message.
 #[test]
 fn a_server_that_has_restarted_ends_a_secured_connection_by_its_silence_alone() {
     simulate(6, async |network: Network| {
@@ -218,8 +219,7 @@ fn a_server_that_has_restarted_ends_a_secured_connection_by_its_silence_alone() 
     });
 }
 
-/// Proposes another stack to both ends, and tells each that the other has agreed: the attack by which an established encryption was
-/// taken off.
+/// Proposes a stack without encryption to both ends, and tells each end that the other has agreed.
 async fn take_off(network: &Network, seen: &Seen, plain_first: &[bertha_core::Node]) {
     let (id, to_server) = learned(seen);
     let say = |step| {
@@ -227,7 +227,8 @@ async fn take_off(network: &Network, seen: &Seen, plain_first: &[bertha_core::No
         tell_both(network, &to_server, &wire::encode(Kind::Upgrade, Tag::of(id), &upgrade).unwrap());
     };
     say(UpgradeStep::Propose { offer: Offer::new(id, plain_first).unwrap() });
-    // As soon as the stacks are there, and before either hears from the other that it has proposed nothing.
+    // The second message has to come once the stacks are built, and before an end hears that its peer has
+    // proposed nothing.
     for _ in 0..50 {
         say(UpgradeStep::Begin { sent: 0 });
         pause(network, Duration::from_micros(10)).await;
@@ -235,7 +236,7 @@ async fn take_off(network: &Network, seen: &Seen, plain_first: &[bertha_core::No
     pause(network, Duration::from_secs(1)).await;
 }
 
-/// The stacks in use at both ends after the attack.
+/// Returns the stacks in use at both ends after the attack.
 fn attacked(keyed: impl Fn() -> Keyed, may_lose: Set) -> [String; 2] {
     let mut stacks = [String::new(), String::new()];
     simulate(7, async |network: Network| {
@@ -263,15 +264,15 @@ fn attacked(keyed: impl Fn() -> Keyed, may_lose: Set) -> [String; 2] {
 #[test]
 fn a_third_party_takes_no_encryption_off() {
     let delivery = Settings::default().may_lose;
-    // Without either defence it does.
+    // Without both defences the attack succeeds.
     assert_eq!(attacked(Keyed::mute, Set::ALL), ["B", "B"]);
-    // With either alone, and with both.
+    // The attack fails with each defence alone, and with both.
     assert_eq!(attacked(Keyed::mute, delivery), ["Keyed", "Keyed"]);
     assert_eq!(attacked(Keyed::default, Set::ALL), ["Keyed", "Keyed"]);
     assert_eq!(attacked(Keyed::default, delivery), ["Keyed", "Keyed"]);
 }
 
-/// Messages that come before a stack is ready wait for it, and must not be taken for proved ones then.
+/// Messages that come before a stack is ready wait for it, and must not count as proved messages then.
 #[test]
 fn a_proposal_that_came_before_the_stack_was_secured_does_not_count() {
     for keyed in [Keyed::mute, Keyed::default] {
@@ -281,7 +282,7 @@ fn a_proposal_that_came_before_the_stack_was_secured_does_not_count() {
             settings.may_lose = Set::ALL;
             let stack = || make_stack!(select!(keyed(), B)).upgradable();
             let plain_first = Pick::alternative(1).preferred(&stack().nodes(), &[0]).unwrap();
-            // As soon as there is an answer, both ends are told.
+            // The attacker tells both ends as soon as there is an answer.
             let (injector, replies) = (network.clone(), Arc::new(Mutex::new(0)));
             let count = replies.clone();
             network.tap(move |datagram| {
@@ -327,7 +328,8 @@ fn a_change_to_a_secure_stack_protects_all_that_follows_and_one_that_fails_nothi
             tell_both(&network, &to_server, &ending);
         }
         still_talk(&network, &client, &server).await;
-        // The ends understand each other: here, the way back, which the peer has to agree to.
+        // The ends still understand each other: the client asks for the other stack, and the peer has to
+        // agree.
         let away = Pick::alternative(0);
         let kept = while_receiving(client.upgrade(away.clone()), &client, &server).await.unwrap_err();
         assert!(kept.to_string().contains("encrypted"), "{kept}");

@@ -10,7 +10,7 @@ pub(crate) struct Counting {
     held: Held,
 }
 
-/// A count; each connection has a copy.
+/// A count of connections. Each connection has a clone.
 #[derive(Clone, Default)]
 pub(crate) struct Held(Arc<()>);
 
@@ -35,7 +35,8 @@ impl Counting {
 }
 
 impl Held {
-    /// Those of the datapath, its listener and the caller are none.
+    /// Returns the number of connections. The clones of the datapath, its listener and the caller do not
+    /// count.
     pub(crate) fn count(&self) -> usize {
         Arc::strong_count(&self.0) - 3
     }

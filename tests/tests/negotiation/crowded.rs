@@ -16,11 +16,11 @@ const CONNECTIONS: usize = 16;
 struct Seen {
     refused: Vec<Error>,
     ended: Vec<Error>,
-    /// The counts of handshakes, connections and refusals for want of room.
+    /// Numbers of handshakes and connections that were given up, and of refusals, for want of room.
     overload: [u64; 3],
 }
 
-/// An echo server with few connections.
+/// Starts an echo server with few connections.
 async fn serve(network: &Network, streams: bool) -> Arc<Mutex<Seen>> {
     let mut settings = Settings::default();
     settings.connections = CONNECTIONS;
@@ -56,7 +56,7 @@ async fn serve(network: &Network, streams: bool) -> Arc<Mutex<Seen>> {
     seen
 }
 
-/// A client's echo.
+/// Connects a client, and checks an echo.
 async fn come(
     network: &Network,
     ip: [u8; 4],
@@ -117,7 +117,8 @@ fn a_network_with_more_than_its_part_gives_unused_connections_to_others() {
                 let refused = come(&network, [10, 2, 1, 1], streams).await.map(drop).unwrap_err();
                 assert_eq!(refused.kind(), ErrorKind::Exhausted, "nothing is unused so soon: {refused}");
                 network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(2)).await;
-                // Whoever is looked at for the first time may have been used just then.
+                // The server looks at a connection twice: before the first look the connection may have been
+                // in use.
                 let _ = come(&network, [10, 2, 1, 1], streams).await;
                 network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(2)).await;
                 let other = come(&network, [10, 2, 1, 1], streams).await.unwrap();

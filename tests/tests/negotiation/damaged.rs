@@ -11,7 +11,7 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 
-/// A request that says by itself whether its reply is right.
+/// Makes a request from which the test can tell if a reply is right.
 fn request(number: u64) -> [u8; 64] {
     let mut request = [0; 64];
     for (at, word) in request.chunks_mut(8).enumerate() {
@@ -22,8 +22,8 @@ fn request(number: u64) -> [u8; 64] {
     request
 }
 
-/// The number of wrong replies to `count` requests, each of which is repeated until a reply of its length comes. Sometimes nobody says
-/// anything for minutes.
+/// Returns the number of wrong replies to `count` requests. Each request is repeated until a reply of its
+/// length comes. Sometimes both ends are silent for minutes.
 async fn wrong_replies<S>(network: &Network, stack: S, count: u64) -> usize
 where
     S: Negotiate + Clone + Sync + 'static,

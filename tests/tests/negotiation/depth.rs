@@ -12,7 +12,7 @@ use bertha_negotiation::{Negotiate, Runs};
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// Puts a byte in front of each message that is sent, and leaves those that arrive as they are.
+/// Puts a byte in front of each message that is sent, and passes received messages on unchanged.
 struct MarkingConnection<Inner> {
     inner: Inner,
     mark: u8,
@@ -44,7 +44,7 @@ impl<Inner: Connection<Data = Buf>> Connection for MarkingConnection<Inner> {
     }
 }
 
-/// Chunnels that mark with their number, and a stack of all of them from number 1 on.
+/// Makes Chunnels that mark with their number, and a stack of all of them from number 1 on.
 macro_rules! marking_chunnels {
     ($($name:ident = $mark:literal),*) => {
         $(
@@ -144,7 +144,7 @@ impl<Inner: Connection<Data = Buf>> Connection for WaitsConnection<Inner> {
     }
 }
 
-/// A server as an application would write it.
+/// Runs a server as an application would write it.
 async fn serve<S, D>(stack: S, datapath: D, on: Addr)
 where
     S: Negotiate + Sync + 'static,
@@ -159,7 +159,7 @@ where
     }
 }
 
-/// A client as an application would write it. Returns the answer, and what was agreed.
+/// Runs a client as an application would write it. Returns the answer and the agreement.
 async fn ask<S, D>(stack: S, datapath: D, server: Addr, question: &[u8]) -> Result<(Vec<u8>, String), Error>
 where
     S: Negotiate + Sync,
@@ -179,7 +179,7 @@ fn buffer(connection: &impl Connection, bytes: &[u8]) -> Result<Buf, Error> {
     Ok(message)
 }
 
-/// The answer of a server with this stack to `?`, and the agreement.
+/// Returns the answer of a server with this stack to `?`, and the agreement.
 macro_rules! answer {
     ($stack:expr) => {{
         let mut sim = Sim::new(1);
@@ -195,7 +195,7 @@ macro_rules! answer {
 #[test]
 fn thirty_one_different_layers_connect_in_a_generic_function() {
     let (answer, agreed) = answer!(marking_stack!());
-    // Each end's topmost layer comes first, so the byte of its lowest stands in front.
+    // Each end's topmost layer comes first, so the byte of its lowest layer stands in front.
     let there: Vec<u8> = (1..=31).rev().collect();
     assert_eq!(answer, [&there[..], &there, b"?"].concat());
     assert!(agreed.starts_with("M1 / M2 / M3 / ") && agreed.contains(" / M30 / M31, agreed"), "{agreed}");
@@ -227,8 +227,9 @@ fn thirty_one_different_layers_wrap_a_connection() {
     assert_eq!(arrived, [&marks[..], b"?"].concat());
 }
 
-/// The futures of layers that await nest in each other, and the compiler's limit for that is reached earlier. More than
-/// these need `#![recursion_limit = "256"]` in the application's crate, as the compiler then says.
+/// The futures of layers that await nest in each other, and reach the compiler's limit of nesting earlier.
+/// More than sixteen layers need `#![recursion_limit = "256"]` in the application's crate, as the compiler
+/// then says.
 #[test]
 fn sixteen_layers_that_await_connect_in_a_generic_function() {
     let stack = || {

@@ -58,7 +58,7 @@ fn a_server_that_picks_another_stack_gets_all_messages_once_and_in_order() {
         assert_eq!(explained.zero_rtt(), Some(&ZeroRtt::Resent(3)));
         assert!(explained.to_string().starts_with("Serialize"), "{explained}");
         connection.close().await.unwrap();
-        // It has learned.
+        // The client has learned the server's stack.
         let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["five"]).await;
         hear(&connection, &["five"]).await;
@@ -135,7 +135,7 @@ fn without_messages_the_offer_goes_out_alone() {
         let (cache, history) = known(&network, over!(select!(A, B)), defaults()).await;
         let connection = connect(&network, &cache, open()).await.unwrap();
         pause(&network, Duration::from_micros(1100)).await;
-        // Too late for the first flight, too early for the answer.
+        // The message is too late for the first flight, and too early for the answer.
         say(&connection, &["one"]).await;
         hear(&connection, &["one"]).await;
         assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::NotTaken));

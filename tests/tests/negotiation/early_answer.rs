@@ -14,11 +14,11 @@ const OFFER: u8 = Kind::Early as u8;
 const ANSWER: u8 = Kind::Answer as u8;
 const DATA: u8 = Kind::Data as u8;
 const BOTH: u8 = Kind::AnswerAndData as u8;
-/// As a server closes.
+/// The first byte of a server's close.
 const CLOSE: u8 = Kind::Close as u8 | 0x40;
 const CONFIRM: u8 = Kind::Confirm as u8;
 
-/// The kinds of the messages on the network from now on.
+/// Records the kinds of the messages on the network from now on.
 fn watch(network: &Network) -> Arc<Mutex<Vec<u8>>> {
     let kinds = Arc::new(Mutex::new(Vec::new()));
     let seen = kinds.clone();
@@ -29,7 +29,7 @@ fn watch(network: &Network) -> Arc<Mutex<Vec<u8>>> {
     kinds
 }
 
-/// Has a server do this with each connection, in the task that accepts it.
+/// Has a server run `act` with each connection, in the task that accepts the connection.
 fn with_each<S, F>(
     network: &Network,
     mut incoming: Incoming<S, SimDatapath>,
@@ -46,7 +46,7 @@ fn with_each<S, F>(
     }));
 }
 
-/// In the same task, so that no other comes in between.
+/// Echoes in the task that accepts connections, so that no other task runs in between.
 async fn echo(connection: impl Connection<Data = String>) {
     while let Ok(message) = connection.recv().await {
         connection.send(message).await.unwrap();
@@ -153,8 +153,8 @@ fn what_does_not_fit_follows_the_answer() {
     });
 }
 
-/// The answer is repeated alone, and what went with it arrives when the client has agreed already: once, or as often as the
-/// network repeats it, as any data.
+/// The answer is repeated without data, and the data that went with it arrives after the client has agreed:
+/// once, or as often as the network repeats it, like any data.
 #[test]
 fn data_behind_a_late_or_repeated_answer_arrives() {
     for repeated in [false, true] {
@@ -185,14 +185,15 @@ fn data_behind_a_late_or_repeated_answer_arrives() {
     }
 }
 
-/// Neither part is believed for standing beside the other.
+/// The client checks the answer and the data beside it separately: valid data does not make a damaged answer
+/// valid.
 #[test]
 fn each_part_is_checked_as_if_it_came_alone() {
     simulate(7, async |network: Network| {
         let cache = serve_with!(&network, echo);
         network.tap(|datagram| {
             if let Some((answer, _)) = wire::parts(&datagram.payload) {
-                // Within the answer.
+                // The damaged byte lies within the answer.
                 let at = 6 + answer.len() / 2;
                 datagram.payload[at] ^= 1;
             }

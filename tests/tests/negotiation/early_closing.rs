@@ -26,10 +26,10 @@ use Deed::{Closes, ClosesAndFails, Fails};
 /// On a client, talks while it starts, and then gives up.
 #[derive(Debug, Clone, Identity)]
 struct GivesUp {
-    /// Whether it does so by now.
+    /// True once the Chunnel gives up.
     now: Arc<AtomicBool>,
     deed: Deed,
-    /// How long a second message waited until it could not be sent, in microseconds.
+    /// Time for which a second message waited until its sending failed, in microseconds.
     waited: Arc<AtomicU64>,
 }
 
@@ -73,7 +73,7 @@ fn one_message() -> Settings {
     with(|settings| settings.first_flight = 1)
 }
 
-/// A cache of a client whose server agreed to `stack` the last time.
+/// Makes a cache of a client whose server agreed to the stack the last time.
 async fn learn_of(network: &Network, gives_up: &GivesUp) -> EarlyCache {
     let cache = EarlyCache::new();
     let stack = || over!(select!(gives_up.clone(), B));

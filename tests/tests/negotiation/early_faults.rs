@@ -1,4 +1,4 @@
-//! First flights over networks that lose, repeat and reorder messages, with histories of what was received.
+//! First flights over networks that lose, repeat and reorder messages, with histories of received messages.
 
 use crate::early_scene::{History, connect, known, learn, serve, with};
 use crate::scene::{A, B, simulate};
@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Loses, repeats, delays and damages so many percent each of the messages that are not data.
+/// Loses, repeats, delays and damages `percent` percent each of the messages that are not data.
 fn torment(network: &Network, seed: u64, percent: u64) {
     let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut roll = move |bound: u64| {
@@ -28,7 +28,7 @@ fn torment(network: &Network, seed: u64, percent: u64) {
             return Verdict::Pass;
         }
         if let Some((answer, data)) = wire::parts(&datagram.payload).filter(|_| roll(2) == 0) {
-            // The negotiation's part suffers without the other.
+            // Only the negotiation's part of the message suffers.
             tapped.inject(&Datagram { payload: data.to_vec(), ..datagram.clone() }).unwrap();
             datagram.payload = answer.to_vec();
         }
@@ -68,7 +68,8 @@ fn cancelled(seed: u64) -> String {
     format!("cancelled {seed} {}", "x".repeat(9000))
 }
 
-/// One client over a link that is as bad from the moment on at which it knows the server; whether it got through.
+/// Has a client talk over `link` once it knows the server. Returns true if all its calls succeeded, with its
+/// messages and the server's history.
 async fn talk(network: &Network, seed: u64, link: Link, percent: u64) -> (bool, Vec<String>, History) {
     let stack = make_stack!(Serialize::<String>::new(), select!(A, B));
     let both = [settings(seed), settings(seed)];
@@ -86,7 +87,8 @@ async fn talk(network: &Network, seed: u64, link: Link, percent: u64) -> (bool, 
     let mut is_good = true;
     for (number, message) in messages.iter().enumerate() {
         if number as u64 == seed % 7 {
-            // Too long for the first flight; dropped half way, and so sent or not.
+            // The message is too long for the first flight, and its future is dropped: the message may have
+            // been sent or not.
             let sending = pin!(connection.send(cancelled(seed)));
             let soon = pin!(network.runtime().sleep_until(network.runtime().now()));
             drop(select(sending, soon).await);
@@ -105,7 +107,7 @@ async fn talk(network: &Network, seed: u64, link: Link, percent: u64) -> (bool, 
     (is_good, messages, history)
 }
 
-/// Only the negotiation's own messages suffer, so that whatever is lost was lost by it.
+/// Only the negotiation's own messages suffer, so lost data was lost by the negotiation.
 #[test]
 fn nothing_is_lost_or_received_twice_or_out_of_order() {
     let (mut failed, mut played) = (0, 0);
@@ -129,7 +131,7 @@ fn nothing_is_lost_or_received_twice_or_out_of_order() {
     assert!(failed * 50 <= played.max(50), "{failed} of {played} did not connect");
 }
 
-/// Data gets lost too.
+/// The network loses data too.
 #[test]
 fn over_a_network_that_loses_data_nothing_comes_twice() {
     with_seeds(1000, |seed| {

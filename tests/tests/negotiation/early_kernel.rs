@@ -27,7 +27,7 @@ where
         }
     };
     let mut settings = Settings::default();
-    // However busy the machine is, the offer waits for the request.
+    // The offer waits for the request, however busy the machine is.
     settings.first_flight_delay = Duration::from_secs(5);
     let asking = async {
         for round in 0..rounds {
@@ -75,7 +75,7 @@ fn a_listener_whose_runtime_is_gone_answers_on_the_next() {
             connection.send(1).await.unwrap();
             connection.agreed().await.map(|agreement| agreement.zero_rtt().cloned())
         });
-        // It neither receives nor sends.
+        // The server neither receives nor sends.
         let _served = incoming.next().await.unwrap().unwrap();
         let zero_rtt = asking.await.unwrap().unwrap().unwrap();
         assert_eq!(zero_rtt == ZeroRtt::Taken(1), is_early, "{zero_rtt}");

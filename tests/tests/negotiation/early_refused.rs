@@ -1,4 +1,4 @@
-//! Messages that a server does not accept early, or does not accept twice, and what the client learns of the
+//! Messages that a server does not accept early, or does not accept twice, and the client's reports of the
 //! refusal.
 
 use crate::early_scene::{
@@ -31,7 +31,7 @@ fn a_server_can_refuse_to_take_anything_early() {
     });
 }
 
-/// As `A`, and each message counts.
+/// A Chunnel that passes messages on, and whose messages must not be replayed.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(no_early_data, capability = like_a)]
 pub(crate) struct Once;
@@ -44,7 +44,7 @@ fn like_a(_: &Once) -> Marked {
     Marked
 }
 
-/// The counterpart, which does not mind.
+/// The counterpart of [`Once`], which permits early data.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(capability = not_like_a)]
 pub(crate) struct Often;
@@ -82,7 +82,7 @@ fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
             connection.close().await.unwrap();
         }
         assert_eq!(heard(&history), [["one"], ["one"], ["one"]]);
-        // On the client it keeps the first flight from being tried.
+        // A client with `Once` does not try a first flight.
         for _ in 0..2 {
             let stack = over!(Once);
             let connection = stack.connect(client(&network), server_addr()).early(&cache).await.unwrap();
@@ -92,7 +92,7 @@ fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
     });
 }
 
-/// Somebody on the wire changes the messages, and puts the check right.
+/// An attacker on the wire changes the messages, and corrects their checksum.
 #[test]
 fn with_a_shared_key_a_first_flight_can_not_be_altered() {
     let shared = || Credentials::shared(SharedKey::new([1; 32]));
@@ -143,7 +143,8 @@ fn a_refusal_and_silence_say_that_messages_are_in_doubt() {
     });
 }
 
-/// A whole first flight that somebody has recorded: at once, after the connection has ended, and from another address.
+/// An attacker replays a whole first flight: at once, after the connection has ended, and from another
+/// address.
 #[test]
 fn a_first_flight_is_taken_once() {
     simulate(12, async |network: Network| {
@@ -174,7 +175,7 @@ fn a_first_flight_is_taken_once() {
     });
 }
 
-/// A server whose application takes a request and is done, while its answer is lost.
+/// The server's application takes a request and ends, while the server's answer is lost.
 #[test]
 fn a_request_whose_connection_is_gone_is_not_sent_again() {
     simulate(13, async |network: Network| {
@@ -201,7 +202,7 @@ fn a_request_whose_connection_is_gone_is_not_sent_again() {
     });
 }
 
-/// A claim that the server does not share, for whatever reason, is no claim.
+/// The server ignores a claim about the agreement that differs from its own.
 #[test]
 fn a_forged_claim_is_of_no_use() {
     simulate(14, async |network: Network| {
@@ -227,7 +228,7 @@ fn a_forged_claim_is_of_no_use() {
     });
 }
 
-/// A connection that is dropped before there is an answer leaves nothing behind that sends for it.
+/// A connection that is dropped before the answer leaves no task behind that sends for it.
 #[test]
 fn a_dropped_connection_is_silent() {
     simulate(17, async |network: Network| {
@@ -247,7 +248,7 @@ fn a_dropped_connection_is_silent() {
     });
 }
 
-/// Starts on the client only as long as this says so.
+/// Starts on the client only while the flag is true.
 #[derive(Debug, Clone, Identity)]
 struct Fickle(Arc<AtomicBool>);
 

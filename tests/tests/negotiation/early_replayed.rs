@@ -11,7 +11,7 @@ use bertha_tests::with_seeds;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Without credentials, and with a shared key.
+/// Returns the credentials of the cases: none, and a shared key.
 fn each() -> [Credentials; 2] {
     [Credentials::default(), Credentials::shared(SharedKey::new([1; 32]))]
 }
@@ -20,7 +20,8 @@ fn settings(credentials: &Credentials) -> Settings {
     with(|settings| settings.credentials = credentials.clone())
 }
 
-/// A first flight that a server has taken, from another port of its client, and what that server has received.
+/// Returns a first flight that a server has taken, with another port of the client as its sender, and the
+/// server's history.
 async fn recorded(network: &Network, credentials: &Credentials) -> (Datagram, History) {
     let both = [settings(credentials), settings(credentials)];
     let (cache, history) = known(network, over!(select!(A, B)), both).await;
@@ -43,7 +44,7 @@ async fn recorded(network: &Network, credentials: &Credentials) -> (Datagram, Hi
     (flight, history)
 }
 
-/// All messages that arrived at a server after the flight was said again.
+/// Replays the flight, and returns all messages that then arrive at the server.
 async fn received(network: &Network, flight: &Datagram, history: &History) -> Vec<String> {
     network.answer_closed_ports(false);
     history.lock().unwrap().clear();
@@ -52,7 +53,8 @@ async fn received(network: &Network, flight: &Datagram, history: &History) -> Ve
     history.lock().unwrap().concat()
 }
 
-/// Its ticket is fresh for as long, so nothing but the server's memory of it tells.
+/// The ticket of the flight is fresh for this time, so the server recognises the replay only because it
+/// remembers the flight.
 #[test]
 fn a_flight_that_is_said_again_within_ten_seconds_is_known() {
     for credentials in each() {
@@ -60,7 +62,7 @@ fn a_flight_that_is_said_again_within_ten_seconds_is_known() {
             simulate(seed, async |network: Network| {
                 let (mut flight, history) = recorded(&network, &credentials).await;
                 pause(&network, Duration::from_millis(seed % 10 * 700)).await;
-                // From its own address, and from others.
+                // The flight comes from the client's own address, and from other addresses.
                 for port in [5000, 7, 8] {
                     flight.from.set_port(port);
                     network.answer_closed_ports(false);
@@ -74,7 +76,7 @@ fn a_flight_that_is_said_again_within_ten_seconds_is_known() {
     }
 }
 
-/// Nor does it matter how soon: before the server has built a stack for the first one, there may be others.
+/// Further copies of the flight come before the server has built a stack for the first copy.
 #[test]
 fn a_flight_that_is_said_many_times_at_once_is_received_once() {
     for credentials in each() {

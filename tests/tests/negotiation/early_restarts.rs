@@ -34,7 +34,7 @@ fn lose_confirmations(network: &Network, mut count: u32) {
     });
 }
 
-/// A server to which a connection from port 5000 is left of a client that has restarted.
+/// Starts a server that still has a connection from port 5000, whose client has restarted.
 async fn leave_behind(network: &Network, has_key: bool) -> (EarlyCache, History) {
     let (cache, history) = known(network, over!(select!(A, B)), [settings(has_key), settings(has_key)]).await;
     let from = client(network).from_port(5000);
@@ -48,8 +48,8 @@ async fn leave_behind(network: &Network, has_key: bool) -> (EarlyCache, History)
     (cache, history)
 }
 
-/// The messages that the server has received after a client has restarted and sent the messages, so many of them in its first flight at most, while
-/// so many confirmations were lost.
+/// Returns the messages that the server has received after a client has restarted and sent [`MESSAGES`], at
+/// most `first_flight` of them in its first flight, while the network lost `lost` confirmations.
 fn received_after_restart(has_key: bool, first_flight: usize, lost: u32) -> Vec<Vec<String>> {
     simulate(1, async |network: Network| {
         let (cache, history) = leave_behind(&network, has_key).await;
@@ -67,7 +67,7 @@ fn received_after_restart(has_key: bool, first_flight: usize, lost: u32) -> Vec<
     })
 }
 
-/// The data comes before the confirmation, which the server has the client repeat.
+/// The data comes before the confirmation, and the server has the client repeat the confirmation.
 #[test]
 fn data_before_the_confirmation_waits_for_it_on_a_port_in_use() {
     for (has_key, lost) in [(false, 1), (true, 1), (false, 2), (true, 2)] {
@@ -76,7 +76,8 @@ fn data_before_the_confirmation_waits_for_it_on_a_port_in_use() {
     }
 }
 
-/// The server decides about each part of a burst, and the answer that the client believes is the one that holds.
+/// The server decides about each part of a burst, and the answer that the client believes is the answer that
+/// holds.
 #[test]
 fn a_burst_on_a_port_in_use_is_received_once() {
     for (has_key, lost) in [(false, 0), (true, 0), (false, 1), (true, 1)] {
@@ -85,7 +86,7 @@ fn a_burst_on_a_port_in_use_is_received_once() {
     }
 }
 
-/// A reader of the connection before takes the confirmation and the data behind it in one call.
+/// A reader of the earlier connection takes the confirmation and the data behind it in one call.
 #[test]
 fn data_behind_the_confirmation_in_one_batch_is_not_a_strangers() {
     simulate(2, async |network: Network| {

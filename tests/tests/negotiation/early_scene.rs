@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Settings of an end that takes early data, with changes.
+/// Returns the settings of an end that takes early data, changed by `change`.
 pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::default();
     settings.early_data = true;
@@ -18,10 +18,11 @@ pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Settings {
     settings
 }
 
-/// The messages that a server received, one list for each connection, in the order in which they were accepted.
+/// The messages that a server received: one list for each connection, in the order in which the connections
+/// were accepted.
 pub(crate) type History = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// A server that writes down what it receives, and sends it back.
+/// Runs a server that records its messages, and sends them back.
 pub(crate) fn record<S>(network: &Network, mut incoming: Incoming<S, SimDatapath>) -> History
 where
     S: Send + Sync + 'static,
@@ -60,7 +61,7 @@ where
     record(network, stack.listen(server(network), server_addr()).settings(settings).await.unwrap())
 }
 
-/// Strings over this.
+/// Makes a stack of strings over `$bottom`.
 macro_rules! over {
     ($bottom:expr) => {
         make_stack!(Serialize::<String>::new(), $bottom)
@@ -68,7 +69,7 @@ macro_rules! over {
 }
 pub(crate) use over;
 
-/// A client of either stack.
+/// Connects a client that knows both stacks.
 pub(crate) async fn connect(
     network: &Network,
     cache: &EarlyCache,
@@ -77,7 +78,7 @@ pub(crate) async fn connect(
     over!(select!(A, B)).connect(client(network), server_addr()).early(cache).settings(settings).await
 }
 
-/// A cache that knows what this server agreed to, by a connection that is over.
+/// Makes a cache that knows the agreement of this server, by a connection that has ended.
 pub(crate) async fn learn_at<S, D>(
     network: &Network,
     incoming: &mut Incoming<S, D>,
@@ -98,14 +99,15 @@ where
         let first = connect(network, &cache, settings).await.unwrap();
         assert!(matches!(first.explain().zero_rtt(), Some(ZeroRtt::NotTried(_))));
         first.close().await.unwrap();
-        // Until the server has seen that, and the client has heard so.
+        // By then the server has seen the close, and its answer has reached the client.
         pause(network, Duration::from_millis(1)).await;
     };
     first_of(pin!(asking), pin!(serving)).await;
     cache
 }
 
-/// A server that writes down what it receives, and sends it back; and a cache that knows what it agrees to.
+/// Runs a server that records its messages and sends them back, and makes a cache that knows the server's
+/// agreement.
 pub(crate) async fn known<S>(network: &Network, stack: S, settings: [Settings; 2]) -> (EarlyCache, History)
 where
     S: Describe + Send + Sync + 'static,
@@ -118,7 +120,8 @@ where
     (cache, record(network, incoming))
 }
 
-/// A cache that knows what a server with this stack agreed to, which is gone then, and its tickets with it.
+/// Makes a cache that knows the agreement of a server with this stack. The server is gone then, and its
+/// tickets with it.
 pub(crate) async fn learn<S>(network: &Network, stack: S, settings: [Settings; 2]) -> EarlyCache
 where
     S: Describe + Send + Sync + 'static,
@@ -131,7 +134,7 @@ where
     cache
 }
 
-/// Settings of an end that takes early data.
+/// Returns the settings of an end that takes early data.
 pub(crate) fn open() -> Settings {
     with(|_| ())
 }

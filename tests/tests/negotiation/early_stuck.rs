@@ -11,7 +11,7 @@ use bertha_negotiation::ZeroRtt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A datapath that never takes what is sent on the first connection that its listener accepts.
+/// A datapath that never takes a message on the second connection that its listener accepts.
 struct Stuck(SimDatapath);
 
 struct StuckListener {
@@ -42,7 +42,7 @@ impl Listener for StuckListener {
 
     async fn accept(&self) -> Result<StuckConnection, Error> {
         let inner = self.inner.accept().await?;
-        // The first one is that from which the client learns.
+        // The client learns the agreement from the first connection, which works.
         Ok(StuckConnection { inner, is_stuck: self.accepted.fetch_add(1, Ordering::Relaxed) == 1 })
     }
 
@@ -86,7 +86,7 @@ fn a_client_to_whom_nothing_can_be_sent_holds_no_other_up() {
         let mut incoming = listening.settings(open()).await.unwrap();
         let cache = learn_at(&network, &mut incoming, open()).await;
         let serving = async {
-            // An application that has nothing to say, and does not receive yet.
+            // The application sends no message, and does not receive yet.
             let _first = incoming.next().await.unwrap().unwrap();
             let _second = incoming.next().await.unwrap().unwrap();
             pause(&network, Duration::from_secs(1)).await;

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Longer than a round trip, shorter than what makes a client repeat itself.
+/// A time that is longer than a round trip, and shorter than the time after which a client repeats its offer.
 const A_WHILE: Duration = Duration::from_millis(20);
 
-/// Counts the first flights from now on, and loses so many of them.
+/// Counts the first flights from now on, and loses the first `lost` of them.
 fn count_flights(network: &Network, lost: usize) -> Arc<AtomicUsize> {
     let flights = Arc::new(AtomicUsize::new(0));
     let counted = flights.clone();
@@ -69,7 +69,7 @@ fn who_stops_waiting_holds_nothing_up() {
                 let mut waiting = Box::pin(connection.recv());
                 let polled = poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending())).await;
                 assert!(polled, "the answer can't be there");
-                // Kept and not polled any more, or dropped.
+                // The future is kept and not polled any more, or dropped.
                 let _kept = is_kept.then_some(waiting);
                 pause(&network, A_WHILE).await;
                 assert_ne!(connection.explain().zero_rtt(), Some(&ZeroRtt::Unanswered), "{is_kept}");

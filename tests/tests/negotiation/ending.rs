@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 async fn pair(
     network: &Network,
 ) -> (Negotiated<impl Connection<Data = Buf>>, Negotiated<impl Connection<Data = Buf>>) {
@@ -20,7 +20,7 @@ async fn pair(
     (connected.unwrap(), served.unwrap().unwrap())
 }
 
-/// Both ends of a connection over streams, with this idle time-out.
+/// Returns both ends of a connection over streams, with this idle time-out.
 async fn streams(
     network: &Network,
     idle_timeout: Duration,
@@ -34,7 +34,7 @@ async fn streams(
     (connected.unwrap(), served.unwrap().unwrap())
 }
 
-/// Sends until the datapath takes nothing for a while, and says how much it took.
+/// Sends until the datapath takes no message for a while. Returns the number of messages that it took.
 async fn fill(network: &Network, connection: &impl Connection<Data = Buf>) -> usize {
     let runtime = network.runtime();
     for sent in 0.. {
@@ -94,7 +94,7 @@ fn closing_towards_a_dead_peer_ends() {
     });
 }
 
-/// Over a datapath that loses messages, with a stack that promises nothing, there is nothing to wait for.
+/// A stack without promises over a datapath that loses messages has nothing to wait for.
 #[test]
 fn closing_does_not_wait_for_a_peer_that_does_not_read() {
     simulate(14, async |network: Network| {
@@ -146,7 +146,8 @@ fn a_lost_close_is_repeated() {
             network.set_link(Link { loss: 0.3, ..Link::default() });
             let (closed, end) = futures_util::join!(client.close(), server.recv());
             closed.unwrap();
-            // Nine in a thousand times all three are lost, and then a sign of life finds the port closed, or is lost too.
+            // In nine of a thousand cases all three messages are lost. Then a keep-alive finds the port
+            // closed, or is lost too.
             let end = end.unwrap_err();
             let expected = [ErrorKind::Closed, ErrorKind::Unreachable, ErrorKind::TimedOut];
             assert!(expected.contains(&end.kind()), "seed {seed}: {end}");
@@ -200,7 +201,7 @@ fn an_idle_connection_with_a_living_peer_stays() {
         let (client, server) = pair(&network).await;
         let runtime = network.runtime();
         let later = async {
-            // The server works on something for ten minutes, and does not call `recv` meanwhile.
+            // The server is busy for ten minutes, and does not call `recv` meanwhile.
             runtime.sleep_until(runtime.now() + Duration::from_secs(600)).await;
             server.send(bytes(b"done")).await.unwrap();
         };
@@ -209,7 +210,7 @@ fn an_idle_connection_with_a_living_peer_stays() {
     });
 }
 
-/// As where a task waits for several things at once, and works on one of them.
+/// A task that waits for several events at once, and works on one of them, keeps such an unpolled `recv`.
 #[test]
 fn a_reception_that_is_not_polled_for_long_finds_the_connection_alive() {
     simulate(13, async |network: Network| {
@@ -240,7 +241,8 @@ fn the_smaller_idle_time_out_counts_for_both() {
         echo(&network, incoming, |_| {});
         let client = make_stack!(A).connect(client(&network), server_addr()).await.unwrap();
         let runtime = network.runtime();
-        // Long enough for the server to give up a client that speaks as seldom as its own thirty seconds require.
+        // After this time the server would have given up a client that sends only as often as the client's
+        // own thirty seconds require.
         runtime.sleep_until(runtime.now() + Duration::from_secs(60)).await;
         client.send(bytes(b"still here")).await.unwrap();
         assert_eq!(*client.recv().await.unwrap(), *b"still here");
@@ -283,7 +285,8 @@ fn memory_of_departed_clients_is_given_back() {
     simulate(8, async |network: Network| {
         let incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         echo(&network, incoming, |_| {});
-        // More clients than a listener's backlog or the number of ports in a small range would allow at once.
+        // A listener's backlog, or the number of ports in a small range, would not allow so many clients at
+        // once.
         for round in 0..3000u32 {
             let connection = make_stack!(A).connect(client(&network), server_addr()).await.unwrap();
             if round % 3 == 0 {

@@ -10,7 +10,7 @@ use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Pick, Runs, Settings};
 use std::sync::{Arc, Mutex};
 
-/// Says that it encrypts, which is all that matters here.
+/// A Chunnel that states that it encrypts. The tests need only the statement.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(guarantees(Encrypted))]
 struct Veil;
@@ -23,7 +23,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Veil {
     }
 }
 
-/// Says that it goes around the layers below it, which is all that matters here.
+/// A Chunnel that states that it goes around the layers below it. The tests need only the statement.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(withdraws(Encrypted, Reliable))]
 struct Bypass;
@@ -42,7 +42,8 @@ fn above(floor: Set) -> Settings {
     settings
 }
 
-/// The result of a client with this floor at a server with that one, and the errors that the server reports.
+/// Connects a client with its floor to a server with its floor. Returns the result of the client, and the
+/// errors that the server reports.
 fn outcome<C, S>(at_client: (C, Set), at_server: (S, Set)) -> (Result<String, Error>, Vec<ErrorKind>)
 where
     C: Describe + Send + Sync,
@@ -176,7 +177,7 @@ fn what_the_datapath_guarantees_can_be_withdrawn() {
     });
 }
 
-/// Needs that nobody can read what it sends.
+/// A Chunnel that needs encryption below it.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(needs(Encrypted))]
 struct Secrets;
@@ -231,7 +232,7 @@ fn a_client_builds_nothing_below_its_floor_whoever_answers() {
     use bertha_datapath_sim::Verdict;
     use bertha_negotiation::wire::{self, Answer, Kind};
     simulate(3, async |network: Network| {
-        // Two choices, of which either may encrypt, so that both have to be offered.
+        // Either choice may encrypt, so the client has to offer both alternatives of each.
         let stack = || make_stack!(select!(Veil, make_stack!()), A, select!(Veil, make_stack!()));
         network.tap(|datagram| {
             if let (Some((Kind::Answer, tag)), Ok(answer)) =

@@ -13,7 +13,7 @@ fn poor() -> Link {
     Link { corruption: 0.05, ..Link::poor(0.2) }
 }
 
-/// With an even seed the two ends have a stack in common, with an odd one they don't.
+/// With an even seed the two ends have a stack in common. With an odd seed they have no stack in common.
 #[test]
 fn two_thousand_seeds_end_in_agreement_or_in_the_same_error() {
     for seed in 0..2000 {
@@ -42,7 +42,7 @@ fn two_thousand_seeds_end_in_agreement_or_in_the_same_error() {
     }
 }
 
-/// Sends numbered messages until one comes back whole, and checks that nothing but such messages arrives.
+/// Sends numbered messages until a message comes back whole, and checks that no other messages arrive.
 async fn exchange<C: Connection<Data = Buf>>(seed: u64, network: &Network, connection: &C) {
     let runtime = network.runtime();
     for _ in 0..200 {
@@ -85,7 +85,7 @@ fn a_repeated_offer_does_not_reach_the_application() {
             connection.send(bytes(b"first")).await.unwrap();
             connection
         };
-        // The server's application is in `recv` while the offers are repeated: it answers them there.
+        // The server's application is in `recv` while the client repeats its offers, and `recv` answers them.
         let (_served, _connected) = futures_util::join!(served, connected);
         assert_eq!(*answers.lock().unwrap(), 4);
     });
@@ -97,7 +97,7 @@ fn data_that_overtakes_the_answer_is_not_lost() {
         let held = Arc::new(Mutex::new(None));
         let (hold, injector) = (held.clone(), network.clone());
         network.tap(move |datagram| {
-            // Holds the answer back until three messages of data have passed it.
+            // The network holds the answer back until three messages of data have passed it.
             match datagram.payload.first() {
                 Some(2) => {
                     hold.lock().unwrap().get_or_insert((datagram.clone(), 0));
@@ -177,7 +177,7 @@ fn send_goes_on_while_another_task_waits_in_recv() {
 
 #[test]
 fn payloads_that_look_like_handshake_messages_are_delivered_as_data() {
-    // Everything that travels during a handshake and a close.
+    // The recording contains all messages of a handshake and a close.
     let recorded = simulate(5, async |network: Network| {
         let recorded = Arc::new(Mutex::new(Vec::new()));
         let record = recorded.clone();
@@ -198,7 +198,7 @@ fn payloads_that_look_like_handshake_messages_are_delivered_as_data() {
     round_trip(recorded);
 }
 
-/// Sends each payload from either end to the other, over a stack that adds nothing.
+/// Sends each payload from either end to the other, over a stack that adds no bytes.
 fn round_trip(payloads: Vec<Vec<u8>>) {
     simulate(6, async |network: Network| {
         let stack = || make_stack!(bertha_chunnels::Nothing);
@@ -271,7 +271,7 @@ fn over_a_stream_too() {
     });
 }
 
-/// A client that connects and says nothing holds no place forever.
+/// A client that connects and sends nothing holds no place forever.
 #[test]
 fn a_silent_stream_is_given_up() {
     simulate(11, async |network: Network| {

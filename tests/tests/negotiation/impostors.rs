@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 #[test]
 fn another_version_is_a_typed_error_on_both_sides() {
     simulate(1, async |network: Network| {
-        // The client's offers are turned into those of version 9, check and all.
+        // The client's offers become offers of version 9, with a valid check.
         network.tap(move |datagram| {
             if datagram.payload.first() == Some(&1) {
                 let mut offer = datagram.payload.to_vec();
@@ -88,7 +88,7 @@ fn a_server_never_answers_with_more_than_it_was_sent() {
         });
         let incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         echo(&network, incoming, |_| {});
-        // Messages that need no knowledge of a valid offer.
+        // A sender can make these messages without knowing a valid offer.
         for kind in 0..=255u8 {
             for len in [1, HEADER, HEADER + 1, 24] {
                 let stranger = network.host([10, 0, 0, 3]).connect(server_addr()).await.unwrap();

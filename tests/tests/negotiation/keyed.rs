@@ -26,19 +26,19 @@ pub(crate) struct Keyed {
 enum Conduct {
     #[default]
     Good,
-    /// It reports nothing.
+    /// It reports no key.
     Mute,
-    /// The server fails in place of saying hello.
+    /// The server fails instead of saying hello.
     Fails,
 }
 
 impl Keyed {
-    /// Protects data, and reports nothing.
+    /// Makes a Chunnel that protects data, and reports no key.
     pub(crate) fn mute() -> Self {
         Self { conduct: Conduct::Mute }
     }
 
-    /// Has the server fail once it has heard the client.
+    /// Makes a Chunnel whose server fails once it has heard the client.
     pub(crate) fn failing() -> Self {
         Self { conduct: Conduct::Fails }
     }
@@ -47,10 +47,10 @@ impl Keyed {
 const HELLO: u8 = 1;
 const DATA: u8 = 2;
 
-/// Kind, number, and a hash under the secret.
+/// Number of bytes of kind, number, and a hash under the secret.
 const FRONT: usize = 1 + 8 + 8;
 
-/// How long an end waits until it says hello again.
+/// Time after which an end says hello again.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The keys of one end.
@@ -84,7 +84,8 @@ impl Secret {
         Ok(message)
     }
 
-    /// Kind and number of a message of the other end, without its front.
+    /// Takes the front off a message of the other end. Returns its kind and number, or `None` if the hash is
+    /// wrong.
     fn open(&self, message: &mut Buf) -> Option<(u8, u64)> {
         let (front, body) = message.split_at_checked(FRONT)?;
         if front[9..] != self.hash(!self.is_server, &front[..9], body) {

@@ -4,7 +4,7 @@ use bertha_core::{Addr, Buf, Connection, Datapath, Error, ErrorKind, Listener};
 use bertha_datapath_sim::{SimBase, SimConnection, SimDatapath, SimListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which calls of a connection fail, counted from 0: a bit for each of the first 64.
+/// The calls of a connection that fail: a bit for each of the first 64 calls, counted from 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) sends: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Plan {
     pub(crate) kind: ErrorKind,
 }
 
-/// Nothing fails.
+/// A plan in which no call fails.
 pub(crate) const GOOD: Plan = Plan { sends: 0, receptions: 0, kind: ErrorKind::Exhausted };
 
 /// A datapath whose connections all follow this plan.

@@ -18,7 +18,7 @@ fn with(change: impl FnOnce(&mut Settings)) -> Settings {
     settings
 }
 
-/// Counts what passes, by kind.
+/// Counts the messages on the network, by kind.
 fn count(network: &Network) -> Arc<Mutex<BTreeMap<u8, usize>>> {
     let counts = Arc::new(Mutex::new(BTreeMap::new()));
     let count = counts.clone();
@@ -72,7 +72,7 @@ fn without_load_nothing_is_asked() {
             held.push(make_stack!(A).connect(client(&network), server_addr()).await.unwrap());
         }
         let counts = counts.lock().unwrap();
-        // Each confirms its address, and none waits for that.
+        // Each client confirms its address, and no client waits for the confirmation.
         assert_eq!((counts[&1], counts[&2], counts[&8], counts.len()), (100, 100, 100, 3), "{counts:?}");
     });
 }
@@ -86,8 +86,8 @@ fn cookies_survive_a_poor_network() {
             let incoming =
                 make_stack!(A).listen(server(&network), server_addr()).settings(always).await.unwrap();
             echo(&network, incoming, |error| panic!("{error}"));
-            // Two exchanges have to succeed, each with some 40 % loss. In the default ten seconds, seven repetitions fit, which
-            // fail together about once in 400 times; in a minute ten.
+            // Two exchanges have to succeed, each with some 40 % loss. The default ten seconds have room for
+            // seven attempts, which all fail about once in 400 times; a minute has room for ten.
             let patient = with(|settings| settings.handshake_timeout = Duration::from_secs(60));
             let connected = make_stack!(A).connect(client(&network), server_addr()).settings(patient).await;
             connected.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -95,7 +95,7 @@ fn cookies_survive_a_poor_network() {
     }
 }
 
-/// An offer from an address that nobody has.
+/// Makes an offer from an address that no host has.
 fn spoofed(number: u32, offer: &[u8]) -> Datagram {
     let [.., a, b, c] = number.to_be_bytes();
     let from = SocketAddr::from(([100, a, b, c], 1000));
@@ -107,8 +107,8 @@ fn offer(id: u64) -> Vec<u8> {
     wire::encode(Kind::Offer, Tag::of(id), &Offer::new(id, &nodes).unwrap()).unwrap()
 }
 
-/// Twenty thousand offers from addresses that are not their senders'; the server believes a bounded number of them,
-/// and serves the clients that can be reached.
+/// An attacker sends twenty thousand offers from forged addresses. The server believes a bounded number of
+/// them, and serves the clients that can be reached.
 #[test]
 fn spoofed_offers_fill_neither_memory_nor_the_door() {
     for credentials in credentials() {
@@ -152,7 +152,8 @@ fn spoofed_offers_fill_neither_memory_nor_the_door() {
     }
 }
 
-/// Beyond half of the clients that are taken on their word, none is let in before it confirms. That costs honest ones no time.
+/// The server lets unproven clients in up to half of their places. Further clients have to confirm their
+/// address first, which costs an honest client no time.
 #[test]
 fn a_busy_server_waits_for_the_confirmation() {
     simulate(4, async |network: Network| {
@@ -188,7 +189,8 @@ fn a_busy_server_waits_for_the_confirmation() {
     });
 }
 
-/// Whatever is sent, at most three times as much comes back to an address that has shown nothing.
+/// The server sends an unproven address at most three times the bytes that came from it, whatever the
+/// messages are.
 #[test]
 fn nobody_gets_three_times_what_was_sent_in_his_name() {
     let key = IdentityKey::from_seed([1; 32]);
@@ -201,7 +203,8 @@ fn nobody_gets_three_times_what_was_sent_in_his_name() {
             let (at_client, at_server) = (at_client.clone(), at_server.clone());
             simulate(seed, async |network: Network| {
                 network.answer_closed_ports(false);
-                // The messages of an honest client, with stacks that are accepted and refused.
+                // The attacker records the messages of an honest client, with stacks that are accepted and
+                // refused.
                 let said = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
                 let listen = said.clone();
                 network.tap(move |datagram| {
@@ -262,7 +265,7 @@ fn a_network_that_asks_too_often_waits_and_others_do_not() {
         echo(&network, incoming, |_| {});
         let runtime = network.runtime();
         let before = runtime.now();
-        // Ten at once, as many again with cookies, and then ten more a second.
+        // The server answers ten clients at once, ten more with cookies, and then ten more each second.
         for _ in 0..40 {
             make_stack!(A).connect(network.host([10, 0, 0, 7]), server_addr()).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! Stacks in which a Chunnel requires something of the layers below it.
+//! Stacks in which a Chunnel requires a guarantee of the layers below it.
 
 use crate::scene::{A, B, bytes, client, echo, serve, server, server_addr, simulate};
 use bertha_chunnels::{Ordered, Reliable};
@@ -14,7 +14,7 @@ fn loopback() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// The error of connecting with `stack` over datagrams; nothing may have been sent.
+/// Returns the error of connecting with `stack` over datagrams, and checks that no message was sent.
 fn refused<S>(stack: S) -> Error
 where
     S: Describe + Send + Sync,
@@ -65,7 +65,7 @@ fn what_is_met_connects() {
     });
 }
 
-/// The preferred alternative can't hold over datagrams, and is passed over by whichever end knows it.
+/// The preferred alternative can't hold over datagrams, so the ends pass it over.
 #[test]
 fn alternatives_that_can_not_hold_are_passed_over() {
     let stack = || make_stack!(Ordered::new(), select!(A, make_stack!(A, Reliable::new())));
@@ -77,7 +77,7 @@ fn alternatives_that_can_not_hold_are_passed_over() {
         connection.send(bytes(b"hello")).await.unwrap();
         assert_eq!(*connection.recv().await.unwrap(), *b"hello");
     });
-    // Over streams the first one holds.
+    // Over streams the first alternative holds.
     simulate(5, async |network: Network| {
         let incoming = stack().listen(server(&network).streams(), server_addr()).await.unwrap();
         echo(&network, incoming, |error| panic!("{error}"));
@@ -96,7 +96,8 @@ fn a_need_is_judged_by_the_branch_that_it_is_in() {
     });
 }
 
-/// A server that can hold nothing that the client offers says which Chunnel lacks what; its own application hears the same.
+/// A server that can hold no stack of the client's offer names the Chunnel and the guarantee that it lacks,
+/// to the client and to its own application.
 #[test]
 fn the_server_says_what_is_missing() {
     use std::sync::Mutex;
@@ -109,7 +110,7 @@ fn the_server_says_what_is_missing() {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let report = reports.clone();
         echo(&network, incoming, move |error| report.lock().unwrap().push(error.to_string()));
-        // It claims to be satisfied with less.
+        // The client's stack claims to need less.
         let lenient = make_stack!(Ordered::new().skip_after(4), A);
         let error = lenient.connect(client(&network), server_addr()).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Refused);
@@ -149,7 +150,7 @@ async fn wrapping_asks_too() {
     assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Invalid, Some("Ordered")));
 }
 
-/// A server hears when it starts, where the datapath says beforehand what it is.
+/// `listen` fails at once if the datapath states its properties before there is a connection.
 #[tokio::test]
 async fn listening_asks_too() {
     let error = Ordered::new().listen(Udp::new(), loopback()).await.err().unwrap();

@@ -15,7 +15,7 @@ fn a_restarted_server_resets_its_old_clients() {
         let connecting = async { make_stack!(A).connect(client(&network), server_addr()).await };
         let (served, connected) = futures_util::join!(incoming.next(), connecting);
         let connected = connected.unwrap();
-        // Killed without a word: nothing that it drops gets out.
+        // The server is killed without notice: no message of its dropped connection gets out.
         network.cut_one_way(SERVER, CLIENT);
         drop((served, incoming));
         network.restart(SERVER);
@@ -58,7 +58,8 @@ fn a_client_that_restarts_on_its_port_gets_a_new_connection() {
         drop(connected);
         network.restart(CLIENT);
         network.heal_all();
-        // The server's application waits on the old connection, and accepts, as servers do.
+        // The server's application waits on the old connection, and accepts new connections meanwhile, as
+        // servers do.
         let connecting = async {
             let connected = make_stack!(A).connect(from, server_addr()).await.unwrap();
             connected.send(bytes(b"reborn")).await.unwrap();
@@ -76,7 +77,7 @@ fn a_client_that_restarts_on_its_port_gets_a_new_connection() {
     });
 }
 
-/// Its confirmation is lost, and meanwhile somebody plays back offers of the past.
+/// The restarted client's confirmation is lost, and meanwhile an attacker plays back offers of the past.
 #[test]
 fn offers_that_are_played_back_keep_no_restarted_client_out() {
     simulate(5, async |network: Network| {
@@ -118,8 +119,8 @@ fn offers_that_are_played_back_keep_no_restarted_client_out() {
     });
 }
 
-/// Everything that an earlier connection sent arrives once more, long after it has ended, at the connection that has
-/// its address now.
+/// All messages of an earlier connection arrive once more, long after it has ended, at the connection that
+/// now has its address.
 #[test]
 fn late_duplicates_of_an_earlier_connection_change_nothing() {
     simulate(4, async |network: Network| {
@@ -137,7 +138,7 @@ fn late_duplicates_of_an_earlier_connection_change_nothing() {
         assert_eq!(*first.recv().await.unwrap(), *b"old");
         first.close().await.unwrap();
         drop(first);
-        // A task has the port until the server has seen the close.
+        // A task holds the port until the server has seen the close.
         network.runtime().sleep_until(network.runtime().now() + Duration::from_millis(1)).await;
         network.untap();
 

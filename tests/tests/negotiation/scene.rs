@@ -26,15 +26,15 @@ pub(crate) fn simulate<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Ne
     sim.run(main(network))
 }
 
-/// As `simulate`, with tasks that run in the order in which they were woken, as on most executors.
+/// Works as `simulate`, with tasks that run in the order in which they were woken, as on most executors.
 pub(crate) fn simulate_in_order<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Network) -> F) -> T {
     let mut sim = Sim::new(seed).schedule(Schedule::Fifo);
     let network = sim.network().clone();
     sim.run(main(network))
 }
 
-/// Answers every message of every client with itself, until the simulation ends. What kept clients from connecting is
-/// sent to `refused`.
+/// Echoes every message of every client, until the simulation ends. `refused` gets the errors of clients that
+/// could not connect.
 pub(crate) fn echo<S, D>(
     network: &Network,
     mut incoming: Incoming<S, D>,
@@ -63,7 +63,7 @@ pub(crate) fn echo<S, D>(
     }));
 }
 
-/// An echo server with this stack.
+/// Starts an echo server with this stack.
 pub(crate) async fn serve<S>(network: &Network, stack: S)
 where
     S: Describe + Send + Sync + 'static,
@@ -79,7 +79,7 @@ pub(crate) fn bytes(text: &[u8]) -> Buf {
 
 macro_rules! prefix_chunnels {
     ($($name:ident = $byte:literal),*) => {$(
-        /// Puts a byte in front of each message, and drops what comes without it.
+        /// Puts a byte in front of each message, and drops received messages without this byte.
         #[derive(Debug, Clone, Identity)]
         pub(crate) struct $name;
 

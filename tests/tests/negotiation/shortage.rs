@@ -30,7 +30,8 @@ fn what_a_client_can_not_send_or_receive_just_now_is_repeated() {
     }
 }
 
-/// The machine refuses twenty datagrams in a row: no route leads to the server, for instance. They count as lost, and are repeated.
+/// The machine refuses twenty datagrams in a row, for instance because no route leads to the server. The
+/// datagrams count as lost, and are repeated.
 #[test]
 fn a_reliable_connection_survives_what_its_machine_does_not_send() {
     simulate(9, async |network: Network| {
@@ -122,7 +123,7 @@ async fn connect_lean(
     over!(select!(A, B)).connect(datapath, server_addr()).early(cache).await
 }
 
-/// Their `send` has succeeded, so they must not get lost here.
+/// `send` of these messages has succeeded, so the connection must not lose them.
 #[test]
 fn messages_that_the_server_has_not_taken_are_sent_when_there_is_room() {
     simulate(5, async |network: Network| {
@@ -154,7 +155,7 @@ fn messages_go_over_another_stack_when_there_is_room() {
     });
 }
 
-/// A server that asks for a confirmation, and can't send its answer, or can't receive the confirmation.
+/// A server asks for a confirmation, and can't send its answer, or can't receive the confirmation.
 #[test]
 fn what_a_server_can_not_send_or_receive_just_now_is_repeated() {
     for (sends, receptions) in [(0b1, 0), (0b11, 0), (0, 0b10), (0, 0b110), (0b1, 0b10)] {
@@ -179,7 +180,7 @@ fn what_a_server_can_not_send_or_receive_just_now_is_repeated() {
 fn a_close_is_repeated_after_a_reception_that_failed() {
     simulate(8, async |network: Network| {
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
-        // The first reception is the answer's.
+        // The first call of `recv` receives the answer.
         let datapath = Lean(client(&network), Plan { receptions: 0b10, ..GOOD });
         let connecting = async { make_stack!(A).connect(datapath, server_addr()).await };
         let (served, connection) = futures_util::join!(incoming.next(), connecting);

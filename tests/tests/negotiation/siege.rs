@@ -9,16 +9,16 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How the flooder goes about it.
+/// The conduct of a flooder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flood {
     pub(crate) per_second: u32,
     pub(crate) lasts: Duration,
-    /// Whether all its addresses are neighbours of an honest client.
+    /// True if all addresses of the flooder are neighbours of an honest client.
     pub(crate) is_near: bool,
 }
 
-/// None, a shared key, identities, both: of client and server.
+/// Returns pairs of credentials, for the client and the server: none, a shared key, identities, and both.
 pub(crate) fn credentials() -> [[Credentials; 2]; 4] {
     let (ours, theirs) = (IdentityKey::from_seed([1; 32]), IdentityKey::from_seed([2; 32]));
     let shared = || Credentials::shared(SharedKey::new([3; 32]));
@@ -34,7 +34,7 @@ pub(crate) fn credentials() -> [[Credentials; 2]; 4] {
     [none(), [shared(), shared()], identities(none()), identities([shared(), shared()])]
 }
 
-/// With the default places, or so few.
+/// Returns settings with the default number of places, or with `slots` places.
 pub(crate) fn with(credentials: &Credentials, slots: Option<usize>) -> Settings {
     let mut settings = Settings::default();
     settings.credentials = credentials.clone();
@@ -45,7 +45,7 @@ pub(crate) fn with(credentials: &Credentials, slots: Option<usize>) -> Settings 
     settings
 }
 
-/// An address of the flooder.
+/// Returns an address of the flooder.
 pub(crate) fn address(flood: Flood, number: u32) -> SocketAddr {
     let [_, high, middle, low] = number.to_be_bytes();
     let port = 1000 + u16::from(high);
@@ -55,7 +55,7 @@ pub(crate) fn address(flood: Flood, number: u32) -> SocketAddr {
     }
 }
 
-/// An honest client's offer, which never arrives.
+/// Records an honest client's offer, which never arrives.
 pub(crate) async fn recorded<S>(network: &Network, stack: S, credentials: &Credentials) -> Vec<u8>
 where
     S: Negotiate,
@@ -75,14 +75,14 @@ where
     std::mem::take(&mut *said.lock().unwrap()).swap_remove(0)
 }
 
-/// The number of honest clients that got an echo within a second, of all.
+/// Number of all honest clients, and number of those that got an echo within a second.
 #[derive(Debug, Default)]
 pub(crate) struct Honest {
     served: usize,
     all: usize,
 }
 
-/// Connects from one of these networks, and talks.
+/// Connects an honest client from one of its networks, and checks an echo.
 fn come<S>(
     network: &Network,
     datapath: SimDatapath,
@@ -118,9 +118,9 @@ pub(crate) struct Siege<'a, C, S> {
     /// The credentials of client and server.
     pub(crate) credentials: &'a [Credentials; 2],
     pub(crate) streams: bool,
-    /// The places of the server, if not those by default.
+    /// Number of places of the server, or `None` for the default.
     pub(crate) slots: Option<usize>,
-    /// The milliseconds between two honest clients.
+    /// Time between two honest clients, in milliseconds.
     pub(crate) pause: u32,
 }
 
@@ -131,7 +131,8 @@ where
     S: Negotiate + 'static,
     Counting: Runs<S, Out: Connection<Data = Buf>>,
 {
-    /// The honest clients and the most connections that the server held.
+    /// Runs the flood. Returns the counts of honest clients, and the greatest number of connections that the
+    /// server held.
     pub(crate) async fn run(
         self,
         network: &Network,
@@ -159,7 +160,7 @@ where
                 strike(struck).await;
                 struck += 1;
             }
-            // Once the flood has done its work.
+            // Honest clients come once the flood has done its work.
             if elapsed > flood.lasts / 4 && millisecond.is_multiple_of(self.pause) {
                 let from = [10, (millisecond % 3) as u8, 1, 1 + (millisecond % 90) as u8];
                 come(network, host(from), self.client.clone(), with(ours, None), &honest);

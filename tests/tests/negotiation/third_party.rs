@@ -1,5 +1,5 @@
-//! An observer that sees all messages of two ends and can send any message in either end's name, and what the
-//! ends do meanwhile.
+//! An observer that sees all messages of two ends and can send any message in either end's name, and the
+//! calls of the ends meanwhile.
 
 use crate::scene::{bytes, client, server, server_addr};
 use bertha_core::{Buf, Connection, Role, Runtime};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(crate) type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
 
-/// Everything that went over the wire.
+/// All messages that went over the wire.
 pub(crate) type Seen = Arc<Mutex<Vec<Datagram>>>;
 
 pub(crate) fn watch(network: &Network) -> Seen {
@@ -26,7 +26,7 @@ pub(crate) fn watch(network: &Network) -> Seen {
     seen
 }
 
-/// The id of the connection of which the first offer was seen, and the addresses of client and server.
+/// Returns the id of the connection whose offer was seen first, and the addresses of client and server.
 pub(crate) fn learned(seen: &Seen) -> (u64, Datagram) {
     let seen = seen.lock().unwrap();
     let first = seen.iter().find(|it| wire::offer_in(&it.payload).is_some()).unwrap();
@@ -34,7 +34,7 @@ pub(crate) fn learned(seen: &Seen) -> (u64, Datagram) {
     (postcard::take_from_bytes(&offer[wire::HEADER + 1..]).unwrap().0, first.clone())
 }
 
-/// The message as it would be if the end with this role had sent it.
+/// Returns the message as the end with this role would have sent it.
 fn as_from(role: Role, message: &[u8]) -> Vec<u8> {
     let mut message = message.to_vec();
     let (Some((kind, tag)), Some(_)) = (wire::header(&message), wire::sender(&message)) else {
@@ -49,7 +49,7 @@ fn as_from(role: Role, message: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Says this to both ends, as if from the other.
+/// Sends the payload to each end in the name of its peer.
 pub(crate) fn tell_both(network: &Network, to_server: &Datagram, payload: &[u8]) {
     let there = Datagram { payload: as_from(Role::Client, payload), ..to_server.clone() };
     let payload = as_from(Role::Server, payload);
@@ -85,7 +85,7 @@ pub(crate) async fn pause(network: &Network, time: Duration) {
     network.runtime().sleep(time).await;
 }
 
-/// Both ends receive until nothing more comes for a while; then a message goes each way.
+/// Receives at both ends until no message comes for a while. Then sends a message each way.
 pub(crate) async fn still_talk(
     network: &Network,
     client: &impl Connection<Data = Buf>,
@@ -104,7 +104,7 @@ pub(crate) async fn still_talk(
     assert_eq!(*received.unwrap(), *b"back");
 }
 
-/// All that could end the connection with this id.
+/// Makes all messages that could end the connection with this id.
 pub(crate) fn endings(id: u64) -> Vec<Vec<u8>> {
     let tag = Tag::of(id);
     let close =
@@ -118,7 +118,7 @@ pub(crate) fn endings(id: u64) -> Vec<Vec<u8>> {
         wire::encode(Kind::Reset, tag, &[7_u8; 16]).unwrap(),
         wire::encode(Kind::Confirm, tag, &Confirm { id, number: 5 }).unwrap(),
     ];
-    // As if there were proofs: bytes where counter and MAC would stand.
+    // These messages have bytes in the place of counter and MAC.
     for mut message in all.clone().into_iter().filter(|message| message.len() > wire::HEADER) {
         message.truncate(message.len() - 4);
         message[wire::HEADER] |= 0x80;

@@ -5,20 +5,20 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Killed when dropped.
+/// A process that is killed when the value is dropped.
 pub(crate) struct Child {
     process: std::process::Child,
-    /// The address that it printed: where it listens, or from where it connected.
+    /// The address that the process printed: the address where it listens, or from which it connected.
     pub(crate) addr: Addr,
 }
 
 impl Child {
-    /// An echo server, which is ready when this returns.
+    /// Starts an echo server, and returns once it is ready.
     pub(crate) fn serve(at: &Addr, idle: Duration) -> Self {
         Self::start("serve", at, idle)
     }
 
-    /// A client, which has had its first echo when this returns.
+    /// Starts a client, and returns once it has had its first echo.
     pub(crate) fn ask(server: &Addr, idle: Duration) -> Self {
         Self::start("ask", server, idle)
     }
@@ -35,13 +35,13 @@ impl Child {
         Self { process, addr: line.trim().parse().unwrap() }
     }
 
-    /// Ends it without a chance to say anything.
+    /// Kills the process without a chance to send a message.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Lets it hang.
+    /// Makes the process hang.
     pub(crate) fn stop(&self) {
         let status = Command::new("kill").args(["-STOP", &self.process.id().to_string()]).status();
         assert!(status.unwrap().success());

@@ -80,14 +80,14 @@ async fn a_killed_client_times_out_and_leaves_nothing_behind() {
     assert_eq!(end.kind(), ErrorKind::TimedOut, "{end}");
     assert!(end.to_string().contains("nothing was heard from the peer"), "{end}");
 
-    // The next user of the client's address is told that there is no such connection.
+    // The server tells the next user of the client's address that there is no such connection.
     let (Addr::Ip(client), Addr::Ip(server)) = (&client.addr, &server) else { unreachable!() };
     let successor = UdpSocket::bind(client).unwrap();
     successor.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     assert_eq!(Kind::Data as u8, 0);
     successor.send_to(b"\0\x01\x02\x03\x04\x05\x06\x07are you there?", server).unwrap();
     let mut reply = [0; 64];
-    // Signs of life to the client may have come before.
+    // Keep-alives to the client may have come before.
     loop {
         let len = tokio::task::block_in_place(|| successor.recv(&mut reply)).unwrap();
         match wire::header(&reply[..len]) {

@@ -14,9 +14,9 @@ use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Negotiate, Negotiated, Settings};
 use std::time::Duration;
 
-/// For ends that shall notice soon.
+/// Idle time-out of ends that have to notice soon.
 const SHORT: Duration = Duration::from_secs(2);
-/// For ends that shall not notice by themselves while a test runs.
+/// Idle time-out of ends that must not notice by themselves while a test runs.
 const LONG: Duration = Duration::from_secs(3600);
 
 fn idle(timeout: Duration) -> Settings {
@@ -32,7 +32,7 @@ async fn connect(
     make_stack!(Serialize::<String>::new()).connect(Udp::new(), server.clone()).settings(idle(timeout)).await
 }
 
-/// How `connection` ends; what has not ended after a minute never will.
+/// Returns the error with which `connection` ends, within a minute.
 async fn end_of(connection: &impl Connection<Data = String>) -> Error {
     let received = tokio::time::timeout(Duration::from_secs(60), connection.recv()).await;
     received.expect("an end").unwrap_err()

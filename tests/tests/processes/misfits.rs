@@ -46,7 +46,7 @@ async fn another_codec_is_refused() {
     }
 }
 
-/// Refused clients, and others that send anything but offers.
+/// Some clients are refused, and others send messages that are no offers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_survives_bad_clients() {
     let server = server();

@@ -15,7 +15,7 @@ fn socket() -> UdpSocket {
     socket
 }
 
-/// `message` as another version of this library would send it.
+/// Returns `message` as another version of this library would send it.
 fn of_version(version: u8, mut message: Vec<u8>) -> Vec<u8> {
     message[HEADER] = version;
     let end = message.len() - 4;

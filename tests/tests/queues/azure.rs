@@ -41,7 +41,7 @@ impl QueueSite for Site {
 
     async fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
         let queue = format!("{topic}-poison");
-        // It is created for the first one.
+        // The queue of dead letters is created for the first dead letter.
         let Ok(inspector) = azure_queue(&self.address).unwrap().subscription(&queue, "inspector").await
         else {
             return Vec::new();
@@ -75,7 +75,7 @@ impl QueueSite for Site {
     }
 }
 
-/// The address with a signature that was made with another key.
+/// Returns the address with a signature that was made with another key.
 fn with_another_signature(address: &str) -> String {
     let (rest, _) = address.split_once("&sig=").unwrap();
     format!("{rest}&sig=c2lnbmVkIHdpdGggYW5vdGhlciBrZXk%3D")

@@ -119,7 +119,8 @@ impl Subscription for End<MemorySubscription> {
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<MemoryReceipt>>, Error> {
         if self.fault == Fault::Spins {
-            // As long as that of a busy wait, however little of it the machine grants at a time.
+            // The call computes for as long as a busy wait would, however little of the processor the machine
+            // grants at a time.
             let end = computed() + Duration::from_millis(500);
             while computed() < end {}
         }
@@ -144,7 +145,7 @@ impl Subscription for End<MemorySubscription> {
     }
 }
 
-/// The time that this thread has computed.
+/// Returns the processor time of this thread.
 fn computed() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
@@ -233,7 +234,7 @@ fn site(fault: Fault, ordering: Ordering) -> Site {
     Site { broken: Broken { service: MemoryQueue::new(), fault }, ordering }
 }
 
-/// Whether a check fails.
+/// Returns true if a check fails.
 async fn fails(check: impl Future<Output = ()>) -> bool {
     AssertUnwindSafe(check).catch_unwind().await.is_err()
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 struct Site {
     host: String,
-    /// Where the fake takes orders.
+    /// The address at which the fake takes commands.
     control: String,
 }
 
@@ -60,7 +60,7 @@ impl QueueSite for Site {
         let throttle = move |calls: usize| {
             let mut fake = TcpStream::connect(&control).unwrap();
             writeln!(fake, "{}", calls.min(u32::MAX as usize)).unwrap();
-            // It answers when it has taken notice.
+            // The fake answers once it has carried the command out.
             fake.read_exact(&mut [0]).unwrap();
         };
         let service = pubsub_with_key(&self.host, "throttled").unwrap();
@@ -77,7 +77,8 @@ async fn every_promise_is_kept() {
     queue(&Site { host, control }).await;
 }
 
-/// A message that is held for longer than its deadline comes to nobody else, and one that is no longer extended does.
+/// A message that is held for longer than its deadline comes to no other receiver. A message whose deadline
+/// is no longer extended does.
 #[tokio::test]
 async fn deadlines_are_extended_while_messages_are_held() {
     let Some(host) = service("BERTHA_PUBSUB") else { return };
@@ -92,14 +93,14 @@ async fn deadlines_are_extended_while_messages_are_held() {
         assert!(pubsub.publisher(&topic).await.unwrap().publish(&[message]).await.unwrap().is_empty());
         let held = first.receive(1, Duration::from_secs(5)).await.unwrap();
         assert_eq!(held.len(), 1);
-        // Three deadlines.
+        // The pause lasts for three deadlines.
         tokio::time::sleep(Duration::from_secs(9)).await;
         assert_eq!(second.receive(1, Duration::ZERO).await.unwrap().len(), comes, "held for {hold_for:?}");
         pubsub.delete(&topic).await.unwrap();
     }
 }
 
-/// Topics and subscriptions that are not what is asked for say what to do.
+/// The errors of topics and subscriptions with wrong names or settings name the remedy.
 #[tokio::test]
 async fn wrong_names_are_named() {
     let Some(host) = service("BERTHA_PUBSUB") else { return };
@@ -112,7 +113,8 @@ async fn wrong_names_are_named() {
     pubsub.subscription(&topic, "all").await.unwrap();
     let error = pubsub.clone().ordered().subscription(&topic, "all").await.unwrap_err();
     assert!(error.context().contains("without order"), "{error}");
-    // The same subscription, of a topic whose name has a part of it.
+    // The subscription of the other topic has the name of the first subscription, since a part of its name
+    // belongs to the topic.
     let other = format!("{topic}-a");
     pubsub.create(&other).await.unwrap();
     pubsub.subscription(&other, "b").await.unwrap();
@@ -122,7 +124,7 @@ async fn wrong_names_are_named() {
     pubsub.delete(&topic).await.unwrap();
 }
 
-/// Nobody listens.
+/// No server listens at the address.
 #[tokio::test]
 async fn a_server_that_is_away_is_unreachable() {
     let error = pubsub("127.0.0.1:1").unwrap().publisher("orders").await.unwrap_err();

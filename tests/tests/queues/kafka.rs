@@ -11,7 +11,7 @@ use std::time::Duration;
 
 struct Broker {
     address: String,
-    /// Where it wants a login.
+    /// The address at which the broker wants a login.
     login: Option<String>,
 }
 
@@ -59,7 +59,8 @@ fn every_promise_is_kept() {
     });
 }
 
-/// A member that has not asked would keep the messages of its partitions, and those of all while the group learns of it.
+/// A member of the group that does not ask for messages would hold up the messages of its partitions, and all
+/// messages while the group learns of the member.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_joins_its_group_once_it_asks_for_messages() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA") else { return };
@@ -81,7 +82,7 @@ async fn a_receiver_joins_its_group_once_it_asks_for_messages() {
     topic.delete().await.unwrap();
 }
 
-/// Settings with a login, and others.
+/// Returns settings with a login, and further settings.
 fn login<'a>(user: &'a str, password: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let settings = [
         ("security.protocol", "SASL_PLAINTEXT"),
@@ -89,11 +90,11 @@ fn login<'a>(user: &'a str, password: &'a str, more: &[(&'a str, &'a str)]) -> V
         ("sasl.username", user),
         ("sasl.password", password),
     ];
-    // The last one of a name counts.
+    // The last setting of a name counts.
     settings.into_iter().chain(more.iter().copied()).collect()
 }
 
-/// A question and its answer, on a new topic.
+/// Exchanges a question and its answer, on a new topic.
 async fn talk(kafka: Kafka) {
     let topic = Topic::new(kafka, format!("login-{:016x}", rand::random::<u64>()));
     topic.create().await.unwrap();
@@ -127,7 +128,7 @@ async fn each_wrong_login_is_named() {
             ErrorKind::Invalid,
             "the settings can't be used",
         ),
-        // The broker ends a connection that begins without one.
+        // The broker ends a connection that begins without TLS.
         (Vec::new(), ErrorKind::Unreachable, "security.protocol"),
     ];
     for (settings, kind, expected) in cases {
@@ -138,7 +139,7 @@ async fn each_wrong_login_is_named() {
     }
 }
 
-/// It is named at once, and not after the time that the broker has to answer.
+/// The error names the missing right at once, and not after the time that the broker has to answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_user_may_not_do_is_named_after_the_login() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA_LOGIN") else { return };
@@ -193,7 +194,7 @@ async fn over_tls_each_wrong_proof_is_named() {
     talk(connect("bertha", Some(&right)).await.unwrap()).await;
     let cases = [
         ("another authority", "bertha", Some(&*other), "ssl.ca.location"),
-        // Which know nothing of it.
+        // The system's authorities do not know the server's authority.
         ("the system's authorities", "bertha", None, "ssl.ca.location"),
         ("a wrong password", "wrong", Some(&right), "sasl.password"),
     ];

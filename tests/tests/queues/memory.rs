@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 struct Memory {
-    /// For usual clients, of which all are the same service.
+    /// The service of usual clients, which all share it.
     usual: MemoryQueue,
     impatient: MemoryQueue,
     orders: Vec<Ordering>,
@@ -21,7 +21,8 @@ impl Memory {
     }
 }
 
-/// In a runtime that ends, which is all that is left of a process whose memory the service shares.
+/// Receives messages in a runtime, and ends the runtime. The service lives in this process, so no process can
+/// be killed.
 fn kill_a_receiver(service: impl Service, topic: &str, subscription: &str, messages: usize) {
     let topic = Topic::new(service, topic);
     let subscription = subscription.to_owned();
@@ -37,7 +38,7 @@ fn kill_a_receiver(service: impl Service, topic: &str, subscription: &str, messa
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let held = runtime.block_on(receive).unwrap();
         drop(runtime);
-        // Of no effect any more.
+        // The drop has no effect any more.
         drop(held);
     });
     process.join().unwrap();
@@ -99,7 +100,7 @@ impl QueueSite for Memory {
     }
 }
 
-/// Two services as one: keys go to the second.
+/// Two services as one site: topics with order by key go to the second service.
 struct Two(Memory, Memory);
 
 impl QueueSite for Two {
@@ -152,7 +153,7 @@ impl QueueSite for Two {
     }
 }
 
-/// One test at a time, since the suite counts the time that the process computes.
+/// Held by one test at a time, since the suite counts the processor time of the process.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 #[tokio::test]

@@ -58,7 +58,7 @@ impl QueueSite for Server {
     }
 }
 
-/// In turn, since each restarts the server.
+/// The suites run in turn, since each restarts the server.
 #[test]
 fn every_promise_is_kept() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
@@ -69,7 +69,7 @@ fn every_promise_is_kept() {
     });
 }
 
-/// A user without the rights is told so by the first call, although the server answers nothing.
+/// The first call of a user without the rights fails with this reason, although the server sends no answer.
 #[tokio::test]
 async fn a_user_without_rights_is_told_so() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
@@ -80,7 +80,7 @@ async fn a_user_without_rights_is_told_so() {
     assert!(error.to_string().contains("orders"), "{error:?}");
 }
 
-/// Over TLS, with a login in the address.
+/// Connects over TLS, with a login in the address.
 #[tokio::test]
 async fn over_tls_each_wrong_proof_is_named() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
@@ -111,7 +111,7 @@ async fn over_tls_each_wrong_proof_is_named() {
         assert!(error.to_string().contains(expected), "{case}: {error:?}");
         assert!(!format!("{error:?}").contains("wrong@"), "{case}: {error:?}");
     }
-    // The system's authorities know nothing of it.
+    // The system's authorities do not know the server's authority.
     let error = Nats::connect(&format!("tls://{server}")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error:?}");
     assert!(error.to_string().contains("certificate"), "{error:?}");

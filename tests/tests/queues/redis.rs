@@ -37,7 +37,7 @@ impl QueueSite for Server {
         letters.into_iter().map(|letter| letter.payload).collect()
     }
 
-    /// The tests' server writes nothing down.
+    /// Restarts the server of the tests, which keeps its data in memory alone.
     async fn restart(&self) -> Restarted {
         server::restart("redis", &self.0, Restarted::Empty).await
     }
@@ -80,7 +80,8 @@ impl Secured {
         String::from_utf8(self.file("password")).unwrap().trim().to_owned()
     }
 
-    /// With the certificate and key of this name, trusting the authority of that one.
+    /// Connects with the certificate and key of the name `own`, and trusts the authority of the name
+    /// `authority`.
     async fn connect(&self, authority: &str, own: &str, password: &str) -> Result<RedisStreams, Error> {
         let client_tls = (!own.is_empty()).then(|| ClientTlsConfig {
             client_cert: self.file(&format!("{own}.pem")),
@@ -93,7 +94,7 @@ impl Secured {
     }
 }
 
-/// With the rights that the documentation names, and no others.
+/// The user has the rights that the documentation names, and no others.
 #[tokio::test]
 async fn over_tls_the_documented_rights_are_enough() {
     let Some(secured) = Secured::find() else { return };
@@ -106,7 +107,7 @@ async fn over_tls_the_documented_rights_are_enough() {
     publisher.send(Buf::copy_of(b"a book", 0).unwrap()).await.unwrap();
     assert_eq!(&*receiver.recv().await.unwrap(), b"a book");
     receiver.drain().await.unwrap();
-    // One that fails again and again goes to the dead letters, by scripts.
+    // A message that fails again and again goes to the dead letters, by scripts.
     let dead = Topic::new(redis.clone(), RedisStreams::dead_letters("orders"));
     let dead = dead.receiver("test").await.unwrap();
     publisher.send(Buf::copy_of(b"a bomb", 0).unwrap()).await.unwrap();
@@ -142,7 +143,7 @@ async fn over_tls_each_wrong_proof_is_named() {
         assert!(error.to_string().contains(expected), "{case}: {error:?}");
         assert!(!format!("{error:?}").contains(&right), "{case}: {error:?}");
     }
-    // The system's authorities know nothing of it.
+    // The system's authorities do not know the server's authority.
     let url = format!("rediss://topics:{right}@{}", secured.server);
     let error = RedisStreams::connect(&url).await.unwrap_err();
     assert!(error.to_string().contains("none of the trusted authorities"), "{error:?}");

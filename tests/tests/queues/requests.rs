@@ -8,7 +8,7 @@ use std::net::TcpStream;
 const CREATE_ACLS: [u8; 4] = [0, 30, 0, 1];
 const DESCRIBE_GROUPS: [u8; 4] = [0, 15, 0, 0];
 
-/// What follows: the number of the request, and a client without a name.
+/// The bytes behind kind and version: the number of the request, and a client without a name.
 const NUMBER: [u8; 4] = [0, 0, 0, 7];
 const NO_NAME: [u8; 2] = [0xFF, 0xFF];
 
@@ -28,25 +28,25 @@ pub(crate) fn allow_to_read(address: &str, user: &str, topic: &str) {
     request.extend([READ, ALLOW]);
 
     let answer = ask(address, CREATE_ACLS, &request);
-    // A time to wait, one result, and its error.
+    // The answer has a time to wait, one result, and its error.
     assert!(
         answer.starts_with(&[0, 0, 0, 0, 0, 0, 0, 1, 0, 0]),
         "the broker gives no right to {topic}: {answer:?}"
     );
 }
 
-/// The state of a group of receivers: `Empty` without members.
+/// Returns the state of a group of receivers: `Empty` without members.
 pub(crate) fn state_of(address: &str, group: &str) -> String {
     let mut request = vec![0, 0, 0, 1];
     text(&mut request, group);
     let answer = ask(address, DESCRIBE_GROUPS, &request);
-    // One group without an error, its name, and its state.
+    // The answer has one group without an error, its name, and its state.
     let rest = answer.strip_prefix(&[0, 0, 0, 1, 0, 0]).unwrap_or_else(|| panic!("{group}: {answer:?}"));
     let (_, rest) = first_text(rest);
     first_text(rest).0.to_owned()
 }
 
-/// The answer to a request, by a connection of its own that needs no login.
+/// Returns the answer to a request, by a connection of its own that needs no login.
 fn ask(address: &str, kind: [u8; 4], content: &[u8]) -> Vec<u8> {
     let request = [&kind[..], &NUMBER, &NO_NAME, content].concat();
     let mut broker = TcpStream::connect(address).unwrap();

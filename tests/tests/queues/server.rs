@@ -6,23 +6,23 @@ use std::net::SocketAddr;
 use std::process::{Command, Output, Stdio};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// The server of a test, one test at a time: some restart it.
+/// Waits until no other test uses the server, since some tests restart it.
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::const_new(());
     ONE.lock().await
 }
 
-/// Host and port of an address.
+/// Returns host and port of an address.
 pub(crate) fn socket(address: &str) -> SocketAddr {
     address.split("//").nth(1).unwrap().split('/').next().unwrap().parse().unwrap()
 }
 
-/// An address without quotation marks, and without a signature, which is made anew each time.
+/// Returns an address without quotation marks, and without its signature, which is made anew each time.
 fn place(address: &str) -> &str {
     address.trim_matches('\'').split('?').next().unwrap_or_default()
 }
 
-/// Runs a suite where its futures, which are large without optimisation, have room.
+/// Runs a suite on a thread with a large stack, since its futures are large without optimisation.
 pub(crate) fn run<F: Future<Output = ()>>(suite: impl FnOnce() -> F + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(move || runtime.block_on(suite()));
@@ -36,7 +36,7 @@ fn script(arguments: &[&str]) -> Output {
     Command::new(script).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Kills the server of this name and starts it again, unless `address` is that of another.
+/// Kills the server of this name and starts it again, unless `address` is the address of another server.
 pub(crate) async fn restart(name: &'static str, address: &str, then: Restarted) -> Restarted {
     let address = address.to_owned();
     let restart = move || {

@@ -113,7 +113,7 @@ fn every_promise_is_kept_by_sns() {
     });
 }
 
-/// A name that no other test has.
+/// Returns a name that no other test has.
 fn name(test: &str) -> String {
     format!("{test}-{:016x}", rand::random::<u64>())
 }
@@ -145,7 +145,8 @@ async fn a_repeated_call_publishes_nothing_twice() {
     sqs.delete(&topic).await.unwrap();
 }
 
-/// The limit counts a whole call, so ten messages of a tenth of it are one call, with the bytes that take the most room.
+/// The limit counts a whole call, so ten messages of a tenth of the limit are one call, even with bytes that
+/// take the most room.
 #[tokio::test]
 async fn ten_messages_of_a_tenth_of_the_limit_are_one_call() {
     for variable in ["BERTHA_SQS", "BERTHA_ELASTICMQ"] {
@@ -169,8 +170,8 @@ async fn ten_messages_of_a_tenth_of_the_limit_are_one_call() {
     }
 }
 
-/// A call that waits for messages goes on at the service when its receiver has gone, and gives back what it gets: nobody waits for the
-/// visibility timeout.
+/// A call that waits for messages goes on at the service when its receiver has gone, and gives its messages
+/// back: no other receiver waits for the visibility time-out.
 #[tokio::test]
 async fn a_receiver_that_has_gone_takes_no_message_along() {
     let Some(endpoint) = service("BERTHA_ELASTICMQ") else { return };
@@ -192,7 +193,7 @@ async fn a_receiver_that_has_gone_takes_no_message_along() {
     topic.delete().await.unwrap();
 }
 
-/// A missing topic and a FIFO name without FIFO say what to do.
+/// The errors of a missing topic and of a FIFO name without FIFO name the remedy.
 #[tokio::test]
 async fn wrong_names_are_named() {
     let Some(endpoint) = service("BERTHA_SQS") else { return };
@@ -208,14 +209,14 @@ async fn wrong_names_are_named() {
     assert!(error.context().contains("SNS topic"), "{error}");
 }
 
-/// Nobody listens.
+/// No server listens at the address.
 #[tokio::test]
 async fn a_server_that_is_away_is_unreachable() {
     let error = sqs("http://127.0.0.1:1").publisher("orders").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
 }
 
-/// Text is readable by anybody, and what anybody writes is a message.
+/// Other programs can read a message of text, and a text that another program sends is a message.
 #[tokio::test]
 async fn text_is_a_body_to_other_programs() {
     let Some(endpoint) = service("BERTHA_SQS") else { return };
@@ -225,7 +226,7 @@ async fn text_is_a_body_to_other_programs() {
     let receiver = topic.receiver("all").await.unwrap();
     let publisher = topic.publisher().await.unwrap();
     publisher.send(Buf::copy_of(b"{\"order\": 7}", 0).unwrap()).await.unwrap();
-    // As another program receives it, by hand.
+    // The test receives the message as another program would, by hand.
     let url = format!("{endpoint}/000000000000/{}", topic.name());
     let ask = |action: &str, fields: &str| {
         let target = format!("x-amz-target: AmazonSQS.{action}");

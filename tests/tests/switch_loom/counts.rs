@@ -5,7 +5,7 @@ use super::sound::counter::Counter;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Counts twice in each of two threads, and so often in all. The numbers that each got, and the total.
+/// Counts twice in each of two threads. Returns the numbers that each thread got, and the total.
 fn count(next: fn(&Counter) -> u32) -> ([[u32; 2]; 2], u32) {
     let counter = Arc::new(Counter::default());
     let other = {
@@ -38,7 +38,7 @@ fn what_is_sent_after_another_is_numbered_after_it() {
     });
 }
 
-/// The same with two threads that take themselves for one, which must be found out.
+/// Two threads count as a single thread. The model must find this mistake.
 #[test]
 #[should_panic(expected = "assertion")]
 fn a_count_that_two_threads_write_is_found_out() {

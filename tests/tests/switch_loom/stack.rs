@@ -21,10 +21,10 @@ pub(crate) struct Stack {
 #[derive(Default)]
 struct State {
     messages: VecDeque<u32>,
-    /// Nothing more will come; and nobody may use it any more.
+    /// True if no more messages will come.
     is_over: bool,
     is_retired: bool,
-    /// It was used all the same.
+    /// True if a call has used the stack after its end.
     is_misused: bool,
     waiting: Vec<Waker>,
 }
@@ -42,25 +42,27 @@ impl Stack {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Lets it run dry.
+    /// Lets the stack run dry.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.is_over = true;
         Self::wake(state);
     }
 
-    /// How many messages have left at the bottom. Exact once it has been drained.
+    /// Returns the number of messages that have left at the bottom. The number is exact once the stack has
+    /// been drained.
     pub(crate) fn sent(&self) -> u32 {
         self.sent.total()
     }
 
-    /// Whether all is as it has to be. Found out in the end: in a model a panic has to be the last thing that happens.
+    /// Checks that no call has used an ended epoch. The caller calls this method at the end, since in a model
+    /// a panic has to be the last event.
     pub(crate) fn check(&self) {
         let is_misused = self.state.lock().unwrap().is_misused;
         assert!(!is_misused, "a call used an epoch that had ended");
     }
 
-    /// Nobody uses it any more. What it still holds is lost.
+    /// Records that the connection's epoch has ended. The messages that the connection still holds are lost.
     pub(crate) fn retire(&self) {
         self.lock().is_retired = true;
     }
@@ -114,7 +116,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls when woken and never else, so that loom finds a deadlock where a call is not woken.
+/// Polls the future only when it is woken, so loom finds a deadlock where a call is not woken.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = std::sync::Arc::new(Unpark(thread::current())).into();
     let mut future = pin!(future);

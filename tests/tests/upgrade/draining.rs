@@ -66,8 +66,8 @@ impl<Inner: Carries<Buf, Layer>> Connection for LayerConnection<Inner> {
     }
 }
 
-/// How many of the messages arrive, in order, over a network that loses every tenth packet, while the stack changes three
-/// times from and to one with this layer.
+/// Returns the number of messages that arrive, in order, over a network that loses every tenth packet, while
+/// the stack changes three times from and to a stack with this layer.
 fn arriving(seed: u64, layer: Layer) -> u32 {
     simulate(seed, async |network: Network| {
         let stack = || make_stack!(select!(layer, B), Ordered::new(), Reliable::new()).upgradable();
@@ -109,7 +109,7 @@ fn a_layer_that_passes_drain_on_loses_nothing() {
     }
 }
 
-/// The test above can fail.
+/// The test above notices a layer that does not pass `drain` on.
 #[test]
 fn a_layer_that_keeps_drain_to_itself_loses_messages() {
     assert!((0..20).any(|seed| arriving(seed, Layer { passes_drain: false }) < COUNT));

@@ -22,8 +22,8 @@ fn reliable_stacks_stay_reliable_across_changes() {
     });
 }
 
-/// Without a Chunnel that restores the order, messages arrive in any; but they arrive, once, and those of a round before
-/// those of the next.
+/// Without a Chunnel that restores the order, messages arrive in any order. Each message arrives once, and
+/// the messages of a round arrive before the messages of the next round.
 #[test]
 fn what_is_late_is_waited_for() {
     with_seeds(200, |seed| {
@@ -71,14 +71,14 @@ fn without_a_peer_nothing_changes_and_the_application_hears_it() {
     simulate(1, async |network: Network| {
         let stack = || make_stack!(select!(A, B)).upgradable();
         let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
-        // The server does not receive, and so does not hear it.
+        // The server does not receive, and so does not hear the request.
         let error = client.upgrade(Pick::alternative(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert!(error.to_string().contains("it may not be receiving"), "{error}");
         assert_eq!(client.explain().round(), 0);
         client.send(bytes(b"still here")).await.unwrap();
         assert_eq!(*server.recv().await.unwrap(), *b"still here");
-        // The first request, which the server hears only now, is over.
+        // The server hears the first request only now, and that request has ended.
         let (agreed, _) = futures_util::future::join(client.upgrade(Pick::alternative(1)), async {
             let runtime = network.runtime();
             let timer = std::pin::pin!(runtime.sleep_until(runtime.now() + Duration::from_secs(5)));

@@ -48,7 +48,7 @@ fn a_pending_recv_carries_on_over_the_new_stack() {
             let agreement = client.upgrade(Pick::alternative(1)).await.unwrap();
             assert_eq!(agreement.to_string(), "B, agreed as client, round 1");
             assert_eq!((agreement.round(), agreement.picks()), (1, &[1][..]));
-            // Until the other end has followed.
+            // By then the other end has followed.
             runtime.sleep_until(runtime.now() + Duration::from_millis(50)).await;
             assert_eq!(server.explain().to_string(), "B, agreed as server, round 1");
             client.send(bytes(b"to the server")).await.unwrap();
@@ -62,7 +62,7 @@ fn a_pending_recv_carries_on_over_the_new_stack() {
 
 #[test]
 fn the_stack_of_a_round_that_is_over_says_nothing_to_who_has_yet_to_leave_it() {
-    // A seed may change nothing: it picks the stack in use each time.
+    // Some seeds may pick the stack in use each time, and so make no change.
     let mut left = 0;
     with_seeds(50, |seed| {
         left += simulate(seed, async |network: Network| {
@@ -89,7 +89,7 @@ fn a_change_gives_back_the_room_that_the_old_stack_reserved() {
             for _ in 0..5 {
                 for alternative in [1, 0] {
                     client.upgrade(Pick::alternative(alternative)).await.unwrap();
-                    // Until the other end has left the old stack as well.
+                    // By then the other end has left the old stack as well.
                     runtime.sleep_until(runtime.now() + Duration::from_millis(50)).await;
                     assert_eq!(reserved() == before, alternative == 0, "{:?} and {before:?}", reserved());
                 }
@@ -183,7 +183,7 @@ fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
             let listening = async {
                 for number in 0..=before + after {
                     if number == heard.min(before) + 1 {
-                        // The change goes on meanwhile, and somebody reads for the application.
+                        // The change goes on meanwhile, and reads in the application's place.
                         runtime.sleep_until(runtime.now() + Duration::from_secs(1)).await;
                     }
                     assert_eq!(*server.recv().await.unwrap(), [number], "seed {seed}");

@@ -9,7 +9,7 @@ use futures_util::join;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// More than a datagram carries.
+/// Number of bytes of a message that does not fit into a datagram.
 const LONG: usize = 100_000;
 
 fn between_hosts(check: impl AsyncFn(SimDatapath, SimDatapath)) {
@@ -20,7 +20,7 @@ fn between_hosts(check: impl AsyncFn(SimDatapath, SimDatapath)) {
     }
 }
 
-/// Both ends of a connection over the simulated network.
+/// Makes both ends of a connection over the simulated network.
 macro_rules! connect {
     ($client:expr => $from:expr, $server:expr => $at:expr) => {{
         let mut incoming = $server.listen($at, (SERVER, 0)).await.unwrap();

@@ -34,7 +34,8 @@ fn a_reception_that_is_kept_and_not_polled_holds_a_change_up_for_so_long() {
     });
 }
 
-/// Somebody else receives, so the other end is heard, and the stack is changed for what is sent.
+/// Another call of `recv` receives, so the client hears the server, and the first change takes effect for
+/// messages that are sent. A further change waits for the kept `recv`, until its time is up.
 #[test]
 fn no_further_change_is_waited_for_without_end() {
     simulate(2, async |network: Network| {

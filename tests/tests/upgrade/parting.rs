@@ -14,7 +14,8 @@ pub(crate) struct Parting {
 }
 
 impl Parting {
-    /// How many of its connections have told the others of their end, and how many were dropped.
+    /// Returns the number of connections that have notified their peer of their end, and the number of
+    /// dropped connections.
     pub(crate) fn ended(&self) -> (usize, usize) {
         (self.said.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
     }

@@ -35,7 +35,7 @@ fn after_a_change() {
                 };
                 let (received, ()) = futures_util::join!(server.recv(), changing);
                 assert_eq!(*received.unwrap(), *b"changed");
-                // Until the old stacks are closed.
+                // By then the old stacks are closed.
                 let runtime = network.runtime();
                 runtime.sleep_until(runtime.now() + Duration::from_millis(200)).await;
                 (client, server)

@@ -8,7 +8,7 @@ use bertha_core::{
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Negotiate, Negotiated, Pick, Settings};
 
-/// A message each way.
+/// Sends a message each way.
 async fn talk<A, B>(client: &Negotiated<A>, server: &Negotiated<B>)
 where
     A: Connection<Data = Buf>,
@@ -20,7 +20,7 @@ where
     assert_eq!(*client.recv().await.unwrap(), *b"back");
 }
 
-/// The error of an upgrade while the other end receives.
+/// Returns the error of an upgrade while the other end receives.
 async fn ask<T, F>(upgrade: impl Future<Output = Result<T, Error>>, receiving: F) -> Error
 where
     F: Future,
@@ -70,13 +70,13 @@ fn what_there_is_not_is_invalid() {
         for pick in [Pick::alternative(2), Pick::alternative(0).and(1, 0)] {
             assert_eq!(client.upgrade(pick).await.unwrap_err().kind(), ErrorKind::Invalid);
         }
-        // A stack that is in use already is no change.
+        // An upgrade to the stack in use makes no change.
         assert_eq!(client.upgrade(Pick::alternative(0)).await.unwrap().round(), 0);
         talk(&client, &server).await;
     });
 }
 
-/// Does not start on the end that says so.
+/// Fails to start on the end with this role.
 #[derive(Debug, Clone, Identity)]
 struct Fails(Role);
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(3);
-/// The number of messages that the sender may have on the way.
+/// Maximum number of messages that the sender may have on the way.
 const WINDOW: usize = 32;
 
 macro_rules! reliable_chunnels {
@@ -98,7 +98,7 @@ impl<Inner: Connection<Data = Buf>> Connection for Reliable<Inner> {
             state.unseen.insert(number, message.to_vec());
             number
         };
-        // From here on it is repeated, so that a failure or a cancellation does not matter.
+        // From here on the layer repeats the message, so a failure or a cancellation does not matter.
         let _ = self.shared.transmit(b'd', number, &message).await;
         Ok(())
     }

@@ -12,7 +12,7 @@ fn an_error_that_passes_ends_no_change() {
         simulate(1, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
-            // The first reception is the answer's.
+            // The first call of `recv` receives the answer.
             let datapath = Lean(client(&network), Plan { receptions: 0b110, kind, ..GOOD });
             let connecting = async { stack().connect(datapath, server_addr()).await };
             let (served, connected) = futures_util::join!(incoming.next(), connecting);

@@ -10,14 +10,15 @@ use futures_util::future::join;
 use std::pin::pin;
 use std::time::Duration;
 
-/// Sooner than building a stack may take.
+/// Returns settings whose idle time-out is shorter than building a stack may take.
 fn settings() -> Settings {
     let mut settings = Settings::default();
     settings.idle_timeout = Duration::from_secs(2);
     settings
 }
 
-/// A stack that is being built waits for what somebody else would have to read, and that `recv` is kept and not polled.
+/// A stack that is being built waits for a message that a kept `recv` would have to read, and this `recv` is
+/// not polled.
 #[test]
 fn a_stack_that_waits_for_another_reader_ends_nothing() {
     simulate(1, async |network: Network| {
@@ -37,7 +38,8 @@ fn a_stack_that_waits_for_another_reader_ends_nothing() {
     });
 }
 
-/// The application works on something, and more has come in the new round than is kept: what is not read waits in the stream.
+/// The application is busy, and more messages of the new round have come than the link keeps: the rest waits
+/// in the stream.
 #[test]
 fn a_reader_that_waits_for_room_ends_nothing() {
     const COUNT: u32 = 3_000;

@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// Both ends of a connection, whose stacks may differ.
+/// Returns both ends of a connection, whose stacks may differ.
 pub(crate) async fn connect<A, B>(
     network: &Network,
     here: A,
@@ -38,7 +38,7 @@ where
     connect_over(client(network), server(network), here, there, settings).await
 }
 
-/// As [`connect`], with these datapaths of the client and of the server.
+/// Works as [`connect`], with a given datapath for the client and for the server.
 pub(crate) async fn connect_over<A, B>(
     client: SimDatapath,
     server: SimDatapath,
@@ -87,15 +87,15 @@ pub(crate) async fn talk(
     }
 }
 
-/// How far two listeners are.
+/// The progress of two listeners.
 #[derive(Default)]
 pub(crate) struct Progress {
     complete: AtomicUsize,
     is_over: AtomicBool,
 }
 
-/// Receives all that [`talk`] sends, and nothing else, each once and in order, until it is over. Cancels many of its
-/// calls.
+/// Receives all messages of [`talk`], and no other messages, each once and in order, until [`talk`] has
+/// ended. Cancels many of its calls.
 pub(crate) async fn listen(
     connection: &impl Connection<Data = Buf>,
     runtime: &impl Runtime,
@@ -139,7 +139,7 @@ pub(crate) async fn listen(
     }
 }
 
-/// Changes to alternatives at random, some times.
+/// Changes to random alternatives several times.
 pub(crate) async fn change<C, B>(
     connection: &Negotiated<Switching<C, B>>,
     runtime: &impl Runtime,
@@ -160,7 +160,7 @@ pub(crate) async fn change<C, B>(
 /// A connection whose stack can change.
 type Live<C> = Negotiated<Switching<C, SimConnection>>;
 
-/// All of the above on both ends at once, and a last change that both ends see.
+/// Talks, listens and changes stacks on both ends at once, and then makes a last change that both ends see.
 pub(crate) async fn converse<C>(
     network: &Network,
     client: &Live<C>,

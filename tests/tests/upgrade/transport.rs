@@ -9,7 +9,7 @@ use bertha_negotiation::{Negotiate, Pick, Settings};
 use bertha_tests::with_seeds;
 use std::time::Duration;
 
-/// An end that has left the old stack closes nothing that the other end still receives from.
+/// An end that has left the old stack does not close it while the other end still receives from it.
 #[test]
 fn a_stack_that_was_left_ends_nothing_at_the_other_end() {
     with_seeds(200, |seed| {
@@ -28,7 +28,7 @@ fn a_stack_that_was_left_ends_nothing_at_the_other_end() {
     });
 }
 
-/// Messages that the transport holds for an application that is busy are no lost ones.
+/// The transport loses no messages that it holds for a busy application.
 #[test]
 fn an_application_that_is_busy_during_a_change_loses_nothing() {
     simulate(1, async |network: Network| {
@@ -37,7 +37,7 @@ fn an_application_that_is_busy_during_a_change_loses_nothing() {
         for number in 0..50 {
             server.send(bytes(&[number])).await.unwrap();
         }
-        // One reception waits, and is not polled again before the change is long over.
+        // A `recv` waits, and is not polled again before the change is long over.
         let mut first = Box::pin(client.recv());
         assert!(futures_util::poll!(&mut first).is_pending());
         client.upgrade(Pick::alternative(1)).await.unwrap();

@@ -1,5 +1,5 @@
-//! A stack that does not get ready in time, or of which the other end does not hear: both ends keep the stack
-//! in use.
+//! A stack that does not get ready in time, or whose proposal does not reach the other end: both ends keep
+//! the stack in use.
 
 use crate::scene::{A, B, CLIENT, SERVER, bytes, simulate};
 use crate::traffic::connect;
@@ -13,7 +13,7 @@ use futures_util::future::{Either, join, select as first_of};
 use std::pin::pin;
 use std::time::Duration;
 
-/// Waits on the end that says so for what nobody sends.
+/// Waits, on the end with this role, for a message that the peer never sends.
 #[derive(Debug, Clone, Identity)]
 pub(crate) struct Waits(pub(crate) Role);
 
@@ -28,7 +28,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Waits {
     }
 }
 
-/// Goes on for a while, in which nothing arrives, and says whether the connection is still there.
+/// Receives for a while, and checks that no message arrives and that the connection does not end.
 pub(crate) async fn rests(network: &Network, end: &impl Connection<Data = Buf>, pause: Duration) {
     let runtime = network.runtime();
     let timer = pin!(runtime.sleep_until(runtime.now() + pause));
@@ -37,7 +37,7 @@ pub(crate) async fn rests(network: &Network, end: &impl Connection<Data = Buf>, 
     }
 }
 
-/// A message each way.
+/// Sends a message each way.
 async fn talk<X, Y>(client: &Negotiated<X>, server: &Negotiated<Y>)
 where
     X: Connection<Data = Buf>,
@@ -49,7 +49,8 @@ where
     assert_eq!(*client.recv().await.unwrap(), *b"back");
 }
 
-/// With an idle time-out that is longer than building a stack may take, and with one that is shorter.
+/// Returns settings with an idle time-out that is longer than building a stack may take, and with a shorter
+/// idle time-out.
 fn settings() -> impl Iterator<Item = Settings> {
     [30, 2].into_iter().map(|idle| {
         let mut settings = Settings::default();
@@ -127,7 +128,7 @@ fn an_answer_that_is_lost_ends_nothing() {
             talk(&client, &server).await;
             let pause = Duration::from_secs(1);
             let resting = join(rests(&network, &client, pause), rests(&network, &server, pause));
-            // By the other end, so that nothing may be under way there.
+            // The other end asks for the change, so no change may be under way there.
             let again = change(1 - seed % 2, usize::from(!is_changed));
             assert!(join(again, resting).await.0, "seed {seed}");
             talk(&client, &server).await;

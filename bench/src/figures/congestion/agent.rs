@@ -74,7 +74,7 @@ fn round_trip(control: &mut dyn CongestionControl) -> Result<f64, Error> {
         if begin.elapsed() > TIME_LIMIT {
             return Err(Error::new(ErrorKind::Stalled, "an agent does not answer"));
         }
-        // With one core, the agent needs it.
+        // On a single core, the agent needs the processor.
         std::thread::yield_now();
     }
     Ok(begin.elapsed().as_secs_f64() * 1e6)

@@ -1,4 +1,4 @@
-//! Flows that always have something to send, over a single emulated path, in virtual time.
+//! Flows that always have data to send, over a single emulated path, in virtual time.
 
 use super::control::Control;
 use crate::harness::thread_time;
@@ -78,7 +78,7 @@ impl Course {
     /// Runs the course, each flow controlled by `control`.
     ///
     /// # Errors
-    /// [`ErrorKind::Bertha`] if a simulated connection fails; those of starting an agent.
+    /// [`ErrorKind::Bertha`] if a simulated connection fails; the errors of starting an agent.
     pub(super) fn run(&self, control: Control) -> Result<History, Error> {
         self.run_timed(control).map(|timed| timed.history)
     }

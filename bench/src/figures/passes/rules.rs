@@ -9,8 +9,8 @@ use bertha_core::{Identity, subst};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SkipNothing;
 
-/// A pass that makes one layer of two layers that do something. Of four such layers, it leaves one after two
-/// rewrites.
+/// A pass that makes one layer of two layers with work to do. Of four such layers, it leaves one layer after
+/// two rewrites.
 #[subst(
     for<const UPPER: usize, const LOWER: usize>
     if [*, Following<UPPER>, Following<LOWER>, *] then [*, Following<UPPER>, *] with |upper, _| upper

@@ -38,7 +38,7 @@ macro_rules! by_hand {
 }
 
 impl Case {
-    /// Connects two ends, of which one has the stack, for the call between them.
+    /// Connects an end with the stack to an end without it, for the call between them.
     ///
     /// # Errors
     /// [`ErrorKind::Socket`] when the ends can't be connected.

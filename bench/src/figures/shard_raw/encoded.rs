@@ -6,8 +6,8 @@ use bertha::core::{LayerInfo, Node};
 use bertha::prelude::*;
 use bertha::{Buf, Carries, Chunnel, ConnectContext, Identity};
 
-/// A layer that passes on bytes in the form that the layers in its place would make of messages, and
-/// negotiates as they do.
+/// A layer that passes on bytes in the form that the replaced layers would make of messages, and negotiates
+/// as these layers do.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(layers = Self::layers)]
 pub(super) struct Encoded {

@@ -1,8 +1,8 @@
 //! The program `bertha-bench windows`: congestion windows over time, of a single flow that always has
-//! something to send, over a simulated link with a queue of a bandwidth-delay product.
+//! data to send, over a simulated link with a queue of a bandwidth-delay product.
 //!
-//! The links are those of the thesis, chapter 4. Time is virtual and chance comes from a seed, so every run
-//! gives equal results on every machine.
+//! The links are the links of the thesis, chapter 4. Time is virtual and chance comes from a seed, so every
+//! run gives equal results on every machine.
 
 mod link;
 mod trace;

@@ -25,7 +25,7 @@ impl Inbox {
         Self { bytes: vec![0; BUFFERS * BUFFER_BYTES], metas: [RecvMeta::default(); BUFFERS], filled: 0 }
     }
 
-    /// Replaces the content by what the socket has, up to a full batch, without waiting.
+    /// Replaces the content by the socket's waiting datagrams, up to a full batch, without waiting.
     pub(super) fn fill(&mut self, socket: &UdpSocket, state: &UdpSocketState) -> io::Result<()> {
         self.filled = 0;
         let mut buffers = self.bytes.chunks_exact_mut(BUFFER_BYTES);

@@ -31,7 +31,7 @@ struct NoCount;
 #[subst(if [*, A, B, *] then [*, Both, *] with |_, _| Both)]
 struct Fuse;
 
-/// Returns the only note, and the answer whether the report says that the wire changes.
+/// Returns the only note, and true if the report says that the wire changes.
 fn note<S, P>(stack: &Optimized<S, P>) -> String {
     let [report] = stack.reports() else { panic!("several passes") };
     let note = report.to_string();

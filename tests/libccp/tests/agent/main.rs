@@ -1,4 +1,5 @@
-//! One algorithm of portus drives a flow of `bertha-ccp` and one of a datapath built on libccp to the same windows.
+//! An algorithm of portus drives a flow of `bertha-ccp`, and a flow of a datapath built on libccp, to equal
+//! windows.
 
 mod over_a_link;
 
@@ -19,7 +20,8 @@ const PACKET: u32 = 1_352;
 /// The window of ten packets, as initial windows are.
 const INITIAL: u32 = 13_520;
 
-/// The acknowledgements: all alike, but for losses now and then. A round trip is a microsecond, so that each ends one.
+/// Returns the losses of each acknowledgement. The acknowledgements are alike, but for losses now and then. A
+/// round trip is a microsecond, so each acknowledgement ends a round trip.
 fn losses() -> impl Iterator<Item = u32> {
     (0..200).map(|at| if at % 37 == 36 { 2 } else { 0 })
 }
@@ -69,7 +71,7 @@ fn theirs() -> Vec<u64> {
     datapath.recv_msg(&mut answer(&answers)).unwrap();
     let mut windows = Vec::new();
     for lost in losses() {
-        // Longer than a round trip.
+        // The pause is longer than a round trip.
         std::thread::sleep(Duration::from_micros(5));
         connection.load_primitives(
             Primitives::default()
@@ -97,8 +99,8 @@ fn one_algorithm_drives_both_to_the_same_windows() {
     let (ours, theirs) = (ours(), theirs());
     assert!(ours.iter().any(|window| *window > 60_000), "slow start: {ours:?}");
     assert!(ours.windows(2).any(|two| two[1] < two[0]), "a loss: {ours:?}");
-    // libccp reads the machine's clock, by which a little more or less of a round trip lies behind the end of a recovery: a byte or two, of
-    // which the next reduction takes half.
+    // libccp reads the machine's clock, so a recovery ends a little earlier or later in a round trip. The
+    // windows differ by a byte or two, and the next reduction halves the difference.
     let is_near = |(ours, theirs): (&u64, &u64)| ours.abs_diff(*theirs) <= 4;
     assert_eq!(ours.len(), theirs.len());
     assert!(ours.iter().zip(&theirs).all(is_near), "ours: {ours:?}\ntheirs: {theirs:?}");

@@ -7,11 +7,11 @@ use portus::ipc::chan::Socket;
 use portus::ipc::{BackendBuilder, Blocking};
 use portus::{CongAlg, RunBuilder};
 
-/// Bytes per second.
+/// Rate of the link, in bytes per second.
 const RATE: u64 = 1_500_000;
 const SECONDS: u64 = 4;
 
-/// The share of the link that a flow uses, and the mean delay in the queue in milliseconds.
+/// Returns the share of the link that a flow uses, and the mean delay in the queue in milliseconds.
 fn share_and_queue(algorithm: impl Algorithm) -> (f64, f64) {
     // Slow start is left out.
     let samples = &flow(algorithm, RATE, SECONDS)[99..];

@@ -37,7 +37,7 @@ fn atom() -> impl Strategy<Value = String> {
     prop_oneof![3 => select(NUMBERS).prop_map(str::to_owned), 1 => constant.prop_map(|one| one.to_string())]
 }
 
-/// An expression of few enough parts that libccp has registers for all of them.
+/// Makes an expression of so few parts that libccp has registers for all of them.
 fn number() -> impl Strategy<Value = String> {
     let operators = vec!["+", "-", "*", "/", "max", "min", "wrapped_max"];
     atom().prop_recursive(2, 6, 2, move |inner| {
@@ -70,7 +70,7 @@ fn statement() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A program in the language of the thesis.
+/// Makes a program in the language of the thesis.
 pub fn program() -> impl Strategy<Value = String> {
     let value = prop_oneof![(0..100_u32).prop_map(|one| one.to_string()), Just("+infinity".to_owned())];
     let definitions =
@@ -98,7 +98,7 @@ fn small(limit: u32) -> impl Strategy<Value = u32> {
     prop_oneof![8 => 0..limit, 1 => Just(limit - 1)]
 }
 
-/// A register that may be read: one that exists, and no clock.
+/// Makes a register that may be read: it exists, and is no clock.
 fn readable() -> impl Strategy<Value = Register> {
     prop_oneof![
         any::<u32>().prop_map(Register::Immediate),
@@ -114,7 +114,7 @@ fn readable() -> impl Strategy<Value = Register> {
     ]
 }
 
-/// A register that may be written, or does not exist. Not the timer.
+/// Makes a register that may be written, or does not exist. It is not the timer.
 fn writable() -> impl Strategy<Value = Register> {
     prop_oneof![
         select(vec![0_u32, 1, 2, 4, 5, 6, 1_000]).prop_map(Register::Implicit),
@@ -136,7 +136,8 @@ fn definition() -> impl Strategy<Value = Instruction> {
             left: register,
             right,
         })
-        // libccp counts a register that does not exist among those to report, but ends its report at the last one.
+        // libccp counts a register that does not exist among the registers to report, but ends its report at
+        // the last existing register.
         .prop_filter("reads what does not exist", |one| match one.left {
             Register::Local(index) | Register::Temporary(index) => index < 8,
             Register::Report { index, .. } | Register::Control { index, .. } => index < 110,
@@ -145,7 +146,7 @@ fn definition() -> impl Strategy<Value = Instruction> {
         })
 }
 
-/// Instructions that no compiler makes.
+/// Makes instructions that no compiler makes.
 pub fn instructions() -> impl Strategy<Value = Vec<Instruction>> {
     let operations = vec![
         Operation::Add,
@@ -172,7 +173,7 @@ pub fn instructions() -> impl Strategy<Value = Vec<Instruction>> {
     })
 }
 
-/// The signals of some acknowledgements, within what libccp can hold.
+/// Makes the signals of some acknowledgements, within the ranges that libccp can hold.
 pub fn signals() -> impl Strategy<Value = Vec<Signals>> {
     let count = || prop_oneof![4 => 0..20_000_u64, 1 => Just(0), 1 => any::<u32>().prop_map(u64::from)];
     let wide = || prop_oneof![4 => 0..200_000_000_u64, 1 => Just(0), 1 => any::<u64>()];

@@ -1,4 +1,5 @@
-//! Random programs and signals, run by `bertha-ccp` and by libccp: window, rate, reports and faults are the same.
+//! Random programs and signals, run by `bertha-ccp` and by libccp: window, rate, reports and faults are
+//! equal.
 
 mod arbitrary;
 mod theirs;
@@ -11,8 +12,8 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use theirs::Theirs;
 
-/// The number of the program. libccp drops all programs when the first one of an agent is installed, which makes room for the
-/// programs of other cases.
+/// Number of the program. libccp drops all programs when the first program of an agent is installed, which
+/// makes room for the programs of other cases.
 const FIRST: u32 = 1;
 
 fn fault(error: LibccpError) -> Fault {
@@ -24,7 +25,7 @@ fn fault(error: LibccpError) -> Fault {
     }
 }
 
-/// Runs `install` for each of `signals` on both, and compares all that comes out.
+/// Runs `install` for each of `signals` on both datapaths, and compares all results.
 fn compare(install: &Install, signals: &[Signals]) -> Result<(), TestCaseError> {
     let Ok(program) = Program::load(install) else { return Ok(()) };
     let mut ours = Flow::new();
@@ -76,7 +77,7 @@ fn compile(source: &str) -> Install {
     }
 }
 
-/// Any instructions, most of them definitions at first, in two clauses.
+/// Makes a program of any instructions, the first of them mostly definitions, in two clauses.
 fn raw(instructions: Vec<Instruction>, cut: [usize; 3]) -> Install {
     let count = instructions.len();
     let [a, b, c] = {
@@ -119,7 +120,7 @@ fn a_register_that_is_defined_twice_begins_alike() {
         let (operation, right) = (Operation::Define, Register::Immediate(value));
         Instruction { operation, result: left, left, right }
     };
-    // The flags of an event and of a report.
+    // These instructions raise the flags of an event and of a report.
     let raise = |flag| {
         let (left, right) = (Register::Immediate(1), Register::Immediate(0));
         Instruction { operation: Operation::Add, result: Register::Implicit(flag), left, right }

@@ -8,25 +8,26 @@ use libccp::{
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard};
 
-/// The messages of libccp since the last look.
+/// The messages of libccp since they were last taken.
 static SENT: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// The datapath of the next cases, and how many it has had.
+/// The datapath of the next cases, and the number of cases that it has had.
 static CURRENT: Mutex<Option<(&'static Datapath, usize)>> = Mutex::new(None);
 
-/// The number of cases for each datapath: a little less than it holds flows.
+/// Number of cases for each datapath: a little less than the number of flows that it holds.
 const CASES: usize = 1_000;
 
 /// Lets one case run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Until this is dropped, no other case runs.
+/// Waits until no other case runs. The next case runs once the returned guard is dropped.
 pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A datapath with space for another flow. Neither datapaths nor flows are ever freed: libccp does not clear the memory of the
-/// next ones, and announces no flow that follows another in its place within 100 ms.
+/// Returns a datapath with space for another flow. Neither datapaths nor flows are ever freed: libccp does
+/// not clear the memory of later datapaths and flows, and announces no flow that takes the place of another
+/// flow within 100 ms.
 fn datapath() -> &'static Datapath {
     let mut current = CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let (datapath, cases) = current.take().filter(|(_, cases)| *cases < CASES).unwrap_or_else(|| {

@@ -43,7 +43,7 @@ impl Term {
     }
 }
 
-/// All that the attacker has seen or was given.
+/// All terms that the attacker has seen or was given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Knowledge(BTreeSet<Term>);
 

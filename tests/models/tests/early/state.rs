@@ -22,7 +22,7 @@ pub(crate) struct World {
     pub(crate) waits: usize,
     /// Largest number of connections that the server's application gives up.
     pub(crate) closes: u8,
-    /// True if the server's application sends something on each connection. Then the answer to a first flight
+    /// True if the server's application sends a message on each connection. Then the answer to a first flight
     /// waits for that message, for any time; and both are a single message, which is lost, delivered and
     /// repeated as a whole.
     pub(crate) speaks: bool,
@@ -100,7 +100,7 @@ pub(crate) enum Step {
     Data,
     /// The server's answer leaves without data.
     Answer,
-    /// The server's application sends something.
+    /// The server's application sends a message.
     Speak,
     /// The server's application gives its connection up.
     Close,

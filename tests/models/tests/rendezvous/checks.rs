@@ -58,7 +58,7 @@ fn two_proposals_and_two_crashes_among_three() {
 }
 
 /// No schedule keeps an upgrade going forever, and no fair schedule leaves an upgrade half-done: all runs are
-/// finite, and whatever has begun has ended in each state in which nothing is left to be done.
+/// finite, and every upgrade that has begun has ended in each state in which no step is left.
 #[test]
 fn whatever_is_begun_comes_to_an_end() {
     for connection in [

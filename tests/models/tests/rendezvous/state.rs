@@ -90,7 +90,7 @@ impl Connection {
     fn proceed(&self, state: &State, number: usize) -> Option<State> {
         let mut next = state.clone();
         let Some(request) = self.request(&mut next, number) else {
-            // The participant may have something to do that does not need the store.
+            // The participant may have work that does not need the store.
             self.serve(&mut next, number);
             return (next != *state).then_some(next);
         };

@@ -3,7 +3,7 @@
 use crate::ChecksumConnection;
 use bertha_core::{Buf, Connection};
 
-/// Opens what the connection below pushes into it, and pushes that on.
+/// Checks and opens the messages that the connection below pushes into it, and pushes the sound messages on.
 pub(crate) struct Verified<'a, Inner, Into> {
     connection: &'a ChecksumConnection<Inner>,
     into: &'a mut Into,
@@ -15,7 +15,7 @@ impl<'a, Inner, Into> Verified<'a, Inner, Into> {
         Self { connection, into, count: 0 }
     }
 
-    /// How many messages were pushed on.
+    /// Returns the number of messages that were pushed on.
     pub(crate) fn count(&self) -> usize {
         self.count
     }

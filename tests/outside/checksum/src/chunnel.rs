@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Puts a CRC-32 in front of each message, and drops messages on arrival whose checksum is wrong.
 ///
-/// The checksum is that of Ethernet and zip (polynomial 0x04C11DB7, reflected), little endian. It finds damage, not
-/// forgery: an attacker that changes a message can change its checksum too.
+/// The checksum is the checksum of Ethernet and zip (polynomial 0x04C11DB7, reflected), little endian. It
+/// finds damage, not forgery: an attacker that changes a message can change its checksum too.
 ///
 /// The Chunnel is all configuration, and so its own capability: two ends with different seeds are refused when they
 /// connect.
@@ -20,20 +20,21 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// The bytes that a checksum takes in front of a message.
+    /// Number of bytes of the checksum in front of a message.
     pub const LENGTH: usize = 4;
 
-    /// With the seed 0.
+    /// Makes a Chunnel with the seed 0.
     pub const fn new() -> Self {
         Self { seed: 0 }
     }
 
-    /// Begins each checksum with `seed`, so that messages of another application that went astray count as damaged.
+    /// Makes a Chunnel that begins each checksum with `seed`, so stray messages of another application count
+    /// as damaged.
     pub const fn seeded(seed: u32) -> Self {
         Self { seed }
     }
 
-    /// The checksum of `message`, as it stands in front of it.
+    /// Returns the checksum of `message`, as it stands in front of the message.
     #[inline]
     pub fn of(self, message: &[u8]) -> [u8; Self::LENGTH] {
         let mut hasher = Hasher::new_with_initial(self.seed);
@@ -41,7 +42,8 @@ impl Checksum {
         hasher.finalize().to_le_bytes()
     }
 
-    /// The message behind its checksum; `None` if it is damaged, or too short to have one.
+    /// Returns the message behind its checksum, or `None` if the message is damaged, or too short for a
+    /// checksum.
     #[inline]
     pub fn verified(self, received: &[u8]) -> Option<&[u8]> {
         let (checksum, message) = received.split_first_chunk()?;

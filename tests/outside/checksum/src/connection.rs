@@ -5,13 +5,14 @@ use crate::burst::Verified;
 use bertha_core::{Base, Buf, Connection, Error};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The connection of a [`Checksum`], over one that carries bytes.
+/// The connection of a [`Checksum`], over a connection that carries bytes.
 ///
-/// Damaged messages are dropped and counted, so over a datapath that damages messages it loses them instead. `send`
-/// copies a message that has no headroom for the checksum; one from [`Base::buffer`] has.
+/// Damaged messages are dropped and counted, so over a datapath that damages messages the connection loses
+/// them instead. `send` copies a message that has no headroom for the checksum; a message from
+/// [`Base::buffer`] has it.
 ///
 /// # Errors
-/// Those of the connection below.
+/// The errors of the connection below.
 #[derive(Debug)]
 pub struct ChecksumConnection<Inner> {
     inner: Inner,
@@ -24,12 +25,12 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
         Self { inner, checksum, damaged: AtomicU64::new(0) }
     }
 
-    /// How many messages were dropped since their checksum was wrong or missing.
+    /// Returns the number of messages that were dropped because their checksum was wrong or missing.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Relaxed)
     }
 
-    /// The message with its checksum in front.
+    /// Returns the message with its checksum in front.
     #[inline]
     fn seal(&self, mut message: Buf) -> Result<Buf, Error> {
         let checksum = self.checksum.of(&message);
@@ -47,7 +48,7 @@ impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
         Ok(copy)
     }
 
-    /// The message without its checksum, if that is right.
+    /// Returns the message without its checksum, or `None` if the checksum is wrong.
     #[inline]
     pub(crate) fn open(&self, mut received: Buf) -> Option<Buf> {
         if self.checksum.verified(&received).is_none() {
@@ -88,7 +89,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         let mut failed = None;
-        // Ends at the first message that can't be sent, also if it is asked again.
+        // The iterator ends at the first message that can't be sent, also if it is asked again.
         let sealed = messages
             .map_while(|message| self.seal(message).map_err(|error| failed = Some(error)).ok())
             .fuse();
@@ -98,7 +99,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
         let mut verified = Verified::new(self, into);
-        // A burst of nothing but damaged messages is no burst.
+        // A burst of damaged messages alone is no burst.
         while verified.count() == 0 && limit > 0 {
             self.inner.recv_batch(&mut verified, limit).await?;
         }

@@ -1,7 +1,7 @@
 //! A [Bertha](bertha_core) Chunnel that drops damaged messages.
 //!
 //! UDP's checksum has 16 bits, adds up words, and is optional. [`Checksum`] puts a CRC-32 in front of each message,
-//! which finds every burst of up to 32 wrong bits; on arrival it checks and removes it.
+//! which finds every burst of up to 32 wrong bits. On arrival the Chunnel checks and removes the CRC-32.
 //!
 //! ```
 //! use bertha_chunnel_checksum::Checksum;

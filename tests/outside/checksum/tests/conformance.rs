@@ -9,7 +9,7 @@ use bertha_tests::conformance::{self, Bufs, Recorder};
 
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// Both ends of a connection with this Chunnel, directly above the suite's layers.
+/// Returns both ends of a connection with this Chunnel, directly above the suite's layers.
 async fn connected(
     client: &SimDatapath,
     server: &SimDatapath,
@@ -22,7 +22,7 @@ async fn connected(
     let (connection, accepted) =
         futures_util::join!(stack.connect(client.clone(), to).into_future(), incoming.next());
     let accepted = accepted.unwrap().unwrap();
-    // The address stays in use, as a server's does.
+    // The address stays in use, as the address of a server does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted)
 }

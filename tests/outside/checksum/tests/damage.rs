@@ -6,7 +6,8 @@ use bertha_core::{Buf, Connection, ErrorKind, Runtime, Wrap, make_stack};
 use bertha_datapath_sim::{Sim, pair};
 use bertha_negotiation::Negotiate;
 
-/// The bytes that an end with checksums sends for each message, received without them.
+/// Returns the bytes that an end with checksums sends for each message, as an end without checksums receives
+/// them.
 async fn sealed(
     here: &impl Connection<Data = Buf>,
     there: &impl Connection<Data = Buf>,

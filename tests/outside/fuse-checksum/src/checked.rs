@@ -5,7 +5,7 @@ use bertha_chunnels::serialize::{Anywhere, Codec};
 use std::error::Error;
 use std::fmt;
 
-/// The codec `C` with a checksum in front of what it encodes.
+/// The codec `C`, with a checksum in front of each encoded message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked<C> {
     codec: C,
@@ -13,7 +13,7 @@ pub struct Checked<C> {
 }
 
 impl<C> Checked<C> {
-    /// Puts `checksum` in front of the encoding of `codec`.
+    /// Makes a codec that puts `checksum` in front of the encoding of `codec`.
     pub fn new(codec: C, checksum: Checksum) -> Self {
         Self { codec, checksum }
     }
@@ -52,12 +52,12 @@ impl<T, C: Codec<T>> Codec<T> for Checked<C> {
     }
 }
 
-/// Why bytes that arrived are no message.
+/// The reason why received bytes are no message.
 #[derive(Debug)]
 pub enum Refused<E> {
-    /// They are damaged.
+    /// The bytes are damaged.
     Damaged,
-    /// They are as they were sent, but the codec knows no such message.
+    /// The bytes are undamaged, but the codec knows no such message.
     Codec(E),
 }
 

@@ -9,8 +9,8 @@ use std::fmt;
 
 /// [`Serialize`] and [`Checksum`] in one: encodes each message behind the place of its checksum, in the same buffer.
 ///
-/// The other end sees the two layers, and may have them. Messages that are damaged are dropped and counted with those
-/// that do not decode, in [`SerializeConnection::malformed`].
+/// The other end sees the two layers, and may have them. Damaged messages are dropped, and counted with
+/// messages that do not decode, in [`SerializeConnection::malformed`].
 #[derive(Identity)]
 #[chunnel(layers = Self::layers, guarantees(IntegrityChecked))]
 pub struct SerializeChecked<T, C> {
@@ -19,7 +19,7 @@ pub struct SerializeChecked<T, C> {
 }
 
 impl<T, C> SerializeChecked<T, C> {
-    /// Does what `serialize` above `checksum` would.
+    /// Makes a Chunnel that works as `serialize` above `checksum`.
     pub fn new(serialize: Serialize<T, C>, checksum: Checksum) -> Self {
         Self { serialize, checksum }
     }
@@ -48,7 +48,7 @@ where
     }
 }
 
-// By hand, since derived they would ask it of the messages as well.
+// The traits are implemented by hand, since a derive would require them of the messages as well.
 impl<T, C: Clone> Clone for SerializeChecked<T, C> {
     fn clone(&self) -> Self {
         Self { serialize: self.serialize.clone(), checksum: self.checksum }

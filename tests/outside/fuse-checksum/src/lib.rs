@@ -14,8 +14,8 @@
 //! );
 //! ```
 //!
-//! The bytes on the wire are the same, and negotiation sees the same two layers: a peer need not have
-//! the pass. `tests/cost.rs` counts what it saves.
+//! The pass does not change the bytes on the wire, and negotiation still sees the two layers: a peer need not
+//! have the pass. `tests/cost.rs` counts the instructions that the pass saves.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,6 +1,7 @@
 //! The instructions per message that the pass saves: the test runs itself under valgrind, which counts them.
 //!
-//! Without arguments it compares. `cost separate 1000` and `cost fused 1000` move a thousand messages, to be counted.
+//! Without arguments the program compares. `cost separate 1000` and `cost fused 1000` move a thousand
+//! messages, to be counted.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 #![allow(clippy::print_stdout, reason = "what it counts is what it shows")]
 
@@ -11,7 +12,7 @@ use bertha_datapath_sim::{Sim, pair};
 use bertha_pass_fuse_checksum::FuseChecksum;
 use std::process::Command;
 
-/// As a thermometer sends them.
+/// A message as a thermometer sends it.
 type Message = (u32, u32);
 
 /// Moves messages between two ends in memory, one at a time and then in bursts of 16.
@@ -30,7 +31,7 @@ async fn exchange(here: impl Connection<Data = Message>, there: impl Connection<
     }
 }
 
-/// The work that is counted.
+/// Does the work that is counted.
 fn run(stack: &str, count: u32) {
     let mut sim = Sim::new(1);
     let (here, there) = pair(sim.runtime());
@@ -45,7 +46,7 @@ fn run(stack: &str, count: u32) {
     });
 }
 
-/// Instructions of a whole run; `None` if there is no valgrind.
+/// Returns the instructions of a whole run, or `None` if there is no valgrind.
 fn instructions(stack: &str, count: u32) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -59,7 +60,7 @@ fn instructions(stack: &str, count: u32) -> Option<u64> {
     Some(collected.1.trim().parse().unwrap())
 }
 
-/// Instructions for each message, both ends together; what the start costs cancels.
+/// Returns the instructions for each message, both ends together. The instructions of the start cancel.
 fn per_message(stack: &str) -> Option<f64> {
     const COUNT: u32 = 1600;
     let difference = instructions(stack, 2 * COUNT)? - instructions(stack, COUNT)?;

@@ -11,14 +11,14 @@ use bertha_tests::conformance::{self, Messages};
 
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// Two layers.
+/// Makes a stack of two layers.
 macro_rules! separate {
     ($seed:expr) => {
         make_stack!(Serialize::<Vec<u8>, Postcard>::new(), Checksum::seeded($seed))
     };
 }
 
-/// The same as one.
+/// Makes the stack that the pass makes of [`separate`]'s: its two layers are one layer.
 macro_rules! fused {
     ($seed:expr) => {
         optimize!(separate!($seed), FuseChecksum)
@@ -27,7 +27,7 @@ macro_rules! fused {
 
 type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
 
-/// Both ends of a connection between these stacks.
+/// Returns both ends of a connection between these stacks.
 async fn connected<C, S>(client: (C, &SimDatapath), server: (S, &SimDatapath)) -> (Out<C>, Out<S>)
 where
     C: Negotiate,
@@ -38,7 +38,7 @@ where
     let to = incoming.local_addr();
     let (connection, accepted) =
         futures_util::join!(client.0.connect(client.1.clone(), to).into_future(), incoming.next());
-    // The address stays in use, as a server's does.
+    // The address stays in use, as the address of a server does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())
 }
@@ -64,7 +64,7 @@ impl Messages<Vec<u8>> for Bytes {
     }
 }
 
-/// The published suite between two ends, whichever of them has the pass.
+/// Makes a test of the published suite between two ends, either of which may have the pass.
 macro_rules! conforms {
     ($client:expr, $server:expr) => {
         for seed in 0..3 {

@@ -1,4 +1,4 @@
-//! One layer and two speak the same on the wire.
+//! One layer and two layers send equal bytes.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnel_checksum::Checksum;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 type Message = (u32, Vec<u8>, Option<String>);
 
-/// A message as each kind of stack sends it, and what each makes of what the other sent.
+/// A message as each kind of stack sends it, and as each kind of stack receives the bytes of the other.
 struct Exchange {
     separate: Vec<u8>,
     fused: Vec<u8>,
@@ -46,7 +46,7 @@ proptest! {
     fn every_message_has_the_same_bytes_and_is_understood(
         seed: u32,
         number: u32,
-        // Some do not fit in the first buffer that is tried.
+        // Some messages do not fit into the first buffer that is tried.
         bytes in prop::collection::vec(any::<u8>(), 0..600),
         text: Option<String>,
     ) {
@@ -59,7 +59,7 @@ proptest! {
     }
 }
 
-/// Sends `count` bytes through the stack, and returns whether they were too many.
+/// Sends a message of `count` bytes through the stack. Returns true if the message was too large.
 macro_rules! too_large {
     ($stack:expr, $count:expr) => {{
         let mut sim = Sim::new(1);
@@ -80,7 +80,8 @@ fn both_take_messages_of_the_same_length() {
         assert_eq!(too_large!(limited(), count), count == 93);
         assert_eq!(too_large!(optimize!(limited(), FuseChecksum), count), count == 93);
     }
-    // The bytes that fit into a datagram, without the checksum and three for the length.
+    // The limit is the number of bytes that fit into a datagram, without the checksum and three bytes for the
+    // length.
     for count in [65_500, 65_501] {
         assert_eq!(too_large!(unlimited(), count), count == 65_501);
         assert_eq!(too_large!(optimize!(unlimited(), FuseChecksum), count), count == 65_501);

@@ -29,7 +29,7 @@ fn main() -> Result<(), Error> {
     })
 }
 
-/// Sends a message there and back so many times.
+/// Sends a message there and back `echoes` times.
 async fn echo(
     here: impl Connection<Data = Buf>,
     there: impl Connection<Data = Buf>,

@@ -9,7 +9,8 @@ use futures_util::future::join_all;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Config, NoTls};
 
-/// A query, a value of many chunks in both directions, queries that overlap, and the end.
+/// Makes a query, sends a value of many chunks in both directions, makes queries that overlap, and ends the
+/// connection.
 async fn queries(config: &Config, connection: impl Connection<Data = Chunk>) {
     let (client, driver) = config.connect_raw(ByteStream::new(connection), NoTls).await.unwrap();
     let driver = tokio::spawn(driver);
@@ -31,7 +32,7 @@ async fn queries(config: &Config, connection: impl Connection<Data = Chunk>) {
     driver.await.unwrap().unwrap();
 }
 
-/// The server that tests have, and its address.
+/// Returns the server of the tests, and its address.
 fn server() -> Option<(Config, Addr)> {
     let config: Config = bertha_tests::service("BERTHA_POSTGRES")?.parse().unwrap();
     let ([Host::Tcp(host)], [port]) = (config.get_hosts(), config.get_ports()) else { panic!("{config:?}") };

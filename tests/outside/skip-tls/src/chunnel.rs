@@ -8,12 +8,14 @@ use bertha_core::{
 };
 use bertha_local::{MaybeLocal, MaybeLocalConnection};
 
-/// Shared memory to peers of this machine, without a handshake and as they are; TLS to all others.
+/// Shared memory to peers of this machine, without a handshake and without encryption; TLS to all other
+/// peers.
 ///
-/// A local peer is a process of a user with whom memory is shared: the directory and the kernel vouch for its user instead of a certificate, also
-/// for clients of a server that requires certificates. It is the process behind the connection below, unless an attacker changes the messages of
-/// that connection and itself is a process of such a user. Its messages leave the machine in no form, so nobody can record them; they are
-/// damaged by nothing, and arrive once.
+/// A local peer is a process of a user with whom memory is shared: the directory and the kernel vouch for its
+/// user instead of a certificate, also for clients of a server that requires certificates. The local peer is
+/// the process behind the connection below, unless an attacker changes the messages of that connection and
+/// itself is a process of such a user. Messages between local peers do not leave the machine, so no other
+/// machine can record them; they are not damaged, and arrive once.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(
     guarantees(Authenticated, IntegrityChecked, AtMostOnce, ForwardSecret),
@@ -27,7 +29,7 @@ pub struct TlsUnlessLocal {
 }
 
 impl TlsUnlessLocal {
-    /// Does what `tls` above `maybe_local` would, but for TLS to local peers.
+    /// Makes a Chunnel that works as `tls` above `maybe_local`, but speaks no TLS to local peers.
     pub fn new(tls: Tls, maybe_local: MaybeLocal) -> Self {
         Self { tls, maybe_local }
     }
@@ -54,11 +56,14 @@ impl<Inner: Carries<Buf, Self> + Carries<Buf, MaybeLocal>> Chunnel<Inner> for Tl
     }
 }
 
-/// The hash of the agreement, and a key.
+/// Length of the hash of the agreement and of a key, in bytes.
 const BINDING: usize = 64;
 
-/// As TLS does: compares over the local way what both ends have agreed on over the other one, which others can reach, and gives them a
-/// key for the messages about the connection, which take that way still.
+/// Binds the local connection to the agreement, as TLS does.
+///
+/// The ends agree over the connection below, which attackers can reach. The client sends the hash of its
+/// agreement through the memory that both ends share, and the server compares it with its own hash. The
+/// client also sends a key for the messages about the connection, which still take the connection below.
 async fn bind<Inner>(
     local: &MaybeLocalConnection<Inner>,
     context: ConnectContext<'_, Inner>,

@@ -11,9 +11,9 @@ use bertha_local::MaybeLocalConnection;
     reason = "one for each connection, which a box would make a load longer"
 )]
 pub enum TlsUnlessLocalConnection<Inner: Connection> {
-    /// Through shared memory, as it is.
+    /// A connection through shared memory, without encryption.
     Local(MaybeLocalConnection<Inner>),
-    /// Over TLS.
+    /// A connection over TLS.
     Remote(TlsConnection<Inner>),
 }
 

@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Without `accepting (Encrypted)` it does not compile:
+//! Without `accepting (Encrypted)` the program does not compile:
 //!
 //! ```compile_fail
 //! # use bertha_chunnels::Tls;

@@ -28,7 +28,7 @@ fn server(made: &Made) -> Tls {
     Tls::server(identity).unwrap()
 }
 
-/// With the pass.
+/// Makes the stack with the pass.
 macro_rules! optimised {
     ($tls:expr, $directory:expr) => {
         optimize!(make_stack!($tls, MaybeLocal::new($directory)), SkipTlsWhenLocal accepting (Encrypted))
@@ -42,7 +42,7 @@ fn started(folder: &TempDir) -> std::path::PathBuf {
     path
 }
 
-/// A server that echoes to all, and has registered if it is to. Its address.
+/// Starts a server that echoes to all clients, and registers it if `registers` is true. Returns its address.
 async fn echo(made: &Made, directory: &Path, registers: bool) -> Addr {
     let directory = Directory::at(directory);
     let on: Addr = "127.0.0.1:0".parse().unwrap();
@@ -71,7 +71,8 @@ async fn ask(trusted: &Made, directory: &Path, addr: &Addr) -> Result<Vec<u8>, E
     Ok(connection.recv().await?.to_vec())
 }
 
-/// A client that trusts another authority fails in the handshake, so where it does not fail there is none.
+/// A client that trusts another authority fails in a TLS handshake. It does not fail here, so there is no
+/// handshake.
 #[tokio::test]
 async fn a_local_peer_needs_no_handshake() {
     let (folder, made, other) = (TempDir::new().unwrap(), certificate(), certificate());

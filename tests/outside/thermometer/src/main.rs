@@ -1,4 +1,4 @@
-//! Readings of a thermometer over UDP, with checksums, to servers with and without the same pass.
+//! Readings of a thermometer over UDP, with checksums, to servers with and without the client's pass.
 #![forbid(unsafe_code)]
 
 mod reading;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use bertha::ErrorKind;
 
-    /// The readings that a client with the first stack gets from a server with the second.
+    /// Returns the readings that a client with the first stack gets from a server with the second stack.
     macro_rules! highest {
         ($client:expr, $server:expr) => {{
             let server = station::serve($server, bertha::datapath()).await.unwrap();

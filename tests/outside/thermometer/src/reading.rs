@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize as Encode};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Deserialize)]
 pub struct Reading {
     pub sensor: u32,
-    /// Thousandths of a kelvin.
+    /// The temperature, in thousandths of a kelvin.
     pub millikelvin: u32,
 }
 
-/// Sends readings, and returns the last answer, and what the two ends agreed on.
+/// Sends readings. Returns the last answer, and the agreement of the two ends.
 pub async fn report<S, D>(
     stack: &S,
     datapath: D,

@@ -5,8 +5,8 @@ use bertha::prelude::*;
 use bertha::{Addr, Error};
 use std::net::Ipv4Addr;
 
-/// Starts a server on a free port of this machine, and returns where it is. It answers each reading with the highest so
-/// far of the same client.
+/// Starts a server on a free port of this machine, and returns its address. The server answers each reading
+/// with the client's highest reading so far.
 pub async fn serve<S, D>(stack: S, datapath: D) -> Result<Addr, Error>
 where
     S: Negotiate + 'static,

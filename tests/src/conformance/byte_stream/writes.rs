@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::task::Poll;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 
-/// More bytes than a connection holds.
+/// Number of bytes that exceeds the room of a connection.
 const LARGE: usize = 3 << 20;
 
 /// A write may take fewer bytes than it was given, and returns their number.
@@ -67,7 +67,7 @@ pub async fn a_write_of_nothing_is_no_end<A: Stream, B: Stream>(mut a: A, mut b:
     read_to(&mut b, 0, 10).await;
 }
 
-/// "If `write` is pending, no bytes were written": the bytes of a dropped future must not arrive.
+/// While a write is pending, it has written no bytes: the bytes of a dropped future must not arrive.
 pub async fn a_dropped_write_is_counted_or_not_written<A: Stream, B: Stream>(mut a: A, mut b: B) {
     let all = stretch(0, 4 * LARGE);
     let (mut at, mut dropped) = (0, 0);

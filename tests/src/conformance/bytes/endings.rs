@@ -3,8 +3,8 @@
 use super::{all, chunk, fails, next, succeeds};
 use bertha_core::{Chunk, Connection, ErrorKind};
 
-/// "Sending it ends this half: later sends fail with `Closed`, and receiving goes on. Once the peer has ended its half, each `recv`
-/// returns it again."
+/// "Sending it ends this half: later sends fail with `Closed`, and receiving goes on. Once the peer has ended
+/// its half, every `recv` returns the empty chunk."
 pub async fn an_end_leaves_the_other_half_open<A, B>(a: &A, b: &B)
 where
     A: Connection<Data = Chunk>,

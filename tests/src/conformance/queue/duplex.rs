@@ -70,8 +70,8 @@ impl<S: Service> fmt::Debug for Duplex<S> {
     }
 }
 
-/// Connections keep the promises of every connection, those of base connections included; and the promises
-/// about bursts, if the service keeps their order.
+/// Connections keep the promises of every connection and of base connections. They also keep the promises
+/// about bursts, if the service keeps the order of a burst.
 pub async fn connections_keep_their_promises<Q: QueueSite>(site: &Q) {
     if !site.sizes().connections {
         return;

@@ -5,8 +5,8 @@ use super::scene::{Scene, first_times};
 use bertha_core::ErrorKind;
 use futures_util::future::join3;
 
-/// "Each of its subscriptions gets every message published after it was created"; or, if the service has no
-/// multicast, the second subscription is `Unavailable`.
+/// "Each of its subscriptions gets every message published after the subscription was created". If the
+/// service has no multicast, the second subscription is `Unavailable`.
 pub async fn every_subscription_gets_all<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let first = scene.receiver("first").await;

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// Number of keys.
 const KEYS: u64 = 5;
 
-/// "Messages with the same key stay in order, however many receivers share a subscription."
+/// "Messages with equal keys stay in order, for any number of receivers that share a subscription."
 pub async fn messages_with_a_key_stay_in_order<Q: QueueSite>(site: &Q) {
     let Some(scene) = Scene::ordered(site, Ordering::ByKey).await else { return };
     let [publisher, receiver] = scene.ends().await;
@@ -60,7 +60,7 @@ pub async fn messages_with_a_key_stay_in_order<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// "All messages stay in order, as long as a subscription has one receiver."
+/// "All messages stay in order, as long as a subscription has a single receiver."
 pub async fn messages_to_one_receiver_stay_in_order<Q: QueueSite>(site: &Q) {
     let Some(scene) = Scene::ordered(site, Ordering::OneReceiver).await else { return };
     let [publisher, receiver] = scene.ends().await;
@@ -72,8 +72,8 @@ pub async fn messages_to_one_receiver_stay_in_order<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// A stack that needs order runs over a topic that keeps it. Over any other topic it is refused before
-/// anything is sent, and the error names both ways out, as it does for a topic without order by key.
+/// A stack that needs order runs over a topic that keeps it. Over any other topic the stack is refused before
+/// anything is sent. The error names both remedies, also for a topic without order by key.
 pub async fn a_stack_gets_the_order_that_is_kept<Q: QueueSite>(site: &Q) {
     for ordering in site.orders() {
         let Some(scene) = Scene::ordered(site, *ordering).await else { continue };

@@ -4,7 +4,8 @@ use super::QueueSite;
 use super::scene::{Scene, number};
 use bertha_core::{Buf, Connection};
 
-/// "A drop while the thread panics gives the message back."
+/// "A message that is not acknowledged, because [...] the thread panicked, is delivered again, to any
+/// receiver of the subscription."
 pub async fn a_message_whose_work_fails_comes_again<Q: QueueSite>(site: &Q) {
     let scene = Scene::impatient(site).await;
     let [publisher, receiver] = scene.ends().await;

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
-/// "The receivers of one subscription share its messages: each message goes to one of them." Both receivers
-/// get some messages, and together all.
+/// "the receivers of a subscription share its messages: each message goes to one receiver." Both receivers
+/// get some messages, and together they get all.
 pub async fn competing_receivers_share<Q: QueueSite>(site: &Q) {
     let scene = Scene::usual(site).await;
     let [publisher, first] = scene.ends().await;
@@ -20,7 +20,7 @@ pub async fn competing_receivers_share<Q: QueueSite>(site: &Q) {
     scene.end().await;
 }
 
-/// Publishes messages, at least `least`, until both receivers have had some and together all.
+/// Publishes messages, at least `least`, until both receivers have had some messages, and together all.
 async fn share<Q: QueueSite>(
     scene: &Scene<Q>,
     publisher: &QueueConnection<Q::Service>,

@@ -6,8 +6,8 @@ use bertha_core::{Connection, ErrorKind};
 use futures_util::future::join;
 use std::time::Duration;
 
-/// Throttled calls are repeated after pauses, until they succeed, in each direction; or fail as throttled,
-/// after few calls.
+/// Throttled calls are repeated after pauses, until they succeed, in each direction. If the service stays
+/// throttled, the calls fail as throttled, after few attempts.
 pub async fn throttling_is_met_with_pauses<Q: QueueSite>(site: &Q) {
     let Some(Throttled { service, throttle }) = site.throttled().await else { return };
     let mut settings = site.settings();

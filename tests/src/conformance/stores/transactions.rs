@@ -113,8 +113,8 @@ pub async fn increments_are_not_lost<S: RendezvousStore, R: Runtime>(site: &Stor
     assert_eq!(value(&site.read(&name).await, "n"), Some(vec![80]));
 }
 
-/// If each of two transactions writes what the other depends on, at most one takes place: there is no write
-/// skew.
+/// If each of two transactions writes an entry on which the other depends, at most one transaction takes
+/// place: there is no write skew.
 pub async fn writes_that_depend_on_each_other_are_serialised<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
 ) {

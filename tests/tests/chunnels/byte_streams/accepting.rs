@@ -24,13 +24,13 @@ async fn clients_come_as_a_stream() {
     }
 }
 
-/// A client that has begun comes to an end; one that comes later finds nobody.
+/// A client that has begun before the close is served; a later client finds no listener.
 #[tokio::test]
 async fn a_closed_listener_gives_those_under_way_and_then_nothing() {
     let mut incoming = Nothing.listen(Tcp::new(), loopback()).await.unwrap();
     let to = incoming.local_addr();
     let begun = tokio::spawn(Nothing.connect(Tcp::new(), to.clone()).into_future());
-    // The client is accepted by the system, and then by us; its handshake is under way or over.
+    // The system has accepted the client, and then the listener; the client's handshake is under way or over.
     let mut first = None;
     while first.is_none() {
         if let std::task::Poll::Ready(client) = poll!(pin!(incoming.next())) {

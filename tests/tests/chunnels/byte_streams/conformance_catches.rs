@@ -14,17 +14,17 @@ enum Fault {
     Sound,
     /// Bytes that do not fit into the reader's room are lost.
     LosesTheRest,
-    /// A read without room reads, and loses it.
+    /// A read without room reads bytes, and loses them.
     ReadsWithoutRoom,
-    /// A write that waits has written a part.
+    /// A pending write has written a part.
     WritesAndWaits,
-    /// A write says that it took everything.
+    /// A write returns that it took all bytes, and took a part.
     SaysItTookAll,
     /// A vectored write takes its last part first.
     LastPartFirst,
     /// A write of nothing ends the stream.
     NothingEnds,
-    /// Everything is taken, and kept.
+    /// Writes take all bytes, without a bound, and keep them.
     KeepsAll,
     /// A flush does nothing, and neither does a write.
     FlushesNothing,
@@ -152,7 +152,7 @@ impl AsyncWrite for Faulty {
     }
 }
 
-/// Whether `check` fails, by a panic or by waiting for ever.
+/// Returns true if `check` fails, by a panic or by waiting for ever.
 async fn fails(fault: Fault, check: impl Future<Output = ()>) -> bool {
     let check = AssertUnwindSafe(check).catch_unwind();
     let patience = Duration::from_secs(if fault == Fault::Sound { 60 } else { 2 });

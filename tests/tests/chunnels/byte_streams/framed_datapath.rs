@@ -31,7 +31,7 @@ where
     let accepting = tokio::spawn(async move {
         let client = incoming.next().await.unwrap().unwrap();
         client.send(client.recv().await.unwrap()).await.unwrap();
-        // Until the client leaves.
+        // `recv` fails once the client leaves.
         client.recv().await.unwrap_err()
     });
     let client = strings().connect(client, to).await.unwrap();

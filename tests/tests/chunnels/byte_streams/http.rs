@@ -12,14 +12,14 @@ use std::convert::Infallible;
 
 const LARGE: usize = 1 << 20;
 
-/// Answers with what was posted, behind the path.
+/// Answers with the path and the posted body.
 async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
     Ok(Response::new(Full::new([path.as_bytes(), &body].concat().into())))
 }
 
-/// Several requests over one connection, small and large; then both ends close in order.
+/// Makes several requests over one connection, small and large. Then both ends close in order.
 async fn requests(
     connected: impl Future<Output = (impl Connection<Data = Chunk>, impl Connection<Data = Chunk>)>,
 ) {

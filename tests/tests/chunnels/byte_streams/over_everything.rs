@@ -7,7 +7,7 @@ use bertha_datapath_kernel::Tcp;
 use bertha_io::{ByteStream, from_stream};
 use bertha_tests::conformance::{self, Bufs, byte_stream};
 
-/// The adapter around both ends of a connection.
+/// Puts the adapter around both ends of a connection.
 async fn streams<A, B>(connected: impl Future<Output = (A, B)>) -> (ByteStream<A>, ByteStream<B>)
 where
     A: Connection<Data = Chunk>,
@@ -17,7 +17,7 @@ where
     (ByteStream::new(a), ByteStream::new(b))
 }
 
-/// The suite itself, over streams that are right.
+/// The suite passes over tokio's streams, which are correct.
 #[tokio::test]
 async fn tokio_streams_pass() {
     byte_stream::byte_stream(async || tokio::io::duplex(10_000)).await;
@@ -63,7 +63,7 @@ async fn over_dpdk_tcp() {
     byte_stream::byte_stream(async || streams(over_dpdk(&ports)).await).await;
 }
 
-/// There and back again: bytes as a stream, as a connection, and as a stream.
+/// A stream is made a connection of bytes, and the connection a stream again.
 #[tokio::test]
 async fn over_a_stream_of_others() {
     conformance::bytes(async || {
@@ -87,7 +87,8 @@ async fn framed_by_lengths() {
     };
     conformance::connection(framed, &Bufs).await;
     conformance::base_connection(framed).await;
-    // An end that has received the other's may go on sending: the peer may have closed its own half alone.
+    // An end that has received its peer's end may go on sending, since the peer may have closed its own half
+    // alone.
     let (a, b) = framed().await;
     a.inner().send(Chunk::end()).await.unwrap();
     assert_eq!(b.recv().await.unwrap_err().kind(), ErrorKind::Closed);

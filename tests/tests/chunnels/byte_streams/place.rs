@@ -18,7 +18,7 @@ pub(crate) fn unix_name() -> Addr {
     format!("unix:@bertha-byte-streams-{}-{number}", std::process::id()).parse().unwrap()
 }
 
-/// Both ends of a connection over datapaths of bytes.
+/// Returns both ends of a connection over datapaths of bytes.
 pub(crate) async fn of_bytes<D: Datapath<Chunk>>(
     [server, client]: [&D; 2],
     on: Addr,
@@ -28,7 +28,7 @@ pub(crate) async fn of_bytes<D: Datapath<Chunk>>(
     (client, listener.accept().await.unwrap())
 }
 
-/// Both ends of a connection that was negotiated.
+/// Returns both ends of a negotiated connection.
 async fn negotiated<C, S, D>(
     client: C,
     server: S,
@@ -45,7 +45,7 @@ where
     let accepting = tokio::spawn(async move { (incoming.next().await.unwrap().unwrap(), incoming) });
     let client = client.connect(datapath, to).await.unwrap();
     let (server, incoming) = accepting.await.unwrap();
-    // The listener serves its connections: alive as long as the process.
+    // The listener serves its connections, so it stays alive as long as the process.
     std::mem::forget(incoming);
     (client, server)
 }
@@ -73,7 +73,7 @@ pub(crate) async fn datagrams() -> (impl Connection<Data = Chunk>, impl Connecti
     negotiated(stack(), stack(), Udp::new()).await
 }
 
-/// TCP over two ports that are joined by shared memory, unless there is no DPDK, which is said loudly.
+/// Returns TCP over two ports that share memory. Without DPDK, reports that the test is skipped.
 pub(crate) fn dpdk() -> Option<[bertha_datapath_dpdk::Tcp<Chunk>; 2]> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = 2 * NEXT.fetch_add(1, Relaxed);
@@ -93,7 +93,8 @@ pub(crate) fn dpdk() -> Option<[bertha_datapath_dpdk::Tcp<Chunk>; 2]> {
     };
     let ports = [open(number, "server", "10.0.0.1/24")?, open(number + 1, "client", "10.0.0.2/24")?];
     let tcp = [0, 1].map(|end: usize| bertha_datapath_dpdk::Tcp::over(&ports[end]).bytes());
-    // Open until the process ends: DPDK 22.11 says `Invalid memory` where both ends of a memif close at once in one process.
+    // The ports stay open until the process ends: DPDK 22.11 reports `Invalid memory` where both ends of a
+    // memif close at once in one process.
     std::mem::forget(ports);
     Some(tcp)
 }

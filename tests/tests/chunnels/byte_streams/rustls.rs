@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig, version::TLS13};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-/// More than one record and one chunk hold, and no multiple of either.
+/// Number of bytes that fills several records and chunks, and is no multiple of their sizes.
 const LARGE: usize = (1 << 20) + 7;
 
 fn client_and_server() -> (TlsConnector, TlsAcceptor) {
@@ -29,7 +29,7 @@ fn client_and_server() -> (TlsConnector, TlsAcceptor) {
     (Arc::new(client).into(), Arc::new(server).into())
 }
 
-/// Both ends after the handshake.
+/// Returns both ends after the handshake.
 async fn secured<A, B>(
     connected: impl Future<Output = (A, B)>,
 ) -> (TlsStream<ByteStream<A>>, TlsStream<ByteStream<B>>)
@@ -74,7 +74,8 @@ async fn exchange(stream: impl AsyncRead + AsyncWrite) {
     futures_util::future::join(sending, receiving).await;
 }
 
-/// The handshake, data in both directions at once, and the end of one half after the other, each announced by `close_notify`.
+/// Checks the handshake, data in both directions at once, and the end of one half after the other, each
+/// announced by `close_notify`.
 async fn ends_in_order<A, B>(connected: impl Future<Output = (A, B)>)
 where
     A: Connection<Data = Chunk>,
@@ -100,7 +101,7 @@ where
     server.await.unwrap();
 }
 
-/// A stream below that ends without `close_notify` is cut off, which TLS tells from an end.
+/// Checks that TLS tells a stream below that is cut off, without `close_notify`, from an orderly end.
 async fn tells_a_cut_from_an_end<A, B>(connected: impl Future<Output = (A, B)>)
 where
     A: Connection<Data = Chunk>,

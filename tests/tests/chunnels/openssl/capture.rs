@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, spawn};
 
-/// The bytes of each direction in their order: whether the client sent them, and the bytes.
+/// The bytes of both directions in their order. The flag is true if the client sent the bytes.
 type Passed = Arc<Mutex<Vec<(bool, Vec<u8>)>>>;
 
-/// A relay for one connection, which keeps what passes.
+/// A relay for one connection, which keeps the bytes that pass.
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     passed: Passed,
@@ -32,7 +32,8 @@ impl Relay {
         Self { address, passed, ended }
     }
 
-    /// Waits for the end of the connection, and writes what passed in the format of libpcap: IPv4 packets (LINKTYPE_RAW).
+    /// Waits for the end of the connection, and writes the bytes in the format of libpcap: IPv4 packets
+    /// (LINKTYPE_RAW).
     pub(crate) fn write(self, path: &Path) {
         self.ended.join().unwrap();
         let mut file = Vec::new();
@@ -66,7 +67,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_client: bool, passed: &Passed
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// An IPv4 packet with a TCP segment between the ports 50000 and 443, without checksums.
+/// Makes an IPv4 packet with a TCP segment between the ports 50000 and 443, without checksums.
 fn packet(is_client: bool, sequence: u32, acknowledged: u32, bytes: &[u8]) -> Vec<u8> {
     let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
     let (ports, [from, to]) = match is_client {
@@ -80,7 +81,7 @@ fn packet(is_client: bool, sequence: u32, acknowledged: u32, bytes: &[u8]) -> Ve
     ports.iter().for_each(|port| packet.extend_from_slice(&port.to_be_bytes()));
     packet.extend_from_slice(&sequence.to_be_bytes());
     packet.extend_from_slice(&acknowledged.to_be_bytes());
-    // Push and acknowledge, with a full window.
+    // The flags are push and acknowledge, with a full window.
     packet.extend_from_slice(&[0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
     packet.extend_from_slice(bytes);
     packet

@@ -90,7 +90,7 @@ impl Files {
     }
 }
 
-/// The path as an argument.
+/// Returns the path as an argument.
 pub(crate) fn argument(path: &Path) -> &str {
     path.to_str().unwrap()
 }

@@ -51,7 +51,7 @@ async fn tshark_decodes_it_and_decrypts_it_with_the_key_log_alone() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    // The handshake, the name and the protocol; no malformed packet.
+    // tshark shows the handshake, the name and the protocol, and no malformed packet.
     let hello = read(&[
         "-Y",
         "tls.handshake.type == 1",
@@ -68,7 +68,7 @@ async fn tshark_decodes_it_and_decrypts_it_with_the_key_log_alone() {
     let version =
         ["-Y", "tls.handshake.type == 2", "-T", "fields", "-e", "tls.handshake.extensions.supported_version"];
     assert_eq!(read(&version).trim(), "0x0304");
-    // The content is there with the keys of the connection, and not without.
+    // tshark shows the content with the keys of the connection, and does not show it without them.
     let follow = ["-q", "-z", "follow,tls,ascii,0"];
     assert!(!read(&follow).contains(SECRET));
     let log = format!("tls.keylog_file:{}", argument(&keys));

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time for anything that a program should do.
+/// Time after which a program has failed to do its work.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// Whether the program is there; says so if not.
+/// Returns true if the program is installed, and reports that the test is skipped if not.
 pub(crate) fn is_there(program: &str, version: &str) -> bool {
     let found = Command::new(program).arg(version).output().is_ok_and(|output| output.status.success());
     if !found {
@@ -19,7 +19,7 @@ pub(crate) fn is_there(program: &str, version: &str) -> bool {
     found
 }
 
-/// The output of a program that ends by itself.
+/// Returns the output of a program that ends by itself.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Output {
     Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
@@ -54,7 +54,7 @@ impl OpenSsl {
         self.input.flush().unwrap();
     }
 
-    /// Waits until it has written this text.
+    /// Waits until the program has written this text.
     pub(crate) fn says(&self, text: &str) {
         let deadline = Instant::now() + TIME_LIMIT;
         while !self.has_said(text) {
@@ -85,7 +85,7 @@ fn listen(mut from: impl Read + Send + 'static, said: Arc<Mutex<Vec<u8>>>) {
     });
 }
 
-/// Calls what blocks away from the runtime's threads.
+/// Makes a blocking call on a thread outside of the runtime.
 pub(crate) async fn aside<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(call).await.unwrap()
 }

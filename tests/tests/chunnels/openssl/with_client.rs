@@ -6,7 +6,7 @@ use bertha_chunnels::Tls;
 use bertha_core::{Addr, Base, Buf, Chunk, Connection, Datapath, Error, ErrorKind, Listener, Wrap};
 use bertha_datapath_kernel::{Tcp, TcpListener};
 
-/// A listener for plain TCP, and its address as `openssl` writes it.
+/// Makes a listener for plain TCP, and returns its address as `openssl` writes it.
 pub(crate) async fn listening() -> (TcpListener<Chunk>, String) {
     let listener = Tcp::new().bytes().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let Addr::Ip(addr) = listener.local_addr() else { panic!("not an IP address") };
@@ -19,7 +19,7 @@ pub(crate) fn message(connection: &impl Connection, bytes: &[u8]) -> Buf {
     message
 }
 
-/// A message behind its length.
+/// Puts a message behind its length.
 pub(crate) fn framed(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat()
 }
@@ -63,7 +63,7 @@ async fn it_accepts_our_certificate_and_exchanges_messages() {
         ] {
             client.says(text);
         }
-        // It sends a close_notify at the end of its input.
+        // `openssl` sends a close_notify at the end of its input.
         drop(client);
     })
     .await;
@@ -71,7 +71,8 @@ async fn it_accepts_our_certificate_and_exchanges_messages() {
     assert!(matches!(kind, ErrorKind::Closed | ErrorKind::Reset), "{kind}");
 }
 
-/// The error of our server, which requires clients, for `openssl` with these arguments more; and its output.
+/// Returns the error of Bertha's server, which requires clients' certificates, for `openssl` with these
+/// further arguments. Checks that the output of `openssl` contains `says`.
 async fn refused(more: &[&str], says: &'static str) -> Error {
     let (folder, authority) = (Folder::new(), Authority::new("Example CA"));
     let files = authority.issue(&folder, NAME);
@@ -123,7 +124,7 @@ async fn its_certificate_is_known_and_its_refusal_of_ours_too() {
     let running = OpenSsl::start(&[&common[..], &shown].concat());
     tls.wrap(listener.accept().await.unwrap()).await.unwrap();
     drop(running);
-    // It does not know the other authority.
+    // The server does not know the other authority.
     let elsewhere = Folder::new();
     let unknown = other.file(&elsewhere);
     let running = OpenSsl::start(&[&common[..], &["-CAfile", argument(&unknown)]].concat());

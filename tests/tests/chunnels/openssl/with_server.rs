@@ -42,7 +42,7 @@ async fn our_client_accepts_it_and_exchanges_messages() {
     })
     .await;
     connection.close().await.unwrap();
-    // It takes the close_notify for an orderly end.
+    // `openssl` takes the close_notify for an orderly end.
     aside(move || {
         server.says("DONE");
         assert!(!server.has_said("ERROR"));
@@ -50,7 +50,7 @@ async fn our_client_accepts_it_and_exchanges_messages() {
     .await;
 }
 
-/// The error of a client of this name, in the handshake or with the first message.
+/// Returns the client's error, in the handshake or with the first message.
 async fn refused(client: &Tls, files: &Files, more: &[&str], says: &'static str) -> Error {
     let (server, plain) = started(files, &[&["-alpn", "bertha/3"], more].concat()).await;
     let refused = match client.wrap(plain).await {

@@ -9,7 +9,8 @@ use bertha_datapath_sim::pair;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Bursts in one direction and an answer to each, so that data, acknowledgements and grants all take part.
+/// Sends bursts in one direction and an answer to each burst, so that data, acknowledgements and grants all
+/// take part.
 async fn exchange(here: &impl Connection<Data = Buf>, there: &impl Connection<Data = Buf>, rounds: u32) {
     let mut burst = Vec::with_capacity(64);
     for _ in 0..rounds {
@@ -30,7 +31,7 @@ async fn exchange(here: &impl Connection<Data = Buf>, there: &impl Connection<Da
 
 #[test]
 fn a_packet_costs_none() {
-    // One thread, so that its count is that of both tasks.
+    // Both tasks run on one thread, so its count includes both.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let (here, there) = pair(TokioRuntime);
@@ -42,7 +43,8 @@ fn a_packet_costs_none() {
         let packets = here.statistics().packets_sent - before.1;
         let allocations = of_thread() - before.0;
         assert!(packets > 5_000, "{packets} packets");
-        // Queues double as the window grows, or as a busy machine holds answers up: a few times, where one for each burst would be a thousand.
+        // Queues double a few times, as the window grows or as a busy machine holds answers up. An allocation
+        // for each burst would make a thousand.
         assert!(allocations <= 20, "{allocations} allocations for {packets} packets");
     });
 }

@@ -1,4 +1,4 @@
-//! `Reliable` over streams, whose `send` waits while the peer takes nothing.
+//! `Reliable` over streams, whose `send` waits while the peer takes no bytes.
 
 use crate::reliable::faults::{message, number};
 use bertha_chunnels::Reliable;
@@ -10,7 +10,7 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// Both ends of a stream that takes a few packets each way.
+/// Returns both ends of a stream that holds a few packets each way.
 async fn ends(network: &Network) -> [impl Connection<Data = Buf> + use<>; 2] {
     network.set_limits(Limits { queue: 2, ..Limits::default() });
     let listener = network.host(SERVER).streams().listen(Addr::Ip((SERVER, 7).into())).await.unwrap();

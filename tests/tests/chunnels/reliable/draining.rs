@@ -7,7 +7,7 @@ use bertha_core::{Base, Buf, Connection, Wrap, make_stack};
 use bertha_datapath_sim::Sim;
 use std::time::Duration;
 
-/// Whether a message is there without waiting for the network.
+/// Returns the next message if it is there without waiting for the network.
 async fn next_at_once(connection: &impl Connection<Data = Buf>) -> Option<Buf> {
     let pause = {
         use bertha_core::Runtime;
@@ -42,7 +42,7 @@ fn what_is_drained_has_arrived() {
                 here.send(message(number as u64, len)).await.unwrap();
             }
             here.drain().await.unwrap();
-            // From now on nothing arrives.
+            // From now on no message arrives.
             network.cut([10, 0, 0, 1], [10, 0, 0, 2]);
             for expected in 0..4 {
                 let message = next_at_once(&there).await;

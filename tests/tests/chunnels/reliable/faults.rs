@@ -10,12 +10,13 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// How many seeds run: half a minute on one core. `RELIABLE_SEEDS` sets another number.
+/// Returns the number of seeds, which run for half a minute on one core. `RELIABLE_SEEDS` sets another
+/// number.
 fn seeds() -> u64 {
     std::env::var("RELIABLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10_000)
 }
 
-/// A third of everything is lost, repeated or late, and a twentieth is damaged besides.
+/// Returns a link that loses, repeats or delays a third of all packets, and damages a twentieth besides.
 pub(crate) fn worst() -> Link {
     Link {
         loss: 0.3,
@@ -71,11 +72,11 @@ pub(crate) fn number(message: &[u8]) -> u64 {
     number
 }
 
-/// Two connected ends: the first message from the client makes the server's.
+/// Returns two connected ends. The client's first message makes the server's connection.
 pub(crate) async fn ends(network: &Network) -> [impl Connection<Data = Buf> + use<>; 2] {
     let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await.unwrap();
     let client = network.host(CLIENT).connect(listener.local_addr()).await.unwrap();
-    // Anything: the stack drops it as damaged.
+    // The content does not matter: the stack drops the message as damaged.
     let knock = async {
         loop {
             client.send(Buf::copy_of(b"knock", 0).unwrap()).await.unwrap();
@@ -86,7 +87,7 @@ pub(crate) async fn ends(network: &Network) -> [impl Connection<Data = Buf> + us
         server = listener.accept() => server.unwrap(),
         () = knock => unreachable!("it knocks for ever"),
     };
-    // The port stays known, so that late packets make no further connections that nobody accepts.
+    // The port stays known, so late packets make no further connections, which no task would accept.
     std::mem::forget(listener);
     [client, server]
 }
@@ -115,7 +116,8 @@ fn a_sequence_of_messages_of_all_sizes_arrives_in_order() {
     });
 }
 
-/// Far more is on the way than the largest messages take, and of most messages a piece is missing at some time.
+/// Far more packets are on the way than the largest messages take, and most messages lack a piece at some
+/// time.
 #[test]
 fn long_messages_arrive_while_many_lack_a_piece() {
     for seed in 0..8 {
@@ -177,7 +179,7 @@ fn messages_both_ways_arrive_once_each() {
     });
 }
 
-/// `send` waits while nobody receives, and what is kept is bounded.
+/// `send` waits while the peer does not receive, and the number of kept messages is bounded.
 #[test]
 fn a_peer_that_receives_nothing_holds_the_sender_back() {
     let mut sim = Sim::new(1);
@@ -199,7 +201,7 @@ fn a_peer_that_receives_nothing_holds_the_sender_back() {
             () = flood => unreachable!("it sends for ever"),
             () = stop => {}
         }
-        // 64 messages at either end.
+        // Each end keeps 64 messages.
         assert!((64..=128).contains(&sent), "{sent} sent");
         for expected in 0..sent {
             assert_eq!(number(&there.recv().await.unwrap()), expected);

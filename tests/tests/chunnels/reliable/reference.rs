@@ -85,10 +85,11 @@ impl Window {
     }
 }
 
-/// How much of the link the rules use between `from` and `to` seconds.
+/// Returns the share of the link that the rules use between `from` and `to` seconds.
 pub(super) fn utilisation(rules: Rules, path: Path, from: f64, to: f64, seed: u64) -> f64 {
     let mut window = Window { rules, cwnd: 10.0, ssthresh: f64::INFINITY, recovery_start: -1.0 };
-    // Number, when it was sent, and when its acknowledgement comes, if it does.
+    // Each packet has its number, the time at which it was sent, and the time of its acknowledgement, if it
+    // is not lost.
     let mut flying: VecDeque<(u64, f64, Option<f64>)> = VecDeque::new();
     let (mut now, mut busy, mut next, mut delivered) = (0.0_f64, 0.0_f64, 0_u64, 0_u64);
     let mut dice = seed;
@@ -107,7 +108,7 @@ pub(super) fn utilisation(rules: Rules, path: Path, from: f64, to: f64, seed: u6
             next += 1;
         }
         let Some(at) = flying.iter().position(|(_, _, ack)| ack.is_some()) else {
-            // All is lost: a time-out finds out.
+            // All packets are lost, which a time-out finds out.
             now += 3.0 * path.round_trip;
             let (_, sent, _) = *flying.back().unwrap();
             window.on_loss(sent, now);

@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// Long enough for anything that does not hang.
+/// Time after which a call counts as hanging.
 const HANGS: Duration = Duration::from_secs(20);
 
-/// The client's end over UDP, on a runtime that has ended since, and the server's, on one that goes on.
+/// Returns the client's end over UDP, whose runtime has ended since, and the server's end, whose runtime goes
+/// on.
 fn survivor<S>(stack: &S, goes_on: &Runtime) -> (S::Connection, UdpConnection)
 where
     S: Chunnel<UdpConnection, Connection: Connection<Data = Buf>>,
@@ -32,11 +33,11 @@ fn assert_says_why(error: &Error) {
     assert!(error.to_string().contains("runtime") && error.to_string().contains("has ended"), "{error}");
 }
 
-/// Sending and receiving fail with the reason; no call hangs.
+/// Checks that sending and receiving fail with the reason, and that no call hangs.
 async fn fails(connection: &impl Connection<Data = Buf>) {
     let message = || connection.base().buffer(10).unwrap();
     let sent = timeout(HANGS, async {
-        // One that was on its way may still be taken.
+        // A message that was on its way may still be taken.
         connection.send(message()).await.and(connection.send(message()).await)
     });
     assert_says_why(&sent.await.expect("send hangs").unwrap_err());

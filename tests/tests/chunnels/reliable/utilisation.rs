@@ -23,7 +23,7 @@ struct Site {
     megabits: f64,
     round_trip: Duration,
     loss: f64,
-    /// How long it is used; measuring begins after a fifth of that.
+    /// Time for which the link is used. Measuring begins after a fifth of this time.
     time: Duration,
 }
 
@@ -112,7 +112,7 @@ async fn transfer(network: Network, stack: Reliable, site: Site) -> Outcome {
     }
 }
 
-/// The mean over several seeds, where chance has a say.
+/// Returns the mean over several seeds if the link has random loss.
 fn mean(site: Site, one: impl Fn(u64) -> f64) -> f64 {
     let seeds = if site.loss > 0.001 { 8 } else { 1 };
     (1..=seeds).map(one).sum::<f64>() / seeds as f64

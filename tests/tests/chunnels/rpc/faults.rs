@@ -13,10 +13,10 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// The calls of a run.
+/// Number of calls of a run.
 const CALLS: u64 = 60;
 
-/// A tenth of everything is lost, repeated or late, and some is damaged.
+/// Returns a link that loses, repeats or delays a tenth of all packets, and damages some.
 fn bad() -> Link {
     Link {
         loss: 0.1,
@@ -109,14 +109,14 @@ where
     let breaking = async {
         if breaks {
             runtime.sleep(MS * below(&runtime, 200) as u32).await;
-            // Its connection goes with it, and says nothing.
+            // The server's connection goes with it, and sends no message about its end.
             drop(server);
             None
         } else {
             Some(server)
         }
     };
-    // Numbers begin where streams are long enough for credit.
+    // The numbers are so large that streams need credit.
     let calls = join_all((0..CALLS).map(|number| call(&client, &runtime, number + 50, seed)));
     let (outcomes, server) = futures_util::join!(calls, breaking);
     assert_eq!(client.caller().in_flight(), 0, "seed {seed}: a slot leaks");
@@ -134,7 +134,7 @@ where
         }
     }
     if server.is_some() {
-        // All cancellations have arrived by then, lost ones again.
+        // All cancellations have arrived by then, also the repetitions of lost cancellations.
         runtime.sleep(20_000 * MS).await;
         client.caller().connection().drain().await.unwrap();
         assert_eq!(numbers.running.load(SeqCst), 0, "seed {seed}: a handler leaks");
@@ -151,7 +151,8 @@ fn each_call_is_answered_once_or_fails_once_and_nothing_leaks() {
     });
 }
 
-/// The same by one Chunnel for calls and TLS, whose peer has it or the two apart. A handshake takes a thousand times as long as a call.
+/// Plays with one Chunnel for calls and TLS. The peer has this Chunnel, or a Chunnel for calls and a Chunnel
+/// for TLS. A handshake takes a thousand times as long as a call.
 #[test]
 fn so_it_is_with_tls_fused_or_apart() {
     with_seeds(30, |seed| {

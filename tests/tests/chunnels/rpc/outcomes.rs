@@ -22,7 +22,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// The handlers that have begun and not ended.
+    /// Returns the number of handlers that have begun and not ended.
     fn running(&self) -> usize {
         self.numbers.running.load(SeqCst)
     }
@@ -45,7 +45,7 @@ fn with_server(concurrency: usize, limit: usize, test: impl AsyncFnOnce(&Scene))
         let client = Client::over(Multiplexer::with_limit(here, limit));
         let scene = Scene { client, numbers, network: network.clone() };
         test(&scene).await;
-        // Nothing is left, whatever the test did.
+        // No call is left, whatever the test did.
         scene.pass(100 * MS).await;
         assert_eq!((scene.client.caller().in_flight(), scene.running()), (0, 0));
     });
@@ -89,7 +89,7 @@ fn a_deadline_ends_the_call_at_both_ends() {
         assert_eq!(scene.network.runtime().elapsed() - start, 50 * MS);
         scene.pass(20 * MS).await;
         assert_eq!(scene.running(), 0);
-        // One that is in time.
+        // This call ends before its deadline.
         let call = scene.client.call::<u64, u64>(SLOWLY, &30).deadline(50 * MS);
         assert_eq!(call.await.unwrap(), 60);
     });
@@ -169,10 +169,10 @@ fn callers_wait_for_a_server_with_enough_to_do() {
         let call = || scene.client.call::<u64, u64>(SLOWLY, &100).response();
         let outcomes = join_all([call(), call(), call()]).await;
         assert!(outcomes.into_iter().all(|outcome| outcome.is_ok_and(|doubled| doubled == 200)));
-        // One after the first two.
+        // The third call ran after the first two calls.
         assert!(scene.network.runtime().elapsed() - start > 200 * MS);
         assert_eq!(scene.numbers.asked.lock().unwrap().values().sum::<usize>(), 3);
-        // So does a stream, now that the limit is known.
+        // A stream waits too, now that the client knows the limit.
         let [one, other] =
             [SLOWLY, SLOWLY].map(|method| scene.client.call::<u64, u64>(method, &100).response());
         let stream = async {
@@ -205,7 +205,7 @@ fn a_stream_has_its_responses_in_order_and_waits_for_its_reader() {
             assert_eq!(numbers.next().await.unwrap().unwrap(), expected);
         }
         scene.pass(1000 * MS).await;
-        // What waits here is bounded, and the service has not gone on meanwhile.
+        // The number of waiting responses is bounded, and the service has not gone on meanwhile.
         assert_eq!(scene.running(), 1);
         for expected in 10..1000 {
             assert_eq!(numbers.next().await.unwrap().unwrap(), expected);

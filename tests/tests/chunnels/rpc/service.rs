@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// Doubles a number.
 pub(crate) const DOUBLE: Method = Method::new("double");
-/// Doubles a number after as many milliseconds.
+/// Doubles a number, after a wait of as many milliseconds.
 pub(crate) const SLOWLY: Method = Method::new("slowly");
 /// Counts to a number.
 pub(crate) const COUNT: Method = Method::new("count");
 /// Fails.
 pub(crate) const FAIL: Method = Method::new("fail");
-/// Nobody has it.
+/// A method that no service has.
 pub(crate) const NONE: Method = Method::new("none");
 
 /// The format of requests and responses.
@@ -29,7 +29,7 @@ const CODEC: Bincode = Bincode;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// Answers numbers, and remembers how often it was asked for each.
+/// Answers numbers, and counts the requests for each number.
 #[derive(Clone)]
 pub(crate) struct Numbers {
     pub(crate) runtime: SimRuntime,
@@ -79,7 +79,7 @@ impl Service for Numbers {
             let numbers = futures_util::stream::unfold(
                 (0, running, runtime),
                 move |(at, running, runtime)| async move {
-                    // Now and then it has to wait.
+                    // Now and then the stream has to wait.
                     if at % 7 == 3 {
                         runtime.sleep(Duration::from_millis(1)).await;
                     }
@@ -99,7 +99,7 @@ impl Service for Numbers {
     }
 }
 
-/// The encoding is that of the codec.
+/// The messages are encoded by the codec.
 #[test]
 fn what_is_encoded_is_decoded() {
     let mut bytes = [0; 8];
@@ -111,7 +111,7 @@ fn what_is_encoded_is_decoded() {
 /// One end of a connection.
 pub(crate) type End = RpcConnection<ReliableConnection<SimConnection>>;
 
-/// A client's connection and a server's, over the network with its faults.
+/// Returns a client's connection and a server's connection, over the network with its faults.
 pub(crate) async fn ends(network: &Network) -> [End; 2] {
     let [client, server] = bare(network).await;
     let stack = make_stack!(Rpc::new(), Reliable::new());
@@ -121,7 +121,8 @@ pub(crate) async fn ends(network: &Network) -> [End; 2] {
 /// An end over TLS.
 pub(crate) type SecuredEnd = BoxConnection<Message, <SimConnection as Connection>::Base>;
 
-/// The same over TLS: each end by one Chunnel or by two, as the seed says.
+/// Returns a client's connection and a server's connection over TLS. The seed decides if an end has one
+/// Chunnel for calls and TLS, or two.
 pub(crate) async fn ends_with_tls(network: &Network, seed: u64) -> [SecuredEnd; 2] {
     let made = rcgen::generate_simple_self_signed(["numbers.example".to_owned()]).unwrap();
     let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
@@ -142,7 +143,7 @@ async fn over_tls(base: SimConnection, tls: Tls, is_fused: bool) -> SecuredEnd {
     }
 }
 
-/// The two ends below.
+/// Returns the two connections below the stacks.
 async fn bare(network: &Network) -> [SimConnection; 2] {
     let listener = network.host(SERVER).listen((SERVER, 7).into()).await.unwrap();
     let client = network.host(CLIENT).connect(listener.local_addr()).await.unwrap();
@@ -156,7 +157,7 @@ async fn bare(network: &Network) -> [SimConnection; 2] {
         server = listener.accept() => server.unwrap(),
         () = knock => unreachable!("it knocks for ever"),
     };
-    // The port stays known, so that late packets make no further connections that nobody accepts.
+    // The port stays known, so late packets make no further connections, which no task would accept.
     std::mem::forget(listener);
     [client, server]
 }

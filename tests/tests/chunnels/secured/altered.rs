@@ -20,7 +20,7 @@ pub(crate) fn on_the_way(hosts: &Hosts, alter: impl Fn(&mut Vec<u8>) + Send + 's
     });
 }
 
-/// Leaves the server another choice: it knows no Chunnel of the altered name.
+/// Takes a choice from the server: it knows no Chunnel of the altered name.
 pub(crate) fn hide(offer: &mut [u8], name: &str) {
     let Some((Kind::Offer, _)) = wire::header(offer) else { return };
     if let Some(at) = offer.windows(name.len()).position(|window| window == name.as_bytes()) {
@@ -29,19 +29,19 @@ pub(crate) fn hide(offer: &mut [u8], name: &str) {
     }
 }
 
-/// The bytes at the end of a proven message: its number, its MAC, and the check.
+/// Numbers of bytes at the end of a proven message: of its number, its MAC, and the check.
 const NUMBER: usize = 8;
 const MAC: usize = 16;
 const CHECK: usize = 4;
 
-/// Puts the check of an altered message right, so that it does not count as damaged.
+/// Corrects the check of an altered message, so that it does not count as damaged.
 fn put_check(message: &mut [u8]) {
     let end = message.len() - CHECK;
     let check = crc32fast::hash(&message[..end]);
     message[end..].copy_from_slice(&check.to_le_bytes());
 }
 
-/// Changes nothing that the stack depends on.
+/// Changes a field of an answer on which the stack does not depend.
 pub(crate) fn shorten(answer: &mut Vec<u8>) {
     if let (Some((kind, tag)), Ok(mut said)) = (wire::header(answer), wire::decode::<Answer>(answer))
         && kind == Kind::Answer
@@ -51,7 +51,7 @@ pub(crate) fn shorten(answer: &mut Vec<u8>) {
     }
 }
 
-/// Both ends refuse the connection, and at least one of them knows why.
+/// Checks that both ends refuse the connection, and that at least one error names the reason.
 pub(crate) async fn is_refused<S>(hosts: &Hosts, client: S, server: S)
 where
     S: Describe + Chunnel<bertha_negotiation::Link<bertha_datapath_sim::SimConnection>> + 'static,
@@ -60,7 +60,7 @@ where
 {
     let (here, there) = hosts.try_connect(client, server, Settings::default()).await;
     let here = match here {
-        // QUIC's server turns a client away that has already done its part.
+        // QUIC's server turns a client away after the client has completed its handshake.
         Ok(here) => here.recv().await.err().unwrap(),
         Err(error) => error,
     };
@@ -85,7 +85,7 @@ fn ends_of_noise_refuse_a_weaker_stack_that_neither_has_asked_for() {
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
         on_the_way(hosts, |message| hide(message, "AtMostOnce"));
         is_refused(hosts, stack(), stack()).await;
-        // Without anything that looks, nobody notices.
+        // Without a Chunnel that checks the agreement, no end notices the change.
         let stack = || select!(AtMostOnce, Batch::new());
         let (here, _) = hosts.connect(stack(), stack()).await;
         assert!(here.explain().to_string().starts_with("Batch"), "{}", here.explain());
@@ -125,8 +125,9 @@ fn a_change_of_stacks_that_was_altered_is_not_made() {
     over_datagrams(async |hosts| {
         let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Noise::shared(&[7; 32])).upgradable();
         let (here, there) = hosts.connect(stack(), stack()).await;
-        // Under the key of the secure Chunnel, so it can't be read as an open one, and any other is dropped. Its number is altered:
-        // apart from the proof, such a message could as well be the peer's.
+        // The message is proved by the key of the secure Chunnel, so the end reads it as a proven message,
+        // and drops it if the proof is wrong. Its number is altered: apart from the proof, the peer could
+        // have sent this message.
         on_the_way(hosts, |message| {
             if let Some((Kind::Upgrade, _)) = wire::header(message) {
                 assert!(wire::decode::<Upgrade>(message).is_err());

@@ -38,7 +38,7 @@ impl Parties {
 
 type Out<D, S> = Negotiated<<D as Runs<S>>::Out>;
 
-/// Both ends, or what kept them from it.
+/// Returns both ends of a connection, or their errors.
 async fn meet<D, S>(
     datapaths: (&D, &D),
     on: Addr,
@@ -57,7 +57,7 @@ where
     (here, there.unwrap())
 }
 
-/// Messages of all sizes, the identities, a close; and a client with another trust, which is refused.
+/// Checks messages of all sizes, the identities, a close, and a client with another trust, which is refused.
 async fn check<D, S>(datapaths: (&D, &D), on: impl Fn() -> Addr, over: impl Fn(&Tls) -> S)
 where
     D: Runs<S, Out: Connection<Data = Buf>> + Clone,
@@ -128,6 +128,7 @@ async fn tls_over_tcp_of_dpdk() {
     let datapaths = (dpdk::Tcp::over(&server), dpdk::Tcp::over(&client));
     let on = || "10.0.0.1:0".parse().unwrap();
     check((&datapaths.0, &datapaths.1), on, |tls| make_stack!(tls.clone())).await;
-    // Open until the process ends: DPDK 22.11 says `Invalid memory` where both ends of a memif close at once in one process.
+    // The ports stay open until the process ends: DPDK 22.11 reports `Invalid memory` where both ends of a
+    // memif close at once in one process.
     std::mem::forget((server, client));
 }

@@ -39,12 +39,12 @@ fn over_many_seeds(seeds: u64, check: impl AsyncFn(&Hosts)) {
     }
 }
 
-/// Without negotiation, so that the handshake is all there is.
+/// Wraps a connection without negotiation, so that only the handshake's messages are on the network.
 async fn wrapped(noise: &Noise, base: SimConnection, role: Role) -> Result<End, Error> {
     noise.connect_wrap(base, ConnectContext::new(&Alone, role)).await
 }
 
-/// The server's end of the next connection.
+/// Returns the server's end of the next connection.
 async fn accepted(hosts: &Hosts, noise: &Noise, port: u16) -> Result<End, Error> {
     let listener = hosts.server.listen((SERVER, port).into()).await.unwrap();
     let base = listener.accept().await.unwrap();
@@ -73,7 +73,7 @@ async fn send(end: &End, bytes: &[u8]) {
     end.send(message).await.unwrap();
 }
 
-/// The next message, unless none comes within a second.
+/// Returns the next message, or `None` if no message comes within a second.
 async fn received(hosts: &Hosts, end: &End) -> Option<Vec<u8>> {
     let runtime = hosts.network.runtime();
     let pause = runtime.sleep_until(runtime.now() + Duration::from_secs(1));
@@ -138,7 +138,7 @@ fn a_client_that_only_waits_is_accepted_although_its_confirmation_is_lost() {
 fn the_first_message_may_overtake_the_confirmation() {
     over_many_seeds(5, async |hosts| {
         for ((client, server), port) in patterns().into_iter().zip(1..) {
-            // All confirmations are lost: the message has to do.
+            // All confirmations are lost, so the message has to confirm the handshake.
             hosts.network.tap(|datagram| match wire::decode(&datagram.payload) {
                 Some(wire::Arrived::Transport(header)) if header.number == wire::CONFIRMATION => {
                     Verdict::Drop
@@ -162,7 +162,7 @@ fn the_first_message_may_overtake_the_confirmation() {
     });
 }
 
-/// Puts each datagram that `forge` makes from one on its way before it.
+/// Has `forge` make a datagram from each datagram on its way, and sends it first.
 fn forging(network: &Network, forge: impl Fn(&Datagram) -> Option<Vec<u8>> + Send + 'static) {
     let injecting = network.clone();
     network.tap(move |datagram| {
@@ -173,7 +173,7 @@ fn forging(network: &Network, forge: impl Fn(&Datagram) -> Option<Vec<u8>> + Sen
     });
 }
 
-/// A message made of one that was seen.
+/// A function that makes a message of an observed message.
 type Forgery = fn(&Datagram) -> Option<Vec<u8>>;
 
 #[test]
@@ -222,7 +222,7 @@ fn an_altered_handshake_fails_before_any_message() {
                 let (here, there) = connected(hosts, &client, &server, port).await;
                 let (here, there) = (here.err().unwrap(), there.err().unwrap());
                 assert_eq!(here.kind(), ErrorKind::Unauthenticated, "{here}");
-                // A server that hears nothing else than a genuine initiation has nothing to doubt.
+                // A server that hears only a genuine initiation has no reason for doubt.
                 let kinds = [ErrorKind::Unauthenticated, ErrorKind::TimedOut];
                 assert!(kinds.contains(&there.kind()), "{there}");
                 hosts.network.untap();
@@ -240,11 +240,11 @@ fn a_client_that_begins_anew_is_accepted() {
                 let base = here.connect((SERVER, port).into()).await.unwrap();
                 let runtime = hosts.network.runtime();
                 let death = runtime.sleep_until(runtime.now() + Duration::from_micros(150));
-                // It dies before the response arrives.
+                // The client dies before the response arrives.
                 drop(select(pin!(wrapped(&client, base, Role::Client)), pin!(death)).await);
                 let recorded = Arc::new(Mutex::new(None::<Datagram>));
                 let (kept, injecting) = (recorded.clone(), hosts.network.clone());
-                // Its initiation comes once more whenever the second life sends anything.
+                // The first client's initiation comes once more whenever the second client sends a message.
                 hosts.network.tap(move |datagram| {
                     let is_initiation =
                         matches!(wire::decode(&datagram.payload), Some(wire::Arrived::Initiation(_)));
@@ -309,7 +309,7 @@ fn a_recorded_connection_is_not_delivered_again_and_draws_no_more_than_was_sent(
     });
 }
 
-/// Finding H6: messages of a client are handed to another connection of its, and to itself.
+/// An attacker hands messages of a client to another connection of the client, and back to their sender.
 #[test]
 fn two_connections_of_one_client_are_no_ends_of_one() {
     over_many_seeds(5, async |hosts| {

@@ -21,7 +21,7 @@ pub(crate) fn server_key() -> NoiseKey {
     NoiseKey::from_bytes([2; 32])
 }
 
-/// The Chunnels of a client and a server, for each pattern.
+/// Returns the Chunnels of a client and a server, for each pattern.
 pub(crate) fn patterns() -> [(Noise, Noise); 2] {
     let client = Noise::client(client_key(), server_key().public());
     let server = Noise::server(server_key(), [client_key().public()]);
@@ -71,7 +71,7 @@ fn encrypted_packets_over_a_bad_network() {
     });
 }
 
-/// The two ends do not agree.
+/// Checks that the two ends do not agree.
 async fn disagree(hosts: &Hosts, client: Noise, server: Noise) {
     let (here, there) = hosts.try_connect(client, server, Settings::default()).await;
     let error = here.unwrap_err();
@@ -97,7 +97,7 @@ fn a_client_whose_key_is_not_trusted_is_refused_and_both_ends_say_why() {
         let [_, (client, _)] = patterns();
         let server = Noise::server(server_key(), [[9; 32], server_key().public()]);
         let (here, there) = hosts.try_connect(client, server, Settings::default()).await;
-        // The end that fails first tells the other one.
+        // The end that fails first notifies its peer.
         for error in [here.unwrap_err(), there.unwrap().unwrap_err()] {
             let kinds = [ErrorKind::Unauthenticated, ErrorKind::Refused, ErrorKind::Closed];
             assert!(kinds.contains(&error.kind()), "{error}");
@@ -146,7 +146,7 @@ fn a_shared_key_alone_identifies_nobody() {
     });
 }
 
-/// A shared key does not reach the floor, whichever end has it, and whatever shares the key: the Chunnel or the credentials.
+/// A shared key of the Chunnel or of the credentials does not reach the floor, whichever end has the floor.
 #[test]
 fn a_floor_of_a_known_peer_refuses_a_shared_key_at_either_end() {
     let floor = || {

@@ -32,7 +32,7 @@ fn messages_over_quic() {
     });
 }
 
-/// They have arrived and were not received when the client closed.
+/// The messages have arrived, and the client closes before it receives them.
 #[test]
 fn messages_that_are_dropped_by_a_close_are_in_the_report() {
     over_datagrams(async |hosts| {
@@ -50,7 +50,8 @@ fn messages_that_are_dropped_by_a_close_are_in_the_report() {
     });
 }
 
-/// An end that can't have its messages delivered hears why the connection below has ended, and nothing of how QUIC failed for that.
+/// The error of an end whose messages can't be delivered is the end of the connection below, and not the
+/// failure of QUIC that followed.
 #[test]
 fn a_close_reports_the_end_of_the_connection_below() {
     over_datagrams(async |hosts| {
@@ -122,12 +123,13 @@ fn it_is_refused_over_a_stream() {
     });
 }
 
-/// One end turns the other away.
+/// Checks that an end turns its peer away.
 fn turned_away(client: &Quic, server: &Quic, kind: ErrorKind) {
     over_datagrams(async |hosts| {
         let (here, there) = hosts.try_connect(client.clone(), server.clone(), Settings::default()).await;
         let kinds = [here.unwrap_err().kind(), there.unwrap().unwrap_err().kind()];
-        // The first end to fail says why; the other may learn from the link that the stack could not be built.
+        // The first end to fail names the reason; its peer may learn from the link that the stack could not
+        // be built.
         let expected = |of| of == kind || matches!(of, ErrorKind::Refused | ErrorKind::Closed);
         assert!(kinds.into_iter().all(expected) && kinds.contains(&kind), "{kinds:?}");
     });
@@ -136,18 +138,18 @@ fn turned_away(client: &Quic, server: &Quic, kind: ErrorKind) {
 #[test]
 fn an_end_with_the_wrong_certificate_is_turned_away() {
     let [server, other, client] = ["server", "server", "client"].map(Subject::new);
-    // Another certificate, another name.
+    // The client expects another certificate, or another name.
     let unauthenticated = ErrorKind::Unauthenticated;
     turned_away(&other.client(), &server.server(), unauthenticated);
     let elsewhere = Quic::client("elsewhere", server.trust.clone()).unwrap();
     turned_away(&elsewhere, &server.server(), unauthenticated);
-    // A client that shows none, or one that the server does not trust.
+    // The client shows no certificate, or a certificate that the server does not trust.
     let strict = server.server().require_clients(client.trust.clone());
     turned_away(&server.client(), &strict, unauthenticated);
     turned_away(&server.client().identity(other.identity.clone()), &strict, unauthenticated);
-    // The value for the other end.
+    // Each end has the Chunnel of its peer.
     turned_away(&server.server(), &server.client(), ErrorKind::Invalid);
-    // The one that it trusts.
+    // The client shows the certificate that the server trusts.
     over_datagrams(async |hosts| {
         let known = server.client().identity(client.identity.clone());
         let (here, there) = hosts.connect(known, strict.clone()).await;
@@ -157,7 +159,7 @@ fn an_end_with_the_wrong_certificate_is_turned_away() {
 
 #[test]
 fn the_second_connection_resumes_and_each_end_knows_the_other_all_the_same() {
-    // So many names that the certificate is longer than all else.
+    // The certificate has so many names that it is longer than the rest of the handshake.
     let names = std::array::from_fn::<_, 200, _>(|at| format!("server-{at}.store.example"));
     let (server, client) = (Subject::with_names(names), Subject::new("client"));
     over_datagrams(async |hosts| {
@@ -184,13 +186,14 @@ fn the_second_connection_resumes_and_each_end_knows_the_other_all_the_same() {
         let certificate = server.certificate.len();
         assert!(answered[0] > certificate, "{answered:?}");
         assert!(answered[1..].iter().all(|bytes| bytes + certificate / 2 < answered[0]), "{answered:?}");
-        // Another trust takes up no session, and another identity is refused although there is one.
+        // A server with another trust resumes no session, and refuses the identity although there is a
+        // session.
         let withdrawn = server.server().require_clients(server.trust.clone());
         turned_away_here(hosts, &here, &withdrawn).await;
     });
 }
 
-/// As [`turned_away`], for lack of trust.
+/// Works as [`turned_away`], for an end that refuses for lack of trust.
 async fn turned_away_here(hosts: &Hosts, client: &Quic, server: &Quic) {
     let (here, there) = hosts.try_connect(client.clone(), server.clone(), Settings::default()).await;
     let kinds = [here.unwrap_err().kind(), there.unwrap().unwrap_err().kind()];
@@ -222,7 +225,7 @@ fn what_is_drained_has_arrived() {
                 here.send(message).await.unwrap();
             }
             here.drain().await.unwrap();
-            // From now on nothing arrives.
+            // From now on no datagram arrives.
             hosts.network.set_link(Link { loss: 1.0, ..Link::default() });
             for number in 0..100 {
                 let message = there.recv().await.unwrap();

@@ -52,7 +52,7 @@ fn it_keeps_the_promises_of_connections() {
     });
 }
 
-/// The two Chunnels apart keep the same promises, so that is what the one is compared with.
+/// The two separate Chunnels keep these promises too, so the single Chunnel is compared with them.
 #[test]
 fn so_do_the_two_apart() {
     let party = Party::new();
@@ -71,7 +71,8 @@ fn so_do_the_two_apart() {
 
 const LENGTH: Method = Method::new("length");
 
-/// Requests that are copied into a record, that are encrypted where they lie, and that fill several records.
+/// Lengths of requests that are copied into a record, that are encrypted where they lie, and that fill
+/// several records.
 const LENGTHS: [usize; 9] = [0, 1, 100, 4_000, 4_096, 16_384, 20_000, 200_000, 1_000_000];
 
 #[test]

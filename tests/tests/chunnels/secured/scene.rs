@@ -14,7 +14,7 @@ pub(crate) struct Hosts {
     pub(crate) server: SimDatapath,
 }
 
-/// Over datagrams, with different orders of tasks.
+/// Runs `check` over datagrams, with different orders of tasks.
 pub(crate) fn over_datagrams(check: impl AsyncFn(&Hosts)) {
     for seed in 0..5 {
         let mut sim = Sim::new(seed);
@@ -24,7 +24,7 @@ pub(crate) fn over_datagrams(check: impl AsyncFn(&Hosts)) {
     }
 }
 
-/// Over streams.
+/// Runs `check` over streams.
 pub(crate) fn over_streams(check: impl AsyncFn(&Hosts)) {
     let mut sim = Sim::new(1);
     let network = sim.network().clone();
@@ -36,7 +36,7 @@ pub(crate) fn over_streams(check: impl AsyncFn(&Hosts)) {
 pub(crate) type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
 
 impl Hosts {
-    /// Both ends of a connection whose stacks may differ.
+    /// Connects two ends whose stacks may differ, and returns their results.
     pub(crate) async fn try_connect<C, S>(
         &self,
         client: C,
@@ -53,7 +53,7 @@ impl Hosts {
         let to = incoming.local_addr();
         let connecting = client.connect(self.client.clone(), to).settings(settings);
         let accepting = async {
-            // A client that is refused leaves nothing to accept.
+            // A refused client leaves no connection to accept.
             let runtime = self.network.runtime();
             let patience = runtime.sleep_until(runtime.now() + std::time::Duration::from_secs(60));
             match futures_util::future::select(std::pin::pin!(incoming.next()), std::pin::pin!(patience))
@@ -64,12 +64,12 @@ impl Hosts {
             }
         };
         let ends = futures_util::join!(connecting.into_future(), accepting);
-        // The address stays in use, as a server's does.
+        // The address stays in use, as the address of a server does.
         std::mem::forget(incoming);
         ends
     }
 
-    /// Both ends of a connection with this stack.
+    /// Returns both ends of a connection with these stacks.
     pub(crate) async fn connect<C, S>(&self, client: C, server: S) -> (Out<C>, Out<S>)
     where
         C: Negotiate + Sync,
@@ -95,7 +95,7 @@ impl Subject {
         Self::with_names([name.to_owned()])
     }
 
-    /// With the first of these names, and a certificate for all of them.
+    /// Makes an end with the first of these names, and a certificate for all names.
     pub(crate) fn with_names<const N: usize>(names: [String; N]) -> Self {
         let name = names[0].clone();
         let made = rcgen::generate_simple_self_signed(names).unwrap();
@@ -104,12 +104,12 @@ impl Subject {
         Self { name, certificate: made.cert.der().to_vec(), identity, trust }
     }
 
-    /// A server with this certificate.
+    /// Makes a server with this certificate.
     pub(crate) fn server(&self) -> Quic {
         Quic::server(self.identity.clone()).unwrap()
     }
 
-    /// A client of that server.
+    /// Makes a client of the server with this certificate.
     pub(crate) fn client(&self) -> Quic {
         Quic::client(&self.name, self.trust.clone()).unwrap()
     }

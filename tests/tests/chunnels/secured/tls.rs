@@ -13,7 +13,7 @@ use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 use std::time::Duration;
 
-/// An end with a certificate of its own, and the trust in it.
+/// An end with a certificate of its own, and the trust in this certificate.
 pub(crate) struct Party {
     certificate: Vec<u8>,
     identity: TlsIdentity,
@@ -37,7 +37,7 @@ impl Party {
     }
 }
 
-/// The stack over datagrams.
+/// Makes the stack over datagrams.
 macro_rules! over {
     ($tls:expr $(, $below:expr)*) => {
         make_stack!($tls, Ordered::new(), Reliable::new() $(, $below)*)
@@ -114,7 +114,7 @@ fn each_end_knows_whom_the_other_has_proved_to_be() {
         let known = |party: &Party| Some(PeerIdentity::Certificates([party.certificate.clone()].into()));
         let (here, there) = hosts.connect(store.client(), store.server()).await;
         assert_eq!((here.explain().peer(), there.explain().peer()), (known(&store), None));
-        // The second connection resumes the session of the first, and knows the same.
+        // The second connection resumes the session of the first, and knows the identities of the first.
         let client = store.client().identity(shopper.identity.clone());
         let server = store.server().require_clients(shopper.trust.clone());
         for _ in 0..2 {

@@ -12,19 +12,19 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The transcripts that were seen, and by which end.
+/// The transcripts that layers have seen, each with the role of its end.
 type Seen = Arc<Mutex<Vec<(Role, Option<[u8; 32]>)>>>;
 
-/// Tells what it sees.
+/// Records the transcript, and takes no early data.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(no_early_data)]
 struct Binds(Seen);
 
-/// The same, and takes early data.
+/// Records the transcript, and takes early data.
 #[derive(Debug, Clone, Identity)]
 struct Takes(Seen);
 
-/// Opens a further connection as a client, and uses neither.
+/// Opens a further connection as a client, and records no transcript.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(one_sided)]
 struct Opens(Addr);
@@ -52,7 +52,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Opens {
     }
 }
 
-/// The transcripts that the client and the server have seen since the last time.
+/// Takes the transcripts that the client and the server have seen since the last call.
 fn taken(seen: &Seen) -> [Option<[u8; 32]>; 2] {
     let mut seen = std::mem::take(&mut *seen.lock().unwrap());
     seen.sort_by_key(|(role, _)| *role == Role::Server);
@@ -60,7 +60,7 @@ fn taken(seen: &Seen) -> [Option<[u8; 32]>; 2] {
     [client, server]
 }
 
-/// The transcript that both have seen.
+/// Takes the transcript that both ends have seen.
 fn common(seen: &Seen) -> [u8; 32] {
     let [client, server] = taken(seen);
     assert_eq!(client, server);
@@ -85,7 +85,7 @@ fn there_is_none_where_a_client_may_not_wait_for_it() {
         let seen = Seen::default();
         hosts.connect(Takes(seen.clone()), Takes(seen.clone())).await;
         assert_eq!(taken(&seen), [None; 2]);
-        // A Chunnel that waits lets all others see it.
+        // While a Chunnel waits, all other Chunnels see the transcript.
         let other = Seen::default();
         let stack = || make_stack!(Takes(seen.clone()), Binds(other.clone()));
         hosts.connect(stack(), stack()).await;
@@ -110,7 +110,7 @@ fn an_attempt_to_send_early_changes_nothing_of_that() {
         for _ in 0..2 {
             let connecting = waiting().connect(client.clone(), to_waits.clone()).early(&cache);
             let (here, there) = futures_util::join!(connecting.into_future(), waits.next());
-            // Kept, since a server hears of a client that is gone.
+            // The ends are kept, since a server would hear of a client that is gone.
             std::mem::forget((here.unwrap(), there.unwrap().unwrap()));
             common(&seen);
             let connecting = async {
@@ -150,7 +150,7 @@ fn a_stack_that_takes_anothers_place_has_one_of_its_own() {
             if alternative == 1 {
                 assert_eq!(common(&second), next);
             }
-            // The other end ends the change as well.
+            // The peer ends the change as well.
             let runtime = hosts.network.runtime();
             let pause = runtime.sleep_until(runtime.now() + Duration::from_secs(1));
             first_of(pin!(there.recv()), pin!(pause)).await;

@@ -42,7 +42,7 @@ impl Collected {
         format!("span {trace} {id} {parent} {name}")
     }
 
-    /// The span that a line is.
+    /// Reads a span from a line.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
         let ["span", trace, id, parent, name] = words[..] else { return None };
@@ -72,7 +72,7 @@ impl Collector {
         Self { exporter, _provider: provider, _in_use: in_use }
     }
 
-    /// Those that have ended so far.
+    /// Returns the spans that have ended so far.
     pub(crate) fn spans(&self) -> Vec<Collected> {
         self.exporter.get_finished_spans().unwrap().iter().map(Collected::from).collect()
     }

@@ -17,14 +17,14 @@ use tracing::Instrument;
 
 const DOUBLE: Method = Method::new("double");
 
-/// The same at both ends, whose second alternative it is changed to.
+/// Makes the stack of both ends. The client changes it to its second alternative.
 macro_rules! stack {
     () => {
         make_stack!(Rpc::new(), select!(Nothing, Checksum::new())).upgradable()
     };
 }
 
-/// The server's process: says where it listens, answers one client, and prints its spans.
+/// Runs the server's process: prints its address, answers one client, and prints its spans.
 #[tokio::test]
 #[ignore = "a process of the other test"]
 async fn server() {
@@ -50,7 +50,7 @@ async fn a_trace_goes_from_a_client_to_a_server_in_another_process() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
-    // The runner of the tests says something as well.
+    // The runner of the tests prints lines as well.
     let listening = lines.by_ref().find_map(|line| Some(line.split_once("listening ")?.1.to_owned()));
     let to: Addr = listening.unwrap().parse().unwrap();
 
@@ -87,7 +87,7 @@ async fn a_trace_goes_from_a_client_to_a_server_in_another_process() {
     ] {
         assert_eq!((span.trace, span.parent), (request.trace, parent.id), "{span:?}");
     }
-    // Each call at the client, with its counterpart at the server, and the work that the handler did for it.
+    // Each call at the client has its counterpart at the server, and the work of the handler.
     let calls: Vec<_> = here.iter().filter(|span| span.name == "rpc.call").collect();
     assert_eq!(calls.len(), 2, "{here:#?}");
     for call in calls {
@@ -98,14 +98,14 @@ async fn a_trace_goes_from_a_client_to_a_server_in_another_process() {
         let work = below(handle.id);
         assert_eq!((&*work.name, work.trace), ("work", request.trace));
     }
-    // Negotiation carries no trace, so what the server does for it stands by itself.
+    // Negotiation carries no trace, so the server's spans of the negotiation have no parent.
     for name in ["negotiation.accept", "negotiation.change"] {
         let span = one(&there, name);
         assert!(span.parent == SpanId::INVALID && span.trace != request.trace, "{span:?}");
     }
 }
 
-/// Also of one that can be used before the server has answered: until the answer, not beyond.
+/// An early connection has a span until the server's answer, although the connection is used before.
 #[tokio::test]
 async fn early_connects_have_their_span() {
     let collector = Collector::start();
@@ -146,7 +146,7 @@ async fn early_connects_have_their_span() {
         () = serving => panic!("the listener has ended"),
     }
     drop(clients);
-    // Nobody answers any more.
+    // No server answers any more.
     let mut impatient = settings.clone();
     impatient.handshake_timeout = Duration::from_millis(500);
     let connecting = connect(to, &impatient).into_future().instrument(request.clone());

@@ -7,7 +7,7 @@ use bertha_datapath_sim::{PairConnection, SimRuntime, pair};
 use bertha_tests::conformance::{Bufs, Recorder, withdraws_security};
 use std::sync::Arc;
 
-/// Which call a Chunnel does not pass on.
+/// The call that a Chunnel does not pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Sound,
@@ -20,7 +20,7 @@ enum Fault {
 
 use Fault::*;
 
-/// A way past the layers below.
+/// A connection that goes around the layers below.
 type Around = Arc<PairConnection<SimRuntime, Buf>>;
 
 /// A Chunnel that passes on all calls but one kind.
@@ -93,7 +93,8 @@ impl<Inner: Carries<Buf, Faulty>> Connection for FaultyConnection<Inner> {
     }
 }
 
-/// Both ends of a connection with this fault at each end, and the layers that record what reaches them.
+/// Returns both ends of a connection with this fault at each end, and the layers that record the calls that
+/// reach them.
 async fn connected(
     runtime: &SimRuntime,
     fault: Fault,
@@ -126,7 +127,7 @@ crate::catches::catches! { run:
     a_close_reaches_the_layer_below: KeepsClose "close did not reach";
 }
 
-/// The whole suite notices each of them too.
+/// The whole suite notices each of these faults too.
 #[test]
 fn the_suite_of_chunnels_notices_each() {
     let check = |fault| {

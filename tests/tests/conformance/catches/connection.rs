@@ -59,7 +59,7 @@ fn faulty(runtime: &SimRuntime, fault: Fault) -> (Faulty, Faulty) {
     (end(here), end(there))
 }
 
-/// Remembers the last one only of those that wait.
+/// Remembers only the last of several waiting tasks.
 #[derive(Default)]
 struct LastWaiter(AtomicWaker);
 
@@ -120,7 +120,7 @@ impl Connection for Faulty {
         match self.fault {
             LosesDroppedRecv => {
                 let message = self.inner.recv().await;
-                // Holds the message over a suspension.
+                // The future holds the message over a suspension.
                 self.base().runtime().sleep(Duration::from_micros(1)).await;
                 message
             }

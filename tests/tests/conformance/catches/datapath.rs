@@ -97,7 +97,7 @@ impl Listener for FaultyListener {
                 if first.len() < 8 {
                     return Err(broken());
                 }
-                // Back to where it came from, which looks like the echo that is expected.
+                // The message goes back to its sender, which looks like the expected echo.
                 accepted.send(first).await?;
             }
             EndsAtClose if self.kept.lock().unwrap().len() > 3 => return Err(broken()),

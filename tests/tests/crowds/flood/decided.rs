@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const MESSAGES: usize = 200_000;
 const ID: u64 = 0x0123_4567_89ab_cdef;
 
-/// One of each kind, as they travel.
+/// Makes a message of each kind, as it travels.
 fn messages(nodes: &[Node]) -> Vec<Vec<u8>> {
     let tag = Tag::of(ID);
     let picks = vec![0, 1, 0];
@@ -76,7 +76,7 @@ fn every_message_is_decided_and_nothing_is_kept() {
         match decide(&message, &nodes, &terms) {
             Decision::Ignore | Decision::Retry => ignored += 1,
             Decision::Unknown { reply } => {
-                // Header, version and check.
+                // The reply consists of header, version and check.
                 assert_eq!(reply.len(), HEADER + 5);
                 assert!(reply.len() <= message.len(), "no more than was sent");
                 unknown += 1;

@@ -17,14 +17,14 @@ const PER_ROUND: usize = 10_000;
 const SOCKETS: usize = 100;
 const ATTEMPTS: usize = 200;
 
-/// The messages of a client to a socket that answers with those of a server.
+/// Records the messages of a client and a server, on a socket between them.
 async fn record(server: SocketAddr) -> Vec<Vec<u8>> {
     let between = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let at = between.local_addr().unwrap();
     let relaying = async {
         let (mut recorded, mut client) = (Vec::new(), None);
         let mut buffer = vec![0; 65_536];
-        // Ends once both have said all that they say.
+        // The loop ends once both ends have sent all their messages.
         while let Ok(received) = timeout(Duration::from_millis(300), between.recv_from(&mut buffer)).await {
             let (len, from) = received.unwrap();
             recorded.push(buffer[..len].to_vec());
@@ -46,7 +46,7 @@ async fn record(server: SocketAddr) -> Vec<Vec<u8>> {
     futures_util::join!(relaying, talking).0
 }
 
-/// An echo. What is lost in the crowd is said again.
+/// Checks an echo, and repeats a message that was lost in the flood.
 async fn say(connection: &Negotiated<impl Connection<Data = String>>, text: &str) {
     for _ in 0..ATTEMPTS {
         connection.send(text.into()).await.unwrap();
@@ -108,7 +108,7 @@ fn memory_stays_and_clients_are_served() {
         });
         let grown = grown.await;
         assert!(outcomes.accepted.get() > 100 && outcomes.refused.get() > 0, "{outcomes:?}");
-        // A leak of four bytes per datagram would be as much.
+        // A leak of four bytes per datagram would reach this bound.
         assert!(grown < 400 << 10, "{grown} bytes more; {outcomes:?}");
     });
 }

@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The count, for one test at a time: tests share the pools of buffers, and what one leaves there another frees.
+/// The count, for one test at a time: tests share the pools of buffers, so a test may free a buffer of
+/// another test.
 pub(crate) struct Meter(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 impl Meter {
@@ -15,7 +16,7 @@ impl Meter {
         Self(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The bytes in use now, of this thread.
+    /// Returns the number of bytes that this thread has in use.
     pub(crate) fn live(&self) -> i64 {
         live_bytes()
     }

@@ -25,7 +25,7 @@ impl Mutator {
                 let len = self.dice.below(300);
                 self.dice.bytes(len)
             }
-            // Noise that says it is a message of some kind.
+            // This noise has the first byte of a message of some kind.
             1 => {
                 let len = HEADER + self.dice.below(100);
                 let mut noise = self.dice.bytes(len);
@@ -34,7 +34,7 @@ impl Mutator {
             }
             2 => self.recording(),
             3 | 4 => self.mutation(),
-            // The check is put right, so that what it protects is reached.
+            // The check is corrected, so the message reaches the code behind the check.
             _ => sealed(self.mutation()),
         }
     }
@@ -60,7 +60,7 @@ impl Mutator {
         let at = dice.below(bytes.len());
         match dice.below(8) {
             0 => bytes[at] ^= 1 << dice.below(8),
-            // Lengths and counts are small numbers; huge ones begin with the topmost bit.
+            // Lengths and counts are small numbers; huge numbers begin with the topmost bit.
             1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][dice.below(5)],
             2 => bytes.truncate(at),
             3 => {
@@ -77,7 +77,8 @@ impl Mutator {
                 let again = bytes[at..end].to_vec();
                 bytes.splice(at..at, again);
             }
-            // The version, or the first byte of what is not a handshake message.
+            // The changed byte is the version, or the first byte of a message that is not a handshake
+            // message.
             6 => {
                 if let Some(version) = bytes.get_mut(HEADER) {
                     *version = dice.next() as u8;
@@ -92,7 +93,7 @@ impl Mutator {
     }
 }
 
-/// With a check that holds for the rest.
+/// Gives the message a check that holds for the rest.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     if let Some(end) = bytes.len().checked_sub(4) {
         let check = crc32fast::hash(&bytes[..end]);

@@ -17,8 +17,8 @@ pub(crate) fn stack() -> Choice {
     make_stack!(Nothing, select!(Serialize::<String, Bincode>::new(), Serialize::<String, Postcard>::new()))
 }
 
-/// With an idle time-out that is short, so that what strangers open is soon given up; and with all doors open, so that
-/// what lies behind them is reached.
+/// Returns settings with a short idle time-out, so that strangers' connections are soon given up, and with
+/// all features on, so that the flood reaches their code.
 pub(crate) fn settings(idle_timeout: Duration) -> Settings {
     let mut settings = Settings::default();
     settings.idle_timeout = idle_timeout;
@@ -27,12 +27,13 @@ pub(crate) fn settings(idle_timeout: Duration) -> Settings {
     settings
 }
 
-/// The outcomes of clients. Refusals of one id are reported once, so there are more of them.
+/// The outcomes of clients. The server reports the refusals of an id once, so there are more refusals than
+/// counted.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     pub(crate) accepted: Cell<u64>,
     pub(crate) refused: Cell<u64>,
-    /// Connections that the application holds.
+    /// Number of connections that the application holds.
     pub(crate) open: Cell<usize>,
 }
 

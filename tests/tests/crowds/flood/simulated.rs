@@ -17,7 +17,7 @@ use std::time::Duration;
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const IDLE: Duration = Duration::from_secs(2);
-/// As many as the listener takes while nobody accepts.
+/// Number of datagrams of a burst: as many as the listener takes while no task accepts.
 const BURST: usize = 100;
 const ROUNDS: usize = 24;
 const BURSTS_PER_ROUND: usize = 400;
@@ -26,7 +26,7 @@ fn server_addr() -> SocketAddr {
     (SERVER, 4242).into()
 }
 
-/// Everything that two ends say to each other from offer to close, with every kind of answer.
+/// Records all messages of two ends from offer to close, with every kind of answer.
 async fn record(network: &Network) -> Vec<Vec<u8>> {
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = recorded.clone();
@@ -55,7 +55,7 @@ async fn say(connection: &Negotiated<impl Connection<Data = String>>, text: &str
     assert_eq!(connection.recv().await.unwrap(), text);
 }
 
-/// How far into the server the flood has come, by what it replied.
+/// Counts of the server's replies, which show how far into the server the flood has come.
 #[derive(Debug, Default, Clone)]
 struct Replies(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -84,7 +84,7 @@ impl Replies {
     }
 }
 
-/// One burst: most of it from strangers to the server, some of it with the addresses of client and server.
+/// Sends a burst: most datagrams from strangers to the server, some with the addresses of client and server.
 fn burst(network: &Network, mutator: &mut Mutator, client: SocketAddr) {
     for _ in 0..BURST {
         let payload = mutator.datagram();
@@ -100,7 +100,8 @@ fn burst(network: &Network, mutator: &mut Mutator, client: SocketAddr) {
     }
 }
 
-/// Floods, with an echo after every tenth burst; then waits until what strangers opened is given up.
+/// Floods, with an echo after every tenth burst. Then waits until the server has given strangers' connections
+/// up.
 async fn round(
     network: &Network,
     runtime: &SimRuntime,
@@ -131,9 +132,9 @@ fn memory_stays_and_clients_are_served() {
             let mut mutator = Mutator::new(record(&network).await, 1);
             let connection = stack().connect(network.host(CLIENT), server_addr()).await.unwrap();
             replies.count_in(&network);
-            // Nobody is at the strangers' addresses, not even a kernel that says so.
+            // No host has the strangers' addresses, so no kernel reports a closed port.
             network.answer_closed_ports(false);
-            // Pools and tables reach their size.
+            // Pools and tables reach their size in the first round.
             round(&network, &runtime, &mut mutator, &connection).await;
             assert_eq!(outcomes.open.get(), 1, "strangers are given up");
             let before = meter.live();
@@ -149,7 +150,7 @@ fn memory_stays_and_clients_are_served() {
         replies.assert_deep();
         let injected = network.counters().injected;
         assert!(injected >= 1_000_000, "{injected} datagrams");
-        // A leak of one byte per ten datagrams would be more.
+        // A leak of one byte per ten datagrams would exceed this bound.
         assert!(grown < 64 << 10, "{grown} bytes more after {injected} datagrams; {outcomes:?}");
     });
 }

@@ -45,7 +45,7 @@ fn an_upgrade_is_for_all_and_all_are_told() {
             assert!(agreement.to_string().starts_with("Batch"), "{agreement}");
             assert_eq!(agreement.round(), two.explain().round());
         };
-        // One receives as well, as an application does.
+        // A task receives meanwhile, as an application does.
         let receiving = async {
             let mut receiving = std::pin::pin!(one.recv());
             let mut rest = std::pin::pin!(async { futures_util::join!(listening, asking, hearing) });
@@ -59,7 +59,7 @@ fn an_upgrade_is_for_all_and_all_are_told() {
     });
 }
 
-/// Can't be built a second time.
+/// A Chunnel that can't be built a second time.
 #[derive(Debug, Identity)]
 struct Stubborn;
 
@@ -97,7 +97,7 @@ fn a_refusal_comes_back_to_who_asked_and_changes_nothing() {
     });
 }
 
-/// Among participants as between two ends: a stack that would wait for ever for a lost message may neither join nor be changed to.
+/// A stack that would wait for ever for a lost message may not join, and a group does not change to it.
 #[test]
 fn a_chunnel_that_lacks_what_it_needs_is_refused() {
     use bertha_chunnels::Ordered;

@@ -19,19 +19,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The percentage of datagrams to which the attacker does each of these.
+/// The deeds of the attacker. Each field is the percentage of datagrams with that deed.
 #[derive(Clone, Copy)]
 pub(crate) struct Habits {
     pub(crate) drop: u64,
     pub(crate) hold: u64,
     pub(crate) replay: u64,
-    /// Changes bytes, and puts the check right where there is one.
+    /// Changes bytes, and corrects the check of messages that have a check.
     pub(crate) edit: u64,
-    /// Says where a participant stands that does not stand there.
+    /// Sends false progress reports of a participant.
     pub(crate) invent: u64,
 }
 
-/// Drops, holds back, repeats, edits and invents, as long as the switch is on.
+/// Drops, holds back, repeats, edits and invents messages while the returned switch is on.
 pub(crate) fn attack(network: &Network, seed: u64, habits: Habits) -> Arc<AtomicBool> {
     let is_active = Arc::new(AtomicBool::new(false));
     let (switch, tapped) = (is_active.clone(), network.clone());
@@ -78,7 +78,7 @@ fn edit(dice: &mut Dice, payload: &mut Vec<u8>) {
     let len = payload.len() as u64;
     match dice.roll(4) {
         0 => payload.truncate(dice.roll(len) as usize),
-        // Where the round, the number and the sender stand.
+        // The header holds the round, the number and the sender.
         1 => payload[dice.roll(len.min(GROUP_HEADER as u64)) as usize] ^= 1 << dice.roll(8),
         2 => payload[dice.roll(len) as usize] = dice.roll(256) as u8,
         _ => payload.extend((0..dice.roll(40)).map(|byte| byte as u8)),
@@ -90,7 +90,7 @@ fn edit(dice: &mut Dice, payload: &mut Vec<u8>) {
     }
 }
 
-/// An earlier progress report of a participant, with other numbers.
+/// Makes a progress report from an earlier report of a participant, with other numbers.
 fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
     let said = |datagram: &Datagram| match wire::header(&datagram.payload) {
         Some((Kind::PeerProgress, tag)) => {
@@ -118,13 +118,13 @@ fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
         }
     }
     let mut invented = wire::encode(Kind::PeerProgress, tag, &progress).ok()?;
-    // With the proof of what was said, if there was one.
+    // The report keeps the proof of the earlier report, if that had a proof.
     if proof.len() > 4 && dice.roll(4) > 0 {
         invented.truncate(invented.len() - 4);
         invented[HEADER] |= 0x80;
         let number = invented.len();
         invented.extend(proof);
-        // And a number that was not taken yet, so that nothing but the MAC is wrong.
+        // The report has a number that was not taken yet, so only the MAC is wrong.
         if dice.roll(2) > 0 {
             invented[number + 2] ^= 1 + dice.roll(255) as u8;
         }
@@ -138,7 +138,7 @@ fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
 /// The messages that each participant received, by the participant's number.
 type Received = Arc<Mutex<BTreeMap<u32, Vec<(u32, u32)>>>>;
 
-/// Receives whatever comes, until the connection has ended.
+/// Receives all messages, until the connection has ended.
 async fn listen<C: Connection<Data = Buf>>(
     number: u32,
     connection: Arc<MultiEndpoint<C>>,
@@ -150,7 +150,7 @@ async fn listen<C: Connection<Data = Buf>>(
             Ok(message) if message.len() == LEN => {
                 received.lock().unwrap().entry(number).or_default().push(of_bytes(&message));
             }
-            // Forged.
+            // The message is forged.
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Closed => return,
             Err(_) => crowd.pause(Duration::from_micros(100)).await,
@@ -158,7 +158,8 @@ async fn listen<C: Connection<Data = Buf>>(
     }
 }
 
-/// Three participants talk and change their stack under attack; then the attacker goes, and a fourth comes.
+/// Has three participants talk and change their stack under attack. Then the attacker goes, and a fourth
+/// participant comes.
 async fn besieged<S, C>(crowd: &Crowd, stack: impl Fn() -> S, seed: u64, habits: Habits)
 where
     S: Rendezvous + 'static,
@@ -191,14 +192,15 @@ where
         if turn % 4 == 2 {
             let who = dice.roll(3) as usize;
             let asked = members[who].upgrade(Pick::alternative(dice.roll(2) as usize)).await;
-            // Forged words can hold up the change before for as long as it may take, so this one may not be staged in time.
+            // Forged reports can hold up the earlier change for as long as it may take, so this change may
+            // not be staged in time.
             let may_be = |error: &bertha_core::Error| error.kind() == ErrorKind::Refused;
             assert!(asked.as_ref().err().is_none_or(may_be), "seed {seed}: {asked:?}");
         }
         crowd.pause(Duration::from_millis(2)).await;
     }
     is_active.store(false, Ordering::Relaxed);
-    // Longer than a change waits for what forged words promise.
+    // The pause is longer than a change waits for messages that forged reports promise.
     crowd.pause(Duration::from_secs(15)).await;
     members.push(join(3).await);
     crowd.pause(Duration::from_secs(15)).await;
@@ -207,7 +209,7 @@ where
     let rounds: Vec<u64> = members.iter().map(|member| member.explain().round()).collect();
     assert!(rounds.windows(2).all(|two| two[0] == two[1]), "seed {seed}: not in one round: {rounds:?}");
     assert!(members.windows(2).all(|two| explain(&two[0]) == explain(&two[1])), "seed {seed}");
-    // In a new round nothing is left of what was forged.
+    // Forged reports have no effect in a new round.
     let to = usize::from(members[0].explain().picks()[0] == 0);
     members[0].upgrade(Pick::alternative(to)).await.unwrap();
     crowd.pause(Duration::from_secs(15)).await;
@@ -249,7 +251,7 @@ fn nor_a_group_whose_chunnels_keep_state_of_each_other() {
     });
 }
 
-/// Records the last message of the application.
+/// Records the application's last message.
 fn last_message(network: &Network) -> Arc<Mutex<Option<Datagram>>> {
     let last = Arc::<Mutex<Option<Datagram>>>::default();
     let record = last.clone();
@@ -262,7 +264,8 @@ fn last_message(network: &Network) -> Arc<Mutex<Option<Datagram>>> {
     last
 }
 
-/// A lie in the name of the same sender, for a round that comes so many rounds later.
+/// Makes a false message in the name of the sender of `genuine`, for a round that comes `rounds` rounds
+/// later.
 fn ahead(genuine: &Datagram, rounds: u64) -> Datagram {
     let mut forged = genuine.clone();
     let header = u64::from_le_bytes(*genuine.payload.first_chunk().unwrap());
@@ -290,13 +293,14 @@ fn messages_for_rounds_that_nobody_knows_take_bounded_room() {
         crowd.pause(Duration::from_millis(10)).await;
         one.send(Buf::copy_of(b"then", 40).unwrap()).await.unwrap();
         assert_eq!(*two.recv().await.unwrap(), *b"then", "seed {seed}");
-        // No more than 1,024 are kept.
+        // The participant keeps at most 1,024 messages.
         assert!(two.dropped() - before >= LIES - 1024, "seed {seed}: {}", two.dropped() - before);
     });
 }
 
-/// Tags of rounds follow each other, so anybody can say something for a round to come. If that were kept until the round begins, a
-/// position far in the future would have the receivers skip all that is sent before it.
+/// Tags of rounds follow each other, so an attacker can send a message for a round to come. If receivers kept
+/// the message until the round begins, a position far in the future would have them skip all messages before
+/// it.
 #[test]
 fn nobody_is_heard_in_a_round_that_begins_long_after() {
     with_seeds(10, async |crowd, seed| {

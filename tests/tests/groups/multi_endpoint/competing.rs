@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The number of keys of a publisher.
+/// Number of keys of a publisher.
 const KEYS: u32 = 3;
 
-/// A publisher and a number. The key is the publisher's and one of its numbers' remainders.
+/// A publisher and a number. The key consists of the publisher and the remainder of the number.
 type Message = (u32, u32);
 
 fn key(message: &[u8]) -> &[u8] {
@@ -35,7 +35,7 @@ fn of_bytes(bytes: &[u8]) -> Message {
     (number(0), number(5))
 }
 
-/// The place where they meet, and what happened there.
+/// The subscription where publishers and receivers meet, and the history of their messages.
 #[derive(Clone)]
 struct Scene {
     runtime: SimRuntime,
@@ -48,7 +48,7 @@ struct Scene {
 
 type Endpoint = Box<dyn End>;
 
-/// One end, whatever the type of its stack.
+/// An end with a stack of any type.
 trait End: Send {
     fn stack(&self) -> String;
     fn hush(&self);
@@ -138,7 +138,8 @@ impl Scene {
         Box::new(Member { connection, receives, is_quiet, _task })
     }
 
-    /// All that was sent was received; of a key in the order in which it was sent, repetitions left out.
+    /// Checks that each sent message was received, and that the messages of a key were received in the order
+    /// in which they were sent, repetitions left out.
     fn is_complete_and_in_order(&self) {
         let (sent, received) = (self.sent.lock().unwrap(), self.received.lock().unwrap());
         let (mut seen, mut last) = (BTreeSet::new(), BTreeMap::new());
@@ -175,7 +176,7 @@ async fn publish<C: Connection<Data = Buf>>(
                 scene.sent.lock().unwrap().insert((publisher, number));
                 number += 1;
             }
-            // Not sent, as the text says.
+            // The message was not sent, as the text of the error says.
             Err(error) if error.kind() == ErrorKind::Unavailable => {}
             Err(_) => return,
         }
@@ -194,7 +195,8 @@ async fn receive<C: Connection<Data = Buf>>(scene: Scene, number: u32, connectio
     }
 }
 
-/// Plays with each seed; a third of them in the order in which tasks are woken and the others in a random one.
+/// Plays with each seed. For a third of the seeds tasks run in the order in which they are woken, for the
+/// other seeds in a random order.
 fn with_seeds(usual: u64, faults: Faults, play: impl AsyncFn(&Scene, u64)) {
     bertha_tests::with_seeds(usual, |seed| {
         let schedule = if seed % 3 == 0 { Schedule::Fifo } else { Schedule::Random };
@@ -243,12 +245,13 @@ async fn bustle(scene: &Scene, seed: u64, may_crash: bool) {
         let event = dice.roll(6);
         let is_last = members.iter().filter(|member| member.receives()).count() == 1;
         if matches!(event, 3 | 4) && members[who].receives() && is_last {
-            // Not in the middle of a change: nobody would be left to decode what is left of the old round.
+            // The end does not leave in the middle of a change: no end would be left to decode the rest of
+            // the old round.
             scene.pause(8_000_000).await;
         }
         match event {
             0..=2 if members.len() < 5 => {
-                // Without a receiver nobody else is let in.
+                // Without a receiver no other participant is let in.
                 let receives = !members.iter().any(|member| member.receives()) || dice.roll(2) == 0;
                 members.push(scene.enter(next, receives).await.unwrap());
                 next += 1;
@@ -268,7 +271,8 @@ async fn bustle(scene: &Scene, seed: u64, may_crash: bool) {
 
 #[test]
 fn whoever_comes_and_leaves_nothing_is_lost_or_swapped() {
-    // Of the messages that a change waits for, the last ones come almost as late as those of a receiver that has gone.
+    // The last messages that a change waits for come almost as late as the messages of a receiver that has
+    // gone.
     for faults in [Faults::default(), Faults { paused: 300_000, ..Faults::default() }] {
         with_seeds(30, faults, async |scene, seed| {
             bustle(scene, seed, false).await;

@@ -27,7 +27,7 @@ impl Dice {
     }
 }
 
-/// Where participants meet.
+/// The network and the store in which participants meet.
 #[derive(Clone)]
 pub(crate) struct Crowd {
     pub(crate) network: Network,
@@ -36,7 +36,7 @@ pub(crate) struct Crowd {
     pub(crate) history: History,
 }
 
-/// One participant, with a task that receives and one that sends.
+/// A participant, with a task that receives and a task that sends.
 pub(crate) struct Member<C: Connection> {
     pub(crate) number: u32,
     pub(crate) connection: Arc<MultiEndpoint<C>>,
@@ -49,7 +49,7 @@ impl Crowd {
         let mut settings = RendezvousSettings::default();
         settings.lease = Duration::from_millis(500);
         settings.staging_timeout = Duration::from_secs(4);
-        // Nothing is lost but what a test has the network lose.
+        // The network loses only the messages that a test has it lose.
         network.set_limits(Limits { queue: 1 << 20, ..Limits::default() });
         let store = MemoryStore::new(network.runtime().clone());
         Self { network, store, settings, history: History::default() }
@@ -80,7 +80,7 @@ impl Crowd {
         stack.rendezvous(self.group(number), self.store.clone(), name).settings(self.settings.clone()).await
     }
 
-    /// A participant that talks, at this pace, and listens.
+    /// Joins a participant that talks, at this pace, and listens.
     pub(crate) async fn enter<S, C>(&self, number: u32, stack: S, pace: Duration) -> Member<C>
     where
         S: Rendezvous + 'static,
@@ -173,7 +173,7 @@ impl<C: Connection<Data = Buf>> Member<C> {
         self.connection.close().await.unwrap();
     }
 
-    /// Vanishes without a word.
+    /// Vanishes without a message.
     pub(crate) fn crash(self, crowd: &Crowd) {
         crowd.history.change(self.number, |record| record.is_gone = true);
         drop(self.tasks);

@@ -31,14 +31,14 @@ async fn receive_until(from: &impl Connection<Data = Buf>, text: &str) -> Result
     Ok(())
 }
 
-/// Whether this message comes in time.
+/// Returns true if the message `text` comes within `limit`.
 async fn hears(crowd: &Crowd, from: &impl Connection<Data = Buf>, text: &str, limit: Duration) -> bool {
     let receiving = pin!(receive_until(from, text));
     matches!(select(receiving, pin!(crowd.pause(limit))).await, Either::Left((Ok(()), _)))
 }
 
-/// The first participant waits for a lost message of the second for a limited time, however long the third, which is cut off, talks
-/// on in the old round.
+/// The first participant waits for a lost message of the second for a limited time, even while the third,
+/// which is cut off, goes on sending in the old round.
 #[test]
 fn who_is_cut_off_from_the_store_and_talks_on_holds_up_no_change() {
     with_seeds(30, async |crowd, _| {
@@ -68,7 +68,7 @@ fn who_is_cut_off_from_the_store_and_talks_on_holds_up_no_change() {
     });
 }
 
-/// Each takes a place in what is known of the round's senders.
+/// Each participant takes a place in the table of the round's senders.
 #[test]
 fn however_many_come_and_go_during_a_round_the_next_one_is_heard() {
     with_seeds(1, async |crowd, _| {

@@ -31,7 +31,7 @@ fn message(text: &str) -> Buf {
     Buf::copy_of(text.as_bytes(), 0).unwrap()
 }
 
-/// The messages that a participant receives within a while.
+/// Returns the next message that a participant receives within a while, or `None`.
 async fn heard<C: Connection<Data = Buf>>(crowd: &Crowd, connection: &MultiEndpoint<C>) -> Option<String> {
     let late = pin!(crowd.pause(Duration::from_millis(200)));
     match first_of(pin!(connection.recv()), late).await {
@@ -40,7 +40,7 @@ async fn heard<C: Connection<Data = Buf>>(crowd: &Crowd, connection: &MultiEndpo
     }
 }
 
-/// The last datagram of a kind that went over the wire.
+/// Records the datagrams that go over the wire.
 fn last_of(crowd: &Crowd) -> Arc<Mutex<Vec<Datagram>>> {
     let seen = Arc::<Mutex<Vec<Datagram>>>::default();
     let record = seen.clone();
@@ -51,7 +51,7 @@ fn last_of(crowd: &Crowd) -> Arc<Mutex<Vec<Datagram>>> {
     seen
 }
 
-/// The same message with another text and the next number, as an outsider would make it.
+/// Makes a copy of a message with another text and the next number, as an outsider would make it.
 fn forged(genuine: &Datagram, text: &[u8]) -> Datagram {
     let payload = match wire::header(&genuine.payload).unwrap().0 {
         Kind::ProvenGroupData => {
@@ -104,7 +104,7 @@ fn count(drops: &Drops, layer: &str, reason: &str) -> u64 {
     drops.iter().find(is_this).map(|it| it.messages).unwrap()
 }
 
-/// Below the stack, in its Chunnels, and while a participant leaves.
+/// Messages are dropped below the stack, in its Chunnels, and while a participant leaves.
 #[test]
 fn what_a_participant_drops_is_in_its_report() {
     with_crowd(5, None, async |crowd| {
@@ -124,7 +124,7 @@ fn what_a_participant_drops_is_in_its_report() {
         crowd.network.inject(&short).unwrap();
         assert_eq!(heard(&crowd, &two).await, None);
         assert_eq!(two.drops().to_string(), "GroupLink: 1 forged or malformed, Checksum: 1 damaged");
-        // One has joined first and leads, so it stays until the other has begun another round.
+        // The first participant leads, so it stays until the second participant has begun another round.
         let talking = async {
             two.send(message("to one that leaves")).await.unwrap();
             while two.recv().await.is_ok() {}
@@ -162,8 +162,9 @@ fn those_with_another_key_or_none_are_not_heard() {
     });
 }
 
-/// An outsider says that everyone has moved on and left messages behind, and repeats all that it has heard. Nobody believes it: changes
-/// go on as if it were not there, and each message arrives once.
+/// An outsider announces that all participants have moved on and left messages behind, and replays all
+/// messages. The participants drop its messages: changes go on as if it were not there, and each message
+/// arrives once.
 #[test]
 fn an_outsider_bends_no_change_of_a_group_with_a_key() {
     bertha_tests::with_seeds(40, |seed| {
@@ -188,10 +189,11 @@ fn an_outsider_bends_no_change_of_a_group_with_a_key() {
                         let heard = two.recv().await.unwrap();
                         assert_eq!(*heard, *format!("{round} {number}").as_bytes(), "seed {seed}");
                     }
-                    // So that this end takes part in the change.
+                    // This end has to receive to take part in the change.
                     heard(&crowd, &two).await
                 };
-                // A change that believed the outsider would wait five seconds for messages that nobody has sent.
+                // A change that believed the outsider would wait five seconds for messages that no
+                // participant has sent.
                 let late = crowd.pause(Duration::from_secs(2));
                 let reading = async { while one.recv().await.is_ok() {} };
                 let (late, reading) = (pin!(late), pin!(reading));
@@ -206,7 +208,7 @@ fn an_outsider_bends_no_change_of_a_group_with_a_key() {
     });
 }
 
-/// Progress that is said again, and by somebody else, is none.
+/// Repeated progress, and progress from a sender without the key, is dropped.
 #[test]
 fn progress_without_a_proof_is_dropped_and_counted() {
     with_crowd(3, Some(1), async |crowd| {
@@ -227,7 +229,7 @@ fn progress_without_a_proof_is_dropped_and_counted() {
     });
 }
 
-/// Guarantees that nobody can read messages, and does nothing for it.
+/// States that it encrypts, and passes messages on as they are.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(guarantees(Encrypted))]
 struct Secret;
@@ -259,7 +261,7 @@ fn a_change_loses_no_guarantee_that_a_participant_keeps() {
                 let error = carelessly.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Refused);
                 assert!(error.to_string().contains("is, encrypted; a pick lets go"), "{error}");
-                // The others keep it all the same.
+                // The other participant keeps the guarantee even then.
                 let pick = Pick::alternative(1).losing(Set::of::<Encrypted>());
                 let error = one.upgrade(pick).await.unwrap_err();
                 let text = error.to_string();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// A message: its sender, and which one of the sender's it is.
+/// A message: its sender, and its number among the sender's messages.
 pub(crate) type Message = (u32, u32);
 
-/// Bytes that a message takes.
+/// Number of bytes of a message.
 pub(crate) const LEN: usize = 8;
 
 pub(crate) fn to_bytes((sender, number): Message) -> [u8; LEN] {
@@ -25,9 +25,9 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Message {
 /// The life of one participant.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Record {
-    /// How many messages it has sent.
+    /// Number of messages that the participant has sent.
     pub(crate) sent: u32,
-    /// Whether it left or crashed before the end.
+    /// True if the participant left or crashed before the end.
     pub(crate) is_gone: bool,
     pub(crate) received: Vec<Message>,
 }
@@ -44,7 +44,7 @@ impl History {
         self.0.lock().unwrap().clone()
     }
 
-    /// The numbers of the messages of each sender, in the order in which one participant received them.
+    /// Returns the numbers of each sender's messages, in the order in which a participant received them.
     fn by_sender(record: &Record) -> BTreeMap<u32, Vec<u32>> {
         let mut by_sender: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (sender, number) in &record.received {
@@ -53,7 +53,8 @@ impl History {
         by_sender
     }
 
-    /// From the first message that a participant got of a sender on it got all, once and in order.
+    /// Checks that each participant got all messages of a sender after the first that it got, once and in
+    /// order.
     pub(crate) fn has_no_gaps(&self) {
         let records = self.records();
         for (receiver, record) in &records {
@@ -66,7 +67,7 @@ impl History {
         }
     }
 
-    /// The same in order and once, with gaps.
+    /// Checks that each participant got messages of a sender in order and at most once. Gaps are permitted.
     pub(crate) fn is_in_order(&self) {
         for (receiver, record) in self.records() {
             for (sender, numbers) in Self::by_sender(&record) {
@@ -76,7 +77,8 @@ impl History {
         }
     }
 
-    /// Each participant that stayed to the end got all messages of each other one that stayed, to the last.
+    /// Checks that each participant that stayed to the end got the last message of each other participant
+    /// that stayed.
     pub(crate) fn is_complete(&self) {
         let records = self.records();
         let stayed = || records.iter().filter(|(_, record)| !record.is_gone);
@@ -89,7 +91,7 @@ impl History {
         }
     }
 
-    /// No two participants got two messages in different orders.
+    /// Checks that no two participants got two messages in different orders.
     pub(crate) fn has_one_order(&self) {
         let records = self.records();
         let places: Vec<(u32, BTreeMap<Message, usize>)> = records

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A way to a store whose next reading lacks a participant.
+/// A store whose next reading lacks a participant.
 struct Lagging {
     store: MemoryStore<SimRuntime>,
     left_out: Arc<Mutex<Option<u64>>>,
@@ -55,7 +55,7 @@ fn who_was_left_out_of_one_reading_holds_up_no_change() {
         let two = crowd.join(2, stack()).await.unwrap();
         assert_eq!(one.participants_other_than(1).await.unwrap(), 2);
         *left_out.lock().unwrap() = Some(two.id());
-        // Everyone reads the store when somebody comes, and when somebody goes.
+        // All participants read the store when a participant comes, and when a participant goes.
         let three = crowd.join(3, stack()).await.unwrap();
         while one.participants().contains(&two.id()) {
             crowd.pause(Duration::from_millis(1)).await;
@@ -71,7 +71,7 @@ fn who_was_left_out_of_one_reading_holds_up_no_change() {
                 two.send(Buf::copy_of(b"in the new round", 40).unwrap()).await.unwrap();
                 crowd.pause(Duration::from_millis(500)).await;
             };
-            // Nobody sends it anything.
+            // No participant sends this participant a message.
             first_of(pin!(changing), pin!(two.recv())).await;
         };
         let Either::Left((heard, _)) = first_of(pin!(one.recv()), pin!(talking)).await else {

@@ -21,7 +21,7 @@ fn the_stack_of_a_round_that_is_over_says_nothing_to_those_who_have_yet_to_leave
             crowd.pause(Duration::from_millis(20)).await;
             let agreement = members[round].connection.upgrade(Pick::alternative(1)).await.unwrap();
             assert!(agreement.to_string().starts_with("Nothing"), "{agreement}");
-            // Until all have left the old stack.
+            // By then all participants have left the old stack.
             crowd.pause(Duration::from_secs(1)).await;
             assert_eq!(parting.ended(), (0, 3 * (round + 1)));
             members[0].connection.upgrade(Pick::alternative(0)).await.unwrap();

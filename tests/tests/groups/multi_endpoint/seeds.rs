@@ -8,7 +8,7 @@ use bertha_negotiation::Pick;
 use bertha_rendezvous::{Rendezvous, RunsAmong};
 use std::time::Duration;
 
-/// Participants come, leave, crash and ask for changes, at random.
+/// Has participants come, leave, crash and ask for changes, at random.
 async fn bustle<S, C>(crowd: &Crowd, stack: impl Fn() -> S, seed: u64, may_crash: bool)
 where
     S: Rendezvous + 'static,
@@ -30,17 +30,18 @@ where
             2 => members.swap_remove(who).leave(crowd).await,
             3 if may_crash => members.swap_remove(who).crash(crowd),
             _ => {
-                // Fails if a participant vanishes while it is asked, or if this one is taken for gone.
+                // The call fails if a participant vanishes while it is asked, or if the group takes the
+                // asking participant for gone.
                 let asked = members[who].connection.upgrade(Pick::alternative(dice.roll(2) as usize)).await;
                 assert!(asked.is_ok() || may_crash, "{asked:?}");
             }
         }
         crowd.pause(Duration::from_micros(dice.roll(20_000))).await;
     }
-    // So that the last one that came gets something of everyone.
+    // By then the newest participant has received a message of each other participant.
     crowd.pause(Duration::from_millis(20)).await;
     members.iter().for_each(Member::hush);
-    // Until participants that vanished have expired, and a change that waits for them is over.
+    // By then participants that vanished have expired, and a change that waits for them has ended.
     crowd.pause(Duration::from_secs(20)).await;
     let rounds: Vec<u64> = members.iter().map(|member| member.connection.explain().round()).collect();
     assert!(rounds.windows(2).all(|two| two[0] == two[1]), "not in one round: {rounds:?}");
@@ -49,8 +50,8 @@ where
     }
 }
 
-/// Gives each way between two hosts a delay of its own, so that what one sends in a round may come after what another sends in the
-/// next.
+/// Gives each link between two hosts a delay of its own, so that a message of a round may come after another
+/// host's message of the next round.
 fn spread(crowd: &Crowd, seed: u64) {
     let mut dice = Dice::new(seed + 1);
     for (from, to) in (0..16).flat_map(|from| (0..16).map(move |to| (from, to))) {
@@ -59,7 +60,8 @@ fn spread(crowd: &Crowd, seed: u64) {
     }
 }
 
-/// Plays with each seed, a third of them in the order in which tasks are woken and the others in a random one.
+/// Plays with each seed. For a third of the seeds tasks run in the order in which they are woken, for the
+/// other seeds in a random order.
 pub(crate) fn with_seeds(usual: u64, play: impl AsyncFn(&Crowd, u64)) {
     bertha_tests::with_seeds(usual, |seed| {
         let schedule = if seed % 3 == 0 { Schedule::Fifo } else { Schedule::Random };

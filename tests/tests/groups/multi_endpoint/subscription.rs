@@ -8,19 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The time after which a message that was not acknowledged is delivered again.
+/// Time after which a message without an acknowledgement is delivered again.
 pub(crate) const REDELIVERY: Duration = Duration::from_millis(300);
 
 /// The faults of the service.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Faults {
-    /// In a hundred deliveries, how many are repeated at once.
+    /// Percentage of deliveries that are repeated at once.
     pub(crate) repeated: u64,
-    /// The longest time for which it now and then delivers nothing, in microseconds, as Kafka does while receivers come and go.
+    /// Longest pause of the service, in microseconds. During a pause it delivers no messages, as Kafka does
+    /// while receivers come and go.
     pub(crate) paused: u64,
 }
 
-/// A subscription. Messages with a key are delivered in order, and one of a key at a time; those without in any order.
+/// A subscription. Messages with a key are delivered in order, one message of a key at a time. Messages
+/// without a key are delivered in any order.
 #[derive(Clone)]
 pub(crate) struct Subscription {
     runtime: SimRuntime,
@@ -30,7 +32,7 @@ pub(crate) struct Subscription {
 struct State {
     dice: Dice,
     faults: Faults,
-    /// The end of its pause.
+    /// End of the service's pause.
     resumes: Instant,
     next: u64,
     waiting: BTreeMap<u64, Message>,
@@ -39,7 +41,7 @@ struct State {
 
 #[derive(Clone)]
 struct Message {
-    /// When it can be delivered.
+    /// Time from which the message can be delivered.
     from: Instant,
     key: Option<u64>,
     bytes: Vec<u8>,
@@ -49,7 +51,7 @@ struct UnderWay {
     place: u64,
     message: Message,
     until: Instant,
-    /// Whether its connection is open.
+    /// True if the message's connection is open.
     is_open: Arc<AtomicBool>,
 }
 
@@ -61,12 +63,12 @@ impl Subscription {
         Self { runtime, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// An end that publishes or receives.
+    /// Makes an end that publishes or receives.
     pub(crate) fn group(&self, receives: bool) -> SharedGroup {
         SharedGroup { subscription: self.clone(), receives }
     }
 
-    /// How many messages nobody has acknowledged.
+    /// Returns the number of messages without an acknowledgement.
     pub(crate) fn kept(&self) -> usize {
         let state = self.state.lock().unwrap();
         state.waiting.len() + state.delivered.len()
@@ -83,7 +85,7 @@ impl Subscription {
     fn deliver(&self, is_open: &Arc<AtomicBool>) -> Option<Buf> {
         let (now, mut state) = (self.runtime.now(), self.state.lock().unwrap());
         let Faults { repeated, paused } = state.faults;
-        // Not again before everything that waited can be taken.
+        // The next pause begins only after all waiting messages can be taken.
         let may_pause = paused > 0 && now > state.resumes + REDELIVERY;
         if may_pause && state.dice.roll(100) == 0 {
             state.resumes = now + Duration::from_micros(state.dice.roll(paused));
@@ -98,7 +100,7 @@ impl Subscription {
             state.waiting.insert(place, message);
         }
         let mut busy: HashSet<u64> = state.delivered.values().filter_map(|it| it.message.key).collect();
-        // In order, so that of a key only the first can be free.
+        // The messages are looked through in order, so only the first message of a key can be free.
         let free = |message: &Message| {
             let is_first = message.key.is_none_or(|key| busy.insert(key));
             is_first && message.from <= now
@@ -115,7 +117,7 @@ impl Subscription {
         state.next += 1;
         let receipt = state.next;
         if message.key.is_none() && state.dice.roll(100) < repeated {
-            // To anybody, and while this one is not acknowledged yet.
+            // The repetition goes to any receiver, even if the first delivery is not acknowledged yet.
             let from = now + Duration::from_millis(state.dice.roll(20));
             state.waiting.insert(place, Message { from, ..message.clone() });
         }
@@ -170,7 +172,7 @@ impl Group for SharedGroup {
 }
 
 pub(crate) struct SharedConnection {
-    /// For its base alone.
+    /// A connection whose base is used, and nothing else of it.
     below: PairConnection<SimRuntime>,
     _other: PairConnection<SimRuntime>,
     group: SharedGroup,
@@ -221,7 +223,7 @@ impl Connection for SharedConnection {
         Ok(())
     }
 
-    /// Gives back what is held.
+    /// Gives the held messages back.
     async fn close(&self) -> Result<(), Error> {
         self.is_open.store(false, Ordering::Relaxed);
         let mut state = self.group.subscription.state.lock().unwrap();
@@ -252,7 +254,7 @@ impl OrdersByKey for SharedConnection {
     }
 }
 
-/// As a process that is killed: what it held comes again later.
+/// Ends as a killed process does: the held messages come again later.
 impl Drop for SharedConnection {
     fn drop(&mut self) {
         self.is_open.store(false, Ordering::Relaxed);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Does not get ready if that is so.
+/// A Chunnel that does not get ready while the flag is true.
 #[derive(Debug, Clone, Default, Identity)]
 struct Stuck(Arc<AtomicBool>);
 
@@ -62,7 +62,7 @@ fn a_stack_that_does_not_get_ready_is_refused_and_ends_nothing() {
     }
 }
 
-/// It hears why its connection has ended; the others go on without it.
+/// The participant hears why its connection has ended, and the other participants go on without it.
 #[test]
 fn who_can_not_run_what_is_in_force_holds_up_no_change() {
     with_seeds(10, async |crowd: &Crowd, _| {

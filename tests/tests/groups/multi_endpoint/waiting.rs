@@ -10,7 +10,8 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 
-/// A message is lost, and the next one waits for it, in hand of a call that is then cancelled. Another call waits all along.
+/// A message is lost. A call holds the next message and waits for the lost message, and is then cancelled.
+/// Another call waits all along.
 async fn goes_on<S, C>(crowd: &Crowd, stack: impl Fn() -> S, cancelled: usize)
 where
     S: Rendezvous + 'static,
@@ -52,7 +53,8 @@ fn who_waits_for_the_next_message_gets_it_though_another_call_was_cancelled() {
     }
 }
 
-/// A sequencer's call is cancelled while it sends on what it has put in order. Another call waits all along.
+/// A sequencer's call is cancelled while it forwards the messages that it has put in order. Another call
+/// waits all along.
 #[test]
 fn a_sequencer_goes_on_with_what_a_cancelled_call_had_in_hand() {
     for cancelled in 0..2 {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// One participant's way to a store.
+/// A participant's connection to a store.
 #[derive(Debug)]
 pub(crate) struct Counting<S> {
     store: Arc<S>,
-    /// How many transactions, reads included, and renewals were asked for.
+    /// Number of transactions, reads included, and renewals that callers have asked for.
     pub(crate) transactions: Arc<AtomicUsize>,
-    /// Whether the store can't be reached.
+    /// True if the store can't be reached.
     pub(crate) cut: Arc<AtomicBool>,
 }
 
@@ -21,7 +21,7 @@ impl<S> Counting<S> {
         Self { store, transactions: Arc::default(), cut: Arc::default() }
     }
 
-    /// Another participant's way, cut and counted together with this one.
+    /// Returns the connection of another participant, which is cut and counted together with this connection.
     pub(crate) fn another(&self) -> Self {
         Self { store: self.store.clone(), transactions: self.transactions.clone(), cut: self.cut.clone() }
     }

@@ -53,7 +53,7 @@ fn a_dead_store_stops_newcomers_and_harms_nobody_inside() {
         join_all(inside.iter_mut().map(|one| one.until(lost))).await;
         let newcomer = scene.try_join(&xy()).await;
         assert_eq!(newcomer.map(|_| ()).unwrap_err().kind(), ErrorKind::Unreachable);
-        // It comes back without its data, long after every lease has run out.
+        // The store comes back without its data, long after every lease has expired.
         scene.pause(Duration::from_secs(10)).await;
         memory.clear();
         scene.store.cut.store(false, Ordering::Relaxed);
@@ -88,7 +88,7 @@ fn who_was_cut_off_comes_back_to_what_the_others_agreed_on() {
     });
 }
 
-/// Writes a record that nobody agreed to.
+/// Writes a record to which no participant agreed.
 async fn overwrite(store: &impl RendezvousStore, name: &bertha_rendezvous::Name, bytes: Vec<u8>) {
     assert!(store.transact(name, &Transaction::new().put(RECORD, bytes)).await.unwrap().applied);
 }
@@ -111,7 +111,7 @@ fn a_faulty_participant_forces_nobody_to_switch() {
         let fault = |event: &Event| matches!(event, Event::Fault { .. });
         select(pin!(first.until(fault)), pin!(second.until(fault))).await;
         scene.pause(Duration::from_secs(1)).await;
-        // The record is put right, nobody has switched, and all goes on.
+        // The participants correct the record, none of them has switched, and all go on.
         let third = scene.join(&xyz()).await;
         assert_eq!(third.in_force.stack.to_string(), "X");
         first.participant.propose([1, 0]).await.unwrap();
@@ -142,7 +142,8 @@ fn garbage_in_the_record_is_put_right() {
     });
 }
 
-/// That it was let in to propose its stack a participant does not hear, nor that it was refused.
+/// A participant does not hear that it was let in to propose its stack, and does not hear that it was
+/// refused.
 #[test]
 fn who_comes_back_and_is_refused_unheard_knows_that_it_is_out() {
     everywhere(async |scene, memory| {
@@ -175,7 +176,8 @@ fn who_comes_back_and_is_refused_unheard_knows_that_it_is_out() {
     });
 }
 
-/// It made a record, did not hear of that, and made it again; the first one came late, and somebody else saw it.
+/// A participant makes a record, hears no answer, and makes the record again. The first record comes late,
+/// and another participant sees it.
 #[test]
 fn a_record_that_is_made_twice_is_one_record() {
     everywhere(async |scene, memory| {
@@ -221,7 +223,7 @@ fn a_record_that_is_made_twice_is_one_record() {
     });
 }
 
-/// That somebody was late is no decision against the stack that it needs.
+/// A participant that was late in answering has not refused the stack that the asking participant needs.
 #[test]
 fn who_comes_back_and_is_not_answered_in_time_asks_again() {
     everywhere(async |scene, memory| {

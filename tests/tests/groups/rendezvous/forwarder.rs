@@ -1,11 +1,11 @@
-//! A way to a server that can fall silent.
+//! A forwarder to a server that can fall silent.
 
 use std::sync::Arc;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// Forwards connections to a server, as a firewall does that may forget about them.
+/// Forwards connections to a server, and can forget them, as a firewall may.
 pub(crate) struct Forwarder {
     pub(crate) port: u16,
     forgets: Arc<Notify>,
@@ -23,7 +23,7 @@ impl Forwarder {
                     let Ok(mut server) = TcpStream::connect(("127.0.0.1", server)).await else { return };
                     tokio::select! {
                         _ = copy_bidirectional(&mut client, &mut server) => {}
-                        // Both ends stay open, and nothing moves any more.
+                        // Both ends stay open, and no more bytes move.
                         () = forgetting.notified() => std::future::pending().await,
                     }
                 });
@@ -32,7 +32,7 @@ impl Forwarder {
         Self { port, forgets }
     }
 
-    /// Forwards nothing more of the connections that there are, and says so to nobody. New ones are as good as ever.
+    /// Forwards no more bytes of the present connections, and notifies neither end. Later connections work.
     pub(crate) fn forget(&self) {
         self.forgets.notify_waiters();
     }

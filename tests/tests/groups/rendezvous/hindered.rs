@@ -8,11 +8,12 @@ use std::time::Duration;
 pub(crate) enum Fate {
     CarriedOut,
     Lost,
-    /// It is carried out, and nobody hears of it.
+    /// The transaction is carried out, and the answer is lost.
     AnswerLost,
 }
 
-/// One participant's way to a store. What is to become of a transaction is asked before it is carried out, and may take time.
+/// A participant's connection to a store. `fate` decides the fate of a transaction before it is carried out,
+/// and may take time.
 pub(crate) struct Hindered<S> {
     pub(crate) store: S,
     #[allow(clippy::type_complexity, reason = "it is named once")]

@@ -23,7 +23,8 @@ fn who_comes_adopts_the_stack_in_force() {
 fn two_who_come_at_once_use_one_stack() {
     everywhere(async |scene, _| {
         let (xyz, z) = (xyz(), z());
-        // Either may make the connection; the other one adopts its stack, or proposes another.
+        // Either participant may make the connection; the other participant adopts its stack, or proposes
+        // another stack.
         let until_z = async |stack| {
             let mut endpoint = scene.join(stack).await;
             endpoint.uses("Z").await;
@@ -96,7 +97,7 @@ fn too_many_are_turned_away() {
     });
 }
 
-/// An error of the store that a participant did not act on says nothing about its leaving.
+/// An earlier error of the store is not an error of leaving.
 #[test]
 fn who_leaves_long_after_the_store_failed_has_left() {
     everywhere(async |scene, memory| {

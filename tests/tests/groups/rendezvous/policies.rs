@@ -9,7 +9,7 @@ use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
-/// Prefers one of two alternatives among so many participants.
+/// Makes a stack that prefers an alternative among this number of participants.
 fn prefers(alternative: usize, participants: usize) -> Stack {
     Box::new(make_stack!(
         bertha_core::select!(X, Y; prefer alternative if NumParticipantsAtMost(participants))
@@ -73,7 +73,8 @@ fn policies_that_contradict_come_to_rest() {
     });
 }
 
-/// Somebody hangs until nobody has a try left, were they counted. That the time was up says nothing about the stack.
+/// A participant hangs for so long that the attempts of the other participants would be used up, were
+/// time-outs counted. A time-out says nothing about the stack.
 #[test]
 fn what_was_not_staged_in_time_is_wished_for_again() {
     everywhere(async |scene, _| {
@@ -88,7 +89,8 @@ fn what_was_not_staged_in_time_is_wished_for_again() {
     });
 }
 
-/// A decision that was made among other participants is tried again, however often, and whichever of them had the wish.
+/// A decision is made anew each time the participants change, however often, whichever participant has the
+/// wish.
 #[test]
 fn as_others_come_and_go_all_switch_each_time() {
     everywhere(async |scene, _| {
@@ -117,7 +119,7 @@ fn what_somebody_refused_for_some_time_is_wished_for_again() {
     });
 }
 
-/// Whether the leader of the round is present.
+/// Returns true if the leader of the round is present.
 fn is_led<R: Runtime>(endpoint: &Endpoint<R>) -> bool {
     let present = endpoint.seen.iter().rev().find_map(|event| match event {
         Event::Participants(present) => Some(present),
@@ -126,7 +128,7 @@ fn is_led<R: Runtime>(endpoint: &Endpoint<R>) -> bool {
     present.is_some_and(|present| present.contains(&endpoint.in_force.leader))
 }
 
-/// The leader has gone, and for some time one of the others refuses all rounds, or hangs.
+/// Plays a group whose leader has gone. For some time another participant refuses all rounds, or hangs.
 async fn loses_its_leader<R: Runtime>(scene: &Scene<impl RendezvousStore, R>, refuse: bool) {
     let mut settings = scene.settings.clone();
     settings.renews = true;
@@ -164,7 +166,8 @@ fn somebody_leads_though_one_hung_and_newcomers_are_let_in_meanwhile() {
     everywhere(async |scene, _| loses_its_leader(scene, false).await);
 }
 
-/// Its owner proposes something just when its policies have, and the store has not answered yet.
+/// A participant's owner proposes a stack just after its policies have proposed another, and before the store
+/// has answered.
 #[test]
 fn an_owner_and_a_policy_at_once_get_their_wishes_one_after_the_other() {
     everywhere(async |scene, memory| {

@@ -18,7 +18,7 @@ pub(crate) struct Y;
 #[derive(Identity)]
 pub(crate) struct Z;
 
-/// Stacks of which the participants run one.
+/// The alternatives of a participant, of which it runs one.
 pub(crate) type Stack = Box<dyn bertha_core::Describe + Send + Sync>;
 
 pub(crate) fn xyz() -> Stack {
@@ -89,7 +89,7 @@ impl<S: RendezvousStore, R: Runtime> Scene<S, R> {
     }
 }
 
-/// An endpoint that stages whatever it is asked to.
+/// An endpoint that stages every stack that it is asked to stage.
 pub(crate) struct Endpoint<R: Runtime> {
     pub(crate) participant: Participant<R>,
     pub(crate) in_force: InForce,
@@ -97,7 +97,7 @@ pub(crate) struct Endpoint<R: Runtime> {
 }
 
 impl<R: Runtime> Endpoint<R> {
-    /// Goes on until an event is as wanted.
+    /// Goes on until an event that `wanted` accepts.
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Event {
         loop {
             let event = self.participant.next().await.unwrap_or_else(|| panic!("out, after {:?}", self.seen));
@@ -120,14 +120,14 @@ impl<R: Runtime> Endpoint<R> {
         }
     }
 
-    /// Goes on until it knows of so many participants.
+    /// Goes on until the endpoint knows of this number of participants.
     pub(crate) async fn knows_of(&mut self, participants: usize) {
         self.until(|event| matches!(event, Event::Participants(all) if all.len() == participants)).await;
     }
 }
 
 impl<R: Runtime> Endpoint<R> {
-    /// Goes on until it is asked to stage something, and does not answer.
+    /// Goes on until the endpoint is asked to stage a stack, and does not answer.
     pub(crate) async fn until_asked(&mut self) -> Event {
         loop {
             let event = self.participant.next().await.unwrap_or_else(|| panic!("out, after {:?}", self.seen));
@@ -138,7 +138,7 @@ impl<R: Runtime> Endpoint<R> {
         }
     }
 
-    /// Refuses every stack that it is asked to stage, as for lack of memory.
+    /// Refuses every stack that the endpoint is asked to stage, as for lack of memory.
     pub(crate) async fn refuses(&mut self) -> Infallible {
         loop {
             let Event::Stage { round, .. } = self.until_asked().await else { unreachable!() };

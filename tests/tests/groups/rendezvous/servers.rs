@@ -15,7 +15,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Two participants join, switch, lose the server for good, find an empty one in its place, and switch again.
+/// Has two participants join, switch, lose the server for good, find an empty server in its place, and switch
+/// again.
 async fn survives_its_server<S: RendezvousStore>(server: &mut Server, store: S) {
     server.start();
     let mut scene = Scene::new(store, TokioRuntime);
@@ -48,8 +49,9 @@ async fn survives_its_server<S: RendezvousStore>(server: &mut Server, store: S) 
     join(first.uses("X"), second.uses("X")).await;
 }
 
-/// A participant is in, and then nothing comes of its store's connections any more, and nothing says so. It waits less long for an answer
-/// than the store does, so the store never sees one of its requests through.
+/// A participant has joined, and then the connections of its store fall silent without an error. The
+/// participant waits for an answer for a shorter time than the store does, so the store completes none of its
+/// requests.
 async fn survives_silence<S: RendezvousStore>(server: &mut Server, store: impl Fn(u16) -> S) {
     server.start();
     let way = Forwarder::to(server.port).await;
@@ -63,14 +65,14 @@ async fn survives_silence<S: RendezvousStore>(server: &mut Server, store: impl F
     };
     way.forget();
     first.until(|event| matches!(event, Event::StoreLost { .. })).await;
-    // Meanwhile it was taken for gone.
+    // Meanwhile the group took the participant for gone.
     let back = first.until(|event| matches!(event, Event::Joined(_)));
     tokio::time::timeout(Duration::from_secs(60), back).await.expect("the store stays lost");
     let _second = scene.join(&xy()).await;
     first.knows_of(2).await;
 }
 
-/// Two participants join, switch and leave.
+/// Has two participants join, switch and leave.
 async fn agrees<S: RendezvousStore>(store: S) {
     let mut scene = Scene::new(store, TokioRuntime);
     scene.settings.staging_timeout = Duration::from_secs(20);
@@ -97,10 +99,10 @@ async fn participants_agree_over_etcd_by_tls_with_no_more_rights_than_documented
     agrees(EtcdStore::new(&url).unwrap()).await;
 }
 
-/// A server's arguments, from its port and the folder for its data.
+/// Makes a server's arguments from its port and the folder for its data.
 type Arguments = Box<dyn Fn(u16, &str) -> Vec<String>>;
 
-/// A server process of this test's own.
+/// A server process of this test alone.
 struct Server {
     program: &'static str,
     arguments: Arguments,
@@ -110,7 +112,7 @@ struct Server {
 }
 
 impl Server {
-    /// The server with this program, if it is installed.
+    /// Makes a server with this program, or returns `None` if the program is not installed.
     fn new(program: &'static str, arguments: impl Fn(u16, &str) -> Vec<String> + 'static) -> Option<Self> {
         if Command::new(program)
             .arg("--version")
@@ -127,7 +129,7 @@ impl Server {
         Some(Self { program, arguments: Box::new(arguments), port, data, process: None })
     }
 
-    /// Starts it without any data.
+    /// Starts the server without any data.
     fn start(&mut self) {
         let _ = std::fs::remove_dir_all(&self.data);
         std::fs::create_dir_all(&self.data).unwrap();
@@ -216,7 +218,7 @@ async fn a_connection_to_etcd_that_fell_silent_is_given_up() {
     survives_silence(&mut server, etcd_at).await;
 }
 
-/// Entries are renewed, and others written anew, about when they expire: some just in time, and some just too late.
+/// Entries are renewed or written anew close to their expiry: some just in time, and some just too late.
 #[cfg(feature = "etcd")]
 #[tokio::test]
 async fn what_etcd_is_asked_at_the_last_moment_it_does_or_denies() {

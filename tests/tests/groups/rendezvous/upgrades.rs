@@ -42,7 +42,7 @@ fn a_refusal_reaches_the_proposer_and_leaves_the_others_as_they_were() {
         let Event::Refused { reason, .. } = refused else { unreachable!() };
         assert!(reason.contains("refuses") && reason.contains('Z'), "{reason}");
         assert!([&first, &second, &third].iter().all(|one| one.in_force.round == round));
-        // And the next proposal is as good as the first would have been.
+        // The next proposal succeeds, as the first would have.
         first.participant.propose([1, 0]).await.unwrap();
         join_all([&mut first, &mut second, &mut third].map(|one| one.uses("Y"))).await;
     });
@@ -75,7 +75,8 @@ fn of_two_proposals_at_once_both_are_decided() {
             second.participant.propose([1, 1]).await.unwrap()
         })
         .await;
-        // One after the other: two rounds, and both use the stack of the second.
+        // The proposals take effect one after the other: there are two rounds, and both participants use the
+        // stack of the second.
         let two = |event: &Event| matches!(event, Event::Commit(stack) if stack.round == 3);
         join(first.until(two), second.until(two)).await;
         assert_eq!(first.in_force.stack, second.in_force.stack);

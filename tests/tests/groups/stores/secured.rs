@@ -24,7 +24,7 @@ impl Access {
         Some(Self { front: front.into(), folder: file.strip_suffix("/ca.pem").unwrap().into() })
     }
 
-    /// An address with these files for each parameter.
+    /// Returns the address with these files for the parameters.
     fn with(&self, files: [(&str, &str); 4]) -> String {
         let given = files.iter().filter(|(_, file)| !file.is_empty());
         let given: Vec<_> = given.map(|(name, file)| format!("{name}={}/{file}", self.folder)).collect();
@@ -39,7 +39,7 @@ impl Access {
         Self { front: self.front.replace("bertha@", &format!("{user}@")), ..self }
     }
 
-    /// The server's name and port.
+    /// Returns the server's name and port.
     fn server(&self) -> &str {
         self.front.rsplit_once('@').unwrap().1
     }
@@ -52,7 +52,7 @@ impl Access {
 const ALL: [(&str, &str); 4] =
     [("ca", "ca.pem"), ("cert", "user.pem"), ("key", "user.key"), ("password_file", "password")];
 
-/// Every wrong proof is an error that says what to do, and tells no secret.
+/// Checks that the error of every wrong proof names the remedy, and contains no secret.
 async fn says_what_is_wrong<S: RendezvousStore + Debug>(
     access: &Access,
     open: impl Fn(&str) -> Result<S, Error>,
@@ -74,7 +74,7 @@ async fn says_what_is_wrong<S: RendezvousStore + Debug>(
     for (case, files, expected) in cases {
         let error = open(&access.with(files)).unwrap().read(&name).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{case}: {error:?}");
-        // To etcd's client library, a certificate of its own that is refused is an ended connection.
+        // etcd's client library reports a refused client certificate as an ended connection.
         let is_ended =
             error.kind() == Unreachable && error.to_string().contains("the connection to the cluster failed");
         assert!(error.kind() == Unauthenticated || is_ended, "{case}: {error:?}");
@@ -104,7 +104,7 @@ mod redis {
     #[tokio::test]
     async fn with_tls_and_least_rights_it_keeps_its_promises() {
         let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
-        // Which may list names as well.
+        // The user `inspect` may list names as well.
         passes(&RedisStore::new(&access.logged_in_as("inspect").url()).unwrap()).await;
     }
 
@@ -131,7 +131,7 @@ mod redis {
         assert!(error.to_string().contains("has to begin with rediss://"), "{error}");
     }
 
-    /// The reply to a command of the user that has the password of all.
+    /// Returns the server's reply to a command of this user. All users have one password.
     fn replied(access: &Access, user: &str, command: &[&str]) -> String {
         let file = |name: &str| format!("{}/{name}", access.folder);
         let (host, port) = access.server().trim_end_matches('/').rsplit_once(':').unwrap();
@@ -169,7 +169,7 @@ mod redis {
         }
     }
 
-    /// The script itself runs as the user.
+    /// The script runs with the rights of the user.
     #[tokio::test]
     async fn a_user_without_one_of_the_rights_is_told() {
         let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
@@ -185,7 +185,8 @@ mod redis {
         is_forbidden(store.transact(&Name::new("unheard").unwrap(), &write).await);
     }
 
-    /// With the user's rights, as a server that was started anew is.
+    /// A server that was started anew does not know the script, and the user has the rights to send the
+    /// script again.
     #[tokio::test]
     async fn a_server_that_forgot_the_script_is_told_it_again() {
         let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };

@@ -8,7 +8,7 @@ async fn redis() {
     passes(&RedisStore::new(&url).unwrap()).await;
 }
 
-/// Those of one store share a channel of the server's, which hears when the last of them is gone.
+/// The watches of a store share a channel of the server, and the server hears when the last watch is gone.
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn watches_in_redis_come_and_go() {
@@ -24,7 +24,8 @@ async fn watches_in_redis_come_and_go() {
         for watch in [&mut kept, &mut other] {
             while watch.changed().await.unwrap() < revision {}
         }
-        // Nobody watches for a moment, and the next watch begins while the server is told so.
+        // There is no watch for a moment, and the next watch begins while the server hears of the end of the
+        // last.
         drop((kept, other));
         kept = store.watch(&name).await.unwrap();
     }
@@ -38,7 +39,7 @@ async fn watches_in_redis_come_and_go() {
     while again.changed().await.unwrap() < revision {}
 }
 
-/// How many connections to the server are subscribed to the changes of `name`.
+/// Returns the number of connections to the server that are subscribed to the changes of `name`.
 #[cfg(feature = "redis")]
 fn subscribers(url: &str, name: &bertha_rendezvous::Name) -> usize {
     use std::io::{Read, Write};
@@ -67,7 +68,7 @@ async fn passes(server: &impl bertha_rendezvous::RendezvousStore) {
     store(&StoreSite { store: server, runtime: &runtime }).await;
 }
 
-/// Says by name what was not tested.
+/// Reports the names of stores that were not tested.
 #[test]
 fn features() {
     for (feature, on) in [("redis", cfg!(feature = "redis")), ("etcd", cfg!(feature = "etcd"))] {
@@ -77,7 +78,7 @@ fn features() {
     }
 }
 
-/// A server that is not there is an error of its kind, and no wait without end.
+/// A missing server is an error of its own kind, and no wait without end.
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn no_redis() {
@@ -92,7 +93,7 @@ async fn no_etcd() {
     unreachable(&EtcdStore::new(&format!("etcd://{}", nobody().await)).unwrap()).await;
 }
 
-/// An address on which nobody listens.
+/// Returns an address on which no server listens.
 #[cfg(any(feature = "redis", feature = "etcd"))]
 async fn nobody() -> std::net::SocketAddr {
     tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()

@@ -8,13 +8,14 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::fs;
 
-/// The longest input, as of the fuzzers.
+/// Number of bytes of the longest input, as for the fuzzers.
 const LONGEST: usize = 4096;
 
-/// Numbers at which parsers change their minds.
+/// Numbers at which parsers behave differently.
 const EDGES: [u8; 8] = [0, 1, 0x7f, 0x80, 0xfe, 0xff, b'\r', b'\n'];
 
-/// Changes one place: a bit, a byte, a run of bytes that goes, comes twice, or comes from another input.
+/// Changes one place of the input: a bit, a byte, or a run of bytes, which is removed, repeated, or taken
+/// from another input.
 fn alter(random: &mut StdRng, bytes: &mut Vec<u8>, other: &[u8]) {
     let at = random.random_range(0..=bytes.len());
     let end = (at + random.random_range(1..=16)).min(bytes.len());

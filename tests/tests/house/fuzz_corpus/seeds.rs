@@ -16,13 +16,13 @@ use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
 
-/// That of the calls.
+/// The codec of the calls.
 const CODEC: Bincode = Bincode;
 
 /// An input, and its name within the corpus.
 type Seed = (String, Vec<u8>);
 
-/// The seeds of a target.
+/// Returns the seeds of a target.
 pub(crate) fn of(target: &str) -> Vec<Seed> {
     match target {
         "ccp" => named(agent()),
@@ -61,7 +61,7 @@ fn numbered<B: AsRef<[u8]>>(seeds: impl IntoIterator<Item = B>) -> Vec<Seed> {
     seeds.map(|(number, bytes)| (number.to_string(), bytes.as_ref().to_vec())).collect()
 }
 
-/// A program that counts bytes, and its use.
+/// Makes the messages of an agent with a program that counts bytes.
 fn agent() -> Vec<(&'static str, Vec<u8>)> {
     let count = Register::Report { index: 0, is_volatile: true };
     let (condition, report) = (Register::Implicit(0), Register::Implicit(2));
@@ -89,7 +89,7 @@ fn agent() -> Vec<(&'static str, Vec<u8>)> {
     vec![("counting", bytes)]
 }
 
-/// The bodies of offers.
+/// Makes the bodies of offers.
 fn offers() -> Vec<Seed> {
     let stacks = servers().into_iter().chain([hopeless()]);
     let bodies = stacks.map(|nodes| {
@@ -138,7 +138,7 @@ fn replies() -> [Reply; 3] {
     [answering("Answer", &answer), answering("Answer-too-few", &too_few), refusing]
 }
 
-/// The bodies of messages of every kind but offers.
+/// Makes the bodies of messages of every kind but offers.
 fn wire_bodies() -> Vec<Seed> {
     let replies = replies();
     let data = [&Tag::of(ID).header(Kind::Data)[..], b"data"].concat();
@@ -152,7 +152,7 @@ fn wire_bodies() -> Vec<Seed> {
     bodies
 }
 
-/// First flights behind the offer: their claim and messages.
+/// Makes the parts of first flights behind the offer: claim and messages.
 fn first_flights() -> Vec<(&'static str, Vec<u8>)> {
     [
         ("two-messages", &b"\x00\x05\x00hello\x00\x00"[..]),
@@ -167,7 +167,7 @@ fn first_flights() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Packets of the reliability Chunnel behind their check: messages; an acknowledgement with a gap and a grant; an end; a
-/// refusal; an empty one; all at once; the largest numbers; and two that are none.
+/// refusal; an empty packet; all at once; the largest numbers; and two inputs that are no packets.
 pub(crate) const PACKETS: [&[u8]; 9] = [
     &[0x21, 5, 7, 3, b'a', b'b', b'c', 0, 1, b'd'],
     &[0x06, 40, 1, 9, 2, 1, 3, 0x40, 0x80, 0x80, 2, 0, 0],
@@ -194,7 +194,7 @@ fn some_of_the_packets_are_packets() {
     assert!(!PACKETS[7..].iter().any(decodes));
 }
 
-/// Messages as the compression Chunnel sends them: compressed, stored, and bombs.
+/// Makes messages as the compression Chunnel sends them: compressed, stored, and bombs.
 fn compressed() -> Vec<(&'static str, Vec<u8>)> {
     use bertha_chunnels::compress::frame::{Bounds, pack};
     let packed = |bytes: &[u8]| {
@@ -227,7 +227,7 @@ fn some_of_the_compressed_messages_are_messages() {
     assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
 }
 
-/// Or else no call has an answer, and no stream any credit.
+/// The requests have to be numbers, since else no call has an answer, and no stream has credit.
 #[test]
 fn requests_of_calls_are_numbers() {
     let (_, bytes) = &calls()[0];
@@ -236,7 +236,7 @@ fn requests_of_calls_are_numbers() {
     assert_eq!(rpc::decode::<u64, _>(&CODEC, request.body()).unwrap(), 41);
 }
 
-/// A number in the format of these calls.
+/// Encodes a number in the format of these calls.
 fn encoded(number: u64) -> Vec<u8> {
     let mut bytes = vec![0; 16];
     let len = rpc::encode(&CODEC, &number, &mut bytes).unwrap().unwrap();
@@ -244,13 +244,13 @@ fn encoded(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Messages, each behind its length of one byte.
+/// Puts each message behind its length of one byte.
 fn framed(messages: &[&[u8]]) -> Vec<u8> {
     messages.iter().flat_map(|it| [&[it.len() as u8], *it].concat()).collect()
 }
 
-/// Messages of both ends of `Rpc`: calls of each kind and what a client says about them; answers to the calls of a client, late ones, and
-/// those of a stream in any order; and what breaks the rules.
+/// Makes messages of both ends of `Rpc`: calls of each kind, and a client's messages about them; answers to a
+/// client's calls, late answers, and answers of a stream in any order; and messages that break the rules.
 fn calls() -> Vec<(&'static str, Vec<u8>)> {
     let name = |kind: u8, slot: u8, generation: u8| [kind, slot, 0, 0, generation, 0, 0, 0];
     let numbered = |kind, slot, number: u32, body: &[u8]| {
@@ -259,7 +259,7 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
     let call = |slot, method: Method, milliseconds: u8, body: &[u8]| {
         numbered(1, slot, method.id(), &[&[milliseconds, 0, 0, 0], body].concat())
     };
-    // As the service reads a request, and the client a response.
+    // The service reads a request in this format, and the client reads a response.
     let bytes = encoded;
     let (next, count) = (call(0, NEXT, 0, &bytes(41)), call(1, COUNT, 0, &bytes(200)));
     let long = call(2, COUNT, 0, &bytes(1_000_000));
@@ -287,8 +287,9 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Messages as Chunnels take them, each behind its length: pieces that make a message, that contradict each
-/// other, that claim much; a probe and its acknowledgement; numbers in and out of order; a batch; and messages that are too short.
+/// Makes messages as Chunnels take them, each behind its length: pieces that make a message, that contradict
+/// each other, or that claim a great length; a probe and its acknowledgement; numbers in and out of order; a
+/// batch; and messages that are too short.
 fn layered() -> Vec<(&'static str, Vec<u8>)> {
     let piece = |number: u8, length: u32, place: u32, size: u16, fill: u8, len: usize| {
         let header =
@@ -310,8 +311,8 @@ fn layered() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Streams of the QUIC Chunnel, behind the length of their pieces.
-/// Streams of messages behind their lengths, of which the largest is given.
+/// Makes streams of messages, as `Quic` and `Tls` send them, behind the length of their pieces. Each message
+/// stands behind its length, which is at most `largest`.
 fn streams(largest: u32) -> Vec<(&'static str, Vec<u8>)> {
     let framed = |message: &[u8]| [&(message.len() as u32).to_be_bytes()[..], message].concat();
     let two = [framed(b"hello"), framed(b""), framed(&[7; 300])].concat();
@@ -326,7 +327,7 @@ fn streams(largest: u32) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Messages that the encrypting Chunnel takes, and some that it nearly takes.
+/// Makes messages that the encrypting Chunnel takes, and messages that it nearly takes.
 fn noise() -> Vec<(&'static str, Vec<u8>)> {
     use bertha_chunnels::noise::wire::{
         Header, RESPONSE, Refusal, SHARED_INITIATION, STATIC_INITIATION, TAG, initiation, refusal, response,
@@ -345,7 +346,7 @@ fn noise() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Reports of two participants' progress.
+/// Makes reports of two participants' progress.
 fn progress_reports() -> [(&'static str, PeerProgress); 2] {
     let before = Before { life: 9, round: 3, sent: Some(u32::MAX) };
     let moved = PeerProgress { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
@@ -355,7 +356,7 @@ fn progress_reports() -> [(&'static str, PeerProgress); 2] {
     ]
 }
 
-/// Records, and a participant's presence, without the version of their format.
+/// Makes records, and a participant's presence, without the version of their format.
 fn records() -> Vec<(&'static str, Vec<u8>)> {
     let mut records = Vec::new();
     for nodes in servers() {
@@ -377,7 +378,7 @@ fn records() -> Vec<(&'static str, Vec<u8>)> {
     records
 }
 
-/// Messages with proofs of other keys than those of the target, and so in all other respects right.
+/// Makes messages that are valid, except that their proofs come from other keys than the keys of the target.
 fn proven() -> Vec<Seed> {
     let keys = [11, 12].map(|seed| IdentityKey::from_seed([seed; 32]));
     let trusting = || Credentials::default().trusting([keys[1].public()]);

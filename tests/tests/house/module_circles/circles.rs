@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Graph = BTreeMap<usize, BTreeSet<usize>>;
 
-/// The circles, each with the module that it lies in. What a module below one of a level uses counts for that one.
+/// Returns the circles, each with the module that it lies in. The uses of a module count for the modules
+/// above it too.
 pub(crate) fn find(tree: &Tree, uses: &[BTreeSet<usize>]) -> Vec<String> {
-    // By the module that both lie in, between its children.
+    // A use counts in the module that both modules lie in, between its children.
     let mut levels: BTreeMap<usize, Graph> = BTreeMap::new();
     for (from, targets) in uses.iter().enumerate() {
         for to in targets {
@@ -30,7 +31,7 @@ pub(crate) fn find(tree: &Tree, uses: &[BTreeSet<usize>]) -> Vec<String> {
     found
 }
 
-/// The sets of two modules or more that reach each other.
+/// Returns the sets of two modules or more that reach each other.
 fn strongly_connected(graph: &Graph) -> BTreeSet<BTreeSet<usize>> {
     let reached: BTreeMap<usize, BTreeSet<usize>> =
         graph.keys().map(|from| (*from, reachable(graph, *from))).collect();

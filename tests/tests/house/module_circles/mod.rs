@@ -16,13 +16,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tree::Tree;
 
-/// The circles of the crate with this root.
+/// Returns the circles of the crate with this root.
 fn circles(root: &Path) -> Vec<String> {
     let tree = Tree::read(root);
     circles::find(&tree, &paths::uses(&tree))
 }
 
-/// The folders of the repository's crates.
+/// Returns the folders of the repository's crates.
 fn crates() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
@@ -42,18 +42,18 @@ fn modules_import_in_one_direction() {
     }
 }
 
-/// The check above can fail: a small crate with circles of each kind.
+/// The check above can fail: it finds the circles of each kind in a small crate.
 #[test]
 fn circles_of_each_kind_are_found() {
     let root = std::env::temp_dir().join(format!("bertha-circles-{}", std::process::id()));
     let files = [
         ("lib.rs", "mod a; mod b; mod c; mod d; mod e; mod room; pub use d::D;"),
-        // By an import, and by a path through a re-export.
+        // This circle comes from an import, and from a path through a re-export.
         ("a.rs", "use crate::b::B; pub struct A(B);"),
         ("b.rs", "pub struct B; fn f() { let _ = crate::room::Shared; }"),
         ("c.rs", "pub struct C; fn f() -> crate::D { todo!() }"),
         ("d.rs", "pub struct D; fn f() { vec![super::c::C]; }"),
-        // In a test alone.
+        // This use is in a test alone.
         ("e.rs", "pub struct E; #[cfg(test)] mod tests { use crate::a::A; }"),
         ("room/mod.rs", "mod deep; pub use deep::Shared; pub struct Here; use crate::e::E;"),
         ("room/deep.rs", "use super::Here; pub struct Shared(Here); fn f(_: crate::a::A) {}"),

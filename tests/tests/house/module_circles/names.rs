@@ -53,7 +53,7 @@ impl Names {
         &self.scopes[module]
     }
 
-    /// The meaning of a path in a module; none if it leads out of the crate.
+    /// Returns the meaning of a path in a module, or `None` if it leads out of the crate.
     pub(crate) fn resolve(&self, module: usize, path: &[String]) -> Option<Meaning> {
         self.follow(module, path, 0)
     }

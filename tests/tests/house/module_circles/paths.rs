@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{ImplItemFn, ItemFn, ItemUse, Macro, Path};
 
-/// For each module the others whose items it uses.
+/// Returns for each module the other modules whose items it uses.
 pub(crate) fn uses(tree: &Tree) -> Vec<BTreeSet<usize>> {
     let names = Names::of(tree);
     let modules = tree.modules.iter().enumerate();

@@ -1,4 +1,4 @@
-//! The modules of a crate, as its sources say.
+//! The modules of a crate, read from its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) struct Module {
     pub(crate) items: Vec<Item>,
 }
 
-/// Where the files of a module's children are.
+/// The place of the files of a module's children.
 struct Place {
     /// The folder of the file that the module is in, for `#[path]`.
     folder: PathBuf,
@@ -59,14 +59,14 @@ impl Tree {
         self.modules[own].items = kept;
     }
 
-    /// The modules from the root down to this one.
+    /// Returns the modules from the root down to this module.
     pub(crate) fn line(&self, module: usize) -> Vec<usize> {
         let mut line: Vec<_> = std::iter::successors(Some(module), |at| self.modules[*at].parent).collect();
         line.reverse();
         line
     }
 
-    /// The path of a module, as in `crate::module_circles::a::b`.
+    /// Returns the path of a module, as in `crate::a::b`.
     pub(crate) fn path(&self, module: usize) -> String {
         let names: Vec<_> = self.line(module).into_iter().map(|at| self.modules[at].name.as_str()).collect();
         names.join("::")
@@ -92,7 +92,7 @@ fn file_of(name: &str, attributes: &[Attribute], place: &Place) -> PathBuf {
     if flat.exists() { flat } else { place.children.join(name).join("mod.rs") }
 }
 
-/// Whether it is there for tests alone.
+/// Returns true if the item with these attributes is there for tests alone.
 pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => {

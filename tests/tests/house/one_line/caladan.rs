@@ -8,13 +8,13 @@ use std::process::Command;
 /// The one line: the feature in `bertha = { workspace = true, features = [..] }`.
 const CALADAN: &str = "bertha/datapath-caladan";
 
-/// Where the programs are, for the process beside the scheduler.
+/// The variable with the folder of the programs, for the process beside the scheduler.
 const PROGRAMS: &str = "BERTHA_TEST_PROGRAMS";
 
-/// The address of the kernel there.
+/// The address of the kernel beside the scheduler.
 const KERNEL: &str = "10.77.0.1";
 
-/// The settings of a program at this address.
+/// Returns the settings of a program at this address.
 fn at(address: &str) -> Vec<(String, String)> {
     vec![("BERTHA_CALADAN_ADDRESS".into(), format!("{address}/24"))]
 }
@@ -24,7 +24,8 @@ fn at(address: &str) -> Vec<(String, String)> {
 fn one_line_switches_programs_to_caladan() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
     let found = Command::new(script).arg("dir").output().unwrap();
-    // For builds of `bertha-caladan-sys`. Where there is no Caladan, they have stand-ins, and the tests below are skipped.
+    // Builds of `bertha-caladan-sys` read this variable. Where there is no Caladan, they have stand-ins, and
+    // the tests below are skipped.
     let installed = String::from_utf8(found.stdout).unwrap().trim().to_owned();
     let variables: &Variables =
         if found.status.success() { &[("CALADAN_DIR".into(), installed)] } else { &[] };
@@ -55,7 +56,7 @@ fn inside() {
         transfer(&format!("{addr}:4343"), server, client);
         echo(&format!("{addr}:4444"), server, client);
     }
-    // What is the kernel's says why it is of no use here.
+    // A program that needs the kernel's sockets reports why they do not work here.
     let mut over_tcp = Command::new(caladan.join("file-transfer"));
     over_tcp.args(["receive", ".", "--datapath", "tcp"]).envs(at("10.77.0.2"));
     let output = over_tcp.output().unwrap();

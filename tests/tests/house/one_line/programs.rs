@@ -9,14 +9,15 @@ use std::sync::Mutex;
 /// The programs and the example.
 const PACKAGES: [&str; 4] = ["bertha", "bertha-kvstore", "bertha-ycsb", "bertha-file-transfer"];
 
-/// Held while programs are built, since a build puts its own in the place of those before it.
+/// Held while programs are built, since a build replaces the programs of an earlier build.
 static BUILDING: Mutex<()> = Mutex::new(());
 
-/// Builds the programs with these features and variables, and returns the folder of this `name` that they are in.
+/// Builds the programs with these features and variables, and returns their folder, which has the name
+/// `name`.
 pub(crate) fn build(name: &str, features: &[&str], variables: &Variables) -> PathBuf {
     let _building = BUILDING.lock();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    // The directory of this build, whose dependencies are there already.
+    // The build uses its earlier directory, which has the built dependencies.
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-line").join(name);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
@@ -39,7 +40,8 @@ pub(crate) fn build(name: &str, features: &[&str], variables: &Variables) -> Pat
     kept
 }
 
-/// A server, killed when it is dropped, with its output, which it could not write if nobody held it.
+/// A server, which is killed when the value is dropped. The value keeps the server's output open, since a
+/// server can't write to a closed output.
 struct Server(Child, BufReader<ChildStdout>);
 
 impl Drop for Server {
@@ -49,8 +51,8 @@ impl Drop for Server {
     }
 }
 
-/// An address with a free port that has a free one behind it, for a shard. Not from the system's ephemeral range, where
-/// clients of other programs could take them before the program does.
+/// Returns an address with a free port whose next port is free too, for a shard. The ports are not from the
+/// system's ephemeral range, where clients of other programs could take them before the program does.
 pub(crate) fn free_address() -> String {
     let is_free = |port: u16| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     let first = 20_000 + (std::process::id() % 5_000) as u16 * 2;
@@ -61,7 +63,7 @@ pub(crate) fn free_address() -> String {
 /// Variables of the environment.
 pub(crate) type Variables = [(String, String)];
 
-/// One end: where its programs are, and their settings.
+/// An end: the folder of its programs, and their settings.
 #[derive(Clone, Copy)]
 pub(crate) struct End<'a> {
     pub(crate) programs: &'a Path,
@@ -76,7 +78,7 @@ impl End<'_> {
     }
 }
 
-/// Starts a program, and waits for the line in which it says that it is ready at `addr`.
+/// Starts a program, and waits for the line in which it reports that it is ready at `addr`.
 fn start(mut program: Command, addr: &str) -> Server {
     let mut process = program.stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(process.stdout.take().unwrap());
@@ -87,7 +89,7 @@ fn start(mut program: Command, addr: &str) -> Server {
     server
 }
 
-/// Runs a client to its end, and returns what it said.
+/// Runs a client to its end, and returns its output.
 fn finish(mut program: Command) -> String {
     let output = program.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -96,7 +98,7 @@ fn finish(mut program: Command) -> String {
     said
 }
 
-/// Runs workload B against a store, which is then asked to end, and does so in order.
+/// Runs workload B against a store. Then asks the store to end, and checks that it ends in order.
 pub(crate) fn workload_b(addr: &str, server: End<'_>, client: End<'_>) {
     let mut store = server.command("kvstore");
     store.args(["--addr", addr]);

@@ -23,7 +23,7 @@ fn store(addresses: impl IntoIterator<Item = u8>) -> Static {
     Static::new().with("store".parse().unwrap(), addresses.into_iter().map(addr))
 }
 
-/// Answers with its number.
+/// Starts a server that answers with its number.
 async fn serve(network: &Network, last: u8) {
     serve_at(network.host([10, 0, 0, last]), last).await;
 }

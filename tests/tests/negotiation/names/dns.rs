@@ -34,7 +34,7 @@ fn srv(priority: u16, port: u16, target: &str) -> Vec<u8> {
     [&priority.to_be_bytes()[..], &[0, 0], &port.to_be_bytes(), &labels(target)].concat()
 }
 
-/// The answer to a query: the records of its name and kind, or none.
+/// Makes the answer to a query, with the records of its name and kind.
 fn answer(query: &[u8], records: &[Record]) -> Option<Vec<u8>> {
     let end = 12 + query.get(12..)?.iter().position(|byte| *byte == 0)? + 1;
     let question = query.get(12..end + 4)?;
@@ -44,7 +44,7 @@ fn answer(query: &[u8], records: &[Record]) -> Option<Vec<u8>> {
         records.iter().filter(|record| record.kind == kind && labels(record.name) == name).collect();
     let mut reply = [&query[..2], &[0x81, 0x80, 0, 1, 0, found.len() as u8, 0, 0, 0, 0], question].concat();
     for Record { kind, data, .. } in found {
-        // The name of the question, the class of the Internet, a minute.
+        // The record has the name of the question, the class of the Internet, and a life of a minute.
         reply.extend([&[0xc0, 12], &kind.to_be_bytes()[..], &[0, 1, 0, 0, 0, 60]].concat());
         reply.extend((data.len() as u16).to_be_bytes());
         reply.extend(data);

@@ -9,7 +9,7 @@ use bertha_negotiation::{Negotiate, Received, Runs};
 use std::net::SocketAddr;
 use tokio::sync::oneshot;
 
-/// An echo of strings at `on`; the address where it listens.
+/// Starts an echo of strings at `on`. Returns the address where it listens.
 pub(crate) async fn echo<D>(datapath: D, on: impl Into<Addr>) -> Addr
 where
     D: Runs<bertha_core::Stack<Serialize<String>, bertha_core::Bottom>, Out: Connection<Data = String>>,
@@ -40,7 +40,7 @@ fn ip(addr: Addr) -> SocketAddr {
     addr.ip("test").unwrap()
 }
 
-/// The server is at 127.0.0.1 alone, whatever else the system says of `localhost`.
+/// The server listens at 127.0.0.1 alone, even if the system has further addresses for `localhost`.
 #[tokio::test]
 async fn localhost_is_reached_over_the_family_that_its_server_has() {
     let stack = make_stack!(Serialize::<String>::new());
@@ -52,7 +52,7 @@ async fn localhost_is_reached_over_the_family_that_its_server_has() {
     answers(&connection).await;
 }
 
-/// The same with two addresses in any case, of which the first one has no server.
+/// A name has two addresses on every machine, and the first address has no server.
 #[tokio::test]
 async fn an_address_without_a_server_leaves_the_other_family() {
     let stack = make_stack!(Serialize::<String>::new());

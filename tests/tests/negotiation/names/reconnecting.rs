@@ -17,7 +17,7 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 const MESSAGES: u64 = 100;
-/// The messages that the client sends ahead of the answers.
+/// Number of messages that the client sends ahead of the answers.
 const WINDOW: u64 = 4;
 
 fn server_addr() -> Addr {
@@ -34,7 +34,8 @@ async fn pause(runtime: &SimRuntime, millis: u64) {
     runtime.sleep_until(runtime.now() + Duration::from_millis(millis)).await;
 }
 
-/// A server that answers some messages, takes some without an answer, goes away, and comes back after a while.
+/// Runs a server that answers some messages, takes some without an answer, goes away, and comes back after a
+/// while.
 async fn unsteady<S, D>(stack: S, datapath: D, runtime: SimRuntime, arrived: Arc<Mutex<BTreeSet<u64>>>)
 where
     S: Negotiate + Clone + 'static,
@@ -65,14 +66,14 @@ struct Outcome {
     losses: u64,
 }
 
-/// Where the ends meet. A stack over datagrams repeats and orders messages by itself.
+/// The datapath between the ends. A stack over datagrams repeats and orders messages by itself.
 #[derive(Debug, Clone, Copy)]
 enum Site {
     Streams,
     Datagrams,
 }
 
-/// What becomes of the messages of a client, sent and received one by one or in bursts.
+/// Returns the outcome of a client's messages, sent and received one by one or in bursts.
 fn history(seed: u64, site: Site, in_bursts: bool) -> Outcome {
     simulate(seed, async |network: Network| {
         network.set_link(Link::poor(0.05));
@@ -130,7 +131,7 @@ where
             outcome.confirmed.insert(number);
         }
     }
-    // Of the last messages nobody may have told yet.
+    // The last messages in doubt may not have been reported yet.
     if let Some(loss) = connection.take_interruption() {
         outcome.losses += loss.lost;
         outcome.in_doubt.extend(loss.in_doubt);
@@ -142,7 +143,7 @@ where
     outcome
 }
 
-/// Each message is confirmed or in doubt, and never both; those in doubt deserve the word.
+/// Each message is confirmed or in doubt. Some messages in doubt have arrived, and the rest is lost.
 #[test]
 fn every_message_is_confirmed_or_told_to_be_in_doubt() {
     check_histories(Site::Streams, false);
@@ -221,7 +222,8 @@ impl<C: Connection<Data = u64>> Connection for Slow<C> {
     }
 }
 
-/// The connection is lost in the middle of a burst, as another call finds out: what it has not taken goes over the next one.
+/// The connection is lost in the middle of a burst, as another call finds out. The rest of the burst goes
+/// over the next connection.
 #[test]
 fn a_burst_goes_on_over_the_next_connection() {
     simulate(1, async |network: Network| {
@@ -255,7 +257,7 @@ fn a_burst_goes_on_over_the_next_connection() {
     });
 }
 
-/// A `recv` in a loop that gives it little time at once makes progress nevertheless.
+/// A `recv` in a loop that drops it after a short time makes progress nevertheless.
 #[test]
 fn an_attempt_to_connect_outlives_the_call_that_began_it() {
     simulate(7, async |network: Network| {
@@ -322,7 +324,7 @@ fn an_error_that_repeats_itself_ends_the_attempts() {
     });
 }
 
-/// A piece of a message of 256 bytes, with this content.
+/// Makes a piece of a message of 256 bytes, with this content.
 fn piece(content: u8) -> Buf {
     let mut piece = Buf::new(15 + 100, 0).unwrap();
     piece.fill(content);
@@ -330,7 +332,7 @@ fn piece(content: u8) -> Buf {
     piece
 }
 
-/// The kind of the error is one that most connections survive.
+/// The error has a kind that most connections survive.
 #[test]
 fn a_connection_that_has_ended_is_made_again_whatever_the_kind_of_its_end() {
     simulate(11, async |network: Network| {
@@ -380,7 +382,7 @@ fn messages_that_had_arrived_come_before_the_news_of_the_loss() {
     });
 }
 
-/// A `recv` that waits hears of it, and so does one that connects.
+/// A waiting `recv` and a connecting `recv` both hear of the close.
 #[test]
 fn closing_ends_calls_that_wait_and_calls_that_connect() {
     for is_lost in [false, true] {

@@ -12,17 +12,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-/// How long before a failure a message may have been sent that it cost: it lies in a socket, or with the sequencer.
+/// Time before a failure in which a message may have been sent that the failure cost: the message lies in a
+/// socket, or with the sequencer.
 const BEFORE: Duration = Duration::from_millis(500);
 
-/// How long after a failure it may have been sent. The store takes a failed participant for gone one lease later; the others then
-/// wait up to three leases for participants that have yet to stage another stack. Losses were seen for up to 4.7 seconds.
+/// Time after a failure in which a message may have been sent that the failure cost. The store takes a failed
+/// participant for gone one lease later; the other participants then wait up to three leases for participants
+/// that have yet to stage another stack. Losses were seen for up to 4.7 seconds.
 const AFTER: Duration = Duration::from_secs(4 * LEASE);
 
-/// The stack in which one participant orders for all.
+/// The stack in which one participant orders for all participants.
 const SEQUENCED: &str = "SequencerOrdered";
 
-/// A failure that was injected, from when to when, in nanoseconds of the clock of all hosts.
+/// A failure that was injected. `from` and `to` are its beginning and end, in nanoseconds of the clock of all
+/// hosts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Injected {
     pub(crate) failure: Failure,
@@ -36,22 +39,25 @@ struct Missed {
     publisher: u32,
     number: u32,
     receiver: u32,
-    /// The participants that may have put it in order for all: that said so, or may have died before.
+    /// The participants that may have put the message in order for all participants: they said so, or may
+    /// have died before they could.
     sequencers: Vec<u32>,
-    /// Whether the receiver was in another round than the publisher, since one of them had been taken for gone and had yet to be let in
-    /// again: that may take as long as others fail, too.
+    /// True if the receiver was in another round than the publisher, since the group had taken the receiver
+    /// or the publisher for gone and had yet to let it in again. The time until then has no bound while other
+    /// failures last.
     apart: bool,
-    /// When the publisher began and ended to send it.
+    /// The time at which the publisher began to send the message; `to` is the time at which the publisher had
+    /// sent it.
     from: u64,
     to: u64,
 }
 
-/// Puts down each message that was missed to a failure. How many there were.
+/// Finds the failure that accounts for each missed message. Returns the number of missed messages.
 ///
-/// `hits` says whether a failure concerns a participant.
+/// `hits` returns true if a failure concerns a participant.
 ///
 /// # Errors
-/// The first that no failure accounts for.
+/// The first missed message that no failure accounts for.
 pub(crate) fn tie(
     histories: &[History],
     injected: &[Injected],
@@ -84,14 +90,16 @@ impl fmt::Display for Missed {
     }
 }
 
-/// One participant's stay.
+/// The stay of a participant.
 struct Stay {
     from: u64,
     to: u64,
-    /// When it changed to which round, and whether somebody orders for all there.
+    /// The times at which the participant changed the round, with the number of the round, and true if a
+    /// participant orders for all participants in that round.
     rounds: Vec<(u64, u64, bool)>,
     received: BTreeSet<(u32, u32)>,
-    /// When it began and ended to send each message. One that it failed to send is not missed by anybody.
+    /// The times at which the participant began and ended to send each message. A message whose sending
+    /// failed is missed by no participant.
     sent: BTreeMap<u32, (u64, u64)>,
 }
 
@@ -126,7 +134,7 @@ fn stays(histories: &[History]) -> BTreeMap<u32, Stay> {
     stays
 }
 
-/// The leader of each round, from when on.
+/// Returns the leaders of rounds, each with the time from which it leads.
 fn leaders(histories: &[History]) -> Vec<(u64, u64, u32)> {
     let leads = |line: &Line| match line.what {
         What::Joined { round, leads: true, .. } | What::Changed { round, leads: true, .. } => {
@@ -137,8 +145,9 @@ fn leaders(histories: &[History]) -> Vec<(u64, u64, u32)> {
     histories.iter().flatten().filter_map(leads).collect()
 }
 
-/// The participants that may have ordered for all in a round to which a participant changed at the time `at`. A participant that
-/// proposed a round and died still leads it until another one takes over, and its history does not say so.
+/// Returns the participants that may have ordered for all in a round to which a participant changed at the
+/// time `at`. A participant that proposed a round and died still leads the round until another participant
+/// takes over, and its history does not say so.
 fn sequencers(stays: &BTreeMap<u32, Stay>, leaders: &[(u64, u64, u32)], at: u64, number: u64) -> Vec<u32> {
     let of_round = leaders.iter().filter(|(_, round, _)| *round == number);
     match of_round.min_by_key(|(since, ..)| since.abs_diff(at)) {
@@ -147,8 +156,8 @@ fn sequencers(stays: &BTreeMap<u32, Stay>, leaders: &[(u64, u64, u32)], at: u64,
     }
 }
 
-/// All messages that a participant has missed: between two that it received of the same publisher, or while it had been there for
-/// some time and stayed for some time.
+/// Returns all messages that a participant has missed: messages between two received messages of a publisher,
+/// and messages that were sent while the participant had been there for some time and stayed for some time.
 fn missed(histories: &[History]) -> Vec<Missed> {
     let (stays, leaders) = (stays(histories), leaders(histories));
     let mut missed = Vec::new();
@@ -189,8 +198,9 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Two that publish a message a second, at the same time, and were there from the beginning; the second has missed the
-    /// messages of the first with these numbers. If `leads`, it orders for both.
+    /// Makes the histories of two participants that each publish a message a second, and were there from the
+    /// beginning. The second participant has missed the messages of the first with these numbers. If `leads`
+    /// is true, it orders for both.
     fn histories(missed: &[u32], leads: bool) -> Vec<History> {
         let stack = if leads { "Serialize / SequencerOrdered" } else { "Serialize / ReceiverOrdered" };
         let history = |id: u32| {
@@ -210,7 +220,7 @@ mod tests {
         [1, 2].map(history).into()
     }
 
-    /// A failure that hit one participant, from one second to another.
+    /// Makes a failure that hit a participant, from one second to another.
     fn hit(participant: usize, from: u64, to: u64) -> Injected {
         Injected { failure: Failure::Cut(participant), from: from * SECOND, to: to * SECOND }
     }
@@ -234,7 +244,8 @@ mod tests {
         tied(&[30], &[hit(1, 31, 32)]).unwrap_err();
         tied(&[30], &[hit(1, 15, 20)]).unwrap_err();
         tied(&[30, 50], &[hit(1, 29, 32)]).unwrap_err();
-        // After the last message that it received of that publisher, but long before its end.
+        // The messages come after the last message that the receiver got of the publisher, but long before
+        // its end.
         tied(&(40..60).collect::<Vec<_>>(), &[hit(1, 58, 59)]).unwrap_err();
     }
 
@@ -242,7 +253,7 @@ mod tests {
     fn shortly_before_and_after_a_failure_is_near_enough() {
         tied(&[30], &[hit(1, 30, 31)]).unwrap();
         tied(&[30], &[hit(1, 20, 25)]).unwrap();
-        // It may have left, or only just come.
+        // The receiver may have left, or only just come.
         tied(&[57, 58, 59], &[]).unwrap();
         tied(&[0, 1, 2], &[]).unwrap();
     }
@@ -264,7 +275,7 @@ mod tests {
         let hits = |failure, id| failure == Failure::Cut(id as usize);
         let third = |histories: Vec<History>| {
             let mut histories = histories;
-            // A third one leads, and only that.
+            // A third participant leads, and does nothing else.
             histories[1][0].what =
                 What::Joined { round: 1, stack: "Serialize / SequencerOrdered".into(), leads: false };
             let (stack, leads) = ("Serialize / SequencerOrdered".into(), true);
@@ -277,7 +288,7 @@ mod tests {
         };
         assert_eq!(tie(&third(histories(&[30], true)), &[hit(3, 29, 32)], hits), Ok(1));
         tie(&third(histories(&[30], false)), &[hit(3, 29, 32)], hits).unwrap_err();
-        // It dies before it knows that it leads.
+        // The third participant dies before it knows that it leads.
         let mut unsaid = third(histories(&[30], true));
         let (stack, leads) = ("Serialize / ReceiverOrdered".into(), false);
         unsaid[2][0].what = What::Joined { round: 0, stack, leads };

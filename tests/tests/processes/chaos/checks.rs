@@ -3,25 +3,26 @@
 use super::history::{History, InForce, Line};
 use std::collections::HashMap;
 
-/// How much has happened.
+/// Numbers of the events of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// Streams that were begun, and those of which all arrived.
+    /// Number of streams that were begun. `complete` is the number of streams whose numbers all arrived.
     pub(crate) begun: usize,
     pub(crate) complete: usize,
-    /// Numbers received.
+    /// Number of received numbers.
     pub(crate) received: usize,
-    /// Changes of stacks of these streams.
+    /// Number of changes of stacks of these streams.
     pub(crate) changes: usize,
-    /// Rounds that participants switched to.
+    /// Number of rounds to which participants switched.
     pub(crate) commits: usize,
-    /// Messages published in topics; received, by however many; and passed over between others, since they were lost.
+    /// Number of messages published in topics. `delivered` is the number of their receptions, and
+    /// `passed_over` the number of lost messages between received messages.
     pub(crate) published: usize,
     pub(crate) delivered: usize,
     pub(crate) passed_over: usize,
-    /// Messages that participants of topics missed, each put down to a failure.
+    /// Number of messages that participants of topics missed because of a failure.
     pub(crate) put_down: usize,
-    /// Changes of stacks of participants of topics.
+    /// Number of changes of stacks of participants of topics.
     pub(crate) topic_changes: usize,
 }
 
@@ -32,12 +33,12 @@ struct Stream {
     acknowledged: u64,
     complete: Option<u64>,
     received: Vec<u64>,
-    /// In whose history.
+    /// Index of the receiver's history.
     receiver: Option<usize>,
 }
 
-/// Every number of a stream is received in order, once, by one receiver; none that was not sent; and all that the sender was
-/// told of.
+/// Checks that one receiver gets the numbers of a stream in order and once, gets no number that was not sent,
+/// and gets all numbers whose arrival was confirmed to the sender.
 pub(crate) fn streams(histories: &[History], summary: &mut Summary) -> Result<(), String> {
     let mut streams: HashMap<u64, Stream> = HashMap::new();
     for (at, line) in
@@ -99,8 +100,8 @@ impl Stream {
     }
 }
 
-/// All participants of a round of one connection use one stack, nobody goes back to an earlier round, and nobody switches to
-/// what he has not staged.
+/// Checks that all participants of a round of a connection use one stack, that no participant goes back to an
+/// earlier round, and that no participant switches to a stack that it has not staged.
 pub(crate) fn rounds(histories: &[History], summary: &mut Summary) -> Result<(), String> {
     let mut stacks: HashMap<(u64, u64), &str> = HashMap::new();
     for history in histories {
@@ -134,7 +135,7 @@ pub(crate) fn rounds(histories: &[History], summary: &mut Summary) -> Result<(),
     Ok(())
 }
 
-/// The stack that a participant uses, if it knows of so many participants.
+/// Returns the stack that a participant uses, if it knows of `participants` participants.
 pub(crate) fn in_force_among(participants: usize, history: &History) -> Option<&InForce> {
     let known = history.iter().rev().find_map(|line| match line {
         Line::Participants(count) => Some(*count),

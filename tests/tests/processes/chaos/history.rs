@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The stack in force, seen from one participant.
+/// The stack in force, as a participant sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InForce {
     pub(crate) life: u64,
@@ -10,30 +10,30 @@ pub(crate) struct InForce {
     pub(crate) stack: String,
 }
 
-/// Something that happened.
+/// An event of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A participant came in, and uses this.
+    /// A participant came in, and uses this stack.
     Joined(InForce),
-    /// All agreed to change to this.
+    /// All participants agreed to change to this stack.
     Commit(InForce),
-    /// A participant was asked to make ready for this round's stack, and did.
+    /// A participant has staged the stack of this round.
     Stage(u64, String),
-    /// So many participants are there.
+    /// This number of participants is there.
     Participants(usize),
     /// A stream begins.
     Begun(u64),
     /// A number of a stream is about to be sent.
     Sent(u64, u64),
-    /// So many numbers of a stream have arrived, as the receiver says.
+    /// The receiver reports that this number of numbers of a stream has arrived.
     Acknowledged(u64, u64),
-    /// The receiver has said that it has all of these.
+    /// The receiver reports that it has all of these numbers.
     Complete(u64, u64),
     /// A number of a stream was received.
     Received(u64, u64),
     /// The stack of a stream's connection changed.
     Changed(u64),
-    /// Something that is not checked.
+    /// An event that is not checked.
     Other,
 }
 
@@ -67,10 +67,10 @@ fn parsed(line: &str) -> Option<Line> {
     })
 }
 
-/// All that the process of this name has written, start by start.
+/// Reads the histories of the process of this name, one history for each start.
 pub(crate) fn read(directory: &Path, name: &str) -> Vec<History> {
     let file = |start: usize| std::fs::read_to_string(directory.join(format!("{name}.{start}"))).ok();
-    // A line is written at once, so what has no end is not yet written.
+    // A process writes a line at once, so a line without an end is not yet written.
     let lines =
         |text: String| text.split_inclusive('\n').filter_map(|it| it.strip_suffix('\n')).map(parse).collect();
     // The first start may have been too short for a file.

@@ -1,7 +1,6 @@
 //! Processes on hosts of their own, with a real Redis and a real etcd, while everything that can fail does
-//! fail: processes are killed and stopped, hosts and stores are cut off, and stores are restarted. The test
-//! then compares what the processes have recorded of every message and of every round with what they were
-//! promised.
+//! fail: processes are killed and stopped, hosts and stores are cut off, and stores are restarted. The
+//! processes record every message and every round, and the test then checks the promises in their records.
 //!
 //! * Streams between two endpoints, over `Reliable` and `Ordered`, lose and repeat nothing.
 //! * Participants agree through either store on one stack per round.

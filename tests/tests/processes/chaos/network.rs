@@ -2,15 +2,15 @@
 
 use std::process::{Command, Stdio};
 
-/// A network of some hosts. Taken away when dropped, with all that runs there.
+/// A network of hosts. Dropping the value removes the network, with all processes on it.
 pub(crate) struct Network {
     name: String,
-    /// The first three bytes of its addresses.
+    /// The first three bytes of the network's addresses.
     net: String,
 }
 
 impl Network {
-    /// A network of `hosts` hosts, numbered from 1.
+    /// Makes a network of `hosts` hosts, numbered from 1.
     ///
     /// # Errors
     /// The missing ability of this machine or this user.
@@ -21,7 +21,7 @@ impl Network {
         up.map(|()| network)
     }
 
-    /// The address at which the hosts reach this machine.
+    /// Returns the address at which the hosts reach this machine.
     pub(crate) fn gateway(&self) -> String {
         format!("{}.1", self.net)
     }
@@ -30,7 +30,7 @@ impl Network {
         format!("{}.{}", self.net, 10 + host)
     }
 
-    /// A command that runs `program` on a host.
+    /// Makes a command that runs `program` on a host.
     pub(crate) fn command(&self, host: usize, program: &std::ffi::OsStr) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &format!("{}-{host}", self.name)]).arg(program);
@@ -45,7 +45,7 @@ impl Network {
         self.script("mend", &[&host.to_string()]).unwrap();
     }
 
-    /// Lets what a host sends to `addr` vanish.
+    /// Drops all packets from a host to `addr`.
     pub(crate) fn blackhole(&self, host: usize, addr: &str) {
         self.script("blackhole", &[&host.to_string(), addr]).unwrap();
     }

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end when it was asked to.
+/// Time after which a process must have ended when it was asked to end.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Process {
-    /// The name of its histories.
+    /// The name of the process's histories.
     pub(crate) name: String,
-    /// Where it runs.
+    /// The host on which the process runs.
     pub(crate) host: usize,
     program: Program,
     directory: PathBuf,
@@ -22,20 +22,20 @@ pub(crate) struct Process {
 
 /// The program of a process.
 enum Program {
-    /// This test's own, with the path of its history last among its arguments.
+    /// The program of this test, with the path of its history last among its arguments.
     Endpoint(Vec<String>),
-    /// The one in `apps/pubsub`.
+    /// The program in `apps/pubsub`.
     Publisher(Publisher),
 }
 
 impl Process {
-    /// Not started yet.
+    /// Makes a process that is not started yet.
     pub(crate) fn endpoint(name: String, host: usize, arguments: &[&str], directory: PathBuf) -> Self {
         let arguments = arguments.iter().map(|it| (*it).to_owned()).collect();
         Self { name, host, program: Program::Endpoint(arguments), directory, child: None, starts: 0 }
     }
 
-    /// The same, for a participant of a topic.
+    /// Makes the process of a participant of a topic.
     pub(crate) fn publisher(name: String, host: usize, publisher: Publisher, directory: PathBuf) -> Self {
         Self { name, host, program: Program::Publisher(publisher), directory, child: None, starts: 0 }
     }
@@ -60,12 +60,12 @@ impl Process {
         });
     }
 
-    /// Where the history of its latest start is.
+    /// Returns the path of the history of the latest start.
     fn history(&self) -> PathBuf {
         self.directory.join(format!("{}.{}", self.name, self.starts))
     }
 
-    /// Starts a publisher again that was not let in, because the store was away, and has ended for that.
+    /// Starts a publisher again that has ended because the store was away and did not let it in.
     pub(crate) fn revive(&mut self, network: &Network) {
         let has_ended = |child: &mut Child| child.try_wait().unwrap().is_some();
         if matches!(self.program, Program::Publisher(_)) && self.child.as_mut().is_some_and(has_ended) {
@@ -75,7 +75,7 @@ impl Process {
         }
     }
 
-    /// Has a publisher say nothing more.
+    /// Has a publisher publish no more messages.
     pub(crate) fn hush(&mut self) {
         if let Program::Publisher(publisher) = &mut self.program {
             publisher.hush();
@@ -100,7 +100,7 @@ impl Process {
         self.child = None;
     }
 
-    /// Ends it without a chance to say anything.
+    /// Kills the process without a chance to write anything.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             assert!(child.try_wait().unwrap().is_none(), "{} has ended by itself", self.name);
@@ -109,7 +109,7 @@ impl Process {
         }
     }
 
-    /// Lets it hang.
+    /// Makes the process hang.
     pub(crate) fn stop(&self) {
         self.signal("STOP");
     }

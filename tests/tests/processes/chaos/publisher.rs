@@ -7,19 +7,20 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is told to publish. Takes it less than half that time, so that one that hung catches up.
+/// Interval of the commands to publish. A publisher takes less than half of this time for a command, so a
+/// publisher that hung catches up.
 const PACE: Duration = Duration::from_millis(250);
 const COMMAND: &[u8] = b"publish 10 10\n";
 
-/// For how long it counts as there after the store has last heard of it, in seconds.
+/// Time for which a publisher counts as present after the store has last heard of it, in seconds.
 pub(crate) const LEASE: u64 = 2;
 
-/// More than a process is started in one run.
+/// Number that is greater than the number of starts of a process in a run.
 const STARTS: usize = 1000;
 
 /// A participant of a topic, which publishes all the time.
 pub(crate) struct Publisher {
-    /// Tells it from others of its topic.
+    /// Number that differs from the numbers of other publishers of the topic.
     pub(crate) number: usize,
     /// The store's address, the multicast group, and the address of its host.
     pub(crate) store: String,
@@ -28,7 +29,7 @@ pub(crate) struct Publisher {
     pub(crate) orders: Orders,
 }
 
-/// Where its orders come from.
+/// The source of the publisher's commands.
 #[derive(Default)]
 pub(crate) enum Orders {
     #[default]
@@ -41,25 +42,25 @@ pub(crate) enum Orders {
 }
 
 impl Publisher {
-    /// The host on which a participant with this id is: what it is [numbered](Self::number) by.
+    /// Returns the host of the participant with this id, which is also its [number](Self::number).
     pub(crate) fn host(id: u32) -> usize {
         id as usize / STARTS
     }
 
-    /// The program, which cargo puts beside this test's own when it builds it.
+    /// Returns the path of the program, which cargo puts beside the program of this test.
     pub(crate) fn program() -> PathBuf {
         Path::new(env!("CARGO_BIN_EXE_endpoint")).with_file_name("pubsub")
     }
 
-    /// Whether there is such a program, and it can talk to both stores.
+    /// Checks that the program exists, and that it can talk to both stores.
     ///
     /// # Errors
-    /// The missing program, which has to be built.
+    /// The path of the missing program, and how to build it.
     pub(crate) fn check() -> Result<(), String> {
         let program = Self::program();
         let missing =
             || format!("{}: build bertha-pubsub with the features redis and etcd", program.display());
-        // An address at which nobody is: it is looked at after the kind of store.
+        // The program looks at the kind of store first, so an address without a server is enough.
         for store in ["redis://", "etcd://"] {
             let output = Command::new(&program).args(["join", "--id", "0", "--store", store]).output();
             let errors = String::from_utf8(output.map_err(|_| missing())?.stderr).map_err(|_| missing())?;
@@ -70,7 +71,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Each start is a participant of its own, whose numbers begin with 0.
+    /// Adds the arguments of a start. Each start is a participant of its own, whose numbers begin with 0.
     pub(crate) fn arguments<'a>(&self, command: &'a mut Command, start: usize) -> &'a mut Command {
         let id = (self.number * STARTS + start).to_string();
         let lease = (1000 * LEASE).to_string();
@@ -88,12 +89,12 @@ impl Publisher {
         command.args(["--group", &self.group, "--interface", &self.interface])
     }
 
-    /// Has it publish through this standard input of its own.
+    /// Has the publisher publish, by commands to its standard input.
     pub(crate) fn talk(&mut self, mut input: ChildStdin) {
         let (orders, ordered) = channel();
         let thread = std::thread::spawn(move || {
             while ordered.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout) {
-                // It was killed.
+                // The publisher was killed.
                 if input.write_all(COMMAND).is_err() {
                     break;
                 }
@@ -103,7 +104,7 @@ impl Publisher {
         self.orders = Orders::Thread(orders, thread);
     }
 
-    /// Has it publish nothing more.
+    /// Has the publisher publish no more messages.
     pub(crate) fn hush(&mut self) {
         if let Orders::Thread(orders, thread) = std::mem::take(&mut self.orders) {
             drop(orders);
@@ -111,7 +112,7 @@ impl Publisher {
         }
     }
 
-    /// Has it leave: the end of its input says so.
+    /// Has the publisher leave, by the end of its input.
     pub(crate) fn leave(&mut self) {
         self.hush();
         self.orders = Orders::Nobody;

@@ -4,16 +4,16 @@ use super::dice::Dice;
 use super::services::Service;
 use std::time::Duration;
 
-/// Something that fails for some time.
+/// A part that fails for some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Failure {
     /// A process is killed, and started again in the end.
     Killed(usize),
     /// A process hangs.
     Stopped(usize),
-    /// A host is cut off from all others.
+    /// A host is cut off from all other hosts.
     Cut(usize),
-    /// A host's messages to the stores vanish, and only those.
+    /// A host's messages to the stores vanish, and no other messages.
     Blackholed(usize),
     /// A store is killed, and started again in the end.
     StoreKilled(Service),
@@ -39,7 +39,7 @@ impl Failure {
     }
 }
 
-/// A failure begins, or is over.
+/// The beginning or the end of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) at: Duration,
@@ -47,12 +47,13 @@ pub(crate) struct Step {
     pub(crate) begins: bool,
 }
 
-/// Failures for so long, of so many processes and hosts, in the order in which they happen. All are over in the end.
+/// Makes a schedule of failures of this length, for this number of processes and hosts, in the order in which
+/// they happen. All failures are over in the end.
 pub(crate) fn schedule(seed: u64, lasting: Duration, processes: usize, hosts: usize) -> Vec<Step> {
     let mut dice = Dice::new(seed);
     let millis = |least: u64, span: u64, dice: &mut Dice| Duration::from_millis(least + dice.roll(span));
     let (mut steps, mut busy): (Vec<Step>, Vec<(Target, Duration)>) = (Vec::new(), Vec::new());
-    // All of them get to work first.
+    // All processes get to work first.
     let mut now = Duration::from_secs(2);
     loop {
         now += millis(300, 1500, &mut dice);

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 /// A kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Service {
-    /// Comes back empty.
+    /// A Redis, which comes back empty.
     Redis,
-    /// Comes back with what it had.
+    /// An etcd, which comes back with its data.
     Etcd,
 }
 
@@ -31,14 +31,14 @@ impl Service {
     }
 }
 
-/// The servers. Stopped when dropped.
+/// The servers. Dropping the value stops them.
 pub(crate) struct Services {
     addr: String,
     directory: PathBuf,
 }
 
 impl Services {
-    /// Starts them at `addr`, with their data below `directory`.
+    /// Starts the servers at `addr`, with their data below `directory`.
     ///
     /// # Errors
     /// The missing program or permission.
@@ -61,7 +61,7 @@ impl Services {
         std::fs::read_to_string(file).unwrap().trim().parse().unwrap()
     }
 
-    /// Ends it without a chance to write anything.
+    /// Kills the server without a chance to write anything.
     pub(crate) fn kill(&self, service: Service) {
         signal(self.pid(service), "KILL");
         // The process is still listed until its parent has taken notice of its end.

@@ -5,12 +5,12 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Something that happened to a participant.
+/// An event of a participant.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Line {
-    /// When, on the clock of all hosts.
+    /// Time of the event, on the clock of all hosts.
     pub(crate) at: u64,
-    /// The participant; another one after each start.
+    /// The participant. Each start is another participant.
     pub(crate) participant: u32,
     #[serde(flatten)]
     pub(crate) what: What,
@@ -48,33 +48,34 @@ pub(crate) enum What {
     Other,
 }
 
-/// Of one participant.
+/// The history of a participant.
 pub(crate) type History = Vec<Line>;
 
-/// The text that a process has written in each of its starts.
+/// Returns the text that a process has written in each of its starts.
 fn texts(directory: &Path, name: &str) -> Vec<String> {
     let file = |start: usize| std::fs::read_to_string(directory.join(format!("{name}.{start}"))).ok();
     (1..).map_while(file).collect()
 }
 
-/// The lines of a text; one that a kill has cut short is left out.
+/// Returns the lines of a text, without a line that a kill has cut short.
 fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'))
 }
 
-/// All that the process of this name has written, start by start.
+/// Reads the histories of the process of this name, one history for each start.
 ///
 /// # Errors
-/// Which line is none.
+/// The first line that can't be parsed.
 pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<History>, String> {
     let parse = |line| serde_json::from_str(line).map_err(|error| format!("{name}: {line}: {error}"));
     texts(directory, name).iter().map(|text| lines(text).map(parse).collect()).collect()
 }
 
-/// The round and the stack in which a process sends in its latest start, if it knows of so many participants.
+/// Returns the round and the stack in which a process sends in its latest start, if it knows of `count`
+/// participants.
 pub(crate) fn in_force_among(count: usize, directory: &Path, name: &str) -> Option<(u64, String)> {
     let text = texts(directory, name).pop()?;
-    // The few lines that are looked for are found before they are parsed, since this is asked often.
+    // The function is called often, so it finds the few lines that it needs before it parses them.
     let last = |mark: &str| lines(&text).rfind(|line| line.contains(mark)).map(serde_json::from_str::<Line>);
     let known = last("\"event\":\"participants\"")?.ok()?.what;
     match last("\"stack\":")?.ok()?.what {
@@ -87,10 +88,10 @@ pub(crate) fn in_force_among(count: usize, directory: &Path, name: &str) -> Opti
     }
 }
 
-/// A message: its publisher, and which one of the publisher's it is.
+/// A message: its publisher, and its number among the publisher's messages.
 type Id = (u32, u32);
 
-/// The messages of each participant, in the order in which it received them.
+/// Returns the messages of each participant, in the order in which it received them.
 fn received(histories: &[History]) -> BTreeMap<u32, Vec<Id>> {
     let mut received: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for Line { participant, what, .. } in histories.iter().flatten() {
@@ -101,12 +102,13 @@ fn received(histories: &[History]) -> BTreeMap<u32, Vec<Id>> {
     received
 }
 
-/// When something last happened.
+/// Returns the time of the last event.
 pub(crate) fn latest(histories: &[History]) -> u64 {
     histories.iter().flatten().map(|line| line.at).max().unwrap_or(0)
 }
 
-/// Whatever fails: nothing is received that was not sent, nothing twice, and each publisher's messages in their order.
+/// Checks the promises that hold whatever fails: each received message was sent, no message is received
+/// twice, and each publisher's messages come in their order.
 pub(crate) fn in_order(histories: &[History], summary: &mut Summary) -> Result<(), String> {
     let sent = histories.iter().flatten().filter_map(|line| match line.what {
         What::Sending { number } => Some((line.participant, number)),
@@ -133,9 +135,10 @@ pub(crate) fn in_order(histories: &[History], summary: &mut Summary) -> Result<(
     Ok(())
 }
 
-/// Where nothing fails: of the messages sent since then, a participant that was there all the time receives all; one that
-/// came receives all from the first message on that it receives of a publisher; one that left, all up to its last; and all in
-/// one order.
+/// Checks the promises that hold while nothing fails, for the messages sent from the time `since` on. A
+/// participant that was there all the time receives all messages. A participant that came receives all
+/// messages of a publisher after the first that it receives, and a participant that left receives all
+/// messages up to its last. All participants receive the messages in one order.
 pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> {
     let (mut joined, mut left, mut sent) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
     for line in histories.iter().flatten() {
@@ -151,7 +154,8 @@ pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> 
     let mut received = received(histories);
     let is_new = |(publisher, number): &Id| sent.get(publisher).is_some_and(|(first, _)| number >= first);
     received.values_mut().for_each(|messages| messages.retain(is_new));
-    // Participants that were killed before receive nothing more; a publisher is there, and receives as well.
+    // Participants that were killed before receive no more messages. A present publisher receives messages as
+    // well.
     received.retain(|_, messages| !messages.is_empty());
     for publisher in sent.keys() {
         received.entry(*publisher).or_default();
@@ -163,7 +167,8 @@ pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> 
             let numbers: Vec<u32> = numbers.collect();
             let from = if was_there { Some(*first) } else { numbers.first().copied() };
             let to = if left.contains(receiver) { numbers.last().copied() } else { Some(*last) };
-            // A participant that left before a publisher came, or came after it had left, has none of its messages.
+            // A participant that left before a publisher came, or came after the publisher had left, has none
+            // of its messages.
             if let (Some(from), Some(to)) = (from, to)
                 && !numbers.iter().copied().eq(from..=to)
             {
@@ -177,7 +182,7 @@ pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> 
     one_order(&received)
 }
 
-/// Whether any two participants received what both received in the same order.
+/// Checks that any two participants received the messages that both received in one order.
 fn one_order(received: &BTreeMap<u32, Vec<Id>>) -> Result<(), String> {
     for (other, messages) in received {
         let places: BTreeMap<_, _> = messages.iter().enumerate().map(|(at, id)| (id, at)).collect();
@@ -200,10 +205,12 @@ mod tests {
 
     const SINCE: u64 = 100;
 
-    /// A participant that received these: its number, when it came, and whether it has left.
+    /// A participant: its number, the time at which it came, true if it has left, and the messages that it
+    /// received.
     type Receiver<'a> = (u32, u64, bool, &'a [Id]);
 
-    /// Two that were there all the time, and have sent each other three messages; and what others received.
+    /// Makes the histories of two participants that were there all the time and have sent three messages
+    /// each, and of receivers.
     fn histories(receivers: &[Receiver<'_>]) -> Vec<History> {
         let line = |participant, at, what| Line { at, participant, what };
         let history = |(id, at, has_left, messages): Receiver<'_>| {

@@ -15,21 +15,23 @@ use std::time::{Duration, Instant};
 
 const HOSTS: usize = 4;
 
-/// Where streams go to, and from which hosts they come. Participants are on those hosts.
+/// The host to which streams go. `SENDERS` are the hosts from which streams come; participants are on those
+/// hosts.
 const RECEIVER: usize = 1;
 const SENDERS: [usize; 3] = [2, 3, 4];
 
-/// On which hosts the participants of topics are; and which of them leave and come again in the end. Up to two order what they
-/// receive by themselves, more by a sequencer.
+/// The hosts of the participants of topics. Some of these participants leave and come again in the end. Up to
+/// two participants order their messages by themselves, more participants order them by a sequencer.
 const PUBLISHERS: [usize; 4] = [1, 2, 3, 4];
 const LEAVERS: [usize; 2] = [3, 4];
 const SEQUENCED: &str = "Serialize / SequencerOrdered";
 const BY_RECEIVERS: &str = "Serialize / ReceiverOrdered";
 
-/// How long all may take to get over it.
+/// Time after which all processes must have recovered from the failures.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-// Dropped in this order: processes before the network that they run in, servers before the directory that says which they are.
+// The fields are dropped in this order: processes before the network that they run in, servers before the
+// directory with their process ids.
 pub(crate) struct World {
     processes: Vec<Process>,
     services: Services,
@@ -39,7 +41,8 @@ pub(crate) struct World {
     directory: Directory,
 }
 
-/// Where the histories are. Removed when dropped, unless a test has failed and somebody will want to read them.
+/// The directory of the histories. Dropping the value removes the directory, unless a test has failed: the
+/// histories then show why.
 struct Directory(PathBuf);
 
 impl Drop for Directory {
@@ -51,7 +54,7 @@ impl Drop for Directory {
 }
 
 impl World {
-    /// Everything in place, and nothing started.
+    /// Makes a world in which everything is in place, and no process is started.
     ///
     /// # Errors
     /// The missing ability of this machine or this user.
@@ -89,7 +92,8 @@ impl World {
         Ok(Self { processes, services, network, injected: Vec::new(), directory: kept })
     }
 
-    /// Lets things fail for so long, waits until all have got over it, and checks what they have written down.
+    /// Makes parts fail for the time `lasting`, waits until all processes have recovered, and checks their
+    /// histories.
     #[allow(clippy::print_stdout, reason = "what happened is part of the result")]
     pub(crate) fn suffer(&mut self, seed: u64, lasting: Duration) {
         println!("chaos: seed {seed}, histories in {}", self.directory.0.display());
@@ -119,7 +123,7 @@ impl World {
         assert!(summary.topic_changes > 0 && summary.delivered > 0, "no topic was changed");
     }
 
-    /// Lets something fail, or has it over, and writes down when.
+    /// Begins or ends a failure, and records the time.
     fn take(&mut self, step: Step) {
         if step.begins {
             self.injected.push(Injected { failure: step.failure, from: now(), to: u64::MAX });
@@ -147,8 +151,8 @@ impl World {
         }
     }
 
-    /// Waits until every sender has got two more streams through, of which one began after the last failure, and all
-    /// participants, and those of topics, use the stack that they prefer.
+    /// Waits until every sender has completed two more streams, of which the second began after the last
+    /// failure, and all participants of connections and topics use the stack that they prefer.
     fn settle(&mut self) {
         let (before, started) = (SENDERS.map(|host| self.complete(host)), Instant::now());
         loop {
@@ -168,7 +172,7 @@ impl World {
                     publishers().map(|it| (it, self.in_force(it, PUBLISHERS.len()))).collect();
                 let held =
                     format!("streams {before:?} then {through:?}; in force {agreed:?}, in topics {topics:?}");
-                // Broken promises say more than that.
+                // Broken promises say more than a time-out.
                 self.processes.iter_mut().for_each(Process::kill);
                 self.check().unwrap();
                 panic!("they don't get over it: {held}; see {}", self.directory.0.display());
@@ -177,7 +181,8 @@ impl World {
         }
     }
 
-    /// With nothing failing, participants of topics leave and come again, while all publish. Then nothing is lost.
+    /// Has participants of topics leave and come again while nothing fails and all publish, and checks that
+    /// no message is lost.
     fn come_and_go(&mut self) {
         let since = Service::ALL.map(|service| topic::latest(&self.topic(service).unwrap()));
         for host in LEAVERS {
@@ -190,7 +195,7 @@ impl World {
             leavers.for_each(|process| process.start(&self.network));
             self.wait(SEQUENCED, &PUBLISHERS[..3 + at]);
         }
-        // All publish to all for some time.
+        // All participants publish to all for some time.
         std::thread::sleep(Duration::from_secs(1));
         self.processes.iter_mut().for_each(Process::hush);
         let (check, started) = (|| self.check_calm(since), Instant::now());
@@ -201,7 +206,7 @@ impl World {
         check().unwrap();
     }
 
-    /// Waits until the topics' participants on these hosts, and nobody else, order what they receive like this.
+    /// Waits until the topics' participants on these hosts, and no others, use this stack.
     fn wait(&self, stack: &str, hosts: &[usize]) {
         let started = Instant::now();
         while !self.ordered(stack, hosts) {
@@ -236,7 +241,7 @@ impl World {
         })
     }
 
-    /// Whether a failure concerns a store's topic's participant on this host.
+    /// Returns true if a failure concerns the participant on this host in the topic of `service`.
     fn hits(&self, failure: Failure, service: Service, host: usize) -> bool {
         match failure {
             Failure::Killed(process) | Failure::Stopped(process) => {
@@ -252,7 +257,7 @@ impl World {
         histories.iter().flatten().filter(|line| matches!(line, Line::Complete(..))).count()
     }
 
-    /// The stack of all participants, if they agree.
+    /// Returns the stack of all participants, if they agree.
     fn agreed(&self, service: Service) -> Option<InForce> {
         let all = SENDERS.map(|host| history::read(&self.directory.0, &participant(service, host)));
         let mut known = all.iter().map(|histories| checks::in_force_among(SENDERS.len(), histories.last()?));
@@ -282,7 +287,7 @@ impl World {
     }
 }
 
-/// The clock of all hosts, in nanoseconds: the one that participants of topics write down.
+/// Returns the time of the clock of all hosts, in nanoseconds. Participants of topics record this time.
 fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -292,7 +297,7 @@ fn participant(service: Service, host: usize) -> String {
     format!("{}-{host}", service.name())
 }
 
-/// The participants of topics.
+/// Returns the participants of topics.
 fn publishers() -> impl Iterator<Item = (Service, usize)> {
     Service::ALL.into_iter().flat_map(|service| PUBLISHERS.map(|host| (service, host)))
 }

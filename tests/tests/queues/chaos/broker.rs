@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// The server. Stopped when dropped.
+/// The server. Dropping the value stops the server.
 pub(crate) struct Broker(PathBuf);
 
 impl Broker {
-    /// Starts it on a port of its own, with its data below a directory of this test.
+    /// Starts the server on a port of its own, with its data below a directory of this test.
     ///
     /// # Errors
     /// The missing program or permission.
@@ -23,12 +23,12 @@ impl Broker {
         self.number("port") as u16
     }
 
-    /// Starts it, or ends it without a chance to write anything.
+    /// Starts the server, or kills it without a chance to write anything.
     pub(crate) fn act(&self, action: &str) {
         self.try_to(action).unwrap();
     }
 
-    /// Lets it hang, or go on.
+    /// Makes the server hang, or go on.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.number("pid").to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
@@ -49,7 +49,7 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        // One that hangs does not hear that it shall end.
+        // A server that hangs does not hear the request to end.
         let _ = self.try_to("kill");
         let _ = self.try_to("stop");
         let _ = std::fs::remove_dir_all(&self.0);

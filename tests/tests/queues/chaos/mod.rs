@@ -24,10 +24,10 @@ use way::Way;
 const KEYS: u64 = 5;
 const TOPIC: &str = "chaos";
 
-/// How long all may take to get over it.
+/// Time after which all ends must have recovered.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The place of a message among those with its key.
+/// The place of a message among the messages with its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Number {
     key: u64,
@@ -48,14 +48,14 @@ impl Number {
     }
 }
 
-/// An event.
+/// The messages of a run.
 #[derive(Default)]
 struct History {
-    /// Handed to `send`.
+    /// The messages that were given to `send`.
     sent: HashSet<Number>,
-    /// Confirmed by it.
+    /// The messages that `send` has confirmed.
     confirmed: HashSet<Number>,
-    /// In the order in which the receivers got them.
+    /// The received messages, in the order in which the receivers got them.
     received: Vec<Number>,
 }
 
@@ -78,10 +78,10 @@ impl History {
     }
 }
 
-/// The same client settings at all ends, and in the program that is killed.
+/// Opens the topic, with equal client settings at all ends and in the program that is killed.
 async fn topic(port: u16) -> Topic<Nats> {
     let nats = Nats::connect(&format!("nats://127.0.0.1:{port}")).await.unwrap();
-    // A message that is in the wrong place at each failure is no poison.
+    // A message may be with a failing receiver many times, so the limit of deliveries is high.
     let nats = nats.ordered_by_key(8).redelivery(Duration::from_secs(1)).deliveries(10_000);
     let mut settings = QueueSettings::default();
     settings.long_poll = Duration::from_secs(2);
@@ -95,7 +95,7 @@ async fn publish(topic: Topic<Nats>, history: Arc<Mutex<History>>, goes_on: watc
         for key in 0..KEYS {
             let number = Number { key, at };
             history.lock().unwrap().sent.insert(number);
-            // One that is not confirmed may have been stored all the same.
+            // The server may have stored a message without a confirmation.
             if publisher.send_by_key(key, number.encode()).await.is_ok() {
                 history.lock().unwrap().confirmed.insert(number);
             }
@@ -103,7 +103,7 @@ async fn publish(topic: Topic<Nats>, history: Arc<Mutex<History>>, goes_on: watc
         if !*goes_on.borrow() {
             return;
         }
-        // The server hands out one message of a key at a time, so receivers are slower than this end could be.
+        // The server hands out one message of a key at a time, so receivers are slower than this sender.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -113,7 +113,8 @@ async fn receive(topic: Topic<Nats>, history: Arc<Mutex<History>>) {
     loop {
         let mut burst = Vec::new();
         if receiver.recv_batch(&mut burst, 4).await.is_ok() {
-            // Before they are let go of: the next ones of their keys come after that.
+            // The messages are recorded before they are dropped, since the next messages of their keys come
+            // afterwards.
             history.lock().unwrap().received.extend(burst.iter().map(|message| Number::decode(message)));
         } else {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -133,7 +134,7 @@ impl Dice {
     }
 }
 
-/// One failure after the other. Each kind occurs in each round of them.
+/// Makes one failure after the other. Each kind of failure occurs in each round.
 #[allow(clippy::print_stdout, reason = "what happened is part of the result")]
 async fn suffer(broker: &Broker, ways: &[Way], mut dice: Dice, lasting: Duration) {
     let begun = Instant::now();
@@ -186,7 +187,7 @@ async fn whatever_fails_no_confirmed_message_is_lost_and_keys_stay_in_order() {
         Ok(broker) => broker,
         Err(reason) => return bertha_tests::skip(&format!("chaos over a queue: {reason}")),
     };
-    // The publisher's, and those of two receivers.
+    // The publisher and the two receivers each have a relay of their own.
     let ways = [Way::to(broker.port()).await, Way::to(broker.port()).await, Way::to(broker.port()).await];
     topic(broker.port()).await.create().await.unwrap();
     let (history, (go_on, goes_on)) = (Arc::<Mutex<History>>::default(), watch::channel(true));

@@ -1,4 +1,4 @@
-//! A way to the server that the test can cut.
+//! A relay to the server that the test can cut.
 
 use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,7 +6,8 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// A port that leads to another one. While it is cut, nothing comes through in either direction, and nothing says so.
+/// A port that leads to another port. While the relay is cut, no bytes come through in either direction, and
+/// neither end is notified.
 pub(crate) struct Way {
     pub(crate) port: u16,
     is_cut: watch::Sender<bool>,
@@ -19,7 +20,7 @@ impl Way {
         let is_cut = way.is_cut.subscribe();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                // A server that is away refuses, and so does the way.
+                // A server that is away refuses connections, and so does the relay.
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await else { continue };
                 let ((from_client, to_client), (from_server, to_server)) =
                     (client.into_split(), server.into_split());

@@ -6,27 +6,28 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsiz
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
 
-/// Fewer than the model has threads that count, and calls at once.
+/// Number of counting threads and of calls at once: smaller than in the model, so that threads share counters
+/// and slots.
 pub(crate) const THREADS: usize = 1;
 pub(crate) const SLOTS: usize = 1;
 
-/// The number of this thread of the model.
+/// Returns the number of this thread of the model.
 pub(crate) fn thread() -> usize {
     let name = format!("{:?}", loom::thread::current().id());
     let digits: String = name.chars().filter(char::is_ascii_digit).collect();
     1 + digits.parse::<usize>().unwrap()
 }
 
-/// A lock that is only tried: taken by one compare-and-swap, left by one store, as the real one.
+/// A lock that is only tried: taken by one compare-and-swap, and left by one store, as the real lock is.
 pub(crate) struct TryLock<T> {
     is_taken: AtomicBool,
-    /// Here while nobody has the lock. Nobody ever waits for this.
+    /// The value, while no guard holds the lock. No thread ever waits for this mutex.
     value: std::sync::Mutex<Option<T>>,
 }
 
 pub(crate) struct Guard<'a, T> {
     lock: &'a TryLock<T>,
-    /// Nothing once it is dropped.
+    /// The value, or `None` once the guard is dropped.
     value: Option<T>,
 }
 

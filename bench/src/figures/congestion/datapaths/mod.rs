@@ -148,7 +148,7 @@ impl Transport {
     }
 }
 
-/// Observes a flow that always has something to send.
+/// Observes a flow that always has data to send.
 fn observe<S>(
     client: S,
     server: S,
