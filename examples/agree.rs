@@ -3,13 +3,13 @@
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::Error;
-use bertha::chunnels::{Bincode, Postcard, Serialize};
+use bertha::chunnels::{Checksum, Nothing, Serialize};
 use bertha::prelude::*;
 
 #[bertha::main]
 async fn main() -> Result<(), Error> {
-    // The server supports both codecs, and prefers postcard.
-    let server = make_stack!(select!(Serialize::<u32, Postcard>::new(), Serialize::<u32, Bincode>::new(),));
+    // The server speaks with and without checksums, and prefers checksums.
+    let server = make_stack!(Serialize::<u32>::new(), select!(Checksum::new(), Nothing));
     println!("the server offers {}", server.explain());
     let mut incoming = server.listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
     let addr = incoming.local_addr();
@@ -22,16 +22,16 @@ async fn main() -> Result<(), Error> {
         }
     });
 
-    let flexible = make_stack!(select!(Serialize::<u32, Bincode>::new(), Serialize::<u32, Postcard>::new()));
+    let flexible = make_stack!(Serialize::<u32>::new(), select!(Nothing, Checksum::new()));
     let connection = flexible.connect(bertha::datapath(), addr.clone()).await?;
     println!("flexible client: {}", connection.explain());
 
-    let old = make_stack!(Serialize::<u32, Bincode>::new());
+    let old = make_stack!(Serialize::<u32>::new(), Nothing);
     let connection = old.connect(bertha::datapath(), addr.clone()).await?;
     println!("old client: {}", connection.explain());
 
     // Both ends could exchange four bytes; they are refused because one end means metres and the other feet.
-    let wrong = make_stack!(Serialize::<u32>::new().schema("feet"));
+    let wrong = make_stack!(Serialize::<u32>::new().schema("feet"), Nothing);
     match wrong.connect(bertha::datapath(), addr).await {
         Ok(_) => println!("agreed on nonsense"),
         Err(error) => println!("wrong client: {error}"),

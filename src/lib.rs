@@ -41,7 +41,7 @@
 //!     let connection = stack().connect(bertha::datapath(), server).await?;
 //!     connection.send("hello".into()).await?;
 //!     assert_eq!(connection.recv().await?, "hello");
-//!     assert_eq!(connection.explain().to_string(), "Serialize[bincode], agreed as client");
+//!     assert_eq!(connection.explain().to_string(), "Serialize[postcard], agreed as client");
 //!     connection.close().await?;
 //!     Ok(())
 //! }
@@ -84,7 +84,8 @@
 //! | `noise` | no | encryption of datagrams, with a shared key or static keys |
 //! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
-//! | `bincode`, `postcard` | yes | codecs for `Serialize` |
+//! | `postcard` | yes | the default codec of `Serialize` and `rpc` |
+//! | `bincode` | no | a codec with fixed places of fields, for `shard::KeyAt`; nobody maintains the crate `bincode` any more |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`], and etcd for [`names`]; `etcd` needs `protoc` to build |
 //! | `store-tls` | no | TLS to the stores that are switched on |
 //! | `dns` | no | DNS beyond the names that the system resolves, in [`names`]: services (SRV), and servers of the application's choice |
@@ -164,7 +165,6 @@ pub mod prelude {
     not(feature = "datapath-dpdk"),
     not(feature = "datapath-caladan"),
     not(feature = "datapath-caladan-bridged"),
-    feature = "bincode",
     feature = "postcard"
 ))]
 #[doc = include_str!("../README.md")]

@@ -3,7 +3,7 @@
 //! | feature | Chunnels | function |
 //! |---|---|---|
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where a Chunnel is optional |
-//! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
+//! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `postcard` (the default codec) or `bincode` |
 //! | `shard` | [`ClientShard`], [`ServerShard`] | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
 //! | `retry` | [`Retry`] | sends requests again until their replies arrive |
@@ -30,7 +30,7 @@
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All features but `codec`, `compress`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
+//! All features but `bincode`, `codec`, `compress`, `quic`, `quinn`, `noise`, `tls` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

@@ -4,7 +4,7 @@
 
 use bertha_chunnels::Rpc;
 use bertha_chunnels::rpc::{
-    Bincode, Client, Failure, FailureKind, Method, Multiplexer, decode, encode, serve,
+    Client, Failure, FailureKind, Method, Multiplexer, Postcard, decode, encode, serve,
 };
 use bertha_core::{Buf, Wrap, make_stack};
 use bertha_datapath_sim::pair;
@@ -26,7 +26,7 @@ use tower::{Service, ServiceBuilder, service_fn};
 
 const DOUBLE: Method = Method::new("double").idempotent();
 const SEND: Method = Method::new("send");
-const CODEC: Bincode = Bincode;
+const CODEC: Postcard = Postcard;
 
 /// Returns an address that answers with a service of tower, and counts calls. Calls fail if it is `broken`.
 async fn address(
@@ -48,9 +48,9 @@ fn answer(request: &EncodedRequest, broken: bool) -> Result<Buf, Failure> {
         return Err(Failure::of(FailureKind::Overloaded, "broken"));
     }
     let number: u64 = decode(&CODEC, &request.body)?;
-    let mut bytes = [0; 8];
-    encode(&CODEC, &(2 * number), &mut bytes)?;
-    Buf::copy_of(&bytes, 0).map_err(|error| Failure::new(error.to_string()))
+    let mut bytes = [0; 10];
+    let written = encode(&CODEC, &(2 * number), &mut bytes)?.unwrap();
+    Buf::copy_of(&bytes[..written], 0).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// A policy that repeats calls that may be repeated, three times.

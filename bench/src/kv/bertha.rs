@@ -10,8 +10,9 @@ use super::{Sample, Setup};
 use crate::harness::{self, Recorder, runtime};
 use crate::{Error, ErrorKind};
 use bertha::Settings;
+use bertha::kernel::Udp;
 use bertha::prelude::*;
-use bertha_chunnels::{Checksum, ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
+use bertha_chunnels::{Bincode, Checksum, ClientShard, LocalShards, Serialize, ServerShard};
 use bertha_core::Addr;
 use bertha_kvstore::server::{Listening, Router, Shard, Stopper};
 use bertha_kvstore::{Capacity, Message, Options, Server, Shards, shard_map};
@@ -42,23 +43,27 @@ pub(super) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
     let start = || Server::start(options).map_err(failed("starting the store"));
     let server = harness::run_on(server_core, start)?;
     let (map, addr) = (server.map().clone(), server.addr());
-    let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, map, addr)));
+    let routing = select!(ClientShard::new(map.clone()), ServerShard::new(map));
+    let stack = make_stack!(routing, Serialize::<Message>::new(), Checksum::new());
+    let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, stack, addr)));
     server.stop().map_err(failed("stopping the store"))?;
     sample
 }
 
 /// Runs router, shards and client as tasks of the calling thread, for the instruction counter: their batches
-/// are then equal in every run.
+/// are then equal in every run. Messages are in [`Bincode`], as they were when the counts in
+/// `bench/instructions.json` were stored.
 ///
 /// # Errors
 /// Errors of [`across_cores`], except for the cores.
 pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
     let stopper = Stopper::new();
+    let messages = Serialize::<Message, Bincode>::new;
     LocalSet::new().block_on(&runtime()?, async {
         let (local, queues) = LocalShards::new(setup.shards, QUEUE);
         let mut addresses = Vec::new();
         for queue in queues {
-            let stack = make_stack!(Serialize::<Message>::new(), Checksum::new());
+            let stack = make_stack!(messages(), Checksum::new());
             let shard = Listening::open(stack, ANY_PORT, Settings::default());
             let shard = shard.await.map_err(failed("opening a shard"))?;
             addresses.push(Addr::from(shard.addr().map_err(failed("opening a shard"))?));
@@ -70,23 +75,23 @@ pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
         let map = shard_map(addresses).map_err(failed("making a shard map"))?;
         let server = ServerShard::new(map.clone()).local(local).map_err(failed("making a stack"))?;
         let routing = select!(ClientShard::new(map.clone()), server);
-        let stack = make_stack!(routing, Serialize::<Message>::new(), Checksum::new());
+        let stack = make_stack!(routing, messages(), Checksum::new());
         let router = Listening::open(stack, ANY_PORT, Settings::default())
             .await
             .map_err(failed("opening the router"))?;
         let addr = router.addr().map_err(failed("opening the router"))?;
         spawn_local(router.serve(Router, stopper.subscribe()));
-        measure(setup, map, addr).await
+        let routing = select!(ClientShard::new(map.clone()), ServerShard::new(map));
+        measure(setup, make_stack!(routing, messages(), Checksum::new()), addr).await
     })
 }
 
 /// Connects, loads the store, and measures.
-async fn measure(setup: &Setup, map: ShardMap, server: SocketAddr) -> Result<Sample, Error> {
-    let stack = make_stack!(
-        select!(ClientShard::new(map.clone()), ServerShard::new(map)),
-        Serialize::<Message>::new(),
-        Checksum::new(),
-    );
+async fn measure<S>(setup: &Setup, stack: S, server: SocketAddr) -> Result<Sample, Error>
+where
+    S: Negotiate,
+    Udp: Runs<S, Out: Connection<Data = Message>>,
+{
     let connection = stack.connect(bertha::datapath(), server).await.map_err(failed("connecting"))?;
     let mut client = Client::new(connection, setup.in_flight * setup.shards.max(1), setup.timeout);
     let sample = load_and_measure(&mut client, setup, &mut setup.workload.script()?).await;

@@ -12,13 +12,14 @@ mod workload;
 #[cfg(feature = "dpdk")]
 pub(crate) use {bertha::load_and_measure, client::Client};
 
-pub(crate) use codec::encode;
+pub(crate) use codec::{Bincode, Format};
 pub(crate) use workload::{Phase, Workload};
 
 use crate::Error;
 use crate::harness::{Counter, Effort, Latency, Paired, Recorder, alternate};
 use crate::report::{Budget, Report};
 use clap::Args;
+use codec::Postcard;
 use std::time::Duration;
 
 /// Largest number of messages that either store or client takes before it sends: equal over Bertha and by
@@ -97,7 +98,8 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         let workload = Workload { value_bytes: options.value_bytes, ..Workload::default() };
         let requests = effort.pick(400_000, 200_000);
         let setup = Setup { shards, in_flight: options.in_flight, requests, workload, ..Setup::default() };
-        let paired = alternate(effort.pairs(), || raw::across_cores(&setup), || bertha::across_cores(&setup));
+        let by_hand = || raw::across_cores::<Postcard>(&setup);
+        let paired = alternate(effort.pairs(), by_hand, || bertha::across_cores(&setup));
         let name = format!("{shards} shards, throughput and latency");
         if let Some(paired) = report.unless_impossible(&name, paired)? {
             times(&paired, shards, &mut report);
@@ -133,8 +135,9 @@ pub(crate) fn probe(name: &str, requests: u64) -> Option<Result<(), Error>> {
     // A single thread loses nothing. Under the counter, though, the first replies may take longer than the
     // usual time-out, and requests that are sent again would count.
     let setup = Setup { requests, shards, timeout: Duration::from_secs(10), ..Setup::default() };
+    // Both in bincode, as the stored counts were.
     match program {
-        "raw" => Some(raw::on_one_thread(&setup).map(drop)),
+        "raw" => Some(raw::on_one_thread::<Bincode>(&setup).map(drop)),
         "bertha" => Some(bertha::on_one_thread(&setup).map(drop)),
         _ => None,
     }
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn every_request_is_answered_on_one_thread() {
         for (shards, in_flight) in [(1, 1), (1, 300), (2, 8)] {
-            for run in [raw::on_one_thread, bertha::on_one_thread] {
+            for run in [raw::on_one_thread::<Bincode>, bertha::on_one_thread] {
                 let sample = run(&few(shards, in_flight)).unwrap();
                 assert!(sample.requests_per_second > 0.0 && sample.latency.p50_us > 0.0, "{sample:?}");
             }
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_request_is_answered_across_cores() {
-        for run in [raw::across_cores, bertha::across_cores] {
+        for run in [raw::across_cores::<Postcard>, bertha::across_cores] {
             match run(&few(2, 8)) {
                 Err(error) if usable().unwrap().len() < 2 => assert_eq!(error.kind(), ErrorKind::Core),
                 sample => assert!(sample.unwrap().latency.p99_us > 0.0),

@@ -5,7 +5,7 @@ use super::calls::{Transport, failed};
 use super::load::Load;
 use crate::Error;
 use crate::harness::meet_on_one_runtime;
-use bertha_chunnels::{Bincode, Codec, Nothing, Reliable};
+use bertha_chunnels::{Codec, Nothing, Postcard, Reliable};
 use bertha_core::{Base, Buf, Connection, make_stack};
 use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_negotiation::Negotiate;
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 /// Format of requests and responses.
-const CODEC: Bincode = Bincode;
+const CODEC: Postcard = Postcard;
 
 /// Number of bytes for the number and the encoding of a request or a response.
 const LARGEST: usize = 256;

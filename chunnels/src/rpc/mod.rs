@@ -60,7 +60,7 @@
 //! # On the wire
 //!
 //! A header of 8 to 16 bytes, and of 41 with a trace, in front of each message, in its headroom: the kind, the number of the call, and for a call its method
-//! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`].
+//! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`], [`Postcard`] unless client and service name another codec.
 //!
 //! # Over TLS
 //!
@@ -82,7 +82,7 @@ mod wire;
 #[cfg(feature = "tls")]
 mod with_tls;
 
-pub use crate::serialize::{Bincode, Codec};
+pub use crate::serialize::{Bincode, Codec, Postcard};
 pub use chunnel::Rpc;
 pub use client::{
     Call, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts, Responses,

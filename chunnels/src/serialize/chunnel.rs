@@ -1,6 +1,6 @@
 //! The Chunnel itself.
 
-use super::{Bincode, Codec, Encoding, KeyPlace, SerializeConnection, schema};
+use super::{Codec, Encoding, KeyPlace, Postcard, SerializeConnection, schema};
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Connection, DropCounter, Error, Identity};
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 /// of elements that take no bytes.
 #[derive(Identity)]
 #[chunnel(capability = Self::encoding)]
-pub struct Serialize<T, C = Bincode> {
+pub struct Serialize<T, C = Postcard> {
     codec: C,
     /// The name of the message type, unless it is that of the Rust type.
     schema: Option<String>,

@@ -11,7 +11,7 @@ use std::error::Error;
     message = "the codec `{Self}` can't encode `{T}`",
     label = "no codec for messages of this type",
     note = "derive serde's `Serialize` and `Deserialize` for `{T}`, which must be `Send` and own its data",
-    note = "`Bincode` and `Postcard` need the features `bincode` and `postcard` of `bertha-chunnels`"
+    note = "`Postcard` and `Bincode` need the features `postcard` and `bincode` of `bertha-chunnels`"
 )]
 pub trait Codec<T>: Clone + Send + Sync + 'static {
     /// The reason why a message has no encoding.

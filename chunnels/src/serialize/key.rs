@@ -17,8 +17,9 @@ pub struct Anywhere;
 
 /// The key's bytes begin `OFFSET` bytes into the encoding. The eight bytes before them are their number, little endian.
 ///
-/// That is how [`Bincode`](super::Bincode) lays out strings and vectors of bytes; `OFFSET` is 8 for a field that
-/// stands first.
+/// [`Bincode`](super::Bincode) writes strings and vectors of bytes in this form, at a known offset behind fields of fixed size:
+/// `OFFSET` is 8 for a field that stands first. [`Postcard`](super::Postcard) writes this form only for a key of fixed size, whose
+/// number the message spells out: a field `[u8; 8]`, and behind it the key as `[u8; N]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At<const OFFSET: usize>;
 

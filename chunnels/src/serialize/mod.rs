@@ -4,13 +4,15 @@
 //! have reserved, and decodes messages as they arrive. The format is that of a [`Codec`]:
 //!
 //! ```
-//! use bertha_chunnels::serialize::{Postcard, Serialize};
+//! use bertha_chunnels::serialize::{Bincode, Serialize};
 //! # #[derive(serde::Serialize, serde::Deserialize)]
 //! struct Request { id: u64 }
 //!
-//! let fixed_layout = Serialize::<Request>::new();
-//! let compact = Serialize::<Request, Postcard>::new().schema("request-2");
+//! let compact = Serialize::<Request>::new();
+//! let fixed_layout = Serialize::<Request, Bincode>::new().schema("request-2");
 //! ```
+//!
+//! [`Postcard`] is the default. [`Bincode`] needs the feature `bincode`, which is off by default.
 //!
 //! # What the two ends agree on
 //!

@@ -94,7 +94,7 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
     quote! {
         #[doc = #about]
         #[derive(Debug, Clone)]
-        #visibility struct #client<__Caller, __Codec = #rpc::Bincode> {
+        #visibility struct #client<__Caller, __Codec = #rpc::Postcard> {
             client: #rpc::Client<__Caller, __Codec>,
         }
 
@@ -152,7 +152,7 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
     quote! {
         #[doc = #about]
         #[derive(Debug, Clone)]
-        #visibility struct #server<__Service, __Codec = #rpc::Bincode> {
+        #visibility struct #server<__Service, __Codec = #rpc::Postcard> {
             service: __Service,
             codec: __Codec,
         }
@@ -160,7 +160,7 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
         impl<__Service: #name> #server<__Service> {
             /// Makes a server that answers with this implementation.
             #visibility fn new(service: __Service) -> Self {
-                Self { service, codec: #rpc::Bincode }
+                Self { service, codec: #rpc::Postcard }
             }
         }
 

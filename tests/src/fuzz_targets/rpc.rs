@@ -3,7 +3,7 @@
 use super::feed::{Feed, Ground, Still};
 use super::layers::split;
 use bertha_chunnels::Rpc;
-use bertha_chunnels::rpc::{Bincode, Client, Failure, Message, Method, Multiplexer};
+use bertha_chunnels::rpc::{Client, Failure, Message, Method, Multiplexer, Postcard};
 use bertha_chunnels::rpc::{Reply, Request, Service, decode, encode, serve};
 use bertha_core::{BoxFuture, Buf, Runtime, Wrap};
 use futures_util::FutureExt;
@@ -22,7 +22,7 @@ pub const COUNT: Method = Method::new("count");
 const WAIT: Method = Method::new("wait");
 
 /// The codec of clients that name no other codec.
-const CODEC: Bincode = Bincode;
+const CODEC: Postcard = Postcard;
 
 /// Number of parts that a client accepts without granting more.
 const WINDOW: u32 = 64;

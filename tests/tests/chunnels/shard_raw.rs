@@ -152,7 +152,7 @@ fn a_server_that_offers_both_gives_such_a_client_the_slow_path() {
         let stack = optimize!(make_stack!(select!(fast, slow)), RouteUndecoded);
         assert_eq!(
             stack.explain().to_string().lines().next().unwrap(),
-            "(ShardRaw(ServerShard / Serialize[bincode]) | ServerShard / Serialize[bincode])"
+            "(ShardRaw(ServerShard / Serialize[bincode]) | ServerShard / Serialize[postcard])"
         );
         route(&network, stack).await;
         routed(&network, make_stack!(ServerShard::new(map()), Serialize::<Message>::new())).await;

@@ -1,8 +1,8 @@
 //! The conformance suite of Chunnels over negotiated stacks: the link, and every Chunnel of this workspace.
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nagle, Nothing,
-    Ordered, OrderedByKey, Pace, Postcard, Reliable, Rpc, Serialize, ServerShard, ShardMap,
+    AtMostOnce, Batch, Bincode, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nagle,
+    Nothing, Ordered, OrderedByKey, Pace, Reliable, Rpc, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Boxed, Buf, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
@@ -140,7 +140,7 @@ fn a_choice_and_an_erased_layer() {
 fn serialised_messages() {
     everywhere(async |_, client, server| {
         passes!(client, server, &Numbers; Serialize::<Numbered>::new());
-        passes!(client, server, &Numbers; Serialize::<Numbered, Postcard>::new());
+        passes!(client, server, &Numbers; Serialize::<Numbered, Bincode>::new());
     });
 }
 

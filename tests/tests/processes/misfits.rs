@@ -3,7 +3,7 @@
 use crate::child::Child;
 use crate::{LONG, assert_echoes, connect};
 use bertha_chunnels::Serialize;
-use bertha_chunnels::serialize::Postcard;
+use bertha_chunnels::serialize::Bincode;
 use bertha_core::{
     Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack,
 };
@@ -37,7 +37,7 @@ async fn an_oversize_message_fails_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_codec_is_refused() {
     let server = server();
-    let stack = make_stack!(Serialize::<String, Postcard>::new());
+    let stack = make_stack!(Serialize::<String, Bincode>::new());
     let error = stack.connect(Udp::new(), server.addr.clone()).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     let text = error.to_string();
@@ -57,7 +57,7 @@ async fn a_server_survives_bad_clients() {
         hostile.send_to(&vec![length as u8; length], to).unwrap();
     }
     for _ in 0..3 {
-        let stack = make_stack!(Serialize::<String, Postcard>::new());
+        let stack = make_stack!(Serialize::<String, Bincode>::new());
         let error = stack.connect(Udp::new(), server.addr.clone()).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     }

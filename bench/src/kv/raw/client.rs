@@ -5,9 +5,10 @@ use super::outbox::Outbox;
 use super::socket::BatchSocket;
 use crate::Error;
 use crate::harness::Recorder;
+use crate::kv::BURST;
 use crate::kv::closed_loop::{ClosedLoop, Due};
+use crate::kv::codec::{Format, decode_checked, encode_checked};
 use crate::kv::workload::{Phase, Script};
-use crate::kv::{BURST, codec};
 use bertha_chunnels::ShardMap;
 use bertha_kvstore::Message;
 use std::net::SocketAddr;
@@ -56,10 +57,10 @@ impl Client {
         self.window.resent()
     }
 
-    /// Makes this many requests of the script and records the latency of each, from its first sending.
+    /// Makes this many requests of the script, in the format `F`, and records the latency of each, from its first sending.
     ///
     /// Cancelling the run leaves requests in flight; a later run ignores their replies.
-    pub(super) async fn run(
+    pub(super) async fn run<F: Format>(
         &mut self,
         script: &mut Script,
         phase: Phase,
@@ -70,7 +71,7 @@ impl Client {
         let mut encode = |due: Due, outbox: &mut Outbox| {
             let request: &mut Message = script.request(phase, due.position);
             request.id = due.id;
-            outbox.push(shards.of(&request.key), |space| codec::encode_checked(request, space))
+            outbox.push(shards.of(&request.key), |space| encode_checked::<F>(request, space))
         };
 
         window.begin(requests);
@@ -106,7 +107,7 @@ impl Client {
                     socket.flush(outbox).await?;
                     now = Instant::now();
                 }
-                let Ok(reply) = codec::decode_checked(datagram) else { continue };
+                let Ok(reply) = decode_checked::<F>(datagram) else { continue };
                 let Some(due) = window.reply(&reply, now, latency)? else { continue };
                 if outbox.is_full() {
                     socket.flush(outbox).await?;

@@ -4,7 +4,8 @@
 //! The server receives up to 32 buffers per system call, each of which may hold many coalesced datagrams. It
 //! decodes, handles and encodes them one after another into reused buffers, with a CRC-32 in front of each as
 //! in `Checksum`, and sends the replies as few runs. Only the contents of messages are allocated. There are a
-//! socket and a thread per shard. Bursts and runs are as long as in the store over Bertha.
+//! socket and a thread per shard. Bursts and runs are as long as those of the store over Bertha.
+//! The format of messages is a type parameter.
 
 mod client;
 mod inbox;
@@ -12,6 +13,7 @@ mod outbox;
 mod server;
 mod socket;
 
+use super::codec::Format;
 use super::workload::Phase;
 use super::{Sample, Setup};
 use crate::harness::{self, Recorder, runtime};
@@ -37,7 +39,7 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 /// # Errors
 /// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Socket`] when a socket fails,
 /// [`ErrorKind::Stalled`] when a shard stops answering, [`ErrorKind::Codec`] when a shard refuses a request.
-pub(crate) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
+pub(crate) fn across_cores<F: Format>(setup: &Setup) -> Result<Sample, Error> {
     let usable = harness::usable()?;
     let Some((&client_core, server_cores @ [_, ..])) = usable.split_last() else {
         return Err(Error::new(ErrorKind::Core, "the store and its client need two cores"));
@@ -50,14 +52,14 @@ pub(crate) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
             let (stop, stopped) = oneshot::channel();
             let thread = scope.spawn(move || {
                 harness::pin(core)?;
-                runtime()?.block_on(serve_until(opened, stopped))
+                runtime()?.block_on(serve_until::<F>(opened, stopped))
             });
             threads.push((thread, stop));
             // A shard that fails before it has an address drops the channel; its thread has the error.
             let Ok(address) = address.recv() else { break };
             addresses.push(address);
         }
-        let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, addresses)));
+        let sample = harness::run_on(client_core, || runtime()?.block_on(measure::<F>(setup, addresses)));
         let mut served = Ok(());
         for (thread, stop) in threads {
             // A shard that has failed does not listen any more.
@@ -74,15 +76,15 @@ pub(crate) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
 ///
 /// # Errors
 /// Errors of [`across_cores`], except for the cores.
-pub(crate) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
+pub(crate) fn on_one_thread<F: Format>(setup: &Setup) -> Result<Sample, Error> {
     runtime()?.block_on(async {
         let (mut shards, mut addresses) = (tokio::task::JoinSet::new(), Vec::new());
         for _ in 0..setup.shards {
             let socket = BatchSocket::open()?;
             addresses.push(socket.address()?);
-            shards.spawn(async move { server::serve(&socket, &mut Store::default()).await });
+            shards.spawn(async move { server::serve::<F>(&socket, &mut Store::default()).await });
         }
-        let client = pin!(measure(setup, addresses));
+        let client = pin!(measure::<F>(setup, addresses));
         match select(client, pin!(shards.join_next())).await {
             Either::Left((sample, _)) => sample,
             Either::Right((Some(Ok(Err(failed))), _)) => Err(failed),
@@ -92,27 +94,30 @@ pub(crate) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
 }
 
 /// Opens a shard, sends its address, and serves until it has to stop.
-async fn serve_until(opened: mpsc::Sender<SocketAddr>, stopped: oneshot::Receiver<()>) -> Result<(), Error> {
+async fn serve_until<F: Format>(
+    opened: mpsc::Sender<SocketAddr>,
+    stopped: oneshot::Receiver<()>,
+) -> Result<(), Error> {
     let socket = BatchSocket::open()?;
     let address = socket.address()?;
     opened.send(address).map_err(Error::while_doing(ErrorKind::Core, "sending a shard's address"))?;
     let mut store = Store::default();
     tokio::select! {
         biased;
-        failed = server::serve(&socket, &mut store) => match failed? {},
+        failed = server::serve::<F>(&socket, &mut store) => match failed? {},
         _ = stopped => Ok(()),
     }
 }
 
 /// Loads all shards, then measures.
-async fn measure(setup: &Setup, addresses: Vec<SocketAddr>) -> Result<Sample, Error> {
+async fn measure<F: Format>(setup: &Setup, addresses: Vec<SocketAddr>) -> Result<Sample, Error> {
     let map = shard_map(addresses.iter().copied().map(Addr::from))
         .map_err(Error::while_doing(ErrorKind::Bertha, "making a shard map"))?;
     let mut client = Client::new(Shards { addresses, map }, setup.in_flight * setup.shards, setup.timeout)?;
     let mut script = setup.workload.script()?;
     let records = script.records();
-    client.run(&mut script, Phase::Load, records, &mut Recorder::new()?).await?;
+    client.run::<F>(&mut script, Phase::Load, records, &mut Recorder::new()?).await?;
     let (mut latency, started) = (Recorder::new()?, Instant::now());
-    client.run(&mut script, Phase::Mix, setup.requests, &mut latency).await?;
+    client.run::<F>(&mut script, Phase::Mix, setup.requests, &mut latency).await?;
     Ok(Sample::new(&latency, started.elapsed(), client.resent()))
 }

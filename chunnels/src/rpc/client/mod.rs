@@ -10,7 +10,7 @@ mod responses;
 mod room;
 
 use super::{Message, Method};
-use crate::serialize::{Bincode, Codec};
+use crate::serialize::{Codec, Postcard};
 use bertha_core::Connection;
 pub use call::Call;
 pub use caller::{Caller, ResponseParts};
@@ -24,7 +24,7 @@ use std::time::Duration;
 ///
 /// Clones are cheap and share the connection.
 #[derive(Debug, Clone)]
-pub struct Client<T, K = Bincode> {
+pub struct Client<T, K = Postcard> {
     caller: T,
     codec: K,
     deadline: Option<Duration>,
@@ -41,7 +41,7 @@ impl<C: Connection<Data = Message>> Client<Multiplexer<C>> {
 impl<T: Caller> Client<T> {
     /// Calls by whatever carries encoded ones.
     pub fn over(caller: T) -> Self {
-        Self { caller, codec: Bincode, deadline: None }
+        Self { caller, codec: Postcard, deadline: None }
     }
 }
 

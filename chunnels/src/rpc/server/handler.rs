@@ -3,12 +3,12 @@
 use super::{Reply, Request, Service};
 use crate::rpc::encode::encode;
 use crate::rpc::{Failure, Method};
-use crate::serialize::{Bincode, Codec};
+use crate::serialize::{Codec, Postcard};
 use std::fmt;
 use std::marker::PhantomData;
 
 /// A service of one method, which a function answers: by [`handler`].
-pub struct Handler<F, Q, R, K = Bincode> {
+pub struct Handler<F, Q, R, K = Postcard> {
     method: Method,
     codec: K,
     answer: F,
@@ -30,7 +30,7 @@ where
     F: Fn(Q) -> A + Send + Sync + 'static,
     A: Future<Output = Result<R, Failure>> + Send,
 {
-    Handler { method, codec: Bincode, answer, types: PhantomData }
+    Handler { method, codec: Postcard, answer, types: PhantomData }
 }
 
 impl<F, Q, R, K> Handler<F, Q, R, K> {

@@ -1,5 +1,5 @@
 use super::{KeyAt, Misplaced, RouteUndecoded, ShardRaw};
-use crate::serialize::{Anywhere, At, Bincode, Codec, Serialize};
+use crate::serialize::{Anywhere, At, Bincode, Codec, Postcard, Serialize};
 use crate::shard::service::map;
 use crate::shard::{Keyed, LocalShards, ServerShard};
 use bertha_core::{
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize as Serde};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// A request whose key is its first field, or behind a number of fixed size.
+/// A request whose key is its first field, or behind a number of fixed size, or itself of fixed size, behind its length.
 #[derive(Debug, Clone, PartialEq, Serde, Deserialize)]
 struct First {
     key: Vec<u8>,
@@ -35,6 +35,19 @@ impl Keyed for First {
 impl Keyed for Second {
     fn key(&self) -> &[u8] {
         self.key.as_bytes()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serde, Deserialize)]
+struct Third {
+    length: [u8; 8],
+    key: [u8; 16],
+    id: u64,
+}
+
+impl Keyed for Third {
+    fn key(&self) -> &[u8] {
+        &self.key
     }
 }
 
@@ -61,6 +74,17 @@ proptest! {
         let bytes = encoded(&KeyAt::<12>::default(), &second).unwrap();
         prop_assert_eq!(At::<12>::key(&bytes), Some(second.key.as_bytes()));
     }
+
+    #[test]
+    fn a_key_of_fixed_size_has_a_place_in_postcard(key: [u8; 16], id: u64) {
+        let message = Third { length: 16_u64.to_le_bytes(), key, id };
+        let codec = KeyAt::<8, Postcard>::default();
+        let bytes = encoded(&codec, &message).unwrap();
+        prop_assert_eq!(At::<8>::key(&bytes), Some(&key[..]));
+        prop_assert_eq!(&bytes, &encoded(&Postcard, &message).unwrap());
+        let (decoded, _): (Third, usize) = codec.decode(&bytes).unwrap();
+        prop_assert_eq!(decoded, message);
+    }
 }
 
 #[test]
@@ -68,6 +92,12 @@ fn a_message_that_breaks_the_promise_is_not_sent() {
     let message = Second { id: 7, key: "key".into() };
     let refused = encoded(&KeyAt::<8>::default(), &message);
     assert!(matches!(refused, Err(Misplaced::Key { offset: 8 })), "{refused:?}");
+
+    // Postcard's lengths are too short for a fixed place, and a length of another key is a lie.
+    let first = First { key: vec![7; 16], id: 1 };
+    assert!(matches!(encoded(&KeyAt::<8, Postcard>::default(), &first), Err(Misplaced::Key { .. })));
+    let lie = Third { length: 15_u64.to_le_bytes(), key: [7; 16], id: 1 };
+    assert!(matches!(encoded(&KeyAt::<8, Postcard>::default(), &lie), Err(Misplaced::Key { .. })));
 }
 
 fn fixed() -> Serialize<First, KeyAt<8>> {
@@ -178,7 +208,10 @@ fn the_pass_applies_where_the_codec_knows_the_place_and_the_shards_are_remote() 
     let chosen = make_stack!(select!(make_stack!(shard(), fixed()), fixed()));
     assert_eq!(changes(optimize!(chosen, RouteUndecoded).reports()), 1);
 
-    let anywhere = make_stack!(shard(), Serialize::<First>::new());
+    let third = make_stack!(shard(), Serialize::<Third, KeyAt<8, Postcard>>::new());
+    assert_eq!(changes(optimize!(third, RouteUndecoded).reports()), 1);
+
+    let anywhere = make_stack!(shard(), Serialize::<First, Bincode>::new());
     assert_eq!(changes(optimize!(anywhere, RouteUndecoded).reports()), 0);
     let theirs = make_stack!(shard(), Serialize::<First, Theirs>::new());
     let stack = optimize!(theirs, RouteUndecoded);

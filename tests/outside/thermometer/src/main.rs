@@ -62,8 +62,8 @@ mod tests {
         let stack = optimize!(make_stack!(Serialize::<Reading>::new(), Checksum::new()), FuseChecksum);
         assert_eq!(
             stack.explain().to_string(),
-            "SerializeChecked(Serialize[bincode] / Checksum)\n  \
-             FuseChecksum: Serialize[bincode] / Checksum became SerializeChecked(Serialize[bincode] / Checksum)"
+            "SerializeChecked(Serialize[postcard] / Checksum)\n  \
+             FuseChecksum: Serialize[postcard] / Checksum became SerializeChecked(Serialize[postcard] / Checksum)"
         );
     }
 

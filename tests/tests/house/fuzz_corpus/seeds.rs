@@ -3,7 +3,7 @@
 use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
 };
-use bertha_chunnels::rpc::{self, Bincode, Method};
+use bertha_chunnels::rpc::{self, Method, Postcard};
 use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
@@ -16,8 +16,8 @@ use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
 
-/// The codec of the calls.
-const CODEC: Bincode = Bincode;
+/// That of the calls.
+const CODEC: Postcard = Postcard;
 
 /// An input, and its name within the corpus.
 type Seed = (String, Vec<u8>);

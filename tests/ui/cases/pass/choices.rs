@@ -1,6 +1,6 @@
 //! Choices in choices, with preferences, of single Chunnels and of stacks.
 
-use bertha_chunnels::serialize::Postcard;
+use bertha_chunnels::serialize::Bincode;
 use bertha_chunnels::{Nothing, Serialize};
 use bertha_core::{
     Connection, Describe, Error, NumParticipantsAtMost, Policy, Situation, make_stack, select,
@@ -28,8 +28,8 @@ async fn client(datapath: SimDatapath) -> Result<String, Error> {
     let codec = select!(
         Serialize::<String>::new(),
         select!(
-            Serialize::<String, Postcard>::new(),
-            make_stack!(Nothing, Serialize::<String, Postcard>::new(), Nothing);
+            Serialize::<String, Bincode>::new(),
+            make_stack!(Nothing, Serialize::<String, Bincode>::new(), Nothing);
             prefer 1
         ),
     );

@@ -24,5 +24,5 @@ fn main() {
     );
     let stack = optimize!(stack, Strings, OptionLists).into_inner();
     let names: Vec<_> = stack.nodes().iter().map(|node| node.to_string()).collect();
-    assert_eq!(names, ["Text", "Serialize[bincode]", "Serialize[bincode]", "Lists"]);
+    assert_eq!(names, ["Text", "Serialize[postcard]", "Serialize[postcard]", "Lists"]);
 }
