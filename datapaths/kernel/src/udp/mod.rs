@@ -1,12 +1,13 @@
 //! UDP.
 
+mod control;
+mod gso_batch;
 mod marks;
 mod offload;
 mod peer;
 mod receive;
 mod remote;
-mod run;
-mod runs;
+mod send;
 mod socket;
 
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
