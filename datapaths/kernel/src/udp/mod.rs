@@ -2,7 +2,6 @@
 
 mod control;
 mod gso_batch;
-mod marks;
 mod offload;
 mod peer;
 mod receive;

@@ -8,21 +8,20 @@ use super::remote::Remote;
 use crate::SocketBase;
 use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, refusal};
-use crate::ecn::{Ecn, EcnState};
+use crate::ecn::{Ecn, EcnCounts, EcnSocket};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Error, Properties};
-use parking_lot::Mutex;
 use quinn_udp::UdpSocketState;
 use rustix::net::RecvFlags;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use socket2::{Domain, Protocol, SockAddr, Type};
-use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 
@@ -40,14 +39,14 @@ fn tell_destinations(socket: &tokio::net::UdpSocket, v4: bool) -> io::Result<()>
 }
 
 /// The receive modes of a socket, in [`UdpSocket::mode`].
-pub(super) mod mode {
+mod mode {
     /// Messages come one by one. Plain calls, which can't report coalescing, cost half as much per message.
-    pub(in crate::udp) const SINGLE: u8 = 0;
+    pub(super) const SINGLE: u8 = 0;
     /// A burst has come: the kernel coalesces arriving datagrams.
-    pub(in crate::udp) const COALESCED: u8 = 1;
+    pub(super) const COALESCED: u8 = 1;
     /// Congestion marks have to be counted, which plain calls don't report: from the next message on, the
     /// socket receives as after a burst.
-    pub(in crate::udp) const MARKS: u8 = 2;
+    pub(super) const MARKS: u8 = 2;
 }
 
 /// A bound socket on the current tokio runtime.
@@ -69,12 +68,12 @@ pub struct UdpSocket {
     pub(super) late_error: AtomicI32,
     /// The receive mode: a constant of [`mode`]. Relaxed accesses suffice, since a single call receives at a
     /// time.
-    pub(super) mode: AtomicU8,
+    mode: AtomicU8,
     /// True if the socket is bound to all addresses of the host, so that it asks for the destination of each
     /// datagram.
     pub(super) asks_where: bool,
     /// The peers whose marks for congestion are counted.
-    pub(super) marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
+    pub(super) ecn: EcnCounts,
 }
 
 impl UdpSocket {
@@ -123,7 +122,7 @@ impl UdpSocket {
             peer,
             late_error: AtomicI32::new(0),
             mode: AtomicU8::new(mode::SINGLE),
-            marks: Mutex::default(),
+            ecn: EcnCounts::default(),
             asks_where,
         };
         if asks_where {
@@ -225,6 +224,29 @@ impl DatagramSocket for UdpSocket {
 
     fn send_some(&self, batch: &mut GsoBatch, to: &Remote) -> io::Result<()> {
         self.send_batch(batch, to)
+    }
+}
+
+impl EcnSocket for UdpSocket {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.io.as_fd()
+    }
+
+    fn is_v4(&self) -> bool {
+        self.local.or(self.peer).is_none_or(|addr| addr.is_ipv4())
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    fn counts(&self) -> &EcnCounts {
+        &self.ecn
+    }
+
+    fn report_marks(&self) {
+        // If the exchange fails, the socket coalesces already, or will with its next call.
+        let _ = self.mode.compare_exchange(mode::SINGLE, mode::MARKS, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
