@@ -53,8 +53,7 @@ pub trait Base: Send + Sync + 'static {
     /// lies in the pool of the process.
     ///
     /// The datapath can send it without a copy if `len` plus headroom is at most its [`mtu`](Self::mtu). A longer buffer,
-    /// for a Chunnel that cuts it, may lie anywhere. A datapath that sends several messages in one piece places each
-    /// buffer directly behind the previous one, with a [`BurstArena`](crate::buf::BurstArena).
+    /// for a Chunnel that cuts it, may lie anywhere.
     ///
     /// # Errors
     /// [`Exhausted`](crate::ErrorKind::Exhausted) if the datapath has no buffer left;

@@ -5,6 +5,7 @@
 //! on either side of it are compiled separately.
 
 use crate::chunnel::wrap_preferred;
+use crate::debug_fields;
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
 use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node};
@@ -23,11 +24,7 @@ impl<T: Send + 'static, B: crate::Base> BoxConnection<T, B> {
     }
 }
 
-impl<T, B> fmt::Debug for BoxConnection<T, B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BoxConnection").finish_non_exhaustive()
-    }
-}
+debug_fields!(BoxConnection < T, B > {});
 
 /// The dyn-compatible form of [`Connection`]. Its methods have other names, as otherwise every call would be ambiguous.
 trait DynConnection<T, B>: Send + Sync {

@@ -42,6 +42,7 @@ mod chunk;
 mod chunnel;
 mod connection;
 mod datapath;
+mod debug_fields;
 mod describe;
 mod destination;
 mod drops;

@@ -1,6 +1,6 @@
 //! The result of a secure Chunnel's handshake, as the layers below and the application learn of it.
 
-use std::fmt;
+use crate::debug_fields;
 use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
@@ -53,12 +53,8 @@ impl Secured {
     }
 }
 
-/// The output omits the key.
-impl fmt::Debug for Secured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secured").field("peer", &self.peer).finish_non_exhaustive()
-    }
-}
+// The output omits the key.
+debug_fields!(Secured { peer });
 
 /// The place where the driver of a stack finds the [result](Secured) of the stack's secure Chunnel. Each
 /// stack that is built has its own cell. With several secure Chunnels, the cell holds the result of the

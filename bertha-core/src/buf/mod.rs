@@ -3,7 +3,6 @@
 //! `unsafe` is confined to this folder; see the SAFETY comments.
 
 mod block;
-mod burst_arena;
 mod free_list;
 mod owned;
 mod pieces;
@@ -14,7 +13,6 @@ mod view;
 mod window;
 
 use crate::{Error, ErrorKind};
-pub use burst_arena::BurstArena;
 pub use pieces::Pieces;
 pub use spent::Spent;
 use std::fmt;
@@ -225,16 +223,6 @@ impl Buf {
             Some(view) => Ok(Self { view }),
             None => Err(too_short(n, self.len())),
         }
-    }
-
-    /// Takes over the bytes of `next`, if they lie directly behind the bytes of this message: the reverse of
-    /// [`split_to`](Self::split_to). Returns the rest of `next`, an empty message with its tailroom.
-    ///
-    /// # Errors
-    /// `next` itself, if it lies anywhere else.
-    #[inline]
-    pub fn join(&mut self, mut next: Self) -> Result<Self, Self> {
-        if self.view.join(&mut next.view) { Ok(next) } else { Err(next) }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Buf;
 use super::view::View;
 use super::window::Window;
-use std::fmt;
+use crate::debug_fields;
 use std::mem::ManuallyDrop;
 
 /// Buffers that are no longer needed, to be released together.
@@ -62,8 +62,4 @@ impl Drop for Spent {
     }
 }
 
-impl fmt::Debug for Spent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spent").field("count", &self.count).finish_non_exhaustive()
-    }
-}
+debug_fields!(Spent { count });

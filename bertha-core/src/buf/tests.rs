@@ -1,4 +1,4 @@
-use super::{Buf, BurstArena, RawBuf, Spent, Storage, Vtable};
+use super::{Buf, RawBuf, Spent, Storage, Vtable};
 use crate::ErrorKind;
 use proptest::prelude::*;
 use std::ptr::NonNull;
@@ -109,20 +109,6 @@ fn blocks_travel_between_threads() {
     assert_eq!(worker.join().unwrap(), 50_000);
 }
 
-#[test]
-fn what_was_split_can_be_joined_again() {
-    let mut rest = Buf::copy_of(b"onetwothree", 4).unwrap();
-    let mut one = rest.split_to(3).unwrap();
-    let two = rest.split_to(3).unwrap();
-    let rest = one.join(rest).unwrap_err();
-    let left = one.join(two).unwrap();
-    assert_eq!((&*one, left.len(), left.headroom(), left.tailroom()), (&b"onetwo"[..], 0, 0, 0));
-    let end = one.join(rest).unwrap();
-    assert_eq!((&*one, one.headroom(), one.tailroom()), (&b"onetwothree"[..], 4, 0));
-    assert_eq!(end.tailroom(), 512 - 15);
-    assert!(one.join(Buf::copy_of(b"four", 0).unwrap()).is_err());
-}
-
 fn pieces(bytes: &[u8], len: usize) -> Vec<Vec<u8>> {
     let pieces = Buf::copy_of(bytes, 0).unwrap().into_pieces(len);
     let count = pieces.len();
@@ -165,42 +151,6 @@ fn what_is_spent_in_several_storages_is_released() {
     }
     spent.release();
     spent.release();
-}
-
-#[test]
-fn an_arena_has_messages_made_behind_each_other() {
-    let (arena, other) = (BurstArena::new(), BurstArena::new());
-    let mut room = Buf::new(100, 0).unwrap();
-    let mut burst = room.split_to(0).unwrap();
-    for number in 0..3 {
-        arena.offer(room);
-        assert!(other.take_back().is_none());
-        let elsewhere = other.buffer(5, 2).unwrap();
-        let mut message = arena.buffer(30, 2).unwrap();
-        message.fill(number);
-        message.truncate(5);
-        message.prepend(2).unwrap().fill(9);
-        assert!(arena.take_back().is_none());
-        assert!(burst.join(elsewhere).is_err());
-        room = burst.join(message).unwrap();
-    }
-    assert_eq!(&*burst, [9, 9, 0, 0, 0, 0, 0, 9, 9, 1, 1, 1, 1, 1, 9, 9, 2, 2, 2, 2, 2]);
-    // Too large for the room that is left.
-    arena.offer(room);
-    assert!(burst.join(arena.buffer(600, 0).unwrap()).is_err());
-    assert_eq!(arena.take_back().unwrap().tailroom(), 512 - 21);
-}
-
-#[test]
-fn a_room_that_nobody_takes_is_released_by_the_next_offer() {
-    let (arena, mut whole) = (BurstArena::new(), Buf::copy_of(b"onetwothree", 0).unwrap());
-    let mut burst = whole.split_to(0).unwrap();
-    for piece in whole.into_pieces(3) {
-        arena.offer_rest(burst.join(piece).unwrap());
-    }
-    assert_eq!((&*burst, counted(&burst)), (&b"onetwothree"[..], 2));
-    drop(arena.take_back());
-    assert_eq!(counted(&burst), 1);
 }
 
 /// An owner of bytes that counts the dropped owners.

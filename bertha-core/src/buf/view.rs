@@ -161,12 +161,6 @@ impl View {
         }
     }
 
-    /// Shortens the message to nothing, and gives up its headroom.
-    #[inline]
-    pub(super) fn empty(&mut self) {
-        self.window = self.window.emptied();
-    }
-
     /// Splits off the first `n` bytes of the message, with the headroom. `None` if the message is shorter.
     #[inline]
     pub(super) fn split_to(&mut self, n: usize) -> Option<Self> {
@@ -178,29 +172,6 @@ impl View {
         let (front, behind) = self.window.split(n);
         self.window = behind;
         Some(Self { storage: self.storage, window: front })
-    }
-
-    /// Takes over the bytes of `next` and returns true, if they lie directly behind the bytes of this view;
-    /// `next` keeps its tailroom.
-    #[inline]
-    pub(super) fn join(&mut self, next: &mut Self) -> bool {
-        // The two windows meet without headroom between them, so nothing overlaps: 3 holds for both.
-        let adjoins = self.is_in(next) && self.window.borders_on(next.window);
-        if adjoins {
-            (self.window, next.window) = self.window.join(next.window);
-        }
-        adjoins
-    }
-
-    /// Makes a message of `len` bytes behind `headroom` in the tailroom of an empty view. Returns true if the
-    /// tailroom suffices.
-    #[inline]
-    pub(super) fn place(&mut self, headroom: usize, len: usize) -> bool {
-        let placed = self.window.place(headroom, len, self.storage().len as usize);
-        if let Some(window) = placed {
-            self.window = window;
-        }
-        placed.is_some()
     }
 
     /// Adds `windows` to the count of windows. Each of them has to be released.

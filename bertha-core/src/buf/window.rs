@@ -113,37 +113,6 @@ impl Window {
         Self(self.0 + n as u64)
     }
 
-    /// Returns an empty window without headroom at the start of this window.
-    #[inline]
-    pub(super) fn emptied(self) -> Self {
-        Self(self.0 & (LAST | MASK))
-    }
-
-    /// Returns the window of a message of `len` bytes behind `headroom`, in an empty window to which all
-    /// bytes up to the end of its storage belong; the storage has `storage` bytes. `None` if the storage is
-    /// too short, and for a window that is not empty or not the last.
-    #[inline]
-    pub(super) fn place(self, headroom: usize, len: usize, storage: usize) -> Option<Self> {
-        if headroom > MAX_HEADROOM {
-            return None;
-        }
-        // Any bit beside the bits of the start is more significant than them, and makes the number larger
-        // than any storage.
-        let there = (storage as u64).checked_sub(self.0 ^ LAST)?;
-        // The terms are in the order in which a base adds them, so that the compiler knows the sum.
-        if len.checked_add(headroom)? as u64 > there {
-            return None;
-        }
-        Some(Self(self.0 + ((headroom as u64) << HEADROOM) + ((len as u64) << BITS) + headroom as u64))
-    }
-
-    /// Returns true if `behind` begins where this window ends.
-    #[inline]
-    pub(super) fn borders_on(self, behind: Self) -> bool {
-        // The sum of start and length stands in the bits of the start; the bits in front of it are masked out.
-        (self.0.wrapping_add(self.0 >> BITS) ^ behind.0) & MASK == 0
-    }
-
     /// Returns the window without its last `n` bytes. The message has at least `n` bytes.
     #[inline]
     pub(super) fn without_last(self, n: usize) -> Self {
@@ -163,13 +132,5 @@ impl Window {
     pub(super) fn split(self, n: usize) -> (Self, Self) {
         debug_assert!(n <= self.len());
         (self.first(n), self.behind(n))
-    }
-
-    /// Joins two windows, the reverse of [`split`](Self::split): `behind` begins where this window ends.
-    /// Returns the joined window, and the empty window behind it.
-    #[inline]
-    pub(super) fn join(self, behind: Self) -> (Self, Self) {
-        debug_assert!(self.borders_on(behind));
-        (Self(self.0 + (behind.0 & MASK << BITS)), Self((behind.0 & LAST) | behind.end() as u64))
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::replay_window::ReplayWindow;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, forward};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, debug_fields, forward};
 use parking_lot::Mutex;
-use std::fmt;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The number in front of each message.
@@ -101,11 +101,4 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for AtMostOnceConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AtMostOnceConnection")
-            .field("inner", &self.inner)
-            .field("duplicates", &self.duplicates)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(AtMostOnceConnection<Inner: Debug> { inner, duplicates });

@@ -3,11 +3,10 @@
 use super::filling::Filling;
 use super::frame;
 use crate::gathering::{self, Shared, Task};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, forward};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,8 +163,4 @@ impl<Inner: Connection> Drop for BatchConnection<Inner> {
     }
 }
 
-impl<Inner: Connection> fmt::Debug for BatchConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BatchConnection").field("malformed", &self.malformed).finish_non_exhaustive()
-    }
-}
+debug_fields!(BatchConnection<Inner: Connection> { malformed });

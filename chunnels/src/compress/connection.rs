@@ -2,8 +2,8 @@
 
 use super::frame::{Bounds, STORED_HEADER, pack, unpack};
 use crate::burst::{Decoded, send_encoded};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, forward};
-use std::fmt;
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
+use std::fmt::Debug;
 
 /// The connection of [`Compress`](super::Compress) over a connection that carries bytes.
 ///
@@ -91,12 +91,4 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for CompressConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CompressConnection")
-            .field("inner", &self.inner)
-            .field("bounds", &self.bounds)
-            .field("refused", &self.refused)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(CompressConnection<Inner: Debug> { inner, bounds, refused });

@@ -3,10 +3,9 @@
 use super::rates::Rates;
 use super::schedule::Schedule;
 use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, forward};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields, forward};
 use futures_util::future::select;
 use parking_lot::Mutex;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -183,8 +182,4 @@ impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
     }
 }
 
-impl<Inner: Connection> fmt::Debug for FaultConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultConnection").finish_non_exhaustive()
-    }
-}
+debug_fields!(FaultConnection<Inner: Connection> {});

@@ -6,9 +6,8 @@ use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
 use super::settings::Settings;
 use crate::burst::Decoded;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, forward};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields, forward};
 use parking_lot::Mutex;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Semaphore;
@@ -296,11 +295,4 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 }
 
-impl<Inner: Connection> fmt::Debug for FragmentConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FragmentConnection")
-            .field("limit", &self.limit)
-            .field("piece", &self.piece)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(FragmentConnection<Inner: Connection> { limit, piece });

@@ -2,7 +2,9 @@
 
 use super::framed::framed;
 use super::{Deframe, FramedConnection, Framing};
-use bertha_core::{Base, Buf, Carries, Chunk, Chunnel, ConnectContext, Error, ErrorKind, Identity};
+use bertha_core::{
+    Base, Buf, Carries, Chunk, Chunnel, ConnectContext, Error, ErrorKind, Identity, debug_fields,
+};
 use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::fmt;
@@ -151,11 +153,7 @@ where
     }
 }
 
-impl<C, T> fmt::Debug for CodecFormat<C, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CodecFormat").finish_non_exhaustive()
-    }
-}
+debug_fields!(CodecFormat < C, T > {});
 
 impl<C, T> fmt::Debug for CodecDecoder<C, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

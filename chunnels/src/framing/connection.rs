@@ -2,9 +2,8 @@
 
 use super::{Deframe, Framing};
 use crate::arrived::Arrived;
-use bertha_core::{Buf, Chunk, Connection, Error, ErrorKind, forward};
+use bertha_core::{Buf, Chunk, Connection, Error, ErrorKind, debug_fields, forward};
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -189,8 +188,4 @@ impl<Inner: Connection<Data = Chunk>, F: Framing> Connection for FramedConnectio
     }
 }
 
-impl<Inner, F: Framing> fmt::Debug for FramedConnection<Inner, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FramedConnection").finish_non_exhaustive()
-    }
-}
+debug_fields!(FramedConnection<Inner, F: Framing> {});

@@ -2,9 +2,8 @@
 
 use super::counters::Counters;
 use super::{MetricsConnection, Snapshot, TARGET};
-use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity, debug_fields};
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 /// Counts messages, bytes and errors. See the [module](crate::metrics).
@@ -55,11 +54,7 @@ impl Metrics {
     }
 }
 
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").field("position", &self.position).finish_non_exhaustive()
-    }
-}
+debug_fields!(Metrics { position });
 
 impl<Inner: Connection> Chunnel<Inner> for Metrics {
     type Connection = MetricsConnection<Inner>;

@@ -2,10 +2,10 @@
 
 use super::TARGET;
 use super::counters::{Counters, Direction};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime, forward, map_output};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime, debug_fields, forward, map_output};
 use std::any::Any;
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -133,11 +133,4 @@ impl<Inner> Drop for MetricsConnection<Inner> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for MetricsConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MetricsConnection")
-            .field("inner", &self.inner)
-            .field("position", &self.position)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(MetricsConnection<Inner: Debug> { inner, position });

@@ -2,11 +2,10 @@
 
 use super::gathered::Gathered;
 use crate::gathering::{self, Shared, Task};
-use bertha_core::{Connection, Error, forward};
+use bertha_core::{Connection, Error, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,11 +125,7 @@ impl<Inner: Connection> Drop for NagleConnection<Inner> {
     }
 }
 
-impl<Inner: Connection> fmt::Debug for NagleConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NagleConnection").field("burst", &self.burst).finish_non_exhaustive()
-    }
-}
+debug_fields!(NagleConnection<Inner: Connection> { burst });
 
 /// Puts received messages where they are not lost if the call is dropped.
 struct Received<'a, T>(&'a Mutex<VecDeque<T>>);

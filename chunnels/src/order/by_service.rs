@@ -1,8 +1,7 @@
 //! The Chunnel for the order that a messaging service keeps.
 
 use super::ServiceOrderedConnection;
-use bertha_core::{Chunnel, ConnectContext, Error, Identity, OrdersByKey};
-use std::fmt;
+use bertha_core::{Chunnel, ConnectContext, Error, Identity, OrdersByKey, debug_fields};
 
 /// Makes the service below keep messages with the same key in order, however many receivers share them. See
 /// the [module](crate::order).
@@ -30,11 +29,7 @@ impl ServiceOrdered {
     }
 }
 
-impl fmt::Debug for ServiceOrdered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServiceOrdered")
-    }
-}
+debug_fields!(ServiceOrdered {});
 
 impl<Inner: OrdersByKey> Chunnel<Inner> for ServiceOrdered {
     type Connection = ServiceOrderedConnection<Inner>;

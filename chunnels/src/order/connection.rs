@@ -1,10 +1,10 @@
 //! The connection that puts messages in order.
 
 use super::sequence::{Full, Limits, Sequence};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, forward};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
-use std::fmt;
+use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hasher};
 use std::pin::pin;
 use std::sync::atomic::AtomicBool;
@@ -360,8 +360,4 @@ impl Extend<Buf> for Burst<'_> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for OrderedConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OrderedConnection").field("inner", &self.inner).finish_non_exhaustive()
-    }
-}
+debug_fields!(OrderedConnection<Inner: Debug> { inner });

@@ -1,7 +1,7 @@
 //! The connection that names the key of each message to the service.
 
-use bertha_core::{Buf, Connection, Error, OrdersByKey, forward};
-use std::fmt;
+use bertha_core::{Buf, Connection, Error, OrdersByKey, debug_fields, forward};
+use std::fmt::Debug;
 
 /// The connection of [`ServiceOrdered`](super::ServiceOrdered).
 ///
@@ -48,11 +48,7 @@ impl<Inner: OrdersByKey> Connection for ServiceOrderedConnection<Inner> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for ServiceOrderedConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceOrderedConnection").field("inner", &self.inner).finish_non_exhaustive()
-    }
-}
+debug_fields!(ServiceOrderedConnection<Inner: Debug> { inner });
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! The connection that delays messages to keep the rate.
 
 use bertha_core::token_bucket::{Rate, TokenBucket};
-use bertha_core::{Base, Buf, Connection, Error, Runtime, forward};
-use std::fmt;
+use bertha_core::{Base, Buf, Connection, Error, Runtime, debug_fields, forward};
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -75,11 +75,4 @@ impl<Inner: Connection<Data = Buf>> Connection for PaceConnection<Inner> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for PaceConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PaceConnection")
-            .field("inner", &self.inner)
-            .field("rate", &self.rate)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(PaceConnection<Inner: Debug> { inner, rate });

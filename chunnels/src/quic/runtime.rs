@@ -1,10 +1,9 @@
 //! The runtime of a connection, in the form that `quinn` requires.
 
 use crate::task_end;
-use bertha_core::Runtime;
+use bertha_core::{Runtime, debug_fields};
 use parking_lot::Mutex;
 use quinn::{AsyncTimer, AsyncUdpSocket};
-use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -42,11 +41,7 @@ pub(super) struct Adapter<R: Runtime> {
     pub(super) tasks: Weak<Tasks<R>>,
 }
 
-impl<R: Runtime> fmt::Debug for Adapter<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Adapter")
-    }
-}
+debug_fields!(Adapter<R: Runtime> {});
 
 impl<R: Runtime> quinn::Runtime for Adapter<R> {
     fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
@@ -121,8 +116,4 @@ impl<Sleep, Make: Fn(Instant) -> Sleep> Timer<Sleep, Make> {
     }
 }
 
-impl<Sleep, Make> fmt::Debug for Timer<Sleep, Make> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timer").field("deadline", &self.deadline).finish_non_exhaustive()
-    }
-}
+debug_fields!(Timer < Sleep, Make > { deadline });

@@ -3,13 +3,12 @@
 //! A socket is polled and sends without waiting; a connection is awaited. So packets wait in two bounded queues, and one task
 //! moves them between the queues and the connection.
 
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::{Pin, pin};
@@ -234,14 +233,6 @@ impl<Inner: Connection<Data = Buf>> UdpPoller for Poller<Inner> {
     }
 }
 
-impl<Inner> fmt::Debug for Socket<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Socket")
-    }
-}
+debug_fields!(Socket<Inner> {});
 
-impl<Inner> fmt::Debug for Poller<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Poller")
-    }
-}
+debug_fields!(Poller<Inner> {});

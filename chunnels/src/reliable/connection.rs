@@ -7,8 +7,7 @@ use super::task::{self, Shared, TaskOf};
 use super::wire::{Check, OVERHEAD};
 use crate::congestion::{Algorithm, NewFlow};
 use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
-use std::fmt;
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields};
 use std::sync::Arc;
 
 /// The connection of [`Reliable`](super::Reliable) over one that carries bytes.
@@ -230,8 +229,4 @@ impl<Inner: Connection> Drop for ReliableConnection<Inner> {
     }
 }
 
-impl<Inner: Connection> fmt::Debug for ReliableConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReliableConnection").finish_non_exhaustive()
-    }
-}
+debug_fields!(ReliableConnection<Inner: Connection> {});

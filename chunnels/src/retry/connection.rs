@@ -1,11 +1,11 @@
 //! The connection that sends again.
 
 use super::{Limits, Requests};
-use bertha_core::{Base, Connection, DropCounter, Error, ErrorKind, Runtime, forward};
+use bertha_core::{Base, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields, forward};
 use futures_util::future::select;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::fmt;
+use std::fmt::Debug;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -197,8 +197,4 @@ where
     }
 }
 
-impl<Inner: Connection + fmt::Debug> fmt::Debug for RetryConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryConnection").field("inner", &self.inner).finish_non_exhaustive()
-    }
-}
+debug_fields!(RetryConnection<Inner: Connection + Debug> { inner });

@@ -5,8 +5,8 @@ use super::decoding::Decoding;
 use super::trace;
 use super::wire::LONGEST;
 use crate::burst::send_encoded;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error};
-use std::fmt;
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, debug_fields};
+use std::fmt::Debug;
 
 /// The connection of [`Rpc`](super::Rpc), for [`Client`](super::Client) or [`serve`](super::serve()).
 ///
@@ -77,8 +77,4 @@ impl<Inner: Connection<Data = Buf>> Connection for RpcConnection<Inner> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for RpcConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RpcConnection").field("inner", &self.inner).finish_non_exhaustive()
-    }
-}
+debug_fields!(RpcConnection<Inner: Debug> { inner });

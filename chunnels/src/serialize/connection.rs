@@ -3,8 +3,8 @@
 use super::Codec;
 use super::size::BufferSize;
 use bertha_core::buf::Spent;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
-use std::fmt;
+use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields};
+use std::fmt::{self, Debug};
 use std::marker::PhantomData;
 
 /// The connection of [`Serialize`](super::Serialize) over one that carries bytes.
@@ -312,11 +312,4 @@ fn unencodable(source: impl std::error::Error + Send + Sync + 'static) -> Error 
     Error::new(ErrorKind::Malformed, "the codec can't encode this message").at("Serialize").because(source)
 }
 
-impl<Inner: fmt::Debug, T, C> fmt::Debug for SerializeConnection<Inner, T, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SerializeConnection")
-            .field("inner", &self.inner)
-            .field("malformed", &self.malformed)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(SerializeConnection<Inner: Debug, T, C> { inner, malformed });

@@ -8,11 +8,10 @@ use super::pieces::Pieces;
 use crate::arrived::Arrived;
 use crate::certificates::refusal;
 use crate::certificates::side::Side;
-use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets};
+use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets, debug_fields};
 use futures_util::poll;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::Mutex as AsyncMutex;
@@ -413,8 +412,4 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
     }
 }
 
-impl<Inner> fmt::Debug for TlsConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TlsConnection").field("side", &self.side).finish_non_exhaustive()
-    }
-}
+debug_fields!(TlsConnection<Inner> { side });

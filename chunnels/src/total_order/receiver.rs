@@ -5,10 +5,10 @@ use super::arrivals::Arrivals;
 use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
 use bertha_core::{
-    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, forward,
+    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, debug_fields, forward,
 };
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
-use std::fmt;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -178,8 +178,4 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for ReceiverOrderedConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiverOrderedConnection").field("inner", &self.inner).finish_non_exhaustive()
-    }
-}
+debug_fields!(ReceiverOrderedConnection<Inner: Debug> { inner });

@@ -7,11 +7,11 @@ use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
-    forward,
+    debug_fields, forward,
 };
 use futures_util::future::{Either, select};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
-use std::fmt;
+use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -301,11 +301,4 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for SequencerOrderedConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SequencerOrderedConnection")
-            .field("leads", &self.leads)
-            .field("inner", &self.inner)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(SequencerOrderedConnection<Inner: Debug> { leads, inner });

@@ -2,8 +2,7 @@
 
 use crate::TokioRuntime;
 use crate::ecn::Ecn;
-use bertha_core::buf::BurstArena;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Marks, Properties};
+use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Marks, Properties};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,8 +18,6 @@ pub struct SocketBase {
     local: Local,
     peer: Addr,
     properties: Properties,
-    /// Memory for the messages of a burst, if the socket offers it.
-    arena: BurstArena,
     /// Congestion marks, if datagrams can carry them.
     ecn: Option<Ecn>,
     /// The largest message that a stream takes at the moment.
@@ -66,7 +63,6 @@ impl SocketBase {
             local,
             peer,
             properties,
-            arena: BurstArena::new(),
             ecn: None,
             limit: None,
         }
@@ -79,10 +75,6 @@ impl SocketBase {
     /// With a limit of received messages that can be set.
     pub(crate) fn with_limit(self, limit: Arc<AtomicUsize>) -> Self {
         Self { limit: Some(limit), ..self }
-    }
-
-    pub(crate) fn arena(&self) -> &BurstArena {
-        &self.arena
     }
 
     /// Returns the name of the datapath for errors.
@@ -128,16 +120,6 @@ impl Base for SocketBase {
     #[inline]
     fn headroom(&self) -> &Headroom {
         &self.headroom
-    }
-
-    // In line by force, since the compiler finds it too long: a message of a burst takes the short way.
-    #[inline(always)]
-    fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        let headroom = self.reserved();
-        match len.checked_add(headroom) {
-            Some(whole) if whole <= self.mtu => self.arena.buffer(len, headroom),
-            _ => Buf::new(len, headroom),
-        }
     }
 
     fn mtu(&self) -> usize {

@@ -2,9 +2,8 @@
 
 use crate::SocketBase;
 use crate::within_tokio::within_tokio;
-use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, Group, Properties};
+use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, Group, Properties, debug_fields};
 use socket2::{Domain, Protocol, SockAddr, Type};
-use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -236,11 +235,7 @@ impl Connection for MulticastConnection {
     }
 }
 
-impl fmt::Debug for MulticastConnection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MulticastConnection").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+debug_fields!(MulticastConnection { local });
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]

@@ -3,10 +3,10 @@
 use super::windows::Windows;
 use super::{Memory, MessageId};
 use crate::burst::send_encoded;
-use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, Runtime, forward};
+use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, Runtime, debug_fields, forward};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::fmt;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -198,11 +198,4 @@ impl<Inner: Connection<Data = Buf>> Connection for ByPublisherConnection<Inner> 
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for ByPublisherConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByPublisherConnection")
-            .field("inner", &self.inner)
-            .field("duplicates", &self.duplicates)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ByPublisherConnection<Inner: Debug> { inner, duplicates });

@@ -2,9 +2,8 @@
 
 use super::log::Log;
 use super::{Memory, MessageId};
-use bertha_core::{BoxFuture, Error, ErrorKind};
+use bertha_core::{BoxFuture, Error, ErrorKind, debug_fields};
 use std::collections::{HashSet, VecDeque};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -95,11 +94,7 @@ impl Drop for FileMemory {
     }
 }
 
-impl fmt::Debug for FileMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileMemory").field("path", &self.path).finish_non_exhaustive()
-    }
-}
+debug_fields!(FileMemory { path });
 
 fn failed(path: &Path, what: &str, error: &std::io::Error) -> Error {
     let kind = match error.kind() {

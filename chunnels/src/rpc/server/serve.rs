@@ -8,10 +8,9 @@ use crate::rpc::message::{CallId, Content};
 use crate::rpc::trace::{self, Trace};
 use crate::rpc::transient::TransientErrors;
 use crate::rpc::{Failure, Message};
-use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, Runtime};
+use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
-use std::fmt;
 use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -85,11 +84,7 @@ where
     }
 }
 
-impl<C, S> fmt::Debug for Serve<C, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serve").field("concurrency", &self.concurrency).finish_non_exhaustive()
-    }
-}
+debug_fields!(Serve < C, S > { concurrency });
 
 /// The event that ended a wait.
 enum Event {

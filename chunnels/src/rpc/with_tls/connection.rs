@@ -5,8 +5,7 @@ use crate::rpc::decoding::Decoding;
 use crate::rpc::trace;
 use crate::rpc::wire::{Header, LONGEST};
 use crate::tls::{Parts, TlsConnection};
-use bertha_core::{Base, Connection, DropCounter, Error, Octets};
-use std::fmt;
+use bertha_core::{Base, Connection, DropCounter, Error, Octets, debug_fields};
 
 /// The connection of [`RpcWithTls`](super::RpcWithTls), for [`Client`](crate::rpc::Client) or [`serve`](crate::rpc::serve()).
 ///
@@ -102,8 +101,4 @@ impl<Inner: Connection<Data: Octets>> Connection for RpcWithTlsConnection<Inner>
     }
 }
 
-impl<Inner> fmt::Debug for RpcWithTlsConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RpcWithTlsConnection").field("tls", &self.tls).finish_non_exhaustive()
-    }
-}
+debug_fields!(RpcWithTlsConnection<Inner> { tls });

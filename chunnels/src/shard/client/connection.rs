@@ -3,10 +3,10 @@
 use super::race::first;
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
-use bertha_core::{Connection, Error, forward};
+use bertha_core::{Connection, Error, debug_fields, forward};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use std::fmt;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The connection of [`ClientShard`](super::ClientShard) at the client: one connection to every shard.
@@ -135,12 +135,4 @@ impl<T, Into: Extend<T>> Extend<T> for Shared<'_, &mut Into> {
     }
 }
 
-impl<Inner: Connection + fmt::Debug> fmt::Debug for ClientShardConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientShardConnection")
-            .field("main", &self.main)
-            .field("shards", &self.shards)
-            .field("map", &self.map)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ClientShardConnection<Inner: Connection + Debug> { main, shards, map });

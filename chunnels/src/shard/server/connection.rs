@@ -1,9 +1,9 @@
 //! The connection of a server that routes.
 
 use super::backends::Link;
-use bertha_core::{BoxFuture, Connection, DropCounter, Error, ErrorKind, forward};
+use bertha_core::{BoxFuture, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::join_all;
-use std::fmt;
+use std::fmt::Debug;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -110,12 +110,4 @@ impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for ServerShardConnection<Inner> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerShardConnection")
-            .field("client", &self.client)
-            .field("shards", &self.shards)
-            .field("dropped", &self.dropped)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ServerShardConnection<Inner: Debug> { client, shards, dropped });

@@ -1,6 +1,6 @@
 //! The queue of a shard of this process, and the path of its replies.
 
-use bertha_core::{DropCounter, Error, ErrorKind};
+use bertha_core::{DropCounter, Error, ErrorKind, debug_fields};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -78,8 +78,4 @@ impl<T> Clone for ReplyTo<T> {
     }
 }
 
-impl<T> fmt::Debug for ReplyTo<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ReplyTo")
-    }
-}
+debug_fields!(ReplyTo<T> {});

@@ -87,7 +87,7 @@ impl<S: DatagramSocket> Connection for DatagramConnection<S> {
         let mut burst = S::Burst::new();
         loop {
             if oversize.is_none() {
-                oversize = burst.fill(&mut messages, self.base.arena(), mtu)?;
+                oversize = burst.fill(&mut messages, mtu);
             }
             let Some(next) = burst.next_len() else { break };
             let mut send = || socket.send_some(&mut burst, &self.remote);

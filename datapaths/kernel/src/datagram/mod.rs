@@ -8,8 +8,7 @@ mod sendmmsg;
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
-use bertha_core::buf::BurstArena;
-use bertha_core::{Addr, Buf, Error, Properties};
+use bertha_core::{Addr, Buf, Properties};
 use bertha_polling::Limits;
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
@@ -55,18 +54,9 @@ pub trait Burst: Send {
     /// Creates an empty burst.
     fn new() -> Self;
 
-    /// Takes as many messages as can wait together, none of them longer than `mtu`. Through `arena`, the
-    /// burst may offer memory for the next messages. A message that is too long is dropped: its length is
-    /// returned, and no message behind it is taken.
-    ///
-    /// # Errors
-    /// Fails if there is no memory for a message, which is dropped.
-    fn fill(
-        &mut self,
-        messages: &mut impl Iterator<Item = Buf>,
-        arena: &BurstArena,
-        mtu: usize,
-    ) -> Result<Option<usize>, Error>;
+    /// Takes as many messages as can wait together, none of them longer than `mtu`. A message that is too long
+    /// is dropped: its length is returned, and no message behind it is taken.
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, mtu: usize) -> Option<usize>;
 
     /// Returns the length of the message that is sent next, or `None` if the burst is empty.
     fn next_len(&self) -> Option<usize>;
@@ -78,12 +68,7 @@ impl Burst for Window {
         Self::new()
     }
 
-    fn fill(
-        &mut self,
-        messages: &mut impl Iterator<Item = Buf>,
-        _: &BurstArena,
-        mtu: usize,
-    ) -> Result<Option<usize>, Error> {
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, mtu: usize) -> Option<usize> {
         let mut oversize = None;
         if self.is_empty() {
             let mut fitting = messages.map_while(|message| {
@@ -92,7 +77,7 @@ impl Burst for Window {
             });
             self.fill(&mut fitting, usize::MAX);
         }
-        Ok(oversize)
+        oversize
     }
 
     fn next_len(&self) -> Option<usize> {

@@ -2,11 +2,10 @@
 
 use super::unfinished::Unfinished;
 use super::{Settings, StreamConnection, StreamSocket, descriptors};
-use bertha_core::{Addr, Buf, Error, ErrorKind, Listener, Octets, Properties};
+use bertha_core::{Addr, Buf, Error, ErrorKind, Listener, Octets, Properties, debug_fields};
 use bertha_runtime_tokio::descriptors::raise_limit;
 use parking_lot::Mutex;
 use rustix::io::Errno;
-use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
@@ -133,8 +132,4 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
     }
 }
 
-impl<S: StreamSocket, Data> fmt::Debug for StreamListener<S, Data> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamListener").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+debug_fields!(StreamListener<S: StreamSocket, Data> { local });

@@ -1,8 +1,8 @@
 //! The memory of messages that have arrived in part, of all connections of a listener together.
 
+use bertha_core::debug_fields;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 /// A connection whose unfinished message takes no more than this many bytes is not counted, so that small messages touch nothing that
@@ -117,11 +117,7 @@ impl Drop for Account {
     }
 }
 
-impl fmt::Debug for Unfinished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unfinished").field("most", &self.most).finish_non_exhaustive()
-    }
-}
+debug_fields!(Unfinished { most });
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,12 @@
 //! UDP.
 
-mod marks;
+mod control;
+mod gso_batch;
 mod offload;
 mod peer;
 mod receive;
 mod remote;
-mod run;
-mod runs;
+mod send;
 mod socket;
 
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};

@@ -1,6 +1,6 @@
 //! Segmentation and coalescing by the kernel.
 
-use super::run::SEGMENTS;
+use super::gso_batch::SEGMENTS;
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use std::io;

@@ -144,7 +144,8 @@ impl UdpSocket {
         })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
             if meta.ecn == Some(EcnCodepoint::Ce) {
-                self.on_marked(meta);
+                let datagrams = meta.len.div_ceil(meta.stride.max(1));
+                self.ecn.on_marked(meta.addr, datagrams, meta.len);
             }
             let peer = match self.asks_where {
                 true => UdpPeer::asking(meta.addr, meta.dst_ip),

@@ -1,29 +1,27 @@
 //! A UDP socket as the kernel provides it: bursts in, bursts out.
 
 use super::Udp;
-use super::offload::{Offload, offload, segmentation_failed};
+use super::gso_batch::GsoBatch;
+use super::offload::{Offload, offload};
 use super::peer::UdpPeer;
 use super::remote::Remote;
-use super::run::Run;
-use super::runs::Runs;
 use crate::SocketBase;
 use crate::base::{Bound, Local};
-use crate::datagram::{DatagramSocket, refusal, sendmmsg};
-use crate::ecn::{Ecn, EcnState};
+use crate::datagram::{DatagramSocket, refusal};
+use crate::ecn::{Ecn, EcnCounts, EcnSocket};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Error, Properties};
-use parking_lot::Mutex;
-use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
+use quinn_udp::UdpSocketState;
+use rustix::net::RecvFlags;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
-use rustix::net::{RecvFlags, SendFlags};
-use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
-use std::collections::BTreeMap;
+use socket2::{Domain, Protocol, SockAddr, Type};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 
@@ -41,18 +39,14 @@ fn tell_destinations(socket: &tokio::net::UdpSocket, v4: bool) -> io::Result<()>
 }
 
 /// The receive modes of a socket, in [`UdpSocket::mode`].
-pub(super) mod mode {
-    /// No message has come, and the receive buffer has the system's default size.
-    pub(in crate::udp) const FIRST: u8 = 0;
-    /// A single message has come; the receive buffer is enlarged before the next message.
-    pub(in crate::udp) const SECOND: u8 = 1;
+mod mode {
     /// Messages come one by one. Plain calls, which can't report coalescing, cost half as much per message.
-    pub(in crate::udp) const SINGLE: u8 = 2;
+    pub(super) const SINGLE: u8 = 0;
     /// A burst has come: the kernel coalesces arriving datagrams.
-    pub(in crate::udp) const COALESCED: u8 = 3;
+    pub(super) const COALESCED: u8 = 1;
     /// Congestion marks have to be counted, which plain calls don't report: from the next message on, the
     /// socket receives as after a burst.
-    pub(in crate::udp) const MARKS: u8 = 4;
+    pub(super) const MARKS: u8 = 2;
 }
 
 /// A bound socket on the current tokio runtime.
@@ -62,28 +56,24 @@ pub struct UdpSocket {
     /// The segmentation and coalescing of bursts.
     pub(super) state: &'static UdpSocketState,
     /// Number of messages that the kernel takes as a segmented datagram.
-    segments: usize,
+    pub(super) segments: usize,
     /// The bound address, if the constructor was told.
     pub(super) local: Option<SocketAddr>,
     /// Size of the kernel's send buffer, set when the default buffer was full for the first time; 0
     /// afterwards. Most sockets never fill the default buffer.
-    send_buffer: AtomicUsize,
+    pub(super) send_buffer: AtomicUsize,
     /// The peer that the socket is connected to.
     pub(super) peer: Option<SocketAddr>,
-    /// Size of the kernel's receive buffer that is yet to be set; 0 if none is. A connecting socket sets it
-    /// at its second receive: many sockets exchange a single message, and the kernel's default buffer holds
-    /// the first messages of a peer.
-    receive_buffer: AtomicUsize,
     /// Error number of an error that came behind a message in a call; 0 for none.
     pub(super) late_error: AtomicI32,
     /// The receive mode: a constant of [`mode`]. Relaxed accesses suffice, since a single call receives at a
     /// time.
-    pub(super) mode: AtomicU8,
+    mode: AtomicU8,
     /// True if the socket is bound to all addresses of the host, so that it asks for the destination of each
     /// datagram.
     pub(super) asks_where: bool,
     /// The peers whose marks for congestion are counted.
-    pub(super) marks: Mutex<BTreeMap<SocketAddr, Arc<EcnState>>>,
+    pub(super) ecn: EcnCounts,
 }
 
 impl UdpSocket {
@@ -97,14 +87,8 @@ impl UdpSocket {
         let v4 = local.or(peer).is_none_or(|addr| addr.is_ipv4());
         let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
         let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-        let later = match (peer, options.receive_buffer) {
-            (Some(_), None) => RECEIVE_BUFFER,
-            (_, asked) => {
-                // The system may grant less without an error.
-                socket.set_recv_buffer_size(asked.unwrap_or(RECEIVE_BUFFER))?;
-                0
-            }
-        };
+        // The system may grant less without an error.
+        socket.set_recv_buffer_size(options.receive_buffer.unwrap_or(RECEIVE_BUFFER))?;
         if *keeps_whole && v4 {
             set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
         } else if *keeps_whole {
@@ -124,102 +108,33 @@ impl UdpSocket {
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = local.map(|_| io.local_addr()).transpose()?;
-        let mode = AtomicU8::new(if later > 0 { mode::FIRST } else { mode::SINGLE });
         let asks_where = peer.is_none() && local.is_some_and(|local| local.ip().is_unspecified());
         if asks_where {
             tell_destinations(&io, v4)?;
         }
-        let (send_buffer, receive_buffer) = (AtomicUsize::new(options.send_buffer), AtomicUsize::new(later));
         let Offload { state, segments } = offload()?;
-        let (segments, late_error) = (*segments, AtomicI32::new(0));
-        Ok(Self {
+        let socket = Self {
             io,
             state,
-            segments,
+            segments: *segments,
             local,
-            send_buffer,
+            send_buffer: AtomicUsize::new(options.send_buffer),
             peer,
-            receive_buffer,
-            late_error,
-            mode,
-            marks: Mutex::default(),
+            late_error: AtomicI32::new(0),
+            mode: AtomicU8::new(mode::SINGLE),
+            ecn: EcnCounts::default(),
             asks_where,
+        };
+        if asks_where {
+            // Plain calls don't report destinations.
+            socket.coalesce();
         }
-        .receiving_destinations())
-    }
-
-    /// On a socket that is bound to all addresses, every call receives the destination of datagrams, which plain calls don't tell.
-    fn receiving_destinations(self) -> Self {
-        if self.asks_where {
-            self.coalesce();
-        }
-        self
-    }
-
-    /// Sends by `send`. If the send buffer is full, enlarges it to its wanted size and tries again.
-    #[inline]
-    fn sending<T>(&self, mut send: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-        match send() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.enlarge() => send(),
-            sent => sent,
-        }
-    }
-
-    #[cold]
-    fn enlarge(&self) -> bool {
-        let wanted = self.send_buffer.swap(0, Ordering::Relaxed);
-        // The system may grant less without an error.
-        wanted > 0 && SockRef::from(&self.io).set_send_buffer_size(wanted).is_ok()
+        Ok(socket)
     }
 
     /// Returns true if the kernel can segment.
     pub(super) fn segments(&self) -> bool {
         self.segments > 1
-    }
-
-    /// Sends the first messages of a run as a datagram that is segmented on its way, and returns their
-    /// number.
-    fn send_segmented(&self, run: &Run, to: &Remote) -> io::Result<usize> {
-        let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
-        let transmit =
-            Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size, src_ip: to.source };
-        self.sending(|| self.state.try_send(UdpSockRef::from(&self.io), &transmit))?;
-        Ok(run.count().min(self.segments))
-    }
-
-    /// Sends one message that may be marked, while others of this socket may not, or from the address that its peer has asked.
-    #[cold]
-    fn send_singly(&self, contents: &[u8], to: &Remote) -> io::Result<()> {
-        let transmit =
-            Transmit { destination: to.peer, ecn: to.ecn(), contents, segment_size: None, src_ip: to.source };
-        self.state.try_send(UdpSockRef::from(&self.io), &transmit)
-    }
-
-    /// Returns true if the kernel has to be told more of a datagram to this peer than where it goes.
-    #[inline]
-    fn goes_singly(to: &Remote) -> bool {
-        to.to().is_some() && (to.ecn().is_some() || to.source.is_some())
-    }
-
-    /// Sends the first messages of a run, and returns their number.
-    fn send_run(&self, run: &Run, to: &Remote) -> io::Result<usize> {
-        let count = run.count();
-        if count == 1 {
-            return self.send_one(run.contents(), to).map(|()| 1);
-        }
-        if to.segments() {
-            match self.send_segmented(run, to) {
-                Err(error) if segmentation_failed(&error) => {
-                    tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
-                    to.never_segment();
-                }
-                done => return done,
-            }
-        }
-        if Self::goes_singly(to) {
-            return self.sending(|| self.send_singly(run.first(1), to)).map(|()| 1);
-        }
-        self.sending(|| sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to()))
     }
 
     /// Turns on the kernel's coalescing of arriving datagrams, if the kernel has it.
@@ -230,23 +145,6 @@ impl UdpSocket {
             let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::UdpGroSegment, &true);
         }
         self.mode.store(mode::COALESCED, Ordering::Relaxed);
-    }
-
-    /// Sets the kernel's receive buffer to its wanted size.
-    #[cold]
-    fn enlarge_receive_buffer(&self) {
-        let wanted = self.receive_buffer.swap(0, Ordering::Relaxed);
-        if wanted > 0 {
-            // The system may grant less without an error.
-            let _ = SockRef::from(&self.io).set_recv_buffer_size(wanted);
-        }
-        self.change_mode(mode::SECOND, mode::SINGLE);
-    }
-
-    /// Changes the receive mode from `from` to `to`, unless it has changed meanwhile.
-    fn change_mode(&self, from: u8, to: u8) {
-        // If the exchange fails, the other change stands.
-        let _ = self.mode.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -265,24 +163,15 @@ impl ReceivingSocket for UdpSocket {
 
     #[inline]
     fn receive(&self, request: Request, deliver: impl FnMut(&UdpPeer, usize, Buf)) -> io::Result<Received> {
-        let (width, mut mode) = (request.width, self.mode.load(Ordering::Relaxed));
+        let width = request.width;
+        let mode = self.mode.load(Ordering::Relaxed);
         if width == 1 && mode == mode::SINGLE {
             return self.receive_one(request, deliver);
         }
-        if mode == mode::FIRST {
-            let received = self.receive_one(request, deliver)?;
-            self.change_mode(mode::FIRST, mode::SECOND);
-            return Ok(received);
-        }
-        if mode == mode::SECOND || mode == mode::MARKS {
-            self.enlarge_receive_buffer();
-        }
-        if (width > 2 && mode != mode::COALESCED) || mode == mode::MARKS {
+        if mode == mode::MARKS || (width > 2 && mode == mode::SINGLE) {
             self.coalesce();
-            mode = mode::COALESCED;
         }
         match width {
-            1 if mode != mode::COALESCED => self.receive_one(request, deliver),
             1 if !request.others_wait => self.receive_with::<1>(request, deliver),
             1 | 2 => self.receive_with::<2>(request, deliver),
             8 => self.receive_with::<8>(request, deliver),
@@ -305,7 +194,7 @@ impl DatagramSocket for UdpSocket {
     const NAME: &'static str = "Udp";
     const PROPERTIES: Properties = Properties::DATAGRAM;
     type Remote = Remote;
-    type Burst = Runs;
+    type Burst = GsoBatch;
 
     fn remote(&self, peer: &UdpPeer) -> Remote {
         Remote::of(*peer, self.segments())
@@ -330,33 +219,34 @@ impl DatagramSocket for UdpSocket {
 
     #[inline]
     fn send_one(&self, message: &[u8], to: &Remote) -> io::Result<()> {
-        let sent = self.sending(|| match to.to() {
-            None => Ok(rustix::net::send(&self.io, message, SendFlags::empty())?),
-            Some(_) if Self::goes_singly(to) => self.send_singly(message, to).map(|()| message.len()),
-            Some(to) => Ok(rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?),
-        });
-        sent.map(drop)
+        self.send_message(message, to)
     }
 
-    fn send_some(&self, runs: &mut Runs, to: &Remote) -> io::Result<()> {
-        let singles = runs
-            .singles()
-            .map(|mut singles| {
-                if Self::goes_singly(to)
-                    && let Some(first) = singles.next()
-                {
-                    return self.sending(|| self.send_singly(first, to)).map(|()| 1);
-                }
-                self.sending(|| sendmmsg(&self.io, singles.clone(), to.to()))
-            })
-            .transpose()?;
-        if let Some(sent) = singles {
-            runs.singles_have_left(sent);
-        } else if let Some(run) = runs.next() {
-            let sent = self.send_run(run, to)?;
-            runs.have_left(sent);
-        }
-        Ok(())
+    fn send_some(&self, batch: &mut GsoBatch, to: &Remote) -> io::Result<()> {
+        self.send_batch(batch, to)
+    }
+}
+
+impl EcnSocket for UdpSocket {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.io.as_fd()
+    }
+
+    fn is_v4(&self) -> bool {
+        self.local.or(self.peer).is_none_or(|addr| addr.is_ipv4())
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    fn counts(&self) -> &EcnCounts {
+        &self.ecn
+    }
+
+    fn report_marks(&self) {
+        // If the exchange fails, the socket coalesces already, or will with its next call.
+        let _ = self.mode.compare_exchange(mode::SINGLE, mode::MARKS, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -376,7 +266,7 @@ mod tests {
     use crate::Waiting;
     use crate::datagram::Burst;
     use crate::endpoint::Endpoint;
-    use bertha_core::buf::BurstArena;
+    use socket2::SockRef;
     use std::net::Ipv4Addr;
 
     fn request(width: usize) -> Request {
@@ -391,13 +281,14 @@ mod tests {
         sender.segments = sender.segments.min(3);
         let to = Remote::connected(receiver.local.unwrap(), sender.segments());
 
-        let (mut runs, mut left) = (Runs::new(), Vec::new());
+        let mut batch = GsoBatch::new();
+        let mut left = Vec::new();
         let mut messages = (0..8).map(|number| Buf::copy_of(&[number; 5], 0).unwrap());
-        runs.fill(&mut messages, &BurstArena::new(), usize::MAX).unwrap();
-        while let Some(run) = runs.next() {
-            let sent = sender.send_run(run, &to).unwrap();
-            runs.have_left(sent);
-            left.push(sent);
+        assert_eq!(batch.fill(&mut messages, usize::MAX), None);
+        while !batch.messages().is_empty() {
+            let before = batch.messages().len();
+            sender.send_some(&mut batch, &to).unwrap();
+            left.push(before - batch.messages().len());
         }
         if sender.segments() {
             assert_eq!(left, [3, 3, 2]);
@@ -412,41 +303,16 @@ mod tests {
         assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
     }
 
-    /// Returns the receive buffer that the kernel grants a connecting socket before its first receive, after
-    /// it, and after the second.
-    async fn granted(udp: &Udp) -> [usize; 3] {
-        let peer = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let socket = UdpSocket::open(udp, None, Some(peer.local_addr().unwrap())).unwrap();
-        let size = || SockRef::from(&socket.io).recv_buffer_size().unwrap();
-        let mut granted = [size(), 0, 0];
-        for (number, granted) in granted.iter_mut().enumerate().skip(1) {
-            // Before the second receive two messages wait, and come together.
-            for _ in 0..number {
-                peer.send_to(b"message", socket.io.local_addr().unwrap()).unwrap();
-            }
-            let mut received = 0;
-            while received < number {
-                socket.io.readable().await.unwrap();
-                let counted = socket.receive(request(number), |_, _, message| {
-                    received += usize::from(*message == *b"message")
-                });
-                if let Ok(Received { buffers, .. }) = counted {
-                    assert_eq!(buffers, number);
-                }
-            }
-            *granted = size();
-        }
-        granted
-    }
-
     #[tokio::test]
-    async fn who_connects_asks_for_the_receive_buffer_when_it_receives_again_unless_it_is_told_one() {
-        let [at_first, after_one, after_two] = granted(&Udp::new()).await;
-        assert_eq!(at_first, after_one);
-        let [told, still, again] = granted(&Udp::new().receive_buffer(RECEIVE_BUFFER)).await;
-        assert_eq!([told, still, again], [after_two; 3]);
-        let [small, ..] = granted(&Udp::new().receive_buffer(1 << 14)).await;
-        assert!(small < at_first);
+    async fn a_socket_asks_for_its_receive_buffer_when_it_is_opened() {
+        let peer = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let granted = |udp: Udp| {
+            let socket = UdpSocket::open(&udp, None, Some(peer.local_addr().unwrap())).unwrap();
+            SockRef::from(&socket.io).recv_buffer_size().unwrap()
+        };
+        let by_default = granted(Udp::new());
+        assert_eq!(granted(Udp::new().receive_buffer(RECEIVE_BUFFER)), by_default);
+        assert!(granted(Udp::new().receive_buffer(1 << 14)) < by_default);
     }
 
     /// A socket that counts its receiving calls: each call asks the kernel once, unless the reactor knows
