@@ -1,7 +1,7 @@
 //! New messages made of fields of messages that were seen, of the same connection or of other connections.
 
 use bertha_core::Role;
-use bertha_negotiation::wire::{self, HEADER, Kind};
+use bertha_negotiation::testing::wire::{self, HEADER, Kind};
 
 /// The bytes at the end of a proven message about a connection: counter, MAC and check.
 const PROOF: usize = 8 + 16 + 4;

@@ -1,7 +1,7 @@
 //! The store in memory, in virtual time.
 
 use bertha_datapath_sim::{Schedule, Sim};
-use bertha_rendezvous::MemoryStore;
+use bertha_negotiation::rendezvous::MemoryStore;
 use bertha_tests::conformance::stores::{StoreSite, store};
 
 #[test]

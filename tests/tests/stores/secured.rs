@@ -4,7 +4,7 @@
 
 use bertha_core::Error;
 use bertha_core::ErrorKind::{Unauthenticated, Unreachable};
-use bertha_rendezvous::{Name, RendezvousStore};
+use bertha_negotiation::rendezvous::{Name, RendezvousStore};
 use bertha_tests::conformance::stores as conformance;
 use std::fmt::Debug;
 
@@ -98,7 +98,7 @@ async fn passes(server: &impl RendezvousStore) {
 #[cfg(feature = "redis")]
 mod redis {
     use super::*;
-    use bertha_rendezvous::{RedisStore, StoreOptions, Transaction};
+    use bertha_negotiation::rendezvous::{RedisStore, StoreOptions, Transaction};
     use std::time::Duration;
 
     #[tokio::test]
@@ -220,7 +220,7 @@ mod redis {
 mod etcd {
     use super::*;
     use bertha_names::etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
-    use bertha_rendezvous::EtcdStore;
+    use bertha_negotiation::rendezvous::EtcdStore;
 
     #[tokio::test]
     async fn with_tls_and_least_rights_it_keeps_its_promises() {

@@ -2,7 +2,7 @@
 
 use super::StoreSite;
 use bertha_core::{ErrorKind, Runtime};
-use bertha_rendezvous::{Name, RendezvousStore, Transaction, limits};
+use bertha_negotiation::rendezvous::{Name, RendezvousStore, Transaction, limits};
 
 /// A transaction beyond the bounds fails, and no part of it takes place.
 pub async fn too_much_is_refused_whole<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {

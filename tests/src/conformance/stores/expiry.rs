@@ -3,7 +3,7 @@
 use super::{StoreSite, value};
 use crate::conformance::TIMEOUT;
 use bertha_core::Runtime;
-use bertha_rendezvous::{Name, RendezvousStore, Revision, Transaction};
+use bertha_negotiation::rendezvous::{Name, RendezvousStore, Revision, Transaction};
 use std::time::Duration;
 
 /// A short time to live: the shortest that every store supports.

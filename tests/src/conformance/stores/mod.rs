@@ -12,7 +12,7 @@ pub use watching::*;
 
 use super::TIMEOUT;
 use bertha_core::{Error, Runtime};
-use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction};
+use bertha_negotiation::rendezvous::{Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;

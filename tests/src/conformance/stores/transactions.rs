@@ -2,7 +2,7 @@
 
 use super::{StoreSite, value};
 use bertha_core::Runtime;
-use bertha_rendezvous::{RendezvousStore, Revision, Transaction};
+use bertha_negotiation::rendezvous::{RendezvousStore, Revision, Transaction};
 use futures_util::future::{join, join_all};
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ pub async fn writes_that_depend_on_each_other_are_serialised<S: RendezvousStore,
 /// Entries belong to a single name, even if another name has it as a prefix.
 pub async fn names_do_not_see_each_other<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
-    let longer = bertha_rendezvous::Name::new(format!("{name}0")).unwrap();
+    let longer = bertha_negotiation::rendezvous::Name::new(format!("{name}0")).unwrap();
     site.applied(&longer, Transaction::new().put("a", vec![1])).await;
     assert!(site.read(&name).await.entries.is_empty());
     site.applied(&name, Transaction::new().expect_absent("a").put("a", vec![2])).await;

@@ -3,7 +3,7 @@
 use super::StoreSite;
 use super::expiry::SHORT;
 use bertha_core::Runtime;
-use bertha_rendezvous::{Name, RendezvousStore, Revision, Transaction, Watch};
+use bertha_negotiation::rendezvous::{Name, RendezvousStore, Revision, Transaction, Watch};
 use std::time::Duration;
 
 async fn watch<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>, name: &Name) -> S::Watch {
