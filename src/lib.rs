@@ -111,9 +111,8 @@ pub use bertha_datapath_shm as shm;
 pub use bertha_io as io;
 #[cfg(feature = "local")]
 pub use bertha_local as local;
-pub use bertha_names as names;
 pub use bertha_negotiation as negotiation;
-pub use bertha_negotiation::rendezvous;
+pub use bertha_negotiation::{names, rendezvous};
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,

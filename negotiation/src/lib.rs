@@ -7,7 +7,7 @@
 //! * **Rooms.** Each uses only those before it: `wire`, the messages, specified in `WIRE.md`; `auth`, credentials and
 //!   proofs; `handshake`, the protocol without I/O; `link`, the connection below a stack; `upgrade`, changing the
 //!   stack; `reach`, the addresses of a name; `early`, 0-RTT; `reconnecting`; `connect` and `listen`. Behind the
-//!   feature `rendezvous`, a room of this name has the agreement among any number of ends.
+//!   feature `rendezvous`, a room of this name has the agreement among any number of ends. [`names`] has resolvers.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
 //!   repeated. Data that overtakes the answer is kept.
 //! * **Refusal.** If no stack suits both ends, both get the same error, which names the Chunnel and the reason.
@@ -49,6 +49,7 @@ mod handshake;
 mod link;
 mod listen;
 mod memory;
+pub mod names;
 mod negotiate;
 mod reach;
 mod reconnecting;

@@ -219,7 +219,7 @@ mod redis {
 #[cfg(feature = "etcd")]
 mod etcd {
     use super::*;
-    use bertha_names::etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
+    use bertha_negotiation::names::etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
     use bertha_negotiation::rendezvous::EtcdStore;
 
     #[tokio::test]

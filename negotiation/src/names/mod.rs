@@ -15,7 +15,6 @@
 //! (`_store._udp.name.space.svc.cluster.local`) included; so does Consul (`_store._udp.service.consul`).
 //! `Dns` reaches both.
 
-#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 #[cfg(feature = "dns")]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 ///
 /// ```
 /// # use bertha_core::Addr;
-/// use bertha_names::Static;
+/// use bertha_negotiation::names::Static;
 /// let addresses: [Addr; 2] = [([10, 0, 0, 1], 4242).into(), ([10, 0, 0, 2], 4242).into()];
 /// let resolver = Static::new().with("store".parse()?, addresses);
 /// # drop(resolver);
