@@ -1,9 +1,9 @@
 //! The conformance suites over the simulator: every transport, both families, many seeds.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+use bertha_conformance::{self as conformance, Bufs, Site};
 use bertha_core::{Addr, Connection};
 use bertha_datapath_sim::{Datagram, Network, Schedule, Sim, SimDatapath, pair};
-use bertha_tests::conformance::{self, Bufs, Site};
 use std::net::IpAddr;
 
 const SEEDS: std::ops::Range<u64> = 0..20;

@@ -1,8 +1,8 @@
 //! The store in memory, in virtual time.
 
+use bertha_conformance::stores::{StoreSite, store};
 use bertha_datapath_sim::{Schedule, Sim};
 use bertha_negotiation::rendezvous::MemoryStore;
-use bertha_tests::conformance::stores::{StoreSite, store};
 
 #[test]
 fn memory() {

@@ -2,10 +2,10 @@
 //! the documentation names.
 #![cfg(any(feature = "redis", feature = "etcd"))]
 
+use bertha_conformance::stores as conformance;
 use bertha_core::Error;
 use bertha_core::ErrorKind::{Unauthenticated, Unreachable};
 use bertha_negotiation::rendezvous::{Name, RendezvousStore};
-use bertha_tests::conformance::stores as conformance;
 use std::fmt::Debug;
 
 /// An address of a server, taken apart.

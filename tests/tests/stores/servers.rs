@@ -62,7 +62,7 @@ async fn etcd() {
 
 #[cfg(any(feature = "redis", feature = "etcd"))]
 async fn passes(server: &impl bertha_negotiation::rendezvous::RendezvousStore) {
-    use bertha_tests::conformance::stores::{StoreSite, store};
+    use bertha_conformance::stores::{StoreSite, store};
     let runtime = bertha_datapath_kernel::TokioRuntime;
     store(&StoreSite { store: server, runtime: &runtime }).await;
 }

@@ -1,7 +1,7 @@
 //! Entries expire on the store's clock.
 
 use super::{StoreSite, value};
-use crate::conformance::TIMEOUT;
+use crate::TIMEOUT;
 use bertha_core::Runtime;
 use bertha_negotiation::rendezvous::{Name, RendezvousStore, Revision, Transaction};
 use std::time::Duration;

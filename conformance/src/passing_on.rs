@@ -27,8 +27,9 @@ where
 /// [`guarantee`](bertha_core::guarantee): "A Chunnel passes the guarantees of the layers below it on, unless it withdraws them." It can pass
 /// them on only for messages that go through the layers below.
 ///
-/// A Chunnel that goes around them fails this check, and is to be tested by the other ones. Whether it withdraws all that its own way lacks
-/// can't be seen from outside; [`withdraws_security`] checks the least.
+/// A Chunnel that goes around the layers below fails this check, and is to be tested by the other checks. No check
+/// sees from outside if such a Chunnel withdraws all guarantees that its own way lacks; [`withdraws_security`] checks
+/// the guarantees of security.
 pub async fn messages_go_through_the_layer_below<A, B, M>(
     a: &A,
     b: &B,

@@ -1,7 +1,7 @@
 //! Bytes on their way.
 
 use super::{all, chunk, next, succeeds};
-use crate::conformance::timeout::within;
+use crate::timeout::within;
 use bertha_core::{Chunk, Connection};
 use futures_util::future::join;
 use futures_util::poll;
@@ -49,7 +49,7 @@ where
     let send = async {
         for number in 0..COUNT {
             succeeds(a, "send", a.send(chunk(a, 10 * number, 10))).await;
-            crate::conformance::timeout::let_arrive(a).await;
+            crate::timeout::let_arrive(a).await;
         }
     };
     let receive = async {
