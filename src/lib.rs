@@ -112,9 +112,8 @@ pub use bertha_datapath_shm as shm;
 pub use bertha_io as io;
 #[cfg(feature = "local")]
 pub use bertha_local as local;
-pub use bertha_names as names;
 pub use bertha_negotiation as negotiation;
-pub use bertha_rendezvous as rendezvous;
+pub use bertha_negotiation::{names, rendezvous};
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,
@@ -124,12 +123,12 @@ pub use bertha_core::{
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
+pub use bertha_negotiation::rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 pub use bertha_negotiation::{
     Agreement, BoxedStack, Connect, ConnectEarly, Credentials, Early, EarlyCache, IdentityKey, Incoming,
     Interruption, Listen, Negotiate, Negotiated, Overload, Pick, PublicKey, Received, Reconnecting, Runs,
     Settings, SharedKey, Upgradable, ZeroRtt,
 };
-pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 
 #[cfg(feature = "_datapath")]
 mod datapath;

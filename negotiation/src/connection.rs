@@ -3,7 +3,7 @@
 use crate::connections::Place;
 use crate::handshake::CurrentAgreement;
 use crate::{Agreement, Session};
-use bertha_core::{Connection, Drops, Error};
+use bertha_core::{Connection, Drops, forward};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -70,42 +70,5 @@ impl<C: Connection> Connection for Negotiated<C> {
     type Data = C::Data;
     type Base = C::Base;
 
-    fn base(&self) -> &C::Base {
-        self.connection.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.connection.mtu()
-    }
-
-    fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        self.connection.send(message)
-    }
-
-    fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
-        self.connection.recv()
-    }
-
-    fn send_batch(
-        &self,
-        messages: impl Iterator<Item = C::Data> + Send,
-    ) -> impl Future<Output = Result<(), Error>> + Send {
-        self.connection.send_batch(messages)
-    }
-
-    fn recv_batch(
-        &self,
-        into: &mut (impl Extend<C::Data> + Send),
-        limit: usize,
-    ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.connection.recv_batch(into, limit)
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.connection.drain()
-    }
-
-    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.connection.close()
-    }
+    forward!(self.connection => base, mtu, send, recv, send_batch, recv_batch, drain, close);
 }

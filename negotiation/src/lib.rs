@@ -1,4 +1,4 @@
-//! Two ends agree on a Chunnel stack in one round trip.
+//! Two ends agree on a Chunnel stack in one round trip; any number of ends, through a key-value store.
 //!
 //! The client proposes its stack with all alternatives, the server picks a branch of every `select!` on both sides, and
 //! each end builds what was picked. [`Negotiate`] puts [`connect`](Negotiate::connect) and
@@ -6,7 +6,8 @@
 //!
 //! * **Rooms.** Each uses only those before it: `wire`, the messages, specified in `WIRE.md`; `auth`, credentials and
 //!   proofs; `handshake`, the protocol without I/O; `link`, the connection below a stack; `upgrade`, changing the
-//!   stack; `reach`, the addresses of a name; `early`, 0-RTT; `reconnecting`; `connect` and `listen`.
+//!   stack; `reach`, the addresses of a name; `early`, 0-RTT; `reconnecting`; `connect` and `listen`. Behind the
+//!   feature `rendezvous`, a room of this name has the agreement among any number of ends. [`names`] has resolvers.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
 //!   repeated. Data that overtakes the answer is kept.
 //! * **Refusal.** If no stack suits both ends, both get the same error, which names the Chunnel and the reason.
@@ -27,6 +28,16 @@
 //!   [`idle_timeout`](Settings::idle_timeout). A peer that restarts is told apart by the connection id.
 
 #![forbid(unsafe_code)]
+// Lints of this repository switch `__testing` on.
+#![cfg_attr(
+    not(feature = "__testing"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "`rendezvous` and `testing` use parts of each room"
+    )
+)]
 
 mod auth;
 mod connect;
@@ -34,25 +45,24 @@ mod connection;
 mod connections;
 mod deadline;
 mod early;
-/// Public for fuzzers, model checkers and `bertha-rendezvous` alone.
-#[doc(hidden)]
-pub mod handshake;
-#[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
+mod handshake;
 mod link;
 mod listen;
 mod memory;
+pub mod names;
 mod negotiate;
 mod reach;
 mod reconnecting;
+#[cfg(feature = "rendezvous")]
+pub mod rendezvous;
 mod runs;
 mod settings;
 mod shortage;
 mod span;
-#[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
+#[cfg(feature = "__testing")]
+pub mod testing;
 mod upgrade;
-/// Public for fuzzers, model checkers and `bertha-rendezvous` alone.
-#[doc(hidden)]
-pub mod wire;
+mod wire;
 
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
 pub use connect::{Connect, ConnectEarly};
@@ -66,15 +76,6 @@ pub use reconnecting::{Interruption, Received, Reconnecting};
 pub use runs::Runs;
 pub use settings::Settings;
 pub use upgrade::{Pick, Switching, Upgradable};
-
-/// The parts of a link and of a change of stacks on which connections with any number of endpoints are built as well; for
-/// `bertha-rendezvous` alone.
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::auth::{GroupKey, SenderKey};
-    pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Liveness, Parked};
-    pub use crate::upgrade::{Agent, Bottom, ChangeLimits, Epochs, Handover, Shell, Staged};
-}
 
 #[cfg(test)]
 mod wire_vectors;

@@ -26,12 +26,12 @@ use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
-use bertha_negotiation::handshake::{
+use bertha_negotiation::testing::GroupKey;
+use bertha_negotiation::testing::handshake::{
     Accepted, Admission, AdmissionControl, Credit, Decision, EarlyData, Expected, FirstFlight, Flight,
     Handshake, HeldTicket, Progress, Requirements, Terms, Tickets, claim, decide, find,
 };
-use bertha_negotiation::internals::GroupKey;
-use bertha_negotiation::wire::{
+use bertha_negotiation::testing::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, PresentedTicket,
     Refusal, Retry, TICKET, Tag, Upgrade, envelop, offer_in,
 };

@@ -1,7 +1,6 @@
-//! The conformance suites of connections, Chunnels, datapaths and rendezvous stores, and the targets of the
-//! fuzzers.
+//! The conformance suite of messaging services, the targets of the fuzzers, and the helpers of tests.
 //!
-//! The directory `tests/` holds the tests of whole stacks.
+//! The directory `tests/` holds the tests of whole stacks. `bertha-conformance` has the other suites.
 
 // Checks panic to fail, as the tests that call them do.
 #![allow(clippy::unwrap_used)]

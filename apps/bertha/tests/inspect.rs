@@ -4,7 +4,7 @@
 
 use bertha::kernel::TokioRuntime;
 use bertha::{Identity, make_stack, select};
-use bertha_rendezvous::{Event, Name, Participant, RedisStore, RendezvousSettings};
+use bertha_negotiation::rendezvous::{Event, Name, Participant, RedisStore, RendezvousSettings};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 

@@ -7,7 +7,7 @@ use crate::participant::{Part, Use};
 use crate::store::Store;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_rendezvous::MemoryStore;
+use bertha_negotiation::rendezvous::MemoryStore;
 use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::participant::{Part, Use};
 use crate::process::{Process, failed};
 use crate::topic;
 use bertha_core::{Error, ErrorKind};
-use bertha_rendezvous::Name;
+use bertha_negotiation::rendezvous::Name;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_rendezvous::{
+use bertha_negotiation::rendezvous::{
     MemoryStore, Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction, Watch,
 };
 use std::time::Duration;
@@ -13,9 +13,9 @@ pub(crate) enum Store {
     /// The memory of this process.
     Memory(MemoryStore<TokioRuntime>),
     #[cfg(feature = "redis")]
-    Redis(Box<bertha_rendezvous::RedisStore>),
+    Redis(Box<bertha_negotiation::rendezvous::RedisStore>),
     #[cfg(feature = "etcd")]
-    Etcd(Box<bertha_rendezvous::EtcdStore>),
+    Etcd(Box<bertha_negotiation::rendezvous::EtcdStore>),
 }
 
 impl Store {
@@ -27,10 +27,12 @@ impl Store {
         match address.split_once("://").map(|(scheme, _)| scheme) {
             #[cfg(feature = "redis")]
             Some("redis" | "rediss") => {
-                Ok(Self::Redis(Box::new(bertha_rendezvous::RedisStore::new(address)?)))
+                Ok(Self::Redis(Box::new(bertha_negotiation::rendezvous::RedisStore::new(address)?)))
             }
             #[cfg(feature = "etcd")]
-            Some("etcd" | "etcds") => Ok(Self::Etcd(Box::new(bertha_rendezvous::EtcdStore::new(address)?))),
+            Some("etcd" | "etcds") => {
+                Ok(Self::Etcd(Box::new(bertha_negotiation::rendezvous::EtcdStore::new(address)?)))
+            }
             #[cfg(not(feature = "redis"))]
             Some("redis" | "rediss") => Err(built_without("redis")),
             #[cfg(not(feature = "etcd"))]
@@ -107,9 +109,9 @@ impl RendezvousStore for Store {
 pub(crate) enum StoreWatch {
     Memory(<MemoryStore<TokioRuntime> as RendezvousStore>::Watch),
     #[cfg(feature = "redis")]
-    Redis(<bertha_rendezvous::RedisStore as RendezvousStore>::Watch),
+    Redis(<bertha_negotiation::rendezvous::RedisStore as RendezvousStore>::Watch),
     #[cfg(feature = "etcd")]
-    Etcd(<bertha_rendezvous::EtcdStore as RendezvousStore>::Watch),
+    Etcd(<bertha_negotiation::rendezvous::EtcdStore as RendezvousStore>::Watch),
 }
 
 impl Watch for StoreWatch {

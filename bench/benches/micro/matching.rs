@@ -1,8 +1,8 @@
 //! The server's work for one offer: reading it, and finding a stack.
 
 use bertha_core::{LayerInfo, Node};
-use bertha_negotiation::handshake::find;
-use bertha_negotiation::wire::{self, Kind, Offer, Tag};
+use bertha_negotiation::testing::handshake::find;
+use bertha_negotiation::testing::wire::{self, Kind, Offer, Tag};
 use criterion::Criterion;
 use std::hint::black_box;
 

@@ -4,7 +4,7 @@ use super::{Connect, Trial, failed, since, stack};
 use crate::Error;
 use bertha_core::{Connection, Runtime};
 use bertha_datapath_kernel::{TokioRuntime, UdpMulticast};
-use bertha_rendezvous::{MultiEndpoint, Name, Rendezvous, RendezvousStore, RunsAmong};
+use bertha_negotiation::rendezvous::{MultiEndpoint, Name, Rendezvous, RendezvousStore, RunsAmong};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

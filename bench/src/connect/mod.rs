@@ -28,8 +28,8 @@ use crate::{Error, ErrorKind};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::TokioRuntime;
+use bertha_negotiation::rendezvous::MemoryStore;
 use bertha_negotiation::{Negotiate, Runs, Settings};
-use bertha_rendezvous::MemoryStore;
 use negotiated::Proof;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -169,7 +169,7 @@ impl Way {
                 }
                 #[cfg(feature = "redis")]
                 Self::Redis(url) => {
-                    let store = bertha_rendezvous::RedisStore::new(url).map_err(failed)?;
+                    let store = bertha_negotiation::rendezvous::RedisStore::new(url).map_err(failed)?;
                     repeat(trials, joined::Client::new(store).await?).await
                 }
             }

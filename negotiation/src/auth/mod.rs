@@ -33,7 +33,8 @@ mod shared_key;
 
 pub use credentials::Credentials;
 pub use fresh::Fresh;
-pub use group::{GroupKey, SenderKey};
+pub use group::GroupKey;
+pub(crate) use group::SenderKey;
 pub use identity::{IdentityKey, PublicKey};
 pub(crate) use session::Proof;
 pub use session::Session;

@@ -70,8 +70,7 @@ impl Agreement {
     }
 
     /// Of a participant, which has no peer.
-    #[doc(hidden)]
-    pub fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+    pub(crate) fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
         let (role, layers) = (Role::Participant { leads }, resolve(nodes, Picks::new(&picks)));
         let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
         Self { role, layers, picks, reasons, round, session, zero_rtt: None }

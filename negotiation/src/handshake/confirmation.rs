@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// `handle` takes arriving messages, `add` the decision about an offer; `poll_transmit` gives an answer that is to be
 /// repeated, since answer or confirmation may have been lost. All answers stay within the credit of the address.
 #[derive(Debug)]
-pub struct ConfirmationWait {
+pub(crate) struct ConfirmationWait {
     candidates: VecDeque<(Accepted, Overtaken)>,
     most_early: usize,
     credit: Credit,
@@ -33,7 +33,7 @@ pub struct ConfirmationWait {
 
 /// The effect of a message.
 #[derive(Debug)]
-pub enum Step {
+pub(crate) enum Step {
     /// Nothing: it is dropped and counted.
     Drop,
     /// It is of a connection that is no candidate, perhaps since others have taken its place: its sender is asked.
@@ -51,7 +51,13 @@ pub enum Step {
 impl ConfirmationWait {
     /// Waits for the confirmation of `first`, whose answer was sent and has left `credit`. At most `most_early`
     /// messages that overtake it are kept; after `pause` the answer is repeated, and then after twice as long.
-    pub fn new(first: Accepted, credit: Credit, most_early: usize, pause: Duration, now: Instant) -> Self {
+    pub(crate) fn new(
+        first: Accepted,
+        credit: Credit,
+        most_early: usize,
+        pause: Duration,
+        now: Instant,
+    ) -> Self {
         Self {
             candidates: VecDeque::from([(first, Overtaken::default())]),
             most_early,
@@ -64,12 +70,12 @@ impl ConfirmationWait {
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) next.
-    pub fn poll_timeout(&self) -> Instant {
+    pub(crate) fn poll_timeout(&self) -> Instant {
         self.next
     }
 
     /// An answer that is to be repeated now; those of several candidates take turns.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
         if now < self.next {
             return None;
         }
@@ -82,7 +88,7 @@ impl ConfirmationWait {
     }
 
     /// Takes a message that arrived.
-    pub fn handle(&mut self, message: Buf) -> Step {
+    pub(crate) fn handle(&mut self, message: Buf) -> Step {
         if let Some((offer, _)) = offer_in(&message) {
             let hash = crate::auth::offer_hash(offer);
             let Some((known, _)) = self.candidates.iter().find(|(it, _)| it.offer == hash) else {
@@ -125,7 +131,7 @@ impl ConfirmationWait {
     }
 
     /// Adds a candidate, whose reply is then to be sent, with what its offer allows; unless that is too little.
-    pub fn add(&mut self, accepted: Accepted, credit: Credit) -> Option<Vec<u8>> {
+    pub(crate) fn add(&mut self, accepted: Accepted, credit: Credit) -> Option<Vec<u8>> {
         self.credit.add(credit);
         if !self.credit.spend(accepted.reply.len()) {
             return None;

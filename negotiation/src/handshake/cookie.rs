@@ -15,19 +15,19 @@ const LIFETIME: Duration = Duration::from_secs(10);
 ///
 /// The secret rotates: each minute has one of its own, derived from one that never leaves the process.
 #[derive(Debug)]
-pub struct Cookies {
+pub(crate) struct Cookies {
     secret: MacKey,
     start: Instant,
 }
 
 impl Cookies {
     /// Cookies under a secret of 32 random bytes, for a server that starts at `start`.
-    pub fn new(secret: [u8; 32], start: Instant) -> Self {
+    pub(crate) fn new(secret: [u8; 32], start: Instant) -> Self {
         Self { secret: MacKey::new(secret), start }
     }
 
     /// The cookie for an offer from `peer`.
-    pub fn issue(&self, now: Instant, peer: &[u8], offer: &[u8]) -> [u8; COOKIE] {
+    pub(crate) fn issue(&self, now: Instant, peer: &[u8], offer: &[u8]) -> [u8; COOKIE] {
         let mut cookie = [0; COOKIE];
         let (made, mac) = cookie.split_at_mut(COOKIE - MAC);
         made.copy_from_slice(&self.seconds(now).to_le_bytes());
@@ -36,7 +36,7 @@ impl Cookies {
     }
 
     /// Whether that offer from that peer was answered with this cookie a short while ago.
-    pub fn is_valid(&self, now: Instant, peer: &[u8], offer: &[u8], cookie: &[u8; COOKIE]) -> bool {
+    pub(crate) fn is_valid(&self, now: Instant, peer: &[u8], offer: &[u8], cookie: &[u8; COOKIE]) -> bool {
         let Some((made, mac)) = cookie.split_first_chunk::<{ COOKIE - MAC }>() else { return false };
         let Ok(mac) = mac.try_into() else { return false };
         let seconds = u32::from_le_bytes(*made);

@@ -49,7 +49,7 @@ pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> 
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
-pub fn find_within(
+pub(crate) fn find_within(
     client: &[OfferedNode],
     server: &[Node],
     requirements: Requirements,
@@ -62,7 +62,7 @@ pub fn find_within(
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
-pub fn find_wished(
+pub(crate) fn find_wished(
     wished: &[OfferedNode],
     own: &[Node],
     requirements: Requirements,

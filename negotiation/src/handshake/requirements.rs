@@ -45,7 +45,7 @@ impl Requirements {
 }
 
 /// Fails if no pick of the alternatives in `nodes` holds within `requirements`.
-pub fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), Error> {
+pub(crate) fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), Error> {
     let Requirements { floor, transport } = requirements;
     // Mostly nothing is asked for.
     if (floor.is_empty() && !need_anything(nodes)) || can_hold(nodes, floor, transport) {
@@ -69,7 +69,7 @@ pub fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), 
 ///
 /// # Errors
 /// [`Refused`](ErrorKind::Refused): they are not the guarantees that this end asked for.
-pub fn check_picks(nodes: &[Node], picks: &[u8], requirements: Requirements) -> Result<(), Error> {
+pub(crate) fn check_picks(nodes: &[Node], picks: &[u8], requirements: Requirements) -> Result<(), Error> {
     check_layers(&resolve(nodes, Picks::new(picks)), requirements)
 }
 

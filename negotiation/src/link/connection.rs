@@ -245,7 +245,7 @@ impl<I: Extend<Buf>> Extend<Buf> for Filter<'_, I> {
 /// A reception that is interrupted by the end of the link, and by what another reader puts into the queue: then it is
 /// ready with nothing. Costs nothing while messages are there: only a reception that has to wait also looks at the
 /// link.
-pub struct Parked<'a, F, W> {
+pub(crate) struct Parked<'a, F, W> {
     liveness: &'a Liveness,
     queue: &'a EpochQueue,
     state: u8,
@@ -257,7 +257,7 @@ pub struct Parked<'a, F, W> {
 
 impl<'a, F> Parked<'a, F, ()> {
     /// A reception, when this stood in the queue.
-    pub fn new(
+    pub(crate) fn new(
         liveness: &'a Liveness,
         queue: &'a EpochQueue,
         state: u8,
@@ -283,7 +283,7 @@ impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
 impl<'a, W: Fn() -> bool> Parked<'a, Pending<Result<(), Error>>, W> {
     /// Waits without reading, and is also interrupted when `waits` no longer holds and the link's tasks are woken. That nothing
     /// is heard meanwhile says nothing about the peer.
-    pub fn aside(liveness: &'a Liveness, queue: &'a EpochQueue, state: u8, waits: W) -> Self {
+    pub(crate) fn aside(liveness: &'a Liveness, queue: &'a EpochQueue, state: u8, waits: W) -> Self {
         Self { liveness, queue, state, reception: None, waits, is_parked: false }
     }
 }

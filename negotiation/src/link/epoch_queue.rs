@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 const CAPACITY: usize = 1024;
 
 /// The same among any number of endpoints.
-pub const GROUP_CAPACITY: usize = 8 * CAPACITY;
+pub(crate) const GROUP_CAPACITY: usize = 8 * CAPACITY;
 
 /// There are messages in the queue.
 const QUEUED: u8 = 1;
@@ -23,7 +23,7 @@ const OVER: u8 = 4;
 /// The peer has closed, and its end waits until all messages read before are received.
 const PARTED: u8 = 8;
 
-pub struct EpochQueue {
+pub(crate) struct EpochQueue {
     /// The header of the epoch's data, as the number that it is compared as.
     pub header: u64,
     /// Almost always 0, and then one load is all that a reception spends on it.
@@ -39,18 +39,18 @@ pub struct EpochQueue {
 
 impl EpochQueue {
     /// The queue of the epoch that a connection begins with, with the messages that overtook the answer.
-    pub fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
+    pub(crate) fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
         Self::new(u64::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
     }
 
     /// The queue of a later epoch, which does not read the base yet.
-    pub fn later(tag: Tag, round: u64) -> Self {
+    pub(crate) fn later(tag: Tag, round: u64) -> Self {
         Self::new(u64::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
     }
 
     /// The queue of a round among any number of endpoints. Some endpoints are ahead of others, so it takes more
     /// messages.
-    pub fn among(header: [u8; HEADER], is_aside: bool) -> Self {
+    pub(crate) fn among(header: [u8; HEADER], is_aside: bool) -> Self {
         let aside = if is_aside { ASIDE } else { 0 };
         Self::new(u64::from_le_bytes(header), VecDeque::new(), aside, GROUP_CAPACITY)
     }
@@ -64,13 +64,13 @@ impl EpochQueue {
 
     /// The state of the queue: equal to an earlier result as long as there is nothing new for a reader.
     #[inline]
-    pub fn state(&self) -> u8 {
+    pub(crate) fn state(&self) -> u8 {
         self.state.load(Ordering::Acquire)
     }
 
     /// The next message that another reader has read, and whether there is room for more than before.
     #[cold]
-    pub fn take(&self) -> Option<(Buf, bool)> {
+    pub(crate) fn take(&self) -> Option<(Buf, bool)> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let was_full = queue.len() >= self.capacity;
         let message = queue.pop_front()?;
@@ -82,7 +82,7 @@ impl EpochQueue {
 
     /// Keeps a message for the epoch's reader. Fails if there are too many already; over a reliable base if there are
     /// twice as many, since then the readers that brought them wait for room, and were cancelled one after the other.
-    pub fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
+    pub(crate) fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.len() >= self.capacity << u32::from(is_reliable) {
             return Err(message);
@@ -92,19 +92,19 @@ impl EpochQueue {
         Ok(())
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).len() >= self.capacity
     }
 
-    pub fn is_aside(state: u8) -> bool {
+    pub(crate) fn is_aside(state: u8) -> bool {
         state & ASIDE != 0
     }
 
-    pub fn is_over(state: u8) -> bool {
+    pub(crate) fn is_over(state: u8) -> bool {
         state & OVER != 0
     }
 
-    pub fn is_parted(state: u8) -> bool {
+    pub(crate) fn is_parted(state: u8) -> bool {
         state & PARTED != 0
     }
 
@@ -119,30 +119,30 @@ impl EpochQueue {
     }
 
     /// Says that nothing more will come.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.state.fetch_or(OVER, Ordering::Release);
     }
 
-    pub fn set_aside(&self, is_aside: bool) {
+    pub(crate) fn set_aside(&self, is_aside: bool) {
         match is_aside {
             true => self.state.fetch_or(ASIDE, Ordering::Release),
             false => self.state.fetch_and(!ASIDE, Ordering::Release),
         };
     }
 
-    pub fn put_in_force(&self, is_in_force: bool) {
+    pub(crate) fn put_in_force(&self, is_in_force: bool) {
         self.is_in_force.store(is_in_force, Ordering::Release);
     }
 
-    pub fn is_in_force(&self) -> bool {
+    pub(crate) fn is_in_force(&self) -> bool {
         self.is_in_force.load(Ordering::Acquire)
     }
 
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.is_forgotten.store(true, Ordering::Release);
     }
 
-    pub fn is_forgotten(&self) -> bool {
+    pub(crate) fn is_forgotten(&self) -> bool {
         self.is_forgotten.load(Ordering::Acquire)
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 /// How a link ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum End {
+pub(crate) enum End {
     /// This end closed it.
     Closed = 1,
     /// The peer closed it.
@@ -44,7 +44,7 @@ const UNPROVEN: u8 = u8::MAX - 2;
 const WAITERS: usize = 64;
 
 #[derive(Debug, Default)]
-pub struct Liveness {
+pub(crate) struct Liveness {
     /// `OPENING` at first if the link is there before the server has answered, `ANSWERING` if this end has yet to, then `UNPROVEN`
     /// until the client has shown its address, 0 while it is in use, then an `End`. The first end counts.
     ended: AtomicU8,
@@ -64,62 +64,62 @@ pub struct Liveness {
 
 impl Liveness {
     /// Of a link that can't be used yet.
-    pub fn opening() -> Self {
+    pub(crate) fn opening() -> Self {
         Self { ended: AtomicU8::new(OPENING), ..Self::default() }
     }
 
     /// Of a link whose answer has not left yet.
-    pub fn answering() -> Self {
+    pub(crate) fn answering() -> Self {
         Self { ended: AtomicU8::new(ANSWERING), ..Self::default() }
     }
 
     /// Of a link whose peer may not have the address that it names.
-    pub fn unproven() -> Self {
+    pub(crate) fn unproven() -> Self {
         Self { ended: AtomicU8::new(UNPROVEN), ..Self::default() }
     }
 
-    pub fn is_answering(&self) -> bool {
+    pub(crate) fn is_answering(&self) -> bool {
         self.ended.load(Ordering::Acquire) == ANSWERING
     }
 
     /// The answer has left, to an address that is proven or not.
-    pub fn answered(&self, is_proven: bool) {
+    pub(crate) fn answered(&self, is_proven: bool) {
         let next = if is_proven { 0 } else { UNPROVEN };
         let _ = self.ended.compare_exchange(ANSWERING, next, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    pub fn is_unproven(&self) -> bool {
+    pub(crate) fn is_unproven(&self) -> bool {
         self.ended.load(Ordering::Acquire) == UNPROVEN
     }
 
     /// The peer has the address that it names: from now on nothing has to be done before a call.
-    pub fn proven(&self) {
+    pub(crate) fn proven(&self) {
         let _ = self.ended.compare_exchange(UNPROVEN, 0, Ordering::AcqRel, Ordering::Acquire);
         self.wake();
     }
 
-    pub fn is_opening(&self) -> bool {
+    pub(crate) fn is_opening(&self) -> bool {
         self.ended.load(Ordering::Acquire) == OPENING
     }
 
     /// From now on the link can be used, unless it has ended.
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         let _ = self.ended.compare_exchange(OPENING, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Whether the link can be used, and nothing has to be done before. [`check`](Self::check) says why it can't.
     #[inline]
-    pub fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.ended.load(Ordering::Acquire) == 0
     }
 
     /// Whether the link can be used, its answer sent or not, its peer's address proven or not.
-    pub fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         matches!(self.ended.load(Ordering::Acquire), 0 | ANSWERING | UNPROVEN)
     }
 
     /// An error unless the link can be used.
-    pub fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         match self.ended.load(Ordering::Acquire) {
             0 | ANSWERING | UNPROVEN => Ok(()),
             end => Err(self.error(end)),
@@ -163,44 +163,44 @@ impl Liveness {
     /// The peer was heard: data arrived, or a genuine message about the connection. A plain store would do for one receiver; there may be
     /// several.
     #[inline]
-    pub fn arrived(&self) {
+    pub(crate) fn arrived(&self) {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn arrivals(&self) -> u32 {
+    pub(crate) fn arrivals(&self) -> u32 {
         self.arrivals.load(Ordering::Relaxed)
     }
 
-    pub fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.parked.load(Ordering::Relaxed) > 0
     }
 
     /// A parked `recv` that reads was polled.
     #[inline]
-    pub fn polled(&self) {
+    pub(crate) fn polled(&self) {
         self.is_polled.store(true, Ordering::Relaxed);
     }
 
     /// Whether a parked `recv` would have seen the messages that arrived since the last call. One that is kept and not
     /// polled sees nothing, nor does one for which another `recv` reads; so all are woken, and the one that reads then
     /// counts the next time.
-    pub fn is_attended(&self) -> bool {
+    pub(crate) fn is_attended(&self) -> bool {
         let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
         self.wake();
         is_attended
     }
 
-    pub fn park(&self) {
+    pub(crate) fn park(&self) {
         self.parked.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn unpark(&self) {
+    pub(crate) fn unpark(&self) {
         self.parked.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Ready with an error once the link has ended; else wakes the task then.
     #[inline]
-    pub fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
+    pub(crate) fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
         if self.last_waiter.is(context.waker()) && self.is_alive() {
             // An end of the link, now or later, wakes this task.
             return Poll::Pending;
@@ -236,7 +236,7 @@ impl Liveness {
     }
 
     /// Wakes all waiting tasks, to look again.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         self.last_waiter.forget();
         let woken = std::mem::take(&mut *waiters);
@@ -245,7 +245,7 @@ impl Liveness {
     }
 
     /// Ends the link and wakes all waiting tasks, unless it has ended already. Returns whether this call ended it.
-    pub fn end(&self, end: End) -> bool {
+    pub(crate) fn end(&self, end: End) -> bool {
         let alive = |ended| (!is_end(ended)).then_some(end as u8);
         let first = self.ended.fetch_update(Ordering::AcqRel, Ordering::Acquire, alive).is_ok();
         if first {
@@ -255,7 +255,7 @@ impl Liveness {
     }
 
     /// Ends a link that can't be used yet, and wakes all waiting tasks. Returns whether it was such a link.
-    pub fn end_unopened(&self, end: End) -> bool {
+    pub(crate) fn end_unopened(&self, end: End) -> bool {
         let was =
             self.ended.compare_exchange(OPENING, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if was {
@@ -265,12 +265,12 @@ impl Liveness {
     }
 
     /// Ends the link because the peer said that it can't go on.
-    pub fn peer_failed(&self, failure: String) {
+    pub(crate) fn peer_failed(&self, failure: String) {
         self.fail(End::PeerFailed, ErrorKind::Refused, failure);
     }
 
     /// Ends the link because the server did not agree.
-    pub fn not_agreed(&self, error: &Error) {
+    pub(crate) fn not_agreed(&self, error: &Error) {
         self.fail(End::NotAgreed, error.kind(), error.context().into());
     }
 

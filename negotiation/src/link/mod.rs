@@ -38,15 +38,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 use unproven::Unproven;
 
-pub use connection::Parked;
+pub(crate) use connection::Parked;
 pub(crate) use connector::LinkConnector;
-pub use epoch_queue::{EpochQueue, GROUP_CAPACITY};
+pub(crate) use epoch_queue::{EpochQueue, GROUP_CAPACITY};
 pub(crate) use epochs::{Fork, Received};
 pub(crate) use establish::establish;
 pub(crate) use established::Established;
 pub(crate) use late_answers::LateAnswers;
 pub(crate) use live_count::{Counted, LiveCount};
-pub use liveness::{End, Liveness};
+pub(crate) use liveness::{End, Liveness};
 pub(crate) use opening::{Connected, LinkTask, Opener, gone};
 pub(crate) use replacement::{CandidateSlot, FromLink};
 pub(crate) use setup::Setup;

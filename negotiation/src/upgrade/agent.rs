@@ -13,7 +13,7 @@ use tracing::Span;
 pub(super) type QueueOf<A> = <<A as Agent>::Bottom as Bottom>::Queue;
 
 /// The bottom of one stack.
-pub struct Staged<L, Q> {
+pub(crate) struct Staged<L, Q> {
     /// The connection that the stack is built on.
     pub link: L,
     /// The queue from which the connection receives.
@@ -22,7 +22,7 @@ pub struct Staged<L, Q> {
 
 /// Time limits of a change.
 #[derive(Debug, Clone, Copy)]
-pub struct ChangeLimits {
+pub(crate) struct ChangeLimits {
     /// Time limit of building a stack.
     pub building: Duration,
     /// Time limit of sends under way, and of draining a stack.
@@ -32,7 +32,7 @@ pub struct ChangeLimits {
 /// A kind of connection: the agreement of its ends on a change of stacks, and the link on which they build
 /// the stacks. The [shell](super::shell::Shell) leaves to it all work in which connections of two ends and of
 /// many differ.
-pub trait Agent: Send + 'static {
+pub(crate) trait Agent: Send + 'static {
     /// The top of a stack.
     type Connection: Connection;
     /// The name of an epoch.

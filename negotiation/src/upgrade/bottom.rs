@@ -4,7 +4,7 @@ use bertha_core::{Base, Error};
 use std::sync::Arc;
 
 /// The link below the stacks of a connection, which sorts arriving messages into a queue for each epoch.
-pub trait Bottom: Send + Sync + 'static {
+pub(crate) trait Bottom: Send + Sync + 'static {
     /// The messages of one epoch.
     type Queue: Send + Sync + 'static;
 

@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
     reason = "a guard is held while its call waits, and others take other slots"
 )]
 impl<C: Connection> Epochs<C> {
-    pub fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
+    pub(crate) fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
         let slots = &self.sending;
         let mut slot = slots.first();
         async move {
@@ -38,7 +38,7 @@ impl<C: Connection> Epochs<C> {
         }
     }
 
-    pub fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
+    pub(crate) fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
         let slots = &self.receiving;
         let mut slot = slots.first();
         async move {
@@ -60,7 +60,10 @@ impl<C: Connection> Epochs<C> {
         }
     }
 
-    pub async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
+    pub(crate) async fn send_batch(
+        &self,
+        messages: impl Iterator<Item = C::Data> + Send,
+    ) -> Result<(), Error> {
         let mut slot = self.sending.first();
         loop {
             if let Some(guard) = slot.acquire()
@@ -73,7 +76,7 @@ impl<C: Connection> Epochs<C> {
         }
     }
 
-    pub async fn recv_batch(
+    pub(crate) async fn recv_batch(
         &self,
         into: &mut (impl Extend<C::Data> + Send),
         limit: usize,

@@ -5,7 +5,7 @@ use super::peer_agent::{Request, ended};
 use super::pick::Pick;
 use crate::link::Shared;
 use crate::{Agreement, Negotiated, span};
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Error, Runtime, forward};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -39,42 +39,7 @@ where
         self.shared.base()
     }
 
-    fn mtu(&self) -> usize {
-        self.epochs.newest().connection.mtu()
-    }
-
-    fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        self.epochs.send(message)
-    }
-
-    fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
-        self.epochs.recv()
-    }
-
-    fn send_batch(
-        &self,
-        messages: impl Iterator<Item = C::Data> + Send,
-    ) -> impl Future<Output = Result<(), Error>> + Send {
-        self.epochs.send_batch(messages)
-    }
-
-    fn recv_batch(
-        &self,
-        into: &mut (impl Extend<C::Data> + Send),
-        limit: usize,
-    ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.epochs.recv_batch(into, limit)
-    }
-
-    async fn drain(&self) -> Result<(), Error> {
-        let newest = self.epochs.newest();
-        newest.connection.drain().await
-    }
-
-    async fn close(&self) -> Result<(), Error> {
-        let newest = self.epochs.newest();
-        newest.connection.close().await
-    }
+    forward!(self.epochs => mtu, send, recv, send_batch, recv_batch, drain, close);
 }
 
 impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {

@@ -5,7 +5,7 @@ use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
 use std::sync::PoisonError;
 
 /// One stack of a connection.
-pub struct Epoch<C> {
+pub(crate) struct Epoch<C> {
     pub connection: C,
     /// True if no more messages arrive at the bottom of the stack, so that an error from it means that it is
     /// empty.
@@ -20,12 +20,12 @@ impl<C> Epoch<C> {
     }
 
     /// Records that no more messages arrive at the bottom of the stack.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
     /// Returns true if a reception found the stack empty after its [`end`](Self::end).
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.is_empty.load(Ordering::Acquire)
     }
 
@@ -42,7 +42,7 @@ impl<C> Epoch<C> {
 }
 
 /// The epochs of a connection: the epoch in force for sending, and the epoch in force for receiving.
-pub struct Epochs<C> {
+pub(crate) struct Epochs<C> {
     /// The slots of sends. They count the messages that the application sent, or may have sent: it may cancel
     /// a `send` that waits.
     pub(crate) sending: Slots<Epoch<C>>,
@@ -57,7 +57,7 @@ impl<C> Epochs<C> {
     }
 
     /// Returns the epoch in which this end sends.
-    pub fn newest(&self) -> Arc<Epoch<C>> {
+    pub(crate) fn newest(&self) -> Arc<Epoch<C>> {
         self.lock().clone()
     }
 

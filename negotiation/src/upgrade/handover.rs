@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 /// The change of stacks at one end; `E` identifies an epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Handover<E> {
+pub(crate) struct Handover<E> {
     current: E,
     phase: Phase<E>,
     steps: VecDeque<Step<E>>,
@@ -47,7 +47,7 @@ enum Phase<E> {
 
 /// A step of a change, which the shell carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Step<E> {
+pub(crate) enum Step<E> {
     /// Makes the bottom of a stack for this epoch, and keeps the messages that arrive for it.
     Stage(E),
     /// Builds the stack on the bottom, and then reports [`built`](Handover::built).
@@ -74,22 +74,22 @@ pub enum Step<E> {
 
 impl<E: Copy + PartialEq> Handover<E> {
     /// Makes the machine of a connection that uses the stack of the epoch `current`.
-    pub fn new(current: E) -> Self {
+    pub(crate) fn new(current: E) -> Self {
         Self { current, phase: Phase::Steady, steps: VecDeque::new() }
     }
 
     /// Returns the next step, if any.
-    pub fn poll_step(&mut self) -> Option<Step<E>> {
+    pub(crate) fn poll_step(&mut self) -> Option<Step<E>> {
         self.steps.pop_front()
     }
 
     /// Returns the epoch in which this end receives.
-    pub fn current(&self) -> E {
+    pub(crate) fn current(&self) -> E {
         self.current
     }
 
     /// Returns the epoch in which this end sends.
-    pub fn sends_in(&self) -> E {
+    pub(crate) fn sends_in(&self) -> E {
         match self.phase {
             Phase::Switching { next, has_begun: true, .. } | Phase::Leaving { next } => next,
             _ => self.current,
@@ -97,12 +97,12 @@ impl<E: Copy + PartialEq> Handover<E> {
     }
 
     /// Returns true if no change is under way, and no step is left.
-    pub fn is_steady(&self) -> bool {
+    pub(crate) fn is_steady(&self) -> bool {
         matches!(self.phase, Phase::Steady) && self.steps.is_empty()
     }
 
     /// Returns the epoch that is staged and not decided.
-    pub fn staged(&self) -> Option<E> {
+    pub(crate) fn staged(&self) -> Option<E> {
         match self.phase {
             Phase::Staged { next, .. } => Some(next),
             _ => None,
@@ -110,23 +110,23 @@ impl<E: Copy + PartialEq> Handover<E> {
     }
 
     /// Returns true if a stack is staged, built, and not decided.
-    pub fn is_built(&self) -> bool {
+    pub(crate) fn is_built(&self) -> bool {
         matches!(self.phase, Phase::Staged { is_built: true, .. })
     }
 
     /// Returns true if a change is decided and not complete.
-    pub fn is_switching(&self) -> bool {
+    pub(crate) fn is_switching(&self) -> bool {
         matches!(self.phase, Phase::Switching { .. } | Phase::Leaving { .. })
     }
 
     /// Returns true if receivers are leaving the old stack, so that no message may be read for them.
-    pub fn is_leaving(&self) -> bool {
+    pub(crate) fn is_leaving(&self) -> bool {
         matches!(self.phase, Phase::Leaving { .. })
     }
 
     /// Stages the epoch `next`, in the place of an epoch that was staged before. The caller must not stage
     /// while a change is decided.
-    pub fn stage(&mut self, next: E) {
+    pub(crate) fn stage(&mut self, next: E) {
         self.discard();
         if let Phase::Steady = self.phase {
             self.phase = Phase::Staged { next, is_built: false };
@@ -135,21 +135,21 @@ impl<E: Copy + PartialEq> Handover<E> {
     }
 
     /// Builds the staged stack.
-    pub fn build(&mut self) {
+    pub(crate) fn build(&mut self) {
         if let Phase::Staged { is_built: false, .. } = self.phase {
             self.steps.push_back(Step::Build);
         }
     }
 
     /// Records that the staged stack is built.
-    pub fn built(&mut self) {
+    pub(crate) fn built(&mut self) {
         if let Phase::Staged { is_built, .. } = &mut self.phase {
             *is_built = true;
         }
     }
 
     /// Gives up the staged epoch, even if it was decided and sends in the old epoch could not be ended.
-    pub fn discard(&mut self) {
+    pub(crate) fn discard(&mut self) {
         if let Phase::Staged { .. } | Phase::Switching { has_begun: false, awaits_rest: false, .. } =
             self.phase
         {
@@ -160,7 +160,7 @@ impl<E: Copy + PartialEq> Handover<E> {
 
     /// Decides the change to the staged stack, which is built. With `may_fail`, the change is
     /// [discarded](Self::discard) if sends in the old epoch do not end in time.
-    pub fn switch(&mut self, may_fail: bool) {
+    pub(crate) fn switch(&mut self, may_fail: bool) {
         if let Phase::Staged { next, is_built: true } = self.phase {
             self.phase = Phase::Switching { next, has_begun: false, awaits_rest: false, has_rest: false };
             self.steps.push_back(Step::EndSending { may_fail });
@@ -168,7 +168,7 @@ impl<E: Copy + PartialEq> Handover<E> {
     }
 
     /// Records that sends in the old epoch have ended.
-    pub fn sends_ended(&mut self) {
+    pub(crate) fn sends_ended(&mut self) {
         if let Phase::Switching { next, has_begun: has_begun @ false, .. } = &mut self.phase {
             *has_begun = true;
             self.steps.push_back(Step::Begin(*next));
@@ -177,7 +177,7 @@ impl<E: Copy + PartialEq> Handover<E> {
     }
 
     /// Records that the size of the rest of the old epoch is known, so that the rest can be waited for.
-    pub fn await_rest(&mut self) {
+    pub(crate) fn await_rest(&mut self) {
         if let Phase::Switching { awaits_rest: awaits_rest @ false, .. } = &mut self.phase {
             *awaits_rest = true;
             self.steps.push_back(Step::AwaitRest);
@@ -185,7 +185,7 @@ impl<E: Copy + PartialEq> Handover<E> {
     }
 
     /// Records that the rest of the old epoch is here, or that the wait for it has timed out.
-    pub fn rest_received(&mut self) {
+    pub(crate) fn rest_received(&mut self) {
         if let Phase::Switching { awaits_rest: true, has_rest, .. } = &mut self.phase {
             *has_rest = true;
             self.leave_if_done();
@@ -200,7 +200,7 @@ impl<E: Copy + PartialEq> Handover<E> {
     }
 
     /// Records that no receiver is in the old stack any more.
-    pub fn receivers_left(&mut self) {
+    pub(crate) fn receivers_left(&mut self) {
         if let Phase::Leaving { next } = self.phase {
             self.current = next;
             self.phase = Phase::Steady;

@@ -1,5 +1,5 @@
-//! Changing a connection's stack while messages flow, for two ends and, in `bertha-rendezvous`, for any
-//! number of endpoints.
+//! Changing a connection's stack while messages flow, for two ends and, in `rendezvous`, for any number of
+//! endpoints.
 //!
 //! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch, retire.
 //! * [`by_peer`]: the agreement of two ends on a change, without I/O. Participants of a rendezvous agree
@@ -9,7 +9,7 @@
 //!   knows a kind of connection as an [`agent`], and the link below the stacks as its [`bottom`].
 //!   [`peer_agent`]: the agent of two ends.
 //! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: the
-//!   place of one call. [`calls`]: sending and receiving in the epoch in force.
+//!   place of one call. [`calls`]: sending and receiving in the epoch in force. [`newest`]: all other calls.
 //! * [`upgradable`]: the stack whose connections change; [`connection`]: the application's end; [`pick`]: the
 //!   application's request.
 //!
@@ -24,6 +24,7 @@ mod calls;
 mod connection;
 mod epoch;
 mod handover;
+mod newest;
 mod peer_agent;
 mod pick;
 mod shell;
@@ -39,11 +40,11 @@ mod handover_tests;
 #[cfg(test)]
 mod slots_tests;
 
-pub use agent::{Agent, ChangeLimits, Staged};
-pub use bottom::Bottom;
+pub(crate) use agent::{Agent, ChangeLimits, Staged};
+pub(crate) use bottom::Bottom;
 pub use connection::Switching;
-pub use epoch::Epochs;
-pub use handover::Handover;
+pub(crate) use epoch::Epochs;
+pub(crate) use handover::Handover;
 pub use pick::Pick;
-pub use shell::Shell;
+pub(crate) use shell::Shell;
 pub use upgradable::Upgradable;

@@ -58,8 +58,7 @@ impl Pick {
     }
 
     /// Returns the guarantees that the change may lose.
-    #[doc(hidden)]
-    pub fn may_lose(&self) -> Set {
+    pub(crate) fn may_lose(&self) -> Set {
         self.losing
     }
 
@@ -67,8 +66,7 @@ impl Pick {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if there are no such alternatives.
-    #[doc(hidden)]
-    pub fn preferred(&self, nodes: &[Node], picks: &[u8]) -> Result<Vec<Node>, Error> {
+    pub(crate) fn preferred(&self, nodes: &[Node], picks: &[u8]) -> Result<Vec<Node>, Error> {
         let mut nodes = nodes.to_vec();
         let mut visit = Visit { picks: picks.iter(), selects: 0 };
         visit.all(&mut nodes, &mut |select, prefer, in_use, is_last| {
@@ -96,8 +94,7 @@ impl Pick {
     }
 
     /// Returns true if these picks are the requested alternatives.
-    #[doc(hidden)]
-    pub fn is_met(&self, nodes: &[Node], picks: &[u8]) -> bool {
+    pub(crate) fn is_met(&self, nodes: &[Node], picks: &[u8]) -> bool {
         let mut in_use = BTreeMap::new();
         let mut visit = Visit { picks: picks.iter(), selects: 0 };
         let visited = visit.all(&mut nodes.to_vec(), &mut |(select, depth), _, pick, _| {

@@ -52,7 +52,7 @@ enum Event<I, C> {
 }
 
 /// The task.
-pub struct Shell<A: Agent> {
+pub(crate) struct Shell<A: Agent> {
     agent: A,
     epochs: Arc<Epochs<A::Connection>>,
     current: Stage<A::Connection, QueueOf<A>>,
@@ -64,19 +64,19 @@ pub struct Shell<A: Agent> {
 impl<A: Agent> Shell<A> {
     /// Makes the task of a connection whose first stack, `connection`, receives from `queue` and has reserved
     /// `reserved` bytes of headroom.
-    pub fn new(agent: A, connection: A::Connection, queue: Arc<QueueOf<A>>, reserved: usize) -> Self {
+    pub(crate) fn new(agent: A, connection: A::Connection, queue: Arc<QueueOf<A>>, reserved: usize) -> Self {
         let current = Stage { epoch: Epoch::new(connection), queue, reserved };
         let epochs = Arc::new(Epochs::new(&current.epoch));
         Self { agent, epochs, current, next: None, building: None, work: FuturesUnordered::new() }
     }
 
     /// Returns the epochs through which the application sends and receives.
-    pub fn epochs(&self) -> Arc<Epochs<A::Connection>> {
+    pub(crate) fn epochs(&self) -> Arc<Epochs<A::Connection>> {
         self.epochs.clone()
     }
 
     /// Serves the connection until it ends.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         loop {
             self.agent.transmit().await;
             if let Some(step) = self.agent.handover().poll_step() {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// Maximum length of a text in an answer or a refusal, in bytes; longer texts are cut.
-pub const TEXT_LIMIT: usize = 900;
+pub(crate) const TEXT_LIMIT: usize = 900;
 
 /// The server's choice of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,7 +176,7 @@ pub struct Close {
 
 /// The `failure` of a [`Close`] whose sender dropped its end of the connection without closing it. The text of a failure names layer and
 /// kind, so none is this word alone.
-pub const DROPPED: &str = "dropped";
+pub(crate) const DROPPED: &str = "dropped";
 
 /// Shortens `text` to the limit, at a character's edge.
 pub(crate) fn cut(text: String) -> String {

@@ -47,7 +47,7 @@ const LENGTH: usize = 2;
 
 /// Returns the number of bytes of messages, each counted by [`early_cost`], that fit behind an offer of
 /// `offer` bytes into one message of a base connection that carries `mtu` bytes. Room for a cookie is left.
-pub fn early_capacity(offer: usize, mtu: usize, is_sealed: bool) -> usize {
+pub(crate) fn early_capacity(offer: usize, mtu: usize, is_sealed: bool) -> usize {
     let proof = if is_sealed { MAC } else { 0 };
     mtu.min(LARGEST).saturating_sub(offer + ENVELOPE + REST + proof)
 }
@@ -78,7 +78,7 @@ pub(crate) fn behind_offer(message: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The parts behind the offer in a first flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Early<'m> {
+pub(crate) struct Early<'m> {
     /// The claim of the client.
     pub claim: &'m [u8; CLAIM],
     /// The ticket that the server has given to the client.

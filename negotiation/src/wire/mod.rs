@@ -27,17 +27,20 @@ mod offer;
 mod retry;
 mod upgrade;
 
-pub use answer::{Answer, Close, Confirm, DROPPED, Refusal, RefusalKind, TEXT_LIMIT};
-pub(crate) use answer::{cut, cut_to};
-pub(crate) use early::behind_offer;
-pub use early::{CLAIM, Early, PresentedTicket, TICKET, early_capacity, early_cost};
-pub use group::{
-    Before, GROUP_HEADER, Origin, PROVEN_GROUP_HEADER, PeerProgress, ProvenOrigin, origin, proven_origin,
-};
+pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind};
+pub(crate) use answer::{DROPPED, TEXT_LIMIT, cut, cut_to};
+pub use early::{CLAIM, PresentedTicket, TICKET, early_cost};
+pub(crate) use early::{Early, behind_offer, early_capacity};
+pub(crate) use group::ProvenOrigin;
+pub use group::{Before, GROUP_HEADER, Origin, PROVEN_GROUP_HEADER, PeerProgress, origin, proven_origin};
 pub use joined::{LARGEST_JOINED, join, parts};
 pub(crate) use joined::{joined, parted};
-pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode, offer_in};
-pub use retry::{COOKIE, ENVELOPE, Retry, envelop};
+#[cfg(test)]
+pub(crate) use offer::NAME_LIMIT;
+pub(crate) use offer::OfferedLayer;
+pub use offer::{NODES, Offer, OfferedNode, offer_in};
+pub(crate) use retry::ENVELOPE;
+pub use retry::{COOKIE, Retry, envelop};
 pub use upgrade::{Upgrade, UpgradeStep};
 
 use bertha_core::Role;
@@ -54,7 +57,7 @@ pub(crate) const PROVEN: u8 = 0x80;
 pub const HEADER: usize = 8;
 
 /// Maximum length of a handshake message, in bytes: it bounds the work of a server for a stranger.
-pub const LARGEST: usize = 8192;
+pub(crate) const LARGEST: usize = 8192;
 
 /// The length of a MAC, in bytes.
 pub(crate) const MAC: usize = 16;

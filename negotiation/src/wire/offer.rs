@@ -16,7 +16,7 @@ pub const NODES: usize = 512;
 
 /// Maximum length of a crate or type name, in bytes. Names stand in the table once but are used as often as
 /// there are entries, so a few long names would make a small offer expensive to read.
-pub const NAME_LIMIT: usize = 128;
+pub(crate) const NAME_LIMIT: usize = 128;
 
 /// Maximum nesting of choices that is read.
 const DEPTH: usize = 64;

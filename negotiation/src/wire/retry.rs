@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const COOKIE: usize = 20;
 
 /// Number of bytes that the envelope of a returned cookie adds to an offer.
-pub const ENVELOPE: usize = HEADER + 1 + COOKIE;
+pub(crate) const ENVELOPE: usize = HEADER + 1 + COOKIE;
 
 /// The server's request to repeat the offer with this cookie; the server has remembered nothing of the offer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use bertha_chunnels::Serialize;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_core::Describe;
 use bertha_core::{make_stack, select};
-use bertha_rendezvous::member::record::{RECORD, UPGRADE, VERSION, presence_key};
-use bertha_rendezvous::member::{Event, Member, MemberSettings, OwnStack, Request};
-use bertha_rendezvous::{Entry, Outcome, Revision, Snapshot, limits};
+use bertha_negotiation::rendezvous::member::record::{RECORD, UPGRADE, VERSION, presence_key};
+use bertha_negotiation::rendezvous::member::{Event, Member, MemberSettings, OwnStack, Request};
+use bertha_negotiation::rendezvous::{Entry, Outcome, Revision, Snapshot, limits};
 use std::time::Duration;
 
 /// Passes a record, and another participant's entry, with these bytes to a participant: while it is outside,
@@ -56,7 +56,7 @@ fn join(member: &mut Member, snapshot: &mut Snapshot) {
     let Some(Request::Transact(join)) = member.poll_request() else { panic!("does not want in") };
     snapshot.revision = Revision(1);
     for (key, write) in join.writes() {
-        if let bertha_rendezvous::Write::Put { value, .. } = write {
+        if let bertha_negotiation::rendezvous::Write::Put { value, .. } = write {
             snapshot.entries.insert(key.clone(), Entry { version: Revision(1), value: value.clone() });
         }
     }

@@ -3,10 +3,10 @@
 use crate::beside::{is_beside, run_beside};
 use crate::running::config;
 use bertha_chunnels::{Reliable, Serialize};
+use bertha_conformance::{self as conformance, Site};
 use bertha_core::{Addr, Connection, make_stack};
 use bertha_datapath_caladan::{Bridged, Caladan};
 use bertha_negotiation::Negotiate;
-use bertha_tests::conformance::{self, Site};
 use std::time::Instant;
 
 fn on() -> Addr {

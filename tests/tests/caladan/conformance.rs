@@ -3,9 +3,9 @@
 use crate::assume_send::assume_send;
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
+use bertha_conformance::{self as conformance, Bufs, Site};
 use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener, Runtime};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp, TcpConnection};
-use bertha_tests::conformance::{self, Bufs, Site};
 use futures_util::future::{Either, join, select};
 use std::pin::pin;
 

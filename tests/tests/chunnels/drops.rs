@@ -5,12 +5,13 @@ use bertha_chunnels::{
     AtMostOnce, AtMostOnceByPublisher, Batch, Checksum, Compress, Fault, Fragment, Ordered, OrderedByKey,
     ReceiverOrdered, Reliable, Retry, Rpc, SequencerOrdered, Serialize,
 };
+use bertha_conformance::{Bufs, Messages};
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Drops, Error, Identity, make_stack,
 };
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
-use bertha_tests::conformance::{Bufs, Messages, Responses};
+use bertha_tests::conformance::Responses;
 use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize as Encode};
 use std::pin::pin;

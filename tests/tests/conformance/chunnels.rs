@@ -4,10 +4,11 @@ use bertha_chunnels::{
     AtMostOnce, Batch, Bincode, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nagle,
     Nothing, Ordered, OrderedByKey, Pace, Reliable, Rpc, Serialize, ServerShard, ShardMap,
 };
+use bertha_conformance::{self as conformance, Bufs, Messages, Recorder};
 use bertha_core::{Addr, Base, Boxed, Buf, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
-use bertha_tests::conformance::{self, Bufs, Messages, Recorder, Responses};
+use bertha_tests::conformance::Responses;
 use serde::{Deserialize, Serialize as Encode};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The conformance suites over DPDK: two ports of this process that share memory, and one port that talks to itself.
 
+use bertha_conformance::{self as conformance, Bufs, Site};
 use bertha_core::{Addr, Datapath, ErrorKind};
 use bertha_datapath_dpdk::{Config, Dpdk, Polling, Tcp};
-use bertha_tests::conformance::{self, Bufs, Site};
 use bertha_tests::skip;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,8 @@
 //! The conformance suites over kernel sockets.
 
+use bertha_conformance::{self as conformance, Bufs, Messages, Site};
 use bertha_core::{Addr, Base, Buf, Chunk, Connection, Datapath, ErrorKind, Listener};
 use bertha_datapath_kernel::{Tcp, Udp, Unix, UnixStream, Waiting};
-use bertha_tests::conformance::{self, Bufs, Messages, Site};
 use std::io::Write;
 use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;

@@ -1,11 +1,11 @@
 //! The conformance suites over shared memory.
 
 use bertha_chunnels::Serialize;
+use bertha_conformance::{self as conformance, Bufs, Site};
 use bertha_core::Connection;
 use bertha_core::{Addr, Datapath, Listener, make_stack};
 use bertha_datapath_shm::{Shm, Waiting};
 use bertha_negotiation::Negotiate;
-use bertha_tests::conformance::{self, Bufs, Site};
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};

@@ -1,8 +1,8 @@
 //! The conformance suites over the simulator: every transport, both families, many seeds.
 
+use bertha_conformance::{self as conformance, Bufs, Site};
 use bertha_core::{Addr, Connection};
 use bertha_datapath_sim::{Datagram, Network, Schedule, Sim, SimDatapath, pair};
-use bertha_tests::conformance::{self, Bufs, Site};
 use std::net::IpAddr;
 
 const SEEDS: std::ops::Range<u64> = 0..20;

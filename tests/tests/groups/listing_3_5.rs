@@ -5,8 +5,8 @@
 use bertha_chunnels::{OrderedByKey, Serialize, ServiceOrdered};
 use bertha_core::{Connection, ErrorKind, NumParticipantsAtMost, Wrap, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
+use bertha_negotiation::rendezvous::{MemoryStore, MultiEndpoint, Rendezvous, RendezvousStore};
 use bertha_queue::{MemoryQueue, Ordering, Pair, Service, Topic};
-use bertha_rendezvous::{MemoryStore, MultiEndpoint, Rendezvous, RendezvousStore};
 use serde::{Deserialize, Serialize as Encode};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -157,7 +157,7 @@ async fn they_agree_through_redis() {
     let (address, store) = (bertha_tests::service("BERTHA_NATS"), bertha_tests::service("BERTHA_REDIS"));
     let (Some(address), Some(store)) = (address, store) else { return };
     let service = bertha_queue_nats::Nats::connect(&address).await.unwrap().ordered_by_key(8);
-    the_order_moves(service, bertha_rendezvous::RedisStore::new(&store).unwrap()).await;
+    the_order_moves(service, bertha_negotiation::rendezvous::RedisStore::new(&store).unwrap()).await;
 }
 
 #[cfg(feature = "etcd")]
@@ -165,7 +165,7 @@ async fn they_agree_through_redis() {
 async fn they_agree_through_etcd() {
     let Some(store) = bertha_tests::service("BERTHA_ETCD") else { return };
     let service = MemoryQueue::new().ordering(Ordering::ByKey);
-    the_order_moves(service, bertha_rendezvous::EtcdStore::new(&store).unwrap()).await;
+    the_order_moves(service, bertha_negotiation::rendezvous::EtcdStore::new(&store).unwrap()).await;
 }
 
 #[tokio::test]

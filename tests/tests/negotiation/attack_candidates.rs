@@ -9,7 +9,7 @@ use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Runtime, make_stack, select,
 };
 use bertha_datapath_sim::{Datagram, Link, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::testing::wire::{self, Kind};
 use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Runs, Settings, SharedKey, ZeroRtt};
 use bertha_tests::with_seeds;
 use futures_util::future::{Either, select as first_of};

@@ -4,7 +4,7 @@ use crate::scene::{A, SERVER, echo, server_addr, simulate};
 use crate::siege::{Flood, Siege, address, check, credentials, recorded, with};
 use bertha_core::{Bottom, Datapath, Runtime, Stack, make_stack};
 use bertha_datapath_sim::{Datagram, Network, Verdict};
-use bertha_negotiation::wire::Kind;
+use bertha_negotiation::testing::wire::Kind;
 use bertha_negotiation::{Credentials, Negotiate};
 use bertha_tests::with_seeds;
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,7 @@ use bertha_core::{
     Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack,
 };
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Answer, Kind};
+use bertha_negotiation::testing::wire::{self, Answer, Kind};
 use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Negotiated, Runs, Settings, SharedKey};
 use futures_util::future::{Either, join, join3, select as first_of};
 use std::pin::pin;

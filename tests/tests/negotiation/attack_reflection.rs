@@ -5,7 +5,7 @@ use crate::scene::{A, B, bytes, client, server, server_addr, simulate};
 use bertha_chunnels::{Ordered, Reliable, Serialize};
 use bertha_core::{Buf, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{Kind, encode, header, offer_in};
+use bertha_negotiation::testing::wire::{Kind, encode, header, offer_in};
 use bertha_negotiation::{Credentials, IdentityKey, Incoming, Negotiate, Runs, Settings, SharedKey};
 use bertha_tests::with_seeds;
 use std::net::SocketAddr;

@@ -6,7 +6,7 @@ use crate::scene::{A, B, CLIENT, SERVER, server_addr, simulate};
 use crate::third_party::{Seen, connect, pause, still_talk, watch, while_receiving};
 use bertha_core::{Buf, Connection, Describe, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimDatapath};
-use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::testing::wire::{self, Kind};
 use bertha_negotiation::{Credentials, Negotiate, Pick, Runs, Settings, SharedKey, Switching};
 use bertha_tests::with_seeds;
 use futures_util::future::{Either, join, select as first_of};

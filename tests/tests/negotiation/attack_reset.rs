@@ -3,7 +3,7 @@
 use crate::scene::{A, bytes, client, server, server_addr, simulate};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Datagram, Network, Verdict};
-use bertha_negotiation::wire::{self, HEADER, Kind, Tag, VERSION};
+use bertha_negotiation::testing::wire::{self, HEADER, Kind, Tag, VERSION};
 use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Settings, SharedKey};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,7 @@ use crate::scene::server_addr;
 use crate::splices::{repair, splice};
 use bertha_core::Role;
 use bertha_datapath_sim::{Datagram, Network, Verdict};
-use bertha_negotiation::wire::{
+use bertha_negotiation::testing::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, LARGEST_JOINED, Offer, Refusal, RefusalKind, Retry,
     Tag, Upgrade, UpgradeStep,
 };

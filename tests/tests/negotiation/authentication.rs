@@ -177,7 +177,7 @@ fn credentials_that_protect_nobody_are_refused_where_they_are_given() {
 /// An attacker without a key forges every message about a connection.
 #[test]
 fn what_is_made_up_about_a_connection_is_counted_and_changes_nothing() {
-    use bertha_negotiation::wire::{self, Close, Confirm, Kind, Tag};
+    use bertha_negotiation::testing::wire::{self, Close, Confirm, Kind, Tag};
     simulate(5, async |network: Network| {
         let id = Arc::new(Mutex::new(None));
         let see = id.clone();

@@ -10,7 +10,7 @@ use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, make_stack, select,
 };
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Answer, Confirm, Kind, Offer, Tag, Upgrade, UpgradeStep};
+use bertha_negotiation::testing::wire::{self, Answer, Confirm, Kind, Offer, Tag, Upgrade, UpgradeStep};
 use bertha_negotiation::{Credentials, Negotiate, Pick, Runs, Settings, SharedKey};
 use futures_util::future::{Either, join, select as first_of};
 use std::pin::pin;

@@ -8,7 +8,7 @@ use bertha_core::{
     select,
 };
 use bertha_datapath_sim::{Network, Verdict};
-use bertha_negotiation::wire::Kind;
+use bertha_negotiation::testing::wire::Kind;
 use bertha_negotiation::{Credentials, EarlyCache, IdentityKey, Negotiate, SharedKey, ZeroRtt};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::scene::{A, B, SERVER, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::testing::wire::{self, Kind};
 use bertha_negotiation::{Incoming, Negotiate, Negotiated, Runs, ZeroRtt};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::scene::{A, B, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
-use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::testing::wire::{self, Kind};
 use bertha_negotiation::{Credentials, Settings, SharedKey};
 use bertha_tests::with_seeds;
 use futures_util::future::{Either, select};

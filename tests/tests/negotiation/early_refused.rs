@@ -11,7 +11,7 @@ use bertha_core::{
     select,
 };
 use bertha_datapath_sim::{Datagram, Network, Verdict};
-use bertha_negotiation::wire::{self, HEADER, Kind};
+use bertha_negotiation::testing::wire::{self, HEADER, Kind};
 use bertha_negotiation::{Credentials, EarlyCache, Negotiate, SharedKey, ZeroRtt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

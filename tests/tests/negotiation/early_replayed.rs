@@ -5,7 +5,7 @@ use crate::scene::{A, B, SERVER, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, Verdict};
-use bertha_negotiation::wire::Kind;
+use bertha_negotiation::testing::wire::Kind;
 use bertha_negotiation::{Credentials, Negotiate, Settings, SharedKey};
 use bertha_tests::with_seeds;
 use std::sync::{Arc, Mutex};

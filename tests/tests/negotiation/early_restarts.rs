@@ -5,7 +5,7 @@ use crate::scene::{A, B, CLIENT, SERVER, bytes, client, server, server_addr, sim
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{Network, Verdict};
-use bertha_negotiation::wire::Kind;
+use bertha_negotiation::testing::wire::Kind;
 use bertha_negotiation::{Credentials, EarlyCache, Negotiate, Settings, SharedKey};
 use futures_util::future::select as first_of;
 use futures_util::join;

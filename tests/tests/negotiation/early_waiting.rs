@@ -5,7 +5,7 @@ use crate::scene::{A, B, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, make_stack, select};
 use bertha_datapath_sim::{Network, Verdict};
-use bertha_negotiation::wire::Kind;
+use bertha_negotiation::testing::wire::Kind;
 use bertha_negotiation::{Negotiate, ZeroRtt};
 use std::future::poll_fn;
 use std::pin::pin;

@@ -230,7 +230,7 @@ fn a_change_of_stacks_puts_nothing_above_that_withdraws_what_is_in_use() {
 #[test]
 fn a_client_builds_nothing_below_its_floor_whoever_answers() {
     use bertha_datapath_sim::Verdict;
-    use bertha_negotiation::wire::{self, Answer, Kind};
+    use bertha_negotiation::testing::wire::{self, Answer, Kind};
     simulate(3, async |network: Network| {
         // Either choice may encrypt, so the client has to offer both alternatives of each.
         let stack = || make_stack!(select!(Veil, make_stack!()), A, select!(Veil, make_stack!()));

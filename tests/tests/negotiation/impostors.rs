@@ -4,7 +4,7 @@ use crate::scene::{A, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Addr, Connection, Datapath, ErrorKind, make_stack};
 use bertha_datapath_sim::{Network, Verdict};
 use bertha_negotiation::Negotiate;
-use bertha_negotiation::wire::HEADER;
+use bertha_negotiation::testing::wire::HEADER;
 use std::sync::{Arc, Mutex};
 
 #[test]

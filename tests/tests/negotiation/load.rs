@@ -3,7 +3,7 @@
 use crate::scene::{A, B, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Connection, ErrorKind, Runtime, make_stack};
 use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
-use bertha_negotiation::wire::{self, Kind, Offer, Tag};
+use bertha_negotiation::testing::wire::{self, Kind, Offer, Tag};
 use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Settings, SharedKey};
 use futures_util::future::{Either, select};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use crate::scene::{A, CLIENT, SERVER, bytes, client, echo, server, server_addr, 
 use bertha_core::{Connection, Describe, ErrorKind, Runtime, make_stack};
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::Negotiate;
-use bertha_negotiation::wire::{self, Kind, Offer, Tag};
+use bertha_negotiation::testing::wire::{self, Kind, Offer, Tag};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use crate::scene::{A, B, C, bytes, client, echo, server, server_addr, simulate};
 use bertha_chunnels::{Ordered, Reliable, Serialize};
 use bertha_core::{Connection, Error, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Verdict};
-use bertha_negotiation::wire::Kind;
+use bertha_negotiation::testing::wire::Kind;
 use bertha_negotiation::{EarlyCache, Negotiate, ZeroRtt};
 use std::time::Duration;
 

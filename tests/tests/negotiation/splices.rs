@@ -1,7 +1,7 @@
 //! New messages made of fields of observed messages, of this connection or of other connections.
 
 use bertha_core::Role;
-use bertha_negotiation::wire::{self, HEADER, Kind};
+use bertha_negotiation::testing::wire::{self, HEADER, Kind};
 
 /// Number of bytes at the end of a proven message about a connection: counter, MAC and check.
 const PROOF: usize = 8 + 16 + 4;

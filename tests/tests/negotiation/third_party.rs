@@ -4,7 +4,7 @@
 use crate::scene::{bytes, client, server, server_addr};
 use bertha_core::{Buf, Connection, Role, Runtime};
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Close, Confirm, Kind, Tag};
+use bertha_negotiation::testing::wire::{self, Close, Confirm, Kind, Tag};
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
 use futures_util::future::{Either, join, select as first_of};
 use std::pin::pin;

@@ -6,7 +6,7 @@ use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Connection, ErrorKind, make_stack};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::Negotiate;
-use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::testing::wire::{self, Kind};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 use tokio::sync::mpsc;

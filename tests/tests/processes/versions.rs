@@ -4,8 +4,8 @@ use crate::child::Child;
 use crate::{LONG, connect, idle};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Describe, ErrorKind, make_stack};
-use bertha_negotiation::handshake::{Handshake, Requirements};
-use bertha_negotiation::wire::{self, HEADER, Kind, Refusal, RefusalKind};
+use bertha_negotiation::testing::handshake::{Handshake, Requirements};
+use bertha_negotiation::testing::wire::{self, HEADER, Kind, Refusal, RefusalKind};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 

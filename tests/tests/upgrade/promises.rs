@@ -2,10 +2,10 @@
 
 use crate::scene::{A, B, bytes, simulate};
 use crate::traffic::connect;
+use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::{Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Negotiate, Pick, Settings};
-use bertha_tests::conformance::{self, Bufs};
 use bertha_tests::with_seeds;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::print::Printer;
 use super::status::Status;
 use crate::escape::escaped;
 use bertha::Error;
-use bertha_rendezvous::{Name, RendezvousStore, Watch};
+use bertha_negotiation::rendezvous::{Name, RendezvousStore, Watch};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use self::follow::follow;
 use self::print::Printer;
 use self::status::Status;
 use bertha::{Error, ErrorKind};
-use bertha_rendezvous::{Name, RendezvousStore};
+use bertha_negotiation::rendezvous::{Name, RendezvousStore};
 use clap::Args;
 
 /// Shows the connections in a rendezvous store: round, active stack, participants, and the upgrade under way.
@@ -36,12 +36,12 @@ impl Inspect {
         match self.store.split_once("://").map(|(scheme, _)| scheme) {
             #[cfg(feature = "redis")]
             Some("redis" | "rediss") => {
-                let store = bertha_rendezvous::RedisStore::new(&self.store)?;
+                let store = bertha_negotiation::rendezvous::RedisStore::new(&self.store)?;
                 self.show(store).await
             }
             #[cfg(feature = "etcd")]
             Some("etcd" | "etcds") => {
-                let store = bertha_rendezvous::EtcdStore::new(&self.store)?;
+                let store = bertha_negotiation::rendezvous::EtcdStore::new(&self.store)?;
                 self.show(store).await
             }
             #[cfg(not(feature = "redis"))]

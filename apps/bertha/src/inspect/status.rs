@@ -1,8 +1,8 @@
 //! The status of a connection.
 
 use crate::escape::escaped;
-use bertha_rendezvous::member::{Recorded, View};
-use bertha_rendezvous::{Name, Snapshot};
+use bertha_negotiation::rendezvous::member::{Recorded, View};
+use bertha_negotiation::rendezvous::{Name, Snapshot};
 use serde::Serialize;
 
 /// The problem of a connection that has no entries any more.
@@ -121,9 +121,9 @@ impl Status {
 mod tests {
     use super::*;
     use bertha::core::{LayerInfo, Node};
-    use bertha_rendezvous::member::Description;
-    use bertha_rendezvous::member::record::{Proposal, RECORD, Record, Refusal, VERSION};
-    use bertha_rendezvous::{Entry, Revision};
+    use bertha_negotiation::rendezvous::member::Description;
+    use bertha_negotiation::rendezvous::member::record::{Proposal, RECORD, Record, Refusal, VERSION};
+    use bertha_negotiation::rendezvous::{Entry, Revision};
 
     #[test]
     fn text_of_the_store_reaches_no_terminal_as_it_is() {

@@ -3,10 +3,10 @@
 use super::state::Flaw;
 use bertha_core::{LayerInfo, Node};
 use bertha_negotiation::Settings;
-use bertha_negotiation::handshake::{
+use bertha_negotiation::testing::handshake::{
     Expected, FirstFlight, Flight, Handshake, HeldTicket, Requirements, Tickets,
 };
-use bertha_negotiation::wire::{self, Answer, HEADER, Kind, Tag};
+use bertha_negotiation::testing::wire::{self, Answer, HEADER, Kind, Tag};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 

@@ -2,10 +2,10 @@
 
 use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start, tickets};
 use bertha_negotiation::Credentials;
-use bertha_negotiation::handshake::{
+use bertha_negotiation::testing::handshake::{
     Credit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, claim, decide,
 };
-use bertha_negotiation::wire::{self, CLAIM, HEADER, Kind, LARGEST_JOINED};
+use bertha_negotiation::testing::wire::{self, CLAIM, HEADER, Kind, LARGEST_JOINED};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The participants of the model.
 
 use bertha_core::{LayerInfo, Node};
-use bertha_rendezvous::member::{Member, MemberSettings, OwnStack};
+use bertha_negotiation::rendezvous::member::{Member, MemberSettings, OwnStack};
 use std::time::Duration;
 
 /// The behaviour of a participant in the model.

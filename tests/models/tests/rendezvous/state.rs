@@ -3,9 +3,9 @@
 use super::participants::Role;
 use super::store::Store;
 use bertha_core::{Error, ErrorKind};
-use bertha_rendezvous::member::record::{self, RECORD, UPGRADE};
-use bertha_rendezvous::member::{Description, Event, Member, Recorded, Request, View};
-use bertha_rendezvous::{Outcome, Transaction, Write};
+use bertha_negotiation::rendezvous::member::record::{self, RECORD, UPGRADE};
+use bertha_negotiation::rendezvous::member::{Description, Event, Member, Recorded, Request, View};
+use bertha_negotiation::rendezvous::{Outcome, Transaction, Write};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
 

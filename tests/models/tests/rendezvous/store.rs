@@ -1,6 +1,6 @@
 //! A store without a clock: an entry with a time to live expires when the model decides so.
 
-use bertha_rendezvous::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
+use bertha_negotiation::rendezvous::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
 use std::collections::BTreeMap;
 
 /// The entries of a connection.

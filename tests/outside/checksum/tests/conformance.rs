@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnel_checksum::Checksum;
+use bertha_conformance::{self as conformance, Bufs, Recorder};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Sim, SimDatapath};
 use bertha_negotiation::Negotiate;
-use bertha_tests::conformance::{self, Bufs, Recorder};
 
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 

@@ -3,11 +3,11 @@
 
 use bertha_chunnel_checksum::Checksum;
 use bertha_chunnels::{Postcard, Serialize};
+use bertha_conformance::{self as conformance, Messages};
 use bertha_core::{Base, Connection, Describe, ErrorKind, Runtime, make_stack, optimize, select};
 use bertha_datapath_sim::{Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
 use bertha_pass_fuse_checksum::FuseChecksum;
-use bertha_tests::conformance::{self, Messages};
 
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 

@@ -32,9 +32,17 @@ async fn queries(config: &Config, connection: impl Connection<Data = Chunk>) {
     driver.await.unwrap().unwrap();
 }
 
-/// Returns the server of the tests, and its address.
+/// The server that tests have, and its address. Without a server the tests are skipped, except in CI.
 fn server() -> Option<(Config, Addr)> {
-    let config: Config = bertha_tests::service("BERTHA_POSTGRES")?.parse().unwrap();
+    let url = std::env::var("BERTHA_POSTGRES").unwrap_or_default();
+    if url.is_empty() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI has to set BERTHA_POSTGRES");
+        eprintln!(
+            "SKIPPED: BERTHA_POSTGRES is not set; run scripts/services start, and eval \"$(scripts/services env)\""
+        );
+        return None;
+    }
+    let config: Config = url.parse().unwrap();
     let ([Host::Tcp(host)], [port]) = (config.get_hosts(), config.get_ports()) else { panic!("{config:?}") };
     let address = format!("{host}:{port}").parse().unwrap();
     Some((config, address))

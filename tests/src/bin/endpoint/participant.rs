@@ -3,7 +3,9 @@
 use super::History;
 use bertha_core::{Error, ErrorKind, Identity, NumParticipantsAtMost, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_rendezvous::{Event, InForce, Name, Participant, RendezvousSettings, RendezvousStore};
+use bertha_negotiation::rendezvous::{
+    Event, InForce, Name, Participant, RendezvousSettings, RendezvousStore,
+};
 use std::time::Duration;
 
 #[derive(Identity)]
@@ -16,9 +18,13 @@ pub(crate) async fn run(store: &str, name: &str, history: &History) -> Result<()
     let name = &Name::new(name)?;
     match store.split_once("://") {
         #[cfg(feature = "redis")]
-        Some(("redis", _)) => join(|| bertha_rendezvous::RedisStore::new(store), name, history).await,
+        Some(("redis", _)) => {
+            join(|| bertha_negotiation::rendezvous::RedisStore::new(store), name, history).await
+        }
         #[cfg(feature = "etcd")]
-        Some(("etcd", _)) => join(|| bertha_rendezvous::EtcdStore::new(store), name, history).await,
+        Some(("etcd", _)) => {
+            join(|| bertha_negotiation::rendezvous::EtcdStore::new(store), name, history).await
+        }
         _ => {
             history.say(format_args!("no store for {name}"));
             let what = format!("{store} is no store that this program was built with");

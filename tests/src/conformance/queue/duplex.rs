@@ -2,7 +2,7 @@
 
 use super::QueueSite;
 use super::scene::{Scene, is_ordered};
-use crate::conformance::{self, Bufs};
+use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::{Buf, Connection, Error};
 use bertha_queue::{QueueBase, QueueConnection, Service};
 use futures_util::future::join;

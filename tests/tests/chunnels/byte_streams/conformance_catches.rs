@@ -1,6 +1,6 @@
 //! The suite of streams can fail: streams that each break one promise, and the checks that notice.
 
-use bertha_tests::conformance::byte_stream;
+use bertha_conformance::byte_stream;
 use futures_util::FutureExt;
 use std::io::{self, IoSlice};
 use std::panic::AssertUnwindSafe;

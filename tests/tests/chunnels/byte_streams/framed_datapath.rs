@@ -2,10 +2,10 @@
 
 use crate::byte_streams::place::{dpdk, loopback, unix_name};
 use bertha_chunnels::{LengthFramed, Serialize};
+use bertha_conformance::{self as conformance, Site};
 use bertha_core::{Addr, Connection, Datapath, make_stack};
 use bertha_datapath_kernel::{Tcp, UnixStream};
 use bertha_negotiation::{Negotiate, Runs};
-use bertha_tests::conformance::{self, Site};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn they_keep_the_promises_of_a_datapath() {

@@ -2,10 +2,10 @@
 
 use crate::byte_streams::place::{datagrams, dpdk, loopback, over_dpdk, tcp, tls, unix};
 use bertha_chunnels::LengthFramed;
+use bertha_conformance::{self as conformance, Bufs, byte_stream};
 use bertha_core::{Addr, Buf, Chunk, Connection, Datapath, ErrorKind, Listener, Wrap, make_stack};
 use bertha_datapath_kernel::Tcp;
 use bertha_io::{ByteStream, from_stream};
-use bertha_tests::conformance::{self, Bufs, byte_stream};
 
 /// Puts the adapter around both ends of a connection.
 async fn streams<A, B>(connected: impl Future<Output = (A, B)>) -> (ByteStream<A>, ByteStream<B>)

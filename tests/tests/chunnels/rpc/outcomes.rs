@@ -2,9 +2,10 @@
 
 use crate::rpc::service::{COUNT, DOUBLE, End, FAIL, NONE, Numbers, SLOWLY, ends};
 use bertha_chunnels::rpc::{Client, FailureKind, Multiplexer, serve};
+use bertha_conformance::Messages;
 use bertha_core::{Connection, DropCounter, ErrorKind, Runtime};
 use bertha_datapath_sim::{Link, Network, Sim};
-use bertha_tests::conformance::{Messages, Responses};
+use bertha_tests::conformance::Responses;
 use futures_util::future::join_all;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;

@@ -2,11 +2,11 @@
 
 use crate::secured::scene::{Hosts, Subject, over_datagrams};
 use bertha_chunnels::{AtMostOnce, Batch, Noise};
+use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::{Chunnel, Connection, Describe, Error, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Answer, Kind, Upgrade};
+use bertha_negotiation::testing::wire::{self, Answer, Kind, Upgrade};
 use bertha_negotiation::{Negotiate, Pick, Runs, Settings};
-use bertha_tests::conformance::{self, Bufs};
 use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 

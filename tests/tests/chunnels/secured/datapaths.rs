@@ -1,11 +1,11 @@
 //! `Tls` over real datapaths: the kernel's TCP, whose messages are framed, Unix sockets, and TCP over DPDK.
 
 use bertha_chunnels::{Ordered, Reliable, Tls, TlsIdentity, Trust};
+use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, PeerIdentity, make_stack};
 use bertha_datapath_dpdk::{self as dpdk, Config, Dpdk};
 use bertha_datapath_kernel::{Tcp, Unix};
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
-use bertha_tests::conformance::{self, Bufs};
 use bertha_tests::skip;
 use futures_util::future::join;
 use std::cell::Cell;

@@ -2,12 +2,12 @@
 
 use crate::secured::scene::{Hosts, SERVER, over_datagrams, over_streams};
 use bertha_chunnels::{Fault, Fragment, Noise, NoiseKey, Ordered, Reliable};
+use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::guarantee::{
     AtMostOnce, Authenticated, Encrypted, ForwardSecret, IntegrityChecked, PeerIdentified, Set,
 };
 use bertha_core::{Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
 use bertha_negotiation::{Credentials, Negotiate, Settings, SharedKey};
-use bertha_tests::conformance::{self, Bufs};
 use futures_util::future::join;
 use std::time::Duration;
 

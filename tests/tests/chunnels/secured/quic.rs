@@ -2,11 +2,11 @@
 
 use crate::secured::scene::{CLIENT, Hosts, SERVER, Subject, over_datagrams, over_streams};
 use bertha_chunnels::{Fault, Fragment, Quic, Reliable};
+use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::guarantee::{Authenticated, Encrypted, ForwardSecret, Ordered, Reliable as Arrives, Set};
 use bertha_core::{Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
 use bertha_datapath_sim::{Link, Verdict};
 use bertha_negotiation::Settings;
-use bertha_tests::conformance::{self, Bufs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;

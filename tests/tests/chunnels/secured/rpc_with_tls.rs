@@ -4,12 +4,13 @@ use crate::secured::scene::{over_datagrams, over_streams};
 use crate::secured::tls::Party;
 use bertha_chunnels::rpc::{Client, FuseRpcAndTls, Message, Method, RpcWithTls, handler, serve};
 use bertha_chunnels::{Ordered, Reliable, Rpc, Tls};
+use bertha_conformance as conformance;
 use bertha_core::guarantee::{
     AtMostOnce, Authenticated, Encrypted, ForwardSecret, IntegrityChecked, PeerIdentified, Set,
 };
 use bertha_core::{Connection, Describe, Runtime, make_stack, optimize};
 use bertha_negotiation::Settings;
-use bertha_tests::conformance::{self, Responses};
+use bertha_tests::conformance::Responses;
 use futures_util::future::join_all;
 
 fn fused(tls: Tls) -> RpcWithTls {

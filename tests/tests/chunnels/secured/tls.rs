@@ -3,12 +3,12 @@
 use crate::secured::altered::{hide, is_refused, on_the_way, shorten};
 use crate::secured::scene::{SERVER, over_datagrams, over_streams};
 use bertha_chunnels::{AtMostOnce, Batch, Fault, Nothing, Ordered, Reliable, Tls, TlsIdentity, Trust};
+use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::guarantee::{
     AtMostOnce as Once, Authenticated, Encrypted, ForwardSecret, IntegrityChecked, PeerIdentified, Set,
 };
 use bertha_core::{Addr, Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
 use bertha_negotiation::{Negotiate, Pick, Settings};
-use bertha_tests::conformance::{self, Bufs};
 use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 use std::time::Duration;

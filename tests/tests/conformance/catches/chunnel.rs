@@ -1,10 +1,10 @@
 //! Faulty Chunnels.
 
+use bertha_conformance::{Bufs, Recorder, withdraws_security};
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Wrap, forward, make_stack,
 };
 use bertha_datapath_sim::{PairConnection, SimRuntime, pair};
-use bertha_tests::conformance::{Bufs, Recorder, withdraws_security};
 use std::sync::Arc;
 
 /// The call that a Chunnel does not pass on.
@@ -134,7 +134,7 @@ fn the_suite_of_chunnels_notices_each() {
         crate::catches::complaint(|sim| {
             let runtime = sim.runtime();
             let connect = async |recorders| connected(&runtime, fault, recorders).await;
-            sim.run(bertha_tests::conformance::chunnel(connect, &Bufs));
+            sim.run(bertha_conformance::chunnel(connect, &Bufs));
         })
     };
     assert_eq!(check(Sound), None);

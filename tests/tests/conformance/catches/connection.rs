@@ -1,8 +1,8 @@
 //! Faulty connections.
 
+use bertha_conformance::Bufs;
 use bertha_core::{Base, Buf, Connection, Error};
 use bertha_datapath_sim::{PairBase, PairConnection, SimRuntime, pair};
-use bertha_tests::conformance::Bufs;
 use futures_util::lock::Mutex;
 use futures_util::task::AtomicWaker;
 use std::future::poll_fn;

@@ -1,8 +1,8 @@
 //! Faulty datapaths.
 
+use bertha_conformance::Site;
 use bertha_core::{Addr, Buf, Connection, Datapath, Error, ErrorKind, Listener};
 use bertha_datapath_sim::{Datagram, Network, SimBase, SimConnection, SimDatapath, SimListener, SimRuntime};
-use bertha_tests::conformance::Site;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

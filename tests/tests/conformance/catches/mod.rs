@@ -20,7 +20,7 @@ macro_rules! catches {
     ($run:ident: $($check:ident: $($fault:ident $text:literal),+;)*) => {$(
         #[test]
         fn $check() {
-            let check = |fault| $crate::catches::complaint(|sim| $run!(sim, fault, bertha_tests::conformance::$check));
+            let check = |fault| $crate::catches::complaint(|sim| $run!(sim, fault, bertha_conformance::$check));
             assert_eq!(check(Fault::Sound), None);
             $({
                 let said = check(Fault::$fault).expect(concat!("does not notice ", stringify!($fault)));

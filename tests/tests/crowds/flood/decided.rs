@@ -4,10 +4,10 @@ use crate::flood::meter::Meter;
 use crate::flood::mutator::Mutator;
 use crate::flood::scene::stack;
 use bertha_core::{Describe, Node};
-use bertha_negotiation::handshake::{
+use bertha_negotiation::testing::handshake::{
     Accepted, Credit, Decision, EarlyData, Requirements, Terms, Tickets, decide,
 };
-use bertha_negotiation::wire::{
+use bertha_negotiation::testing::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh};

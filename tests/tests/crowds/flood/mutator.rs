@@ -1,7 +1,7 @@
 //! Messages that a hostile sender makes by altering messages that it has seen.
 
 use crate::flood::dice::Dice;
-use bertha_negotiation::wire::HEADER;
+use bertha_negotiation::testing::wire::HEADER;
 
 /// Makes one datagram after another: noise, messages as they were recorded, and mutations of them.
 pub(crate) struct Mutator {

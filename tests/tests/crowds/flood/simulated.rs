@@ -7,7 +7,7 @@ use bertha_chunnels::serialize::Postcard;
 use bertha_chunnels::{Nothing, Serialize};
 use bertha_core::{Addr, Base, Connection, make_stack};
 use bertha_datapath_sim::{Datagram, Network, Sim, SimRuntime, Verdict};
-use bertha_negotiation::wire::{self, Kind, Refusal};
+use bertha_negotiation::testing::wire::{self, Kind, Refusal};
 use bertha_negotiation::{Negotiate, Negotiated};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

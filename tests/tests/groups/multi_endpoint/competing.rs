@@ -6,7 +6,7 @@ use crate::multi_endpoint::subscription::{Faults, Subscription};
 use bertha_chunnels::{OrderedByKey, ServiceOrdered};
 use bertha_core::{Buf, Connection, Error, ErrorKind, NumParticipantsAtMost, Runtime, make_stack, select};
 use bertha_datapath_sim::{Schedule, Sim, SimRuntime, SimTask};
-use bertha_rendezvous::{MemoryStore, MultiEndpoint, Rendezvous, RendezvousSettings};
+use bertha_negotiation::rendezvous::{MemoryStore, MultiEndpoint, Rendezvous, RendezvousSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,9 @@
 use crate::multi_endpoint::history::{History, LEN, of_bytes, to_bytes};
 use bertha_core::{Buf, Connection, Error, Runtime};
 use bertha_datapath_sim::{Limits, Network, SimGroup, SimRuntime, SimTask};
-use bertha_rendezvous::{MemoryStore, MultiEndpoint, Name, Rendezvous, RendezvousSettings, RunsAmong};
+use bertha_negotiation::rendezvous::{
+    MemoryStore, MultiEndpoint, Name, Rendezvous, RendezvousSettings, RunsAmong,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

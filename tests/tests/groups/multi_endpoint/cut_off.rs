@@ -8,7 +8,7 @@ use bertha_chunnels::{Batch, Nothing};
 use bertha_core::{Buf, Connection, Error, make_stack};
 use bertha_datapath_sim::Link;
 use bertha_negotiation::Pick;
-use bertha_rendezvous::{Name, Rendezvous};
+use bertha_negotiation::rendezvous::{Name, Rendezvous};
 use futures_util::future::{Either, join, join3, select};
 use std::pin::pin;
 use std::sync::Arc;

@@ -9,11 +9,11 @@ use bertha_core::{
     make_stack, select,
 };
 use bertha_datapath_sim::{Datagram, Sim, Verdict};
-use bertha_negotiation::wire::{
+use bertha_negotiation::rendezvous::MultiEndpoint;
+use bertha_negotiation::testing::wire::{
     self, GROUP_HEADER, HEADER, Kind, Origin, PROVEN_GROUP_HEADER, PeerProgress, origin, proven_origin,
 };
 use bertha_negotiation::{Pick, SharedKey};
-use bertha_rendezvous::MultiEndpoint;
 use futures_util::future::{Either, join, select as first_of};
 use std::pin::pin;
 use std::sync::atomic::Ordering;

@@ -6,8 +6,10 @@ use bertha_chunnels::{Batch, Nothing};
 use bertha_core::{Buf, Connection, Error, make_stack, select};
 use bertha_datapath_sim::SimRuntime;
 use bertha_negotiation::Pick;
-use bertha_rendezvous::member::record::presence_key;
-use bertha_rendezvous::{MemoryStore, Name, Outcome, Rendezvous, RendezvousStore, Revision, Transaction};
+use bertha_negotiation::rendezvous::member::record::presence_key;
+use bertha_negotiation::rendezvous::{
+    MemoryStore, Name, Outcome, Rendezvous, RendezvousStore, Revision, Transaction,
+};
 use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,7 @@ use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack, select};
 use bertha_datapath_sim::{Link, Schedule, Sim, SimGroup};
 use bertha_negotiation::Pick;
-use bertha_rendezvous::{Rendezvous, RunsAmong};
+use bertha_negotiation::rendezvous::{Rendezvous, RunsAmong};
 use std::time::Duration;
 
 /// Has participants come, leave, crash and ask for changes, at random.

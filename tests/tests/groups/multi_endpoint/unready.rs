@@ -9,7 +9,7 @@ use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack, select,
 };
 use bertha_negotiation::Pick;
-use bertha_rendezvous::{Name, Rendezvous};
+use bertha_negotiation::rendezvous::{Name, Rendezvous};
 use futures_util::future::{Either, pending, select as first_of};
 use std::pin::pin;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::multi_endpoint::seeds::with_seeds;
 use bertha_chunnels::{Pace, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Link, SimGroup};
-use bertha_rendezvous::{Rendezvous, RunsAmong};
+use bertha_negotiation::rendezvous::{Rendezvous, RunsAmong};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A store that counts the requests to it, and fails when the test says so.
 
 use bertha_core::{Error, ErrorKind};
-use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
+use bertha_negotiation::rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -4,9 +4,9 @@ use super::counting::Counting;
 use super::hindered::{Fate, Hindered};
 use super::scene::{Stack, X, Z, everywhere, xy, xyz};
 use bertha_core::{BoxFuture, ErrorKind, make_stack};
-use bertha_rendezvous::member::record::{self, RECORD};
-use bertha_rendezvous::member::{Recorded, View};
-use bertha_rendezvous::{Event, RendezvousStore, Transaction};
+use bertha_negotiation::rendezvous::member::record::{self, RECORD};
+use bertha_negotiation::rendezvous::member::{Recorded, View};
+use bertha_negotiation::rendezvous::{Event, RendezvousStore, Transaction};
 use futures_util::future::{join, join_all, select};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,8 +88,12 @@ fn who_was_cut_off_comes_back_to_what_the_others_agreed_on() {
     });
 }
 
-/// Writes a record to which no participant agreed.
-async fn overwrite(store: &impl RendezvousStore, name: &bertha_rendezvous::Name, bytes: Vec<u8>) {
+/// Writes a record that nobody agreed to.
+async fn overwrite(
+    store: &impl RendezvousStore,
+    name: &bertha_negotiation::rendezvous::Name,
+    bytes: Vec<u8>,
+) {
     assert!(store.transact(name, &Transaction::new().put(RECORD, bytes)).await.unwrap().applied);
 }
 
@@ -102,9 +106,11 @@ fn a_faulty_participant_forces_nobody_to_switch() {
         let Recorded::Record(mut forged) = view.record else { unreachable!() };
         forged.round += 1;
         forged.last += 1;
-        forged.stack =
-            bertha_rendezvous::member::Description::of(&bertha_core::Describe::nodes(&*xyz()), &[1, 1])
-                .unwrap();
+        forged.stack = bertha_negotiation::rendezvous::member::Description::of(
+            &bertha_core::Describe::nodes(&*xyz()),
+            &[1, 1],
+        )
+        .unwrap();
         let mut bytes = vec![record::VERSION];
         bytes.extend(postcard::to_allocvec(&forged).unwrap());
         overwrite(memory, &scene.name, bytes).await;

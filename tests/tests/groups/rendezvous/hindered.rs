@@ -1,7 +1,7 @@
 //! A store that delays some writes, does not carry them out, or carries them out and reports a failure.
 
 use bertha_core::{BoxFuture, Error, ErrorKind};
-use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
+use bertha_negotiation::rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
 use std::time::Duration;
 
 /// The fate of a transaction that writes.

@@ -2,7 +2,7 @@
 
 use super::scene::{everywhere, xy, xyz, z};
 use bertha_core::ErrorKind;
-use bertha_rendezvous::{Event, RendezvousStore};
+use bertha_negotiation::rendezvous::{Event, RendezvousStore};
 use futures_util::future::join;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,7 +43,11 @@ fn a_newcomer_that_cannot_run_the_stack_in_force_proposes_its_own() {
         let (second, ()) = join(scene.join(&z), first.uses("Z")).await;
         assert_eq!(
             second.in_force,
-            bertha_rendezvous::InForce { picks: vec![], own_id: second.in_force.own_id, ..first.in_force }
+            bertha_negotiation::rendezvous::InForce {
+                picks: vec![],
+                own_id: second.in_force.own_id,
+                ..first.in_force
+            }
         );
     });
 }

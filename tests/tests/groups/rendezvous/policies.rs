@@ -3,7 +3,7 @@
 use super::hindered::{Fate, Hindered};
 use super::scene::{Endpoint, Scene, Stack, X, Y, Z, everywhere, xy, xyz};
 use bertha_core::{BoxFuture, NumParticipantsAtMost, Policy, Runtime, Situation, make_stack};
-use bertha_rendezvous::{Event, InForce, RendezvousStore};
+use bertha_negotiation::rendezvous::{Event, InForce, RendezvousStore};
 use futures_util::future::{join, pending, select};
 use std::fmt;
 use std::pin::pin;

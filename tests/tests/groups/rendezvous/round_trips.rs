@@ -3,7 +3,7 @@
 use super::scene::{Scene, xy};
 use bertha_core::{Error, Runtime};
 use bertha_datapath_sim::{Sim, SimRuntime};
-use bertha_rendezvous::{MemoryStore, Name, Outcome, RendezvousStore, Revision, Transaction};
+use bertha_negotiation::rendezvous::{MemoryStore, Name, Outcome, RendezvousStore, Revision, Transaction};
 use bertha_tests::with_seeds;
 use futures_util::future::join;
 use std::sync::atomic::Ordering;

@@ -3,7 +3,7 @@
 use super::counting::Counting;
 use bertha_core::{Error, Identity, Runtime, make_stack, select};
 use bertha_datapath_sim::{Schedule, Sim, SimRuntime};
-use bertha_rendezvous::{
+use bertha_negotiation::rendezvous::{
     Event, InForce, MemoryStore, Name, Participant, RendezvousSettings, RendezvousStore,
 };
 use bertha_tests::with_seeds;

@@ -5,10 +5,10 @@ use super::forwarder::Forwarder;
 use super::scene::{Scene, xy};
 use bertha_datapath_kernel::TokioRuntime;
 #[cfg(feature = "etcd")]
-use bertha_rendezvous::EtcdStore;
+use bertha_negotiation::rendezvous::EtcdStore;
 #[cfg(feature = "redis")]
-use bertha_rendezvous::RedisStore;
-use bertha_rendezvous::{Event, RendezvousStore};
+use bertha_negotiation::rendezvous::RedisStore;
+use bertha_negotiation::rendezvous::{Event, RendezvousStore};
 use futures_util::future::join;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -223,7 +223,7 @@ async fn a_connection_to_etcd_that_fell_silent_is_given_up() {
 #[tokio::test]
 async fn what_etcd_is_asked_at_the_last_moment_it_does_or_denies() {
     use bertha_core::Runtime;
-    use bertha_rendezvous::{Name, Transaction};
+    use bertha_negotiation::rendezvous::{Name, Transaction};
     use futures_util::future::join_all;
     let Some(mut server) = etcd() else { return };
     server.start();

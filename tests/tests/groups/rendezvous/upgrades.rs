@@ -2,7 +2,7 @@
 
 use super::scene::{everywhere, xy, xyz};
 use bertha_core::ErrorKind;
-use bertha_rendezvous::Event;
+use bertha_negotiation::rendezvous::Event;
 use futures_util::future::{join, join_all};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The store in memory, in virtual time.
 
+use bertha_conformance::stores::{StoreSite, store};
 use bertha_datapath_sim::{Schedule, Sim};
-use bertha_rendezvous::MemoryStore;
-use bertha_tests::conformance::stores::{StoreSite, store};
+use bertha_negotiation::rendezvous::MemoryStore;
 
 #[test]
 fn memory() {

@@ -2,10 +2,10 @@
 //! the documentation names.
 #![cfg(any(feature = "redis", feature = "etcd"))]
 
+use bertha_conformance::stores as conformance;
 use bertha_core::Error;
 use bertha_core::ErrorKind::{Unauthenticated, Unreachable};
-use bertha_rendezvous::{Name, RendezvousStore};
-use bertha_tests::conformance::stores as conformance;
+use bertha_negotiation::rendezvous::{Name, RendezvousStore};
 use std::fmt::Debug;
 
 /// An address of a server, taken apart.
@@ -98,7 +98,7 @@ async fn passes(server: &impl RendezvousStore) {
 #[cfg(feature = "redis")]
 mod redis {
     use super::*;
-    use bertha_rendezvous::{RedisStore, StoreOptions, Transaction};
+    use bertha_negotiation::rendezvous::{RedisStore, StoreOptions, Transaction};
     use std::time::Duration;
 
     #[tokio::test]
@@ -220,8 +220,8 @@ mod redis {
 #[cfg(feature = "etcd")]
 mod etcd {
     use super::*;
-    use bertha_names::etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
-    use bertha_rendezvous::EtcdStore;
+    use bertha_negotiation::names::etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
+    use bertha_negotiation::rendezvous::EtcdStore;
 
     #[tokio::test]
     async fn with_tls_and_least_rights_it_keeps_its_promises() {

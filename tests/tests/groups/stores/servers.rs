@@ -3,7 +3,7 @@
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn redis() {
-    use bertha_rendezvous::RedisStore;
+    use bertha_negotiation::rendezvous::RedisStore;
     let Some(url) = bertha_tests::service("BERTHA_REDIS") else { return };
     passes(&RedisStore::new(&url).unwrap()).await;
 }
@@ -12,7 +12,7 @@ async fn redis() {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn watches_in_redis_come_and_go() {
-    use bertha_rendezvous::{Name, RedisStore, RendezvousStore, Transaction, Watch};
+    use bertha_negotiation::rendezvous::{Name, RedisStore, RendezvousStore, Transaction, Watch};
     let Some(url) = bertha_tests::service("BERTHA_REDIS") else { return };
     let store = RedisStore::new(&url).unwrap();
     let name = Name::new(format!("watches-{}", std::process::id())).unwrap();
@@ -41,7 +41,7 @@ async fn watches_in_redis_come_and_go() {
 
 /// Returns the number of connections to the server that are subscribed to the changes of `name`.
 #[cfg(feature = "redis")]
-fn subscribers(url: &str, name: &bertha_rendezvous::Name) -> usize {
+fn subscribers(url: &str, name: &bertha_negotiation::rendezvous::Name) -> usize {
     use std::io::{Read, Write};
     let address = url.trim_start_matches("redis://").trim_end_matches('/');
     let mut server = std::net::TcpStream::connect(address).unwrap();
@@ -56,14 +56,14 @@ fn subscribers(url: &str, name: &bertha_rendezvous::Name) -> usize {
 #[cfg(feature = "etcd")]
 #[tokio::test]
 async fn etcd() {
-    use bertha_rendezvous::EtcdStore;
+    use bertha_negotiation::rendezvous::EtcdStore;
     let Some(url) = bertha_tests::service("BERTHA_ETCD") else { return };
     passes(&EtcdStore::new(&url).unwrap()).await;
 }
 
 #[cfg(any(feature = "redis", feature = "etcd"))]
-async fn passes(server: &impl bertha_rendezvous::RendezvousStore) {
-    use bertha_tests::conformance::stores::{StoreSite, store};
+async fn passes(server: &impl bertha_negotiation::rendezvous::RendezvousStore) {
+    use bertha_conformance::stores::{StoreSite, store};
     let runtime = bertha_datapath_kernel::TokioRuntime;
     store(&StoreSite { store: server, runtime: &runtime }).await;
 }
@@ -82,14 +82,14 @@ fn features() {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn no_redis() {
-    use bertha_rendezvous::RedisStore;
+    use bertha_negotiation::rendezvous::RedisStore;
     unreachable(&RedisStore::new(&format!("redis://{}", nobody().await)).unwrap()).await;
 }
 
 #[cfg(feature = "etcd")]
 #[tokio::test]
 async fn no_etcd() {
-    use bertha_rendezvous::EtcdStore;
+    use bertha_negotiation::rendezvous::EtcdStore;
     unreachable(&EtcdStore::new(&format!("etcd://{}", nobody().await)).unwrap()).await;
 }
 
@@ -100,9 +100,9 @@ async fn nobody() -> std::net::SocketAddr {
 }
 
 #[cfg(any(feature = "redis", feature = "etcd"))]
-async fn unreachable(store: &impl bertha_rendezvous::RendezvousStore) {
+async fn unreachable(store: &impl bertha_negotiation::rendezvous::RendezvousStore) {
     use bertha_core::ErrorKind::Unreachable;
-    use bertha_rendezvous::{Name, Transaction};
+    use bertha_negotiation::rendezvous::{Name, Transaction};
     use std::time::Duration;
     let name = Name::new("nobody").unwrap();
     let ttl = Duration::from_secs(1);

@@ -4,13 +4,15 @@ use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
 };
 use bertha_chunnels::rpc::{self, Method, Postcard};
-use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
-use bertha_negotiation::wire::{
+use bertha_negotiation::rendezvous::member::Description;
+use bertha_negotiation::rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_negotiation::testing::handshake::{
+    Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide,
+};
+use bertha_negotiation::testing::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
-use bertha_rendezvous::member::Description;
-use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};

@@ -3,7 +3,7 @@
 use bertha_chunnels::{Nothing, Serialize};
 use bertha_core::{Addr, BoxFuture, Connection, Error, ErrorKind, Name, Resolver, Runtime, make_stack};
 use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
-use bertha_names::Static;
+use bertha_negotiation::names::Static;
 use bertha_negotiation::{EarlyCache, Negotiate};
 use std::time::Duration;
 

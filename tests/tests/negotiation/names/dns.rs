@@ -4,8 +4,8 @@ use crate::names::kernel::{answers, echo};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, ErrorKind, Resolver, make_stack};
 use bertha_datapath_kernel::Tcp;
-use bertha_names::Dns;
 use bertha_negotiation::Negotiate;
+use bertha_negotiation::names::Dns;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net::UdpSocket;
 

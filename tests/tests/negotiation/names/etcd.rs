@@ -4,8 +4,8 @@ use crate::names::kernel::{answers, echo};
 use bertha_chunnels::Serialize;
 use bertha_core::{ErrorKind, Resolver, make_stack};
 use bertha_datapath_kernel::Tcp;
-use bertha_names::{Etcd, etcd_client};
 use bertha_negotiation::Negotiate;
+use bertha_negotiation::names::{Etcd, etcd_client};
 
 #[tokio::test]
 async fn a_service_has_the_addresses_that_its_instances_wrote() {

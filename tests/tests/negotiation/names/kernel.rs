@@ -4,7 +4,7 @@ use bertha_chunnels::Serialize;
 use bertha_core::backoff::Backoff;
 use bertha_core::{Addr, Connection, Error, ErrorKind, make_stack};
 use bertha_datapath_kernel::{Tcp, Udp, UnixStream};
-use bertha_names::Static;
+use bertha_negotiation::names::Static;
 use bertha_negotiation::{Negotiate, Received, Runs};
 use std::net::SocketAddr;
 use tokio::sync::oneshot;
@@ -52,7 +52,7 @@ async fn localhost_is_reached_over_the_family_that_its_server_has() {
     answers(&connection).await;
 }
 
-/// A name has two addresses on every machine, and the first address has no server.
+/// A name has two addresses, and the first address has no server.
 #[tokio::test]
 async fn an_address_without_a_server_leaves_the_other_family() {
     let stack = make_stack!(Serialize::<String>::new());

@@ -3,7 +3,7 @@
 
 mod sync;
 
-#[path = "../../../../negotiation/rendezvous/src/group/counter.rs"]
+#[path = "../../../../negotiation/src/rendezvous/group/counter.rs"]
 pub(crate) mod counter;
 
 #[path = "../../../../negotiation/src/upgrade/calls.rs"]

@@ -1,0 +1,200 @@
+//! This end's share of the messages of a round, where each message reaches one receiver.
+
+use super::tally::Tally;
+use crate::rendezvous::store::limits::PARTICIPANTS;
+use crate::wire::Origin;
+use ahash::AHashMap;
+use bertha_core::Buf;
+use bertha_core::replay_window::ReplayWindow;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Maximum number of senders whose messages are distinguished from repetitions.
+const SENDERS: usize = 4 * PARTICIPANTS;
+
+/// Maximum number of repetitions of a message that are kept until the message is dropped.
+const REPETITIONS: usize = 64;
+
+/// The messages that this end has sent and received in a round.
+///
+/// Locked for each message, for the time of a lookup, which costs little compared to a call of a messaging
+/// service.
+pub(super) struct RoundShare {
+    counts: Mutex<Counts>,
+    /// True if this end sends and receives in the round.
+    has_part: AtomicBool,
+    /// True if this end took over the part of receivers that had gone.
+    took_over: AtomicBool,
+}
+
+#[derive(Default)]
+struct Counts {
+    next: u32,
+    sent: Tally,
+    arrived: Messages,
+    let_go: Messages,
+    /// The held messages, by sender and number, with their repetitions.
+    held: AHashMap<(u64, u32), Vec<Buf>>,
+    /// True if messages that are dropped from now on go back to the service.
+    gives_back: bool,
+}
+
+/// A set of messages without their repetitions. A message that can't be distinguished from a repetition any
+/// more is left out.
+#[derive(Default)]
+struct Messages {
+    tally: Tally,
+    seen: AHashMap<u64, Box<ReplayWindow<1024>>>,
+}
+
+impl Messages {
+    fn insert(&mut self, Origin { number, sender }: Origin) {
+        if self.seen.len() >= SENDERS && !self.seen.contains_key(&sender) {
+            return;
+        }
+        if self.seen.entry(sender).or_default().insert(u64::from(number)) {
+            self.tally.add(sender, number);
+        }
+    }
+}
+
+impl RoundShare {
+    pub(super) fn new(has_part: bool) -> Arc<Self> {
+        Arc::new(Self {
+            counts: Mutex::default(),
+            has_part: AtomicBool::new(has_part),
+            took_over: AtomicBool::new(false),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn has_part(&self) -> bool {
+        self.has_part.load(Ordering::Acquire)
+    }
+
+    /// Takes over the part of receivers that have gone.
+    pub(super) fn take_over(&self) {
+        self.took_over.store(true, Ordering::Release);
+        self.has_part.store(true, Ordering::Release);
+    }
+
+    /// Counts a message that is about to be sent, and returns its number, which is unique among the messages
+    /// of this sender in the round.
+    pub(super) fn number(&self, sender: u64) -> u32 {
+        let mut counts = self.lock();
+        let number = counts.next;
+        counts.next = number.wrapping_add(1);
+        counts.sent.add(sender, number);
+        number
+    }
+
+    /// Counts a message when it arrives, and again when it is dropped. Returns `None` if the message is too
+    /// long for a buffer, or repeats a message that is still held here: the repetition is kept as long as
+    /// that message, since the service may take the acknowledgement of the repetition for an acknowledgement
+    /// of both.
+    pub(super) fn arrive(self: &Arc<Self>, origin: Origin, message: Buf) -> Option<Buf> {
+        {
+            let mut counts = self.lock();
+            counts.arrived.insert(origin);
+            match counts.held.entry((origin.sender, origin.number)) {
+                Entry::Vacant(entry) => drop(entry.insert(Vec::new())),
+                Entry::Occupied(mut entry) if entry.get().len() < REPETITIONS => {
+                    entry.get_mut().push(message);
+                    return None;
+                }
+                Entry::Occupied(_) => return None,
+            }
+        }
+        Buf::from_owner(Held { message, origin, share: self.clone() }).ok()
+    }
+
+    /// Makes messages that are dropped from now on go back to the service.
+    pub(super) fn give_back(&self) {
+        self.lock().gives_back = true;
+    }
+
+    /// Returns true if no message that has arrived is kept, in the stack or by the application.
+    pub(super) fn has_let_all_go(&self) -> bool {
+        let counts = self.lock();
+        counts.arrived.tally == counts.let_go.tally
+    }
+
+    pub(super) fn sent(&self) -> Tally {
+        self.lock().sent
+    }
+
+    /// Returns the messages that no other receiver will get: the messages that were dropped here. At an end
+    /// that took over a round, messages that its stack holds back are included, since that stack waits for
+    /// messages that earlier receivers had.
+    pub(super) fn taken(&self) -> Tally {
+        match self.took_over.load(Ordering::Acquire) {
+            true => self.lock().arrived.tally,
+            false => self.let_go(),
+        }
+    }
+
+    pub(super) fn let_go(&self) -> Tally {
+        self.lock().let_go.tally
+    }
+}
+
+/// A message that was received and not dropped yet.
+struct Held {
+    message: Buf,
+    origin: Origin,
+    share: Arc<RoundShare>,
+}
+
+impl AsMut<[u8]> for Held {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.message
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut counts = self.share.lock();
+        let repetitions = counts.held.remove(&(self.origin.sender, self.origin.number));
+        if !counts.gives_back && !std::thread::panicking() {
+            counts.let_go.insert(self.origin);
+        }
+        drop(counts);
+        drop(repetitions);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+
+    /// A service delivers a message again that a stack holds back for long. The repetition neither
+    /// releases nor acknowledges the message.
+    #[test]
+    fn a_repetition_of_what_is_held_is_kept_as_long() {
+        let share = RoundShare::new(true);
+        let acknowledged = Arc::new(());
+        let delivered = || Buf::from_owner(Delivered([7; 1], acknowledged.clone())).unwrap();
+        let origin = Origin { number: 3, sender: 9 };
+        let first = share.arrive(origin, delivered()).unwrap();
+        assert!(share.arrive(origin, delivered()).is_none());
+        assert_eq!((share.has_let_all_go(), Arc::strong_count(&acknowledged)), (false, 3));
+        drop(first);
+        assert_eq!((share.has_let_all_go(), Arc::strong_count(&acknowledged)), (true, 1));
+        // A repetition that arrives later is a message like any other.
+        assert!(share.arrive(origin, delivered()).is_some());
+    }
+
+    #[derive(Debug)]
+    struct Delivered([u8; 1], #[allow(dead_code, reason = "is counted")] Arc<()>);
+
+    impl AsMut<[u8]> for Delivered {
+        fn as_mut(&mut self) -> &mut [u8] {
+            &mut self.0
+        }
+    }
+}
