@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Error, ErrorKind};
-use bertha_queue::{
+use bertha_queues::{
     Abilities, Incoming, MemoryPublisher, MemoryQueue, MemoryReceipt, MemorySubscription, Ordering, Outgoing,
     Publisher, QueueSettings, Service, Subscription, Topic, Unsent,
 };

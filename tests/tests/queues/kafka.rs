@@ -5,8 +5,8 @@ mod requests;
 mod server;
 
 use bertha_core::{Buf, Connection, Error, ErrorKind};
-use bertha_queue::{Ordering, Topic};
-use bertha_queue_kafka::Kafka;
+use bertha_queues::kafka::Kafka;
+use bertha_queues::{Ordering, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
 use requests::{allow_to_read, state_of};
 use server::alone;

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Connection, Error};
-use bertha_queue::{MemoryQueue, Ordering, Pair, QueueSettings, Service, Topic};
+use bertha_queues::{MemoryQueue, Ordering, Pair, QueueSettings, Service, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Restarted, Sizes, Throttled, queue};
 use std::time::Duration;
 use tokio::sync::Mutex;

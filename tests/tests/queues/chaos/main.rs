@@ -11,8 +11,8 @@ mod broker;
 mod way;
 
 use bertha_core::{Buf, Connection, OrdersByKey};
-use bertha_queue::{QueueSettings, Topic};
-use bertha_queue_nats::Nats;
+use bertha_queues::nats::Nats;
+use bertha_queues::{QueueSettings, Topic};
 use bertha_tests::conformance::queue::Receiver;
 use broker::Broker;
 use std::collections::{HashMap, HashSet};
@@ -83,7 +83,7 @@ impl History {
 async fn topic(port: u16) -> Topic<Nats> {
     let nats = Nats::connect(&format!("nats://127.0.0.1:{port}")).await.unwrap();
     // A message that is in the wrong place at each failure is no poison.
-    let nats = nats.ordered_by_key(8).redelivery(Duration::from_secs(1)).deliveries(10_000);
+    let nats = nats.ordered_by_key(8).redelivery(Duration::from_secs(1)).dead_letters_after(10_000);
     let mut settings = QueueSettings::default();
     settings.long_poll = Duration::from_secs(2);
     settings.max_retry_pause = Duration::from_millis(500);
