@@ -2,7 +2,7 @@
 
 use crate::{Abilities, Ordering};
 use bertha_core::{Addr, Base, Headroom, Properties};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 /// The [`Base`] of every [`QueueConnection`](crate::QueueConnection). Its ends never meet, so both addresses are
 /// [`Addr::Unnamed`].

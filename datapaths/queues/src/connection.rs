@@ -7,7 +7,7 @@ use crate::receiving::{self, Inbox};
 use crate::sending::Sending;
 use crate::{Abilities, Ordering, Publisher, QueueBase, QueueSettings, Role, Service, Subscription};
 use bertha_core::{Buf, Connection, Error, ErrorKind, OrdersByKey, Runtime};
-use bertha_runtime_tokio::{Task, TokioRuntime};
+use bertha_runtime::tokio::{Task, TokioRuntime};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;

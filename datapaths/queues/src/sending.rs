@@ -4,7 +4,7 @@ use crate::backoff::{Backoff, is_temporary};
 use crate::calls::Counters;
 use crate::{Abilities, Outgoing, Publisher, QueueSettings, Unsent};
 use bertha_core::{Buf, Error, ErrorKind, Runtime};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,6 +1,6 @@
 //! The Unix socket between the ends, once it has passed the memory on.
 
-use bertha_runtime_tokio::descriptors::{Aside, receive};
+use bertha_runtime::tokio::descriptors::{Aside, receive};
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,7 +10,7 @@ use crate::window::Window;
 use crate::{SocketBase, Waiting};
 use bertha_core::buf::BurstArena;
 use bertha_core::{Addr, Buf, Error, Properties};
-use bertha_polling::Limits;
+use bertha_runtime::polling::Limits;
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use refusal::refusal;

@@ -2,7 +2,7 @@
 
 use super::gathering::{AckDelay, Call, Fate, Gathering, Place};
 use bertha_core::Runtime;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use parking_lot::Mutex;
 use std::time::Instant;
 use tokio::sync::Notify;

@@ -6,7 +6,7 @@ use crate::backoff::Backoff;
 use crate::calls::Counters;
 use crate::{QueueSettings, Subscription};
 use bertha_core::{Error, Runtime};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use futures_util::future::select;
 use std::pin::pin;
 use std::sync::Arc;

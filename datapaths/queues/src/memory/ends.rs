@@ -4,7 +4,7 @@ use super::subscription::{Delivered, Message};
 use super::{Shared, error};
 use crate::{Abilities, Incoming, Outgoing, Publisher, Subscription, Unsent};
 use bertha_core::{Error, ErrorKind, Runtime};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use crate::{Incoming, Subscription};
 use bertha_core::{Error, Runtime};
-use bertha_runtime_tokio::{Task, TokioRuntime};
+use bertha_runtime::tokio::{Task, TokioRuntime};
 use futures_util::future::{Either, join, select};
 use std::collections::VecDeque;
 use std::fmt;

@@ -7,7 +7,7 @@ use crate::backoff::Backoff;
 use crate::calls::Counters;
 use crate::{Abilities, QueueSettings, Subscription};
 use bertha_core::{Error, Runtime};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::waiters::WaiterKey;
+use crate::polling::waiters::WaiterKey;
 use std::task::Waker;
 
 const PEER: u32 = 7;

@@ -1,5 +1,5 @@
 //! The settings of a datapath, as a structure that serde reads: from TOML, and from environment variables,
-//! which take precedence. The datapaths over DPDK and over Caladan use this crate.
+//! which take precedence. The datapaths over DPDK and over Caladan use it.
 //!
 //! ```
 //! # #[derive(serde::Deserialize, Default, Debug, PartialEq)]
@@ -11,16 +11,13 @@
 //!
 //! let mut environment = [("EXAMPLE_MTU", "9000"), ("EXAMPLE_ROUTERS", "10.0.0.1, fd00::1")].into_iter();
 //! # let environment: std::collections::HashMap<_, _> = environment.by_ref().collect();
-//! let variables = bertha_settings::Variables::new("example", "EXAMPLE", |name| environment.get(name).map(|it| (*it).to_owned()));
+//! let variables = bertha_runtime::settings::Variables::new("example", "EXAMPLE", |name| environment.get(name).map(|it| (*it).to_owned()));
 //! let mut config: Config = variables.file()?;
 //! variables.replace(&mut config.mtu, "MTU")?;
 //! variables.replace_list(&mut config.routers, "ROUTERS", ',')?;
 //! assert_eq!((config.mtu, config.routers.len()), (9000, 2));
 //! # Ok::<(), bertha_core::Error>(())
 //! ```
-
-#![forbid(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod file;
 mod variables;

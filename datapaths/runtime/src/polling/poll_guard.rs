@@ -1,7 +1,7 @@
 //! The loop in which a future takes, receives, and waits.
 
-use crate::demux::{Batched, Demux, Key, ReceiveBatch, Role};
-use crate::waiters::{Awaited, WaiterKey};
+use super::demux::{Batched, Demux, Key, ReceiveBatch, Role};
+use super::waiters::{Awaited, WaiterKey};
 use parking_lot::MutexGuard;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};

@@ -1,6 +1,6 @@
 //! The decision of a waiting call between another attempt and sleep.
 
-use crate::{SpinHistory, Waiting};
+use super::{SpinHistory, Waiting};
 use std::time::{Duration, Instant};
 
 /// The state of one wait under a [policy](Waiting).

@@ -1,7 +1,7 @@
 //! The futures that wait at a source, and the one that polls it for all.
 
 use super::{Demux, Key};
-use crate::waiters::{Awaited, WaiterKey};
+use crate::polling::waiters::{Awaited, WaiterKey};
 use std::collections::VecDeque;
 use std::task::Waker;
 

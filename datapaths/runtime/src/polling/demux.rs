@@ -2,8 +2,8 @@
 
 mod waiting;
 
-use crate::queue::Queue;
-use crate::waiters::{Awaited, Waiters};
+use super::queue::Queue;
+use super::waiters::{Awaited, Waiters};
 use ahash::RandomState;
 use arrayvec::ArrayVec;
 use bertha_core::Buf;

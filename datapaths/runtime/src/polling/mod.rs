@@ -1,4 +1,4 @@
-//! Connections that share a source of messages: the crate decides which message belongs to which connection,
+//! Connections that share a source of messages: the module decides which message belongs to which connection,
 //! which future waits for it, and which future polls the source. Datapaths over kernel sockets and over DPDK
 //! use it.
 //!
@@ -45,9 +45,6 @@
 //! yields in [`arm`](Source::arm), does nothing in [`hand_over`](Source::hand_over), and has a poll thread
 //! that calls [`promote`](Demux::promote) with `|_| false` if no future has polled for a tick. A source that
 //! is polled by a thread alone answers [`receive`](Source::receive) with `Excluded(Role::Onlooker)`.
-
-#![forbid(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod demux;
 mod poll_guard;

@@ -63,7 +63,7 @@ pub fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Attach
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::descriptors::refuse;
+    use crate::tokio::descriptors::refuse;
     use rustix::io::Errno;
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use std::io::IoSlice;

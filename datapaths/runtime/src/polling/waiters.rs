@@ -14,7 +14,7 @@ pub enum Awaited {
     Event(usize),
 }
 
-/// The place of a future in the list of waiting futures. The future must [leave](crate::Demux::leave) before
+/// The place of a future in the list of waiting futures. The future must [leave](super::Demux::leave) before
 /// the key is dropped.
 #[derive(Debug)]
 pub struct WaiterKey {

@@ -1,7 +1,5 @@
 //! Tokio as the runtime below a connection, for every datapath that runs on it.
 
-#![forbid(unsafe_code)]
-
 mod delay_queue;
 pub mod descriptors;
 mod resolve;

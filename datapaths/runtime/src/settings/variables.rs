@@ -1,6 +1,6 @@
 //! Settings in environment variables.
 
-use crate::{failure, from_file};
+use super::{failure, from_file};
 use bertha_core::{Error, ErrorKind};
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -62,7 +62,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     /// makes of texts. Blanks around the values are ignored.
     ///
     /// # Errors
-    /// As for [`replace`](Self::replace).
+    /// The errors of [`replace`](Self::replace).
     pub fn replace_list<T: DeserializeOwned>(
         &self,
         setting: &mut T,

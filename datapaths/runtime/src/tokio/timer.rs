@@ -8,7 +8,7 @@
 //! the scheduler, the second when the task is aborted. Tasks that keep connections alive have nothing to do
 //! for seconds, and most connections end sooner. So a task is an entry in an ordered map until its deadline.
 
-use crate::delay_queue::{DelayKey, DelayQueue};
+use super::delay_queue::{DelayKey, DelayQueue};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Settings in TOML.
 
-use crate::failure;
+use super::failure;
 use bertha_core::{Error, ErrorKind};
 use serde::de::DeserializeOwned;
 use std::path::Path;
