@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 #[derive(Debug)]
 pub(crate) struct Bell {
     socket: Aside<UnixStream>,
-    /// Whether the other end is gone, or this one has hung up.
+    /// True if the other end is gone, or this end has hung up.
     is_over: AtomicBool,
 }
 

@@ -1,7 +1,5 @@
 //! SIGINT and SIGTERM, for programs that end properly on any runtime.
 
-#![forbid(unsafe_code)]
-
 use nix::sys::signal::{SigSet, Signal};
 use std::io;
 use std::thread;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "lists its test")]
 
-use bertha_termination::Termination;
+use bertha_program::Termination;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::error::Error;

@@ -10,8 +10,6 @@
 //! Without `--require-encryption` the two ends may still agree on plaintext, and an attacker between them can
 //! bring this about.
 
-#![forbid(unsafe_code)]
-
 use bertha::chunnels::{Checksum, Ordered, Reliable, Tls, TlsIdentity, Trust};
 use bertha::guarantee::{Encrypted, Set};
 use bertha::prelude::*;
