@@ -22,16 +22,16 @@
 //! # }
 //! ```
 
-pub use bertha_queue::*;
 #[cfg(feature = "azure-queue")]
-pub use bertha_queue_azure::AzureQueue;
-#[cfg(feature = "kafka")]
-pub use bertha_queue_kafka::Kafka;
-#[cfg(feature = "nats")]
-pub use bertha_queue_nats::Nats;
+pub use bertha_queues::azure::AzureQueue;
 #[cfg(feature = "pubsub")]
-pub use bertha_queue_pubsub::PubSub;
+pub use bertha_queues::google::PubSub;
+#[cfg(feature = "kafka")]
+pub use bertha_queues::kafka::Kafka;
+#[cfg(feature = "nats")]
+pub use bertha_queues::nats::Nats;
 #[cfg(feature = "redis-streams")]
-pub use bertha_queue_redis::RedisStreams;
+pub use bertha_queues::redis::RedisStreams;
 #[cfg(feature = "sqs")]
-pub use bertha_queue_sqs::Sqs;
+pub use bertha_queues::sqs::Sqs;
+pub use bertha_queues::*;

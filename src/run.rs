@@ -7,7 +7,7 @@ use std::time::Duration;
 #[cfg(feature = "datapath-caladan")]
 const RUNTIME: bertha_datapath_caladan::CaladanRuntime = bertha_datapath_caladan::CaladanRuntime;
 #[cfg(not(feature = "datapath-caladan"))]
-const RUNTIME: bertha_runtime_tokio::TokioRuntime = bertha_runtime_tokio::TokioRuntime;
+const RUNTIME: bertha_runtime::tokio::TokioRuntime = bertha_runtime::tokio::TokioRuntime;
 
 #[cfg(all(
     feature = "datapath-caladan",
@@ -44,7 +44,7 @@ where
     #[cfg(feature = "datapath-caladan")]
     return bertha_datapath_caladan::Caladan::run(main);
     #[cfg(not(feature = "datapath-caladan"))]
-    bertha_runtime_tokio::run(main)
+    bertha_runtime::tokio::run(main)
 }
 
 /// Runs `main` as [`run`](crate::run()) does, but on tokio with the calling thread alone: for programs that
@@ -60,7 +60,7 @@ where
     #[cfg(feature = "datapath-caladan")]
     return bertha_datapath_caladan::Caladan::run(main);
     #[cfg(not(feature = "datapath-caladan"))]
-    bertha_runtime_tokio::block_on(main)
+    bertha_runtime::tokio::block_on(main)
 }
 
 /// Waits on the runtime of this build for at least `duration`. Cancellation-safe. Code that has a connection
@@ -76,7 +76,7 @@ pub fn spawn<T>(task: impl Future<Output = T> + Send + 'static) {
     #[cfg(feature = "datapath-caladan")]
     bertha_datapath_caladan::spawn(task);
     #[cfg(not(feature = "datapath-caladan"))]
-    bertha_runtime_tokio::spawn(task);
+    bertha_runtime::tokio::spawn(task);
 }
 
 /// Prints the reason why the runtime did not start, and ends the program. It is for `#[bertha::main]`.

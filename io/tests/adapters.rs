@@ -5,7 +5,7 @@
 use bertha_core::{Chunk, Connection, Error, ErrorKind};
 use bertha_datapath_sim::{PairConnection, pair_of};
 use bertha_io::{ByteStream, Messages, Requests, answer};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use futures_util::{AsyncReadExt, AsyncWriteExt, SinkExt, StreamExt, poll};
 use std::convert::Infallible;
 use std::pin::pin;

@@ -9,7 +9,7 @@ use bertha_chunnels::rpc::{
 use bertha_core::{Buf, Wrap, make_stack};
 use bertha_datapath_sim::pair;
 use bertha_io::rpc::{CallService, Ejecting, EncodedCall, EncodedRequest, ServiceCaller, ServiceServer};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use futures_util::future::{Ready, join_all, ready};
 use std::future::pending;
 use std::sync::Arc;

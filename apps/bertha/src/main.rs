@@ -17,23 +17,17 @@ mod site;
 mod stack;
 mod transport;
 
+use bertha_program::exit;
 use clap::Parser;
 use command::Arguments;
 use std::process::ExitCode;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match Arguments::parse().execute().await {
-        Ok(()) => ExitCode::SUCCESS,
+    let outcome = match Arguments::parse().execute().await {
         // The reader of the output has gone.
-        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            // This is the program's only line to its user; it has no log.
-            #[allow(clippy::print_stderr)]
-            {
-                eprintln!("bertha: {}", escape::escaped(&error.to_string()));
-            }
-            ExitCode::FAILURE
-        }
-    }
+        Err(error) if output::is_closed(&error) => Ok(()),
+        outcome => outcome.map_err(|error| escape::escaped(&error.to_string())),
+    };
+    exit::printed("bertha", outcome)
 }

@@ -3,8 +3,8 @@
 use bertha::{Addr, Error};
 use bertha_kvstore::resp::{Password, RespAddr, Settings};
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards, zone};
-use bertha_termination::Termination;
-use bertha_tls_options::ServerOptions;
+use bertha_program::Termination;
+use bertha_program::tls::ServerOptions;
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use bertha::chunnels::{Checksum, ClientShard, Serialize};
 use bertha::prelude::*;
 use bertha::{Addr, Error, Settings};
 use bertha_kvstore::{Body, Message, shard_map};
-use bertha_tls_options::{ClientOptions, Encryption};
+use bertha_program::tls::{ClientOptions, Encryption};
 use clap::Parser;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;

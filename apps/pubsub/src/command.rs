@@ -7,7 +7,7 @@ use crate::scenario::{Scenario, play};
 use crate::store::Store;
 use crate::{check, figure, history, sharing};
 use bertha_core::{Error, ErrorKind};
-use bertha_termination::Termination;
+use bertha_program::Termination;
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! The addresses of Kafka, with the settings of its client.
 
 use bertha_core::{Error, ErrorKind};
-use bertha_queue_kafka::Kafka;
+use bertha_queues::kafka::Kafka;
 
 /// Connects to the brokers of `//host:port[,host:port...][?config=FILE]`. The file has librdkafka's settings,
 /// such as settings for TLS and a login, in lines of `name=value`, as `kcat -F` reads them. Brokers in the

@@ -20,21 +20,12 @@ mod sharing;
 mod store;
 mod topic;
 
+use bertha_program::exit;
 use clap::Parser;
 use command::Arguments;
 use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match Arguments::parse().execute().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // This is the program's only line to its user; it has no log.
-            #[allow(clippy::print_stderr)]
-            {
-                eprintln!("pubsub: {error}");
-            }
-            ExitCode::FAILURE
-        }
-    }
+    exit::printed("pubsub", Arguments::parse().execute().await)
 }

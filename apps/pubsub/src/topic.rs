@@ -5,7 +5,7 @@ use crate::participant::{Message, Part, Use, over};
 use crate::store::{Store, built_without};
 use bertha_chunnels::{OrderedByKey, Postcard, Serialize, ServiceOrdered};
 use bertha_core::{Error, ErrorKind, NumParticipantsAtMost, make_stack, select};
-use bertha_queue::{MemoryQueue, Ordering, Service, Topic};
+use bertha_queues::{MemoryQueue, Ordering, Service, Topic};
 use std::sync::OnceLock;
 use tokio::io::AsyncBufRead;
 
@@ -33,25 +33,25 @@ async fn at(address: &str, is_ordered: bool, work: impl OnService) -> Result<(),
         }
         #[cfg(feature = "nats")]
         "nats" | "tls" => {
-            let service = bertha_queue_nats::Nats::connect(address).await?;
+            let service = bertha_queues::nats::Nats::connect(address).await?;
             work.on(if is_ordered { service.ordered_by_key(PARTITIONS) } else { service }).await
         }
         #[cfg(feature = "kafka")]
         "kafka" => work.on(crate::kafka::connect(rest).await?).await,
         #[cfg(feature = "redis-streams")]
-        "redis" | "rediss" => work.on(bertha_queue_redis::RedisStreams::connect(address).await?).await,
+        "redis" | "rediss" => work.on(bertha_queues::redis::RedisStreams::connect(address).await?).await,
         #[cfg(feature = "sqs")]
         "sqs" => {
-            let service = bertha_queue_sqs::Sqs::connect().await;
+            let service = bertha_queues::sqs::Sqs::connect().await;
             work.on(if is_ordered { service.fifo() } else { service }).await
         }
         #[cfg(feature = "pubsub")]
         "pubsub" => {
-            let service = bertha_queue_pubsub::PubSub::from_env()?;
+            let service = bertha_queues::google::PubSub::from_env()?;
             work.on(if is_ordered { service.ordered() } else { service }).await
         }
         #[cfg(feature = "azure-queue")]
-        "azure" => work.on(bertha_queue_azure::AzureQueue::from_env()?).await,
+        "azure" => work.on(bertha_queues::azure::AzureQueue::from_env()?).await,
         other => Err(unknown(other)),
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_kvstore::{Options, Server, Shards};
-use bertha_tls_options::ServerOptions;
+use bertha_program::tls::ServerOptions;
 use clap::Parser;
 use std::path::Path;
 use std::process::{Command, Output};

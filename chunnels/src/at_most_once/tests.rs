@@ -1,7 +1,7 @@
 use super::{AtMostOnce, AtMostOnceByPublisher, Memory, MessageId};
 use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Wrap};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use futures_util::FutureExt;
 use std::sync::Arc;
 

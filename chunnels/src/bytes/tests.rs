@@ -1,7 +1,7 @@
 use super::Bytes;
 use bertha_core::{Chunk, Connection, ErrorKind, Wrap, make_stack};
 use bertha_datapath_sim::{Network, Sim};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 #[tokio::test]
 async fn a_peer_that_closes_without_an_end_is_not_taken_for_one_that_has_finished() {

@@ -1,7 +1,7 @@
 use super::Checksum;
 use bertha_core::{Buf, Connection, Wrap};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use futures_util::FutureExt;
 
 #[tokio::test]

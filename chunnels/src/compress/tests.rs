@@ -2,7 +2,7 @@ use super::Compress;
 use super::frame::{Bounds, Refused, pack, unpack};
 use bertha_core::{Buf, Connection, Wrap};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use proptest::prelude::*;
 
 const BOUNDS: Bounds = Bounds { min: 64, limit: 100_000 };

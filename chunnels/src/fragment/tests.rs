@@ -1,7 +1,7 @@
 use super::Fragment;
 use bertha_core::{Base, Buf, Connection, ErrorKind, Wrap};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 fn message(len: usize) -> Buf {
     let mut message = Buf::new(len, 1).unwrap();

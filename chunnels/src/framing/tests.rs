@@ -1,7 +1,7 @@
 use super::{Deframe, Framing, LengthFramed, LineFramed};
 use bertha_core::{Buf, Chunk, Connection, ErrorKind, Wrap, make_stack};
 use bertha_datapath_sim::{PairConnection, pair, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use proptest::prelude::*;
 
 /// Returns a connection that carries bytes as they are sent, with their ends.

@@ -1,7 +1,7 @@
 use super::{Metrics, prometheus};
 use bertha_core::{Buf, Connection, Describe, Node, Wrap, make_stack};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::time::Duration;
 
 fn buf(len: usize) -> Buf {

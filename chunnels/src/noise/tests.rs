@@ -10,7 +10,7 @@ use bertha_core::{
     ErrorKind, Node, PeerIdentity, Role, Secured, SecuredCell,
 };
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::sync::atomic::Ordering::Relaxed;
 use zeroize::Zeroizing;
 

@@ -1,7 +1,7 @@
 use super::Nothing;
 use bertha_core::{Connection, Describe, Node, Wrap, make_stack};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 #[tokio::test]
 async fn messages_and_bursts_pass_unchanged() {

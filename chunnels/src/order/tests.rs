@@ -1,7 +1,7 @@
 use super::{Ordered, OrderedByKey, OrderedConnection};
 use bertha_core::{Buf, Chunnel, Connection, ErrorKind, Wrap};
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 fn message(bytes: &[u8]) -> Buf {
     Buf::copy_of(bytes, 8).unwrap()

@@ -128,7 +128,7 @@ mod tests {
     use crate::rpc::{Client, Method, handler, serve};
     use bertha_core::{Wrap, make_stack};
     use bertha_datapath_sim::pair;
-    use bertha_runtime_tokio::TokioRuntime;
+    use bertha_runtime::tokio::TokioRuntime;
     use opentelemetry::trace::{SpanId, SpanKind, TracerProvider};
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
     use tracing::Instrument;

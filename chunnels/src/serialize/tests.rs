@@ -1,7 +1,7 @@
 use super::{Codec, Postcard, Serialize};
 use bertha_core::{Buf, Connection, Describe, ErrorKind, Node, Wrap};
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use proptest::prelude::*;
 use serde::{Deserialize, Serializer};
 use std::collections::BTreeMap;

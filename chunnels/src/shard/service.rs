@@ -3,7 +3,7 @@
 use super::{Keyed, ShardMap};
 use bertha_core::{Addr, BoxFuture, Connected, Connection, Connector, Error, ErrorKind, Node};
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::collections::HashMap;
 use std::sync::Mutex;
 

@@ -3,7 +3,7 @@ use super::{ClientShard, Keyed, ServerShard};
 use crate::Serialize;
 use bertha_core::{Connection, ErrorKind, Wrap, make_stack, select};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 impl Keyed for String {
     fn key(&self) -> &[u8] {

@@ -2,7 +2,7 @@
 
 use crate::failure::{NAME, failure};
 use bertha_core::{Error, ErrorKind};
-use bertha_settings::Variables;
+use bertha_runtime::settings::Variables;
 use serde::Deserialize;
 use std::fmt::{Display, Write};
 use std::net::Ipv4Addr;
@@ -99,7 +99,7 @@ impl Config {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the text is no TOML, or has unknown keys or values.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        bertha_settings::from_toml(NAME, text)
+        bertha_runtime::settings::from_toml(NAME, text)
     }
 
     /// Reads the settings in the file at `path`, in TOML.
@@ -107,7 +107,7 @@ impl Config {
     /// # Errors
     /// Errors of [`from_toml`](Self::from_toml), and an error if the file can't be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        bertha_settings::from_file(NAME, path.as_ref())
+        bertha_runtime::settings::from_file(NAME, path.as_ref())
     }
 
     /// Reads the settings from the environment: from the file that `BERTHA_CALADAN_CONFIG` names, if it is

@@ -3,7 +3,7 @@
 use crate::Subnet;
 use crate::failure::{NAME, failure};
 use bertha_core::{Error, ErrorKind};
-use bertha_settings::Variables;
+use bertha_runtime::settings::Variables;
 use serde::Deserialize;
 use std::net::IpAddr;
 use std::path::Path;
@@ -141,7 +141,7 @@ impl Config {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the text is no TOML, or has unknown keys or values.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        bertha_settings::from_toml(NAME, text)
+        bertha_runtime::settings::from_toml(NAME, text)
     }
 
     /// Reads the settings in the file at `path`, in TOML.
@@ -149,7 +149,7 @@ impl Config {
     /// # Errors
     /// Errors of [`from_toml`](Self::from_toml), and an error if the file can't be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        bertha_settings::from_file(NAME, path.as_ref())
+        bertha_runtime::settings::from_file(NAME, path.as_ref())
     }
 
     /// Reads the settings from the environment: from the file that `BERTHA_DPDK_CONFIG` names, if it is set,

@@ -7,7 +7,7 @@ use crate::queue::{Ending, Frame, Obstacle, Queue, QueueSource, QueueState, Sent
 use crate::{Burst, DpdkBase};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_netstack::{Flow, Prediction};
-use bertha_polling::{Awaited, PollGuard, ReceiveBatch};
+use bertha_runtime::polling::{Awaited, PollGuard, ReceiveBatch};
 use parking_lot::MutexGuard;
 use std::fmt;
 use std::future::poll_fn;

@@ -5,7 +5,7 @@ use crate::failure::{NAME, failure};
 use crate::queue::{Connected, Listening};
 use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatistics, QueueCounters};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use parking_lot::Mutex;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -50,7 +50,7 @@ pub use base::DpdkBase;
 /// True if the build found a DPDK to link.
 pub use bertha_dpdk_sys::AVAILABLE;
 pub use bertha_netstack::{MacAddr, Offload, Subnet};
-pub use bertha_runtime_tokio::{Task, TokioRuntime};
+pub use bertha_runtime::tokio::{Task, TokioRuntime};
 pub use config::{Checksums, Config, Polling};
 pub use connection::DpdkConnection;
 pub use counters::{Counters, QueueCounters};

@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::queue::{Listening, QueueSource, QueueState};
 use crate::{Counters, DpdkConnection};
 use bertha_core::{Addr, Error, Listener};
-use bertha_polling::{Awaited, PollGuard, ReceiveBatch};
+use bertha_runtime::polling::{Awaited, PollGuard, ReceiveBatch};
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;

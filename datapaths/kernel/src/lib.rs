@@ -21,8 +21,8 @@ mod window;
 mod within_tokio;
 
 pub use base::SocketBase;
-pub use bertha_polling::Waiting;
-pub use bertha_runtime_tokio::{Task, TokioRuntime};
+pub use bertha_runtime::polling::Waiting;
+pub use bertha_runtime::tokio::{Task, TokioRuntime};
 pub use datagram::{DatagramConnection, DatagramListener};
 pub use endpoint::Counters;
 pub use multicast::{MulticastConnection, UdpMulticast};

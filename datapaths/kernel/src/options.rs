@@ -1,7 +1,7 @@
 //! The settings that datagram datapaths share.
 
 use crate::Waiting;
-use bertha_polling::Limits;
+use bertha_runtime::polling::Limits;
 
 /// Size in bytes of the kernel's receive buffer of each socket, unless another size is set.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;

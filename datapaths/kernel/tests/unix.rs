@@ -61,7 +61,7 @@ fn attach(socket: &OwnedFd) -> Result<usize, Errno> {
 async fn no_descriptors_are_taken() {
     let is_known = {
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
-        bertha_runtime_tokio::descriptors::refuse(&other).unwrap();
+        bertha_runtime::tokio::descriptors::refuse(&other).unwrap();
         attach(&one.into()) == Err(Errno::PERM)
     };
     if !is_known {

@@ -2,7 +2,7 @@
 
 use crate::address::NAME;
 use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Properties};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 /// The [`Base`] of connections through shared memory. Buffers come from the pool of the process.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The Unix socket between the ends, once it has passed the memory on.
 
-use bertha_runtime_tokio::descriptors::{Aside, receive};
+use bertha_runtime::tokio::descriptors::{Aside, receive};
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 #[derive(Debug)]
 pub(crate) struct Bell {
     socket: Aside<UnixStream>,
-    /// Whether the other end is gone, or this one has hung up.
+    /// True if the other end is gone, or this end has hung up.
     is_over: AtomicBool,
 }
 

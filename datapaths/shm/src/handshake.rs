@@ -18,7 +18,7 @@ use crate::mapping::Mapping;
 use crate::memory::{SealedMemory, is_memory};
 use crate::ring::Layout;
 use bertha_core::{Error, ErrorKind};
-use bertha_runtime_tokio::descriptors;
+use bertha_runtime::tokio::descriptors;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
 };

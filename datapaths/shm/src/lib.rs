@@ -36,7 +36,7 @@ pub mod ring;
 mod sharing;
 
 pub use base::ShmBase;
-pub use bertha_polling::Waiting;
+pub use bertha_runtime::polling::Waiting;
 pub use connection::ShmConnection;
 pub use credentials::{Credentials, Users};
 pub use datapath::Shm;

@@ -6,7 +6,7 @@ use crate::handshake;
 use crate::ring::{Direction, Layout};
 use crate::{Users, Waiting};
 use bertha_core::{Addr, Error, ErrorKind};
-use bertha_runtime_tokio::descriptors::Aside;
+use bertha_runtime::tokio::descriptors::Aside;
 use tokio::net::UnixStream;
 
 /// The settings of the datapath.

@@ -1,7 +1,7 @@
 //! The bottom of a connection over a stream.
 
 use bertha_core::{Addr, Base, Headroom, Properties};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 /// Maximum size of a chunk.
 pub(super) const LARGEST: usize = 16 << 20;

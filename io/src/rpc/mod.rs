@@ -22,7 +22,7 @@
 //! use bertha_chunnels::rpc::{Client, Method, Multiplexer, handler, serve};
 //! use bertha_core::{Wrap, make_stack};
 //! use bertha_io::rpc::{CallService, EncodedCall, ServiceCaller};
-//! # use bertha_runtime_tokio::TokioRuntime;
+//! # use bertha_runtime::tokio::TokioRuntime;
 //! use std::sync::Arc;
 //! use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 //! use std::time::Duration;

@@ -6,7 +6,7 @@ use super::protocol::{RegistrationId, Reply, Request, Token, decode, encode};
 use super::registration::{self, Registration};
 use super::visitors::{Visitor, Visitors};
 use bertha_core::{Addr, Error, ErrorKind};
-use bertha_runtime_tokio::descriptors;
+use bertha_runtime::tokio::descriptors;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;

@@ -1,7 +1,7 @@
 //! A Unix socket of packets (`SOCK_SEQPACKET`), which descriptors may come with.
 
 use super::protocol::LONGEST;
-use bertha_runtime_tokio::descriptors::{self, Aside, Attached};
+use bertha_runtime::tokio::descriptors::{self, Aside, Attached};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType, sendmsg, socket_with,

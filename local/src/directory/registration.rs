@@ -5,7 +5,7 @@ use super::packets::{Packet, Packets};
 use super::protocol::{Claim, Refusal, RegistrationId, Reply, Request, decode, encode};
 use super::visitors::{Visitor, Visitors};
 use bertha_core::{Addr, Error, ErrorKind, Runtime};
-use bertha_runtime_tokio::{Task, TokioRuntime};
+use bertha_runtime::tokio::{Task, TokioRuntime};
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
 use std::fmt;

@@ -7,8 +7,8 @@ use super::proof::transport_at;
 use super::protocol::{Claim, Refusal, RegistrationId, Reply, Request, Token, decode, encode};
 use super::state::State;
 use bertha_core::{Error, ErrorKind, Runtime};
-use bertha_runtime_tokio::TokioRuntime;
-use bertha_runtime_tokio::descriptors::Attached;
+use bertha_runtime::tokio::TokioRuntime;
+use bertha_runtime::tokio::descriptors::Attached;
 use parking_lot::Mutex;
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
@@ -103,7 +103,7 @@ impl Client {
             }
         };
         // The client may have sent descriptors over it.
-        bertha_runtime_tokio::descriptors::close_aside(file);
+        bertha_runtime::tokio::descriptors::close_aside(file);
         reply
     }
 }

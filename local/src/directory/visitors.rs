@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use super::protocol::{RegistrationId, Token};
-use bertha_runtime_tokio::descriptors::close_aside;
+use bertha_runtime::tokio::descriptors::close_aside;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{HashMap, VecDeque};

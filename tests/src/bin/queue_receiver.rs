@@ -4,7 +4,7 @@
 //! messages.
 
 use bertha_core::{Connection, Error, ErrorKind};
-use bertha_queue::{Service, Topic};
+use bertha_queues::{Service, Topic};
 #[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
 use bertha_tests::servers;
 use std::io::Write;
@@ -37,35 +37,36 @@ async fn main() -> Result<(), Error> {
     let asked = Asked { topic, subscription, count };
     // The part in front of the first colon names the service.
     match service.split_once(':') {
-        Some(("memory", _)) => hold(bertha_queue::MemoryQueue::new(), asked).await,
+        Some(("memory", _)) => hold(bertha_queues::MemoryQueue::new(), asked).await,
         #[cfg(feature = "sqs")]
-        Some(("sqs", endpoint)) => hold(servers::sqs(endpoint).redeliver_after(IMPATIENT), asked).await,
+        Some(("sqs", endpoint)) => hold(servers::sqs(endpoint).redelivery(IMPATIENT), asked).await,
         #[cfg(feature = "sqs")]
         Some(("sns", endpoint)) => {
-            hold(servers::sqs(endpoint).through_sns().redeliver_after(IMPATIENT), asked).await
+            hold(servers::sqs(endpoint).through_sns().redelivery(IMPATIENT), asked).await
         }
         #[cfg(feature = "azure-queue")]
         Some(("azure-queue", address)) => {
-            hold(servers::azure_queue(address)?.redeliver_after(IMPATIENT), asked).await
+            hold(servers::azure_queue(address)?.redelivery(IMPATIENT), asked).await
         }
         #[cfg(feature = "pubsub")]
         Some(("pubsub", host)) => hold(servers::pubsub(host)?, asked).await,
         #[cfg(feature = "nats")]
         Some(("nats", address)) => {
-            hold(bertha_queue_nats::Nats::connect(address).await?.redelivery(IMPATIENT), asked).await
+            hold(bertha_queues::nats::Nats::connect(address).await?.redelivery(IMPATIENT), asked).await
         }
         #[cfg(feature = "nats")]
         Some(("nats-by-key", address)) => {
-            let nats = bertha_queue_nats::Nats::connect(address).await?;
+            let nats = bertha_queues::nats::Nats::connect(address).await?;
             hold(nats.redelivery(IMPATIENT).ordered_by_key(8), asked).await
         }
         #[cfg(feature = "kafka")]
         Some(("kafka", brokers)) => {
-            hold(bertha_queue_kafka::Kafka::connect(brokers).await?.session_timeout(IMPATIENT), asked).await
+            hold(bertha_queues::kafka::Kafka::connect(brokers).await?.session_timeout(IMPATIENT), asked).await
         }
         #[cfg(feature = "redis-streams")]
         Some(("redis", address)) => {
-            hold(bertha_queue_redis::RedisStreams::connect(address).await?.redelivery(IMPATIENT), asked).await
+            hold(bertha_queues::redis::RedisStreams::connect(address).await?.redelivery(IMPATIENT), asked)
+                .await
         }
         _ => Err(invalid(format!("{service} is no service that this program was built with"))),
     }

@@ -6,7 +6,7 @@ use bertha_chunnels::{OrderedByKey, Serialize, ServiceOrdered};
 use bertha_core::{Connection, ErrorKind, NumParticipantsAtMost, Wrap, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
 use bertha_negotiation::rendezvous::{MemoryStore, MultiEndpoint, Rendezvous, RendezvousStore};
-use bertha_queue::{MemoryQueue, Ordering, Pair, Service, Topic};
+use bertha_queues::{MemoryQueue, Ordering, Pair, Service, Topic};
 use serde::{Deserialize, Serialize as Encode};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -146,7 +146,7 @@ async fn the_second_receiver_brings_a_fifo_queue() {
 #[tokio::test]
 async fn the_second_receiver_brings_the_order_of_nats() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
-    let service = bertha_queue_nats::Nats::connect(&address).await.unwrap().ordered_by_key(8);
+    let service = bertha_queues::nats::Nats::connect(&address).await.unwrap().ordered_by_key(8);
     the_order_moves(service, MemoryStore::new(TokioRuntime)).await;
 }
 
@@ -156,7 +156,7 @@ async fn the_second_receiver_brings_the_order_of_nats() {
 async fn they_agree_through_redis() {
     let (address, store) = (bertha_tests::service("BERTHA_NATS"), bertha_tests::service("BERTHA_REDIS"));
     let (Some(address), Some(store)) = (address, store) else { return };
-    let service = bertha_queue_nats::Nats::connect(&address).await.unwrap().ordered_by_key(8);
+    let service = bertha_queues::nats::Nats::connect(&address).await.unwrap().ordered_by_key(8);
     the_order_moves(service, bertha_negotiation::rendezvous::RedisStore::new(&store).unwrap()).await;
 }
 

@@ -10,6 +10,7 @@ use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, make_stack, select,
 };
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
+use bertha_negotiation::testing::preferred;
 use bertha_negotiation::testing::wire::{self, Answer, Confirm, Kind, Offer, Tag, Upgrade, UpgradeStep};
 use bertha_negotiation::{Credentials, Negotiate, Pick, Runs, Settings, SharedKey};
 use futures_util::future::{Either, join, select as first_of};
@@ -247,7 +248,7 @@ fn attacked(keyed: impl Fn() -> Keyed, may_lose: Set) -> [String; 2] {
         let seen = watch(&network);
         let (client, server) = connect(&network, stack, &settings).await;
         assert!(client.explain().to_string().starts_with("Keyed"));
-        let plain_first = Pick::alternative(1).preferred(&stack().nodes(), &[0]).unwrap();
+        let plain_first = preferred(&Pick::alternative(1), &stack().nodes(), &[0]).unwrap();
         {
             let attacking = pin!(take_off(&network, &seen, &plain_first));
             let receiving = pin!(join(client.recv(), server.recv()));
@@ -281,7 +282,7 @@ fn a_proposal_that_came_before_the_stack_was_secured_does_not_count() {
             let mut settings = Settings::default();
             settings.may_lose = Set::ALL;
             let stack = || make_stack!(select!(keyed(), B)).upgradable();
-            let plain_first = Pick::alternative(1).preferred(&stack().nodes(), &[0]).unwrap();
+            let plain_first = preferred(&Pick::alternative(1), &stack().nodes(), &[0]).unwrap();
             // The attacker tells both ends as soon as there is an answer.
             let (injector, replies) = (network.clone(), Arc::new(Mutex::new(0)));
             let count = replies.clone();

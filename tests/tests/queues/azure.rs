@@ -3,8 +3,8 @@
 
 use crate::server::{self, alone};
 use bertha_core::{Error, ErrorKind};
-use bertha_queue::{Ordering, Service, Subscription};
-use bertha_queue_azure::AzureQueue;
+use bertha_queues::azure::AzureQueue;
+use bertha_queues::{Ordering, Service, Subscription};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::azure_queue;
 use bertha_tests::{ThrottlingProxy, service};
@@ -30,7 +30,7 @@ impl QueueSite for Site {
 
     async fn impatient(&self) -> AzureQueue {
         let queues = azure_queue(&self.address).unwrap();
-        queues.redeliver_after(Duration::from_secs(1)).dead_letters_after(Some(3))
+        queues.redelivery(Duration::from_secs(1)).dead_letters_after(3)
     }
 
     async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {

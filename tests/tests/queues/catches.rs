@@ -1,7 +1,7 @@
 //! The suite of queues fails a service that breaks one of its promises.
 
 use bertha_core::{Error, ErrorKind};
-use bertha_queue::{
+use bertha_queues::{
     Abilities, Incoming, MemoryPublisher, MemoryQueue, MemoryReceipt, MemorySubscription, Ordering, Outgoing,
     Publisher, QueueSettings, Service, Subscription, Topic, Unsent,
 };

@@ -2,8 +2,8 @@
 
 use crate::server::{self, alone};
 use bertha_core::{Error, ErrorKind};
-use bertha_queue::{Ordering, Outgoing, Publisher, Service, Subscription};
-use bertha_queue_pubsub::PubSub;
+use bertha_queues::google::PubSub;
+use bertha_queues::{Ordering, Outgoing, Publisher, Service, Subscription};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Throttled, queue};
 use bertha_tests::servers::{pubsub, pubsub_with_key};
 use bertha_tests::service;
@@ -31,7 +31,7 @@ impl QueueSite for Site {
     }
 
     async fn impatient(&self) -> PubSub {
-        pubsub(&self.host).unwrap().redeliver_after(Duration::from_secs(1)).dead_letters_after(Some(3))
+        pubsub(&self.host).unwrap().redelivery(Duration::from_secs(1)).dead_letters_after(3)
     }
 
     async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {
@@ -85,7 +85,7 @@ async fn deadlines_are_extended_while_messages_are_held() {
     let _alone = alone().await;
     for (hold_for, comes) in [(Duration::from_secs(60), 0), (Duration::ZERO, 1)] {
         let topic = format!("held-{:016x}", rand::random::<u64>());
-        let pubsub = pubsub(&host).unwrap().redeliver_after(Duration::from_secs(3)).hold_for(hold_for);
+        let pubsub = pubsub(&host).unwrap().redelivery(Duration::from_secs(3)).hold_for(hold_for);
         pubsub.create(&topic).await.unwrap();
         let first = pubsub.subscription(&topic, "all").await.unwrap();
         let second = pubsub.subscription(&topic, "all").await.unwrap();

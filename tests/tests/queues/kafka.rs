@@ -3,8 +3,8 @@
 use crate::requests::{allow_to_read, state_of};
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
-use bertha_queue::{Ordering, Topic};
-use bertha_queue_kafka::Kafka;
+use bertha_queues::kafka::Kafka;
+use bertha_queues::{Ordering, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The conformance suite of queues over the service in memory, with each order that it can keep.
 
 use bertha_core::{Connection, Error};
-use bertha_queue::{MemoryQueue, Ordering, Pair, QueueSettings, Service, Topic};
+use bertha_queues::{MemoryQueue, Ordering, Pair, QueueSettings, Service, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Restarted, Sizes, Throttled, queue};
 use std::time::Duration;
 use tokio::sync::Mutex;

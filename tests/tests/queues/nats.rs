@@ -2,8 +2,8 @@
 
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
-use bertha_queue::{Ordering, Service, Subscription, Topic};
-use bertha_queue_nats::{ConnectOptions, Nats};
+use bertha_queues::nats::{ConnectOptions, Nats};
+use bertha_queues::{Ordering, Service, Subscription, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl QueueSite for Server {
     }
 
     async fn impatient(&self) -> Nats {
-        self.client(self.orders[0]).await.redelivery(Duration::from_secs(1)).deliveries(3)
+        self.client(self.orders[0]).await.redelivery(Duration::from_secs(1)).dead_letters_after(3)
     }
 
     async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {

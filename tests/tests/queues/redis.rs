@@ -2,8 +2,8 @@
 
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
-use bertha_queue::{Ordering, Service, Subscription, Topic};
-use bertha_queue_redis::{Client, ClientTlsConfig, RedisStreams, TlsCertificates};
+use bertha_queues::redis::{Client, ClientTlsConfig, RedisStreams, TlsCertificates};
+use bertha_queues::{Ordering, Service, Subscription, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, queue};
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl QueueSite for Server {
     }
 
     async fn impatient(&self) -> RedisStreams {
-        self.service(Ordering::None).await.redelivery(Duration::from_secs(1)).deliveries(3)
+        self.service(Ordering::None).await.redelivery(Duration::from_secs(1)).dead_letters_after(3)
     }
 
     async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {
@@ -100,7 +100,7 @@ async fn over_tls_the_documented_rights_are_enough() {
     let Some(secured) = Secured::find() else { return };
     let _alone = alone().await;
     let redis = secured.connect("ca", "user", &secured.password()).await.unwrap();
-    let topic = Topic::new(redis.clone().redelivery(Duration::from_secs(1)).deliveries(2), "orders");
+    let topic = Topic::new(redis.clone().redelivery(Duration::from_secs(1)).dead_letters_after(2), "orders");
     topic.delete().await.unwrap();
     topic.create().await.unwrap();
     let (receiver, publisher) = (topic.receiver("all").await.unwrap(), topic.publisher().await.unwrap());

@@ -2,8 +2,8 @@
 
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
-use bertha_queue::{Ordering, Outgoing, Publisher, Service, Subscription, Topic};
-use bertha_queue_sqs::Sqs;
+use bertha_queues::sqs::Sqs;
+use bertha_queues::{Ordering, Outgoing, Publisher, Service, Subscription, Topic};
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::sqs;
 use bertha_tests::{ThrottlingProxy, service};
@@ -44,7 +44,7 @@ impl QueueSite for Site {
     }
 
     async fn impatient(&self) -> Sqs {
-        self.client(&self.endpoint).redeliver_after(Duration::from_secs(1)).dead_letters_after(Some(3))
+        self.client(&self.endpoint).redelivery(Duration::from_secs(1)).dead_letters_after(3)
     }
 
     async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {
@@ -176,7 +176,7 @@ async fn ten_messages_of_a_tenth_of_the_limit_are_one_call() {
 async fn a_receiver_that_has_gone_takes_no_message_along() {
     let Some(endpoint) = service("BERTHA_ELASTICMQ") else { return };
     let _alone = alone().await;
-    let (sqs, topic) = (sqs(&endpoint).redeliver_after(Duration::from_secs(3600)), name("gone"));
+    let (sqs, topic) = (sqs(&endpoint).redelivery(Duration::from_secs(3600)), name("gone"));
     let topic = Topic::new(sqs, topic);
     topic.create().await.unwrap();
     let publisher = topic.publisher().await.unwrap();

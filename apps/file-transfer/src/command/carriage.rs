@@ -11,7 +11,7 @@ use bertha_file_transfer::stack::{
     encrypted_over_datagrams, encrypted_over_streams, over_datagrams, over_streams, reliable,
 };
 use bertha_file_transfer::{Error, Message};
-use bertha_tls_options::Encryption;
+use bertha_program::tls::Encryption;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use super::{progress, say};
 use bertha::prelude::*;
 use bertha::{Addr, Settings};
 use bertha_file_transfer::{Digest, Error, Message, Progress, Sending, send};
-use bertha_tls_options::ClientOptions;
+use bertha_program::tls::ClientOptions;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

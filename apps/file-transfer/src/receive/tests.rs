@@ -5,7 +5,7 @@ use crate::digest::Digesting;
 use crate::{Digest, Error, Message, Name, Refusal};
 use bertha::Connection;
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::path::{Path, PathBuf};
 
 const SECRET: &[u8] = b"nobody's business";

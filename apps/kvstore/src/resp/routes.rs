@@ -39,10 +39,10 @@ pub(crate) struct End {
 }
 
 impl Routes {
-    /// Among so many shards.
+    /// Makes the ends of `count` shards.
     ///
     /// # Errors
-    /// Those of [`shard_map`].
+    /// The errors of [`shard_map`].
     pub(crate) fn among(count: u16) -> Result<Vec<End>, Error> {
         // The shard of a key depends on their number alone, and not on where clients of Bertha reach them.
         let map = shard_map((1..=count).map(|port| Addr::from((Ipv4Addr::LOCALHOST, port))))?;

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bertha::chunnels::{LocalShards, ShardMap};
 use bertha::{Addr, Error, ErrorKind};
-use bertha_tls_options::Encryption;
+use bertha_program::tls::Encryption;
 
 use crate::resp::{self, RespAddr, Routes};
 use crate::{Capacity, Sharding, shard_addrs, shard_map};

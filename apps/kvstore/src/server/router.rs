@@ -7,7 +7,7 @@ use crate::{Message, Sharding};
 use bertha::chunnels::{Checksum, ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha::{Error, Settings};
-use bertha_tls_options::Encryption;
+use bertha_program::tls::Encryption;
 use std::net::SocketAddr;
 
 /// Largest number of messages that are taken from a connection at once.

@@ -9,7 +9,7 @@ use bertha::chunnels::shard::ShardQueue;
 use bertha::chunnels::{Checksum, Serialize};
 use bertha::prelude::*;
 use bertha::{Error, Settings};
-use bertha_tls_options::Encryption;
+use bertha_program::tls::Encryption;
 use std::net::SocketAddr;
 
 /// The settings of a shard.

@@ -8,7 +8,7 @@ use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha::{Addr, DefaultDatapath, Settings};
 use bertha_kvstore::{Message, shard_addrs, shard_map};
-use bertha_tls_options::ClientOptions;
+use bertha_program::tls::ClientOptions;
 use bertha_ycsb::connect::{Sharding, connect};
 use bertha_ycsb::driver::{Counter, Driver, Plan, Port};
 use bertha_ycsb::generator::InsertSequence;

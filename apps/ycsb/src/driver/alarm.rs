@@ -110,7 +110,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use bertha_runtime_tokio::TokioRuntime;
+    use bertha_runtime::tokio::TokioRuntime;
 
     #[tokio::test]
     async fn never_wakes_early_even_after_a_cancelled_sleep() {

@@ -1,5 +1,5 @@
 use bertha_kvstore::{Body, Message, Store};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use rand::RngExt;
 use tokio::sync::{Mutex, mpsc};
 

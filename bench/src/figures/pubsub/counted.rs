@@ -1,7 +1,7 @@
 //! A service that counts its calls, below any stack.
 
 use bertha_core::Error;
-use bertha_queue::{Abilities, Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
+use bertha_queues::{Abilities, Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -14,7 +14,7 @@ use crate::harness::{Effort, alternate, median};
 use crate::report::{Budget, Report};
 use bertha_chunnels::{AtMostOnceByPublisher, OrderedByKey, ServiceOrdered};
 use bertha_core::{Supports, Wrap, make_stack};
-use bertha_queue::{QueueConnection, Service, Topic};
+use bertha_queues::{QueueConnection, Service, Topic};
 use bertha_ycsb::plot::{Spread, spreads};
 use std::cell::RefCell;
 use std::time::Duration;
@@ -139,7 +139,7 @@ pub(super) fn measure(
 }
 
 impl Study<'_> {
-    fn nats(&mut self, site: &Site<bertha_queue_nats::Nats>, case: Case) -> Result<(), Error> {
+    fn nats(&mut self, site: &Site<bertha_queues::nats::Nats>, case: Case) -> Result<(), Error> {
         let service = site.service.clone();
         let service = if case.is_by_service() { service.ordered_by_key(MANY as usize) } else { service };
         let by_hand = async |topic: &str, count: &Count| {
@@ -149,7 +149,7 @@ impl Study<'_> {
         self.case(site.name, service, case, by_hand)
     }
 
-    fn kafka(&mut self, site: &Site<bertha_queue_kafka::Kafka>, case: Case) -> Result<(), Error> {
+    fn kafka(&mut self, site: &Site<bertha_queues::kafka::Kafka>, case: Case) -> Result<(), Error> {
         let by_hand = async |topic: &str, count: &Count| {
             let sender = KafkaProducer::open(&site.address, topic, case.is_by_service(), count.clone())?;
             Ok((sender, KafkaReceiver::open(&site.address, topic, count.clone())?))
@@ -157,7 +157,7 @@ impl Study<'_> {
         self.case(site.name, site.service.clone(), case, by_hand)
     }
 
-    fn redis(&mut self, site: &Site<bertha_queue_redis::RedisStreams>, case: Case) -> Result<(), Error> {
+    fn redis(&mut self, site: &Site<bertha_queues::redis::RedisStreams>, case: Case) -> Result<(), Error> {
         let by_hand = async |topic: &str, count: &Count| {
             let sender = RedisPublisher::open(&site.address, topic, count.clone()).await?;
             Ok((sender, RedisReceiver::open(&site.address, topic, count.clone()).await?))
@@ -165,7 +165,7 @@ impl Study<'_> {
         self.case(site.name, site.service.clone(), case, by_hand)
     }
 
-    fn sqs(&mut self, site: &Site<bertha_queue_sqs::Sqs>, case: Case) -> Result<(), Error> {
+    fn sqs(&mut self, site: &Site<bertha_queues::sqs::Sqs>, case: Case) -> Result<(), Error> {
         let is_fifo = case.is_by_service();
         let service = if is_fifo { site.service.clone().fifo() } else { site.service.clone() };
         let by_hand = async |topic: &str, count: &Count| {
@@ -175,7 +175,7 @@ impl Study<'_> {
         self.case(site.name, service, case, by_hand)
     }
 
-    fn pubsub(&mut self, site: &Site<bertha_queue_pubsub::PubSub>, case: Case) -> Result<(), Error> {
+    fn pubsub(&mut self, site: &Site<bertha_queues::google::PubSub>, case: Case) -> Result<(), Error> {
         let is_ordered = case.is_by_service();
         let service = if is_ordered { site.service.clone().ordered() } else { site.service.clone() };
         let by_hand = async |topic: &str, count: &Count| {
@@ -185,7 +185,7 @@ impl Study<'_> {
         self.case(site.name, service, case, by_hand)
     }
 
-    fn azure(&mut self, site: &Site<bertha_queue_azure::AzureQueue>, case: Case) -> Result<(), Error> {
+    fn azure(&mut self, site: &Site<bertha_queues::azure::AzureQueue>, case: Case) -> Result<(), Error> {
         let by_hand = async |topic: &str, count: &Count| {
             let sender = AzurePublisher::open(&site.address, topic, count.clone())?;
             Ok((sender, AzureReceiver::open(&site.address, topic, count.clone())?))

@@ -5,12 +5,12 @@ use crate::Error;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use bertha_queue_azure::AzureQueue;
-use bertha_queue_kafka::Kafka;
-use bertha_queue_nats::Nats;
-use bertha_queue_pubsub::PubSub;
-use bertha_queue_redis::RedisStreams;
-use bertha_queue_sqs::Sqs;
+use bertha_queues::azure::AzureQueue;
+use bertha_queues::google::PubSub;
+use bertha_queues::kafka::Kafka;
+use bertha_queues::nats::Nats;
+use bertha_queues::redis::RedisStreams;
+use bertha_queues::sqs::Sqs;
 
 /// Addresses of the services; `None` for absent services.
 pub(super) struct Places {

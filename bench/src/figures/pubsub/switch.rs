@@ -11,7 +11,7 @@ use bertha_chunnels::{OrderedByKey, ServiceOrdered};
 use bertha_core::{Base, Buf, Connection, NumParticipantsAtMost, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
 use bertha_negotiation::rendezvous::{MemoryStore, MultiEndpoint, Rendezvous};
-use bertha_queue::{Service, Topic, TopicGroup};
+use bertha_queues::{Service, Topic, TopicGroup};
 use bertha_ycsb::plot::{Panel, Series, over_time};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

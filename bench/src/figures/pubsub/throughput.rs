@@ -9,7 +9,7 @@ use super::{failed, unused};
 use crate::Error;
 use crate::harness::{Effort, alternate, in_time};
 use crate::report::{Budget, Report};
-use bertha_queue::{Service, Topic};
+use bertha_queues::{Service, Topic};
 use futures_util::future::try_join;
 use std::time::Instant;
 use tokio::runtime::Runtime;

@@ -29,7 +29,7 @@ type RuntimeOf<C> = <<C as Connection>::Base as Base>::Runtime;
 /// use bertha_chunnels::rpc::{Client, Message, Reconnecting};
 /// use bertha_core::{Connection, Error};
 /// # async fn connect() -> Result<impl Connection<Data = Message>, Error> {
-/// #     Err::<bertha_core::BoxConnection<Message, bertha_datapath_sim::PairBase<bertha_runtime_tokio::TokioRuntime>>, _>(Error::new(bertha_core::ErrorKind::Closed, ""))
+/// #     Err::<bertha_core::BoxConnection<Message, bertha_datapath_sim::PairBase<bertha_runtime::tokio::TokioRuntime>>, _>(Error::new(bertha_core::ErrorKind::Closed, ""))
 /// # }
 /// # async fn example() -> Result<(), Error> {
 /// let client = Client::over(Reconnecting::new(connect).await?);

@@ -3,7 +3,7 @@ use crate::shard::service::{Message, addr, arrived, map, message, service};
 use crate::shard::{ServerShard, ShardMap};
 use bertha_core::{Capability, ConnectContext, Connection, Either, ErrorKind, Role};
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::task::{Context, Waker};

@@ -7,7 +7,7 @@ use bertha_core::{
     ErrorKind, Node, Role, Wrap, make_stack, optimize, select,
 };
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize as Serde};
 use std::collections::HashMap;

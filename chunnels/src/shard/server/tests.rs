@@ -2,7 +2,7 @@ use super::{LocalShards, ReplyTo, ServerShard, ServerShardConnection, ShardQueue
 use crate::shard::service::{Message, addr, arrived, map, message, service};
 use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Role, forward};
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::task::{Context, Waker};

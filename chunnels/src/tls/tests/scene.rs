@@ -7,7 +7,7 @@ use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, Node, Role,
 };
 use bertha_datapath_sim::{PairConnection, pair_of};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::io::IoSlice;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::ring::Ring;
 use crate::failure::failure;
 use crate::{CaladanBase, CaladanRuntime, Task, spawn};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

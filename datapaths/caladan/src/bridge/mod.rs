@@ -10,7 +10,7 @@ use crate::run::start;
 use crate::{Caladan, CaladanBase, CaladanRuntime, Config};
 use attention::Attention;
 use bertha_core::{Addr, Connection, Datapath, Error, ErrorKind, Listener, Runtime};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 pub use connection::BridgedConnection;
 pub use listener::BridgedListener;
 use ring::Ring;

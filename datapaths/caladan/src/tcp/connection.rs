@@ -31,7 +31,7 @@ pub struct TcpConnection {
     reader: Mutex<Reader>,
     writer: Mutex<Writer>,
     closed: AtomicBool,
-    /// Whether the stream has ended. Sending might still work until the peer drops the connection.
+    /// True if the stream has ended. Sending might still work until the peer drops the connection.
     ended: AtomicBool,
 }
 

@@ -4,7 +4,7 @@ use crate::marked::Marked;
 use ahash::RandomState;
 use bertha_core::Buf;
 use bertha_netstack::{Flow, Path, Ports, is_marked};
-use bertha_polling::{Awaited, Demux, Limits};
+use bertha_runtime::polling::{Awaited, Demux, Limits};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

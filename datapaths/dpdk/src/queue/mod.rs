@@ -14,7 +14,7 @@ use crate::config::Polling;
 use crate::mbuf::Burst;
 use crate::{Counters, QueueCounters};
 use bertha_netstack::Flow;
-use bertha_polling::Limits;
+use bertha_runtime::polling::Limits;
 pub(crate) use connections::{Connected, Connections, Ending, Listening, Obstacle};
 pub(crate) use network::Network;
 use parking_lot::{Mutex, MutexGuard};
@@ -136,7 +136,7 @@ impl Queue {
     /// Unlocks, then wakes the futures of other connections to which messages were delivered.
     #[inline]
     pub(crate) fn release<'a>(&'a self, state: MutexGuard<'a, QueueState>) {
-        bertha_polling::release(&QueueSource::new(std::slice::from_ref(self), 0), state);
+        bertha_runtime::polling::release(&QueueSource::new(std::slice::from_ref(self), 0), state);
     }
 
     /// Records that a thread polls the queue, so that other threads need not.

@@ -12,8 +12,8 @@ use bertha_core::Buf;
 use bertha_dpdk_sys as sys;
 use bertha_netstack::{Arrival, Flow, Prediction};
 #[cfg(feature = "tcp")]
-use bertha_polling::{Awaited, PollGuard};
-use bertha_polling::{Demux, ReceiveBatch, Received, Role, Source, WaiterKey, release};
+use bertha_runtime::polling::{Awaited, PollGuard};
+use bertha_runtime::polling::{Demux, ReceiveBatch, Received, Role, Source, WaiterKey, release};
 use parking_lot::MutexGuard;
 use std::convert::Infallible;
 #[cfg(feature = "tcp")]

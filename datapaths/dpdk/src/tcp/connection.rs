@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::queue::streams::{Events, NAME, failure};
 use crate::queue::{Queue, QueueState, wait_for};
 use bertha_core::{Buf, Connection, Error, ErrorKind, Octets};
-use bertha_polling::Awaited;
+use bertha_runtime::polling::Awaited;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::queue::streams::NAME;
 use crate::queue::{QueueState, wait_for};
 use bertha_core::{Addr, Buf, Error, Listener, Octets, Properties};
-use bertha_polling::Awaited;
+use bertha_runtime::polling::Awaited;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;

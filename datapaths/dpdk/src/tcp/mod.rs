@@ -10,7 +10,7 @@ use crate::queue::streams::{NAME, Settings, failure};
 use crate::{Config, Dpdk};
 pub use base::TcpBase;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, ErrorKind, Octets};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 pub use connection::TcpConnection;
 pub use listener::TcpListener;
 use std::marker::PhantomData;

@@ -9,7 +9,7 @@ use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
 use bertha_core::{Addr, Buf, Properties};
-use bertha_polling::Limits;
+use bertha_runtime::polling::Limits;
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use refusal::refusal;

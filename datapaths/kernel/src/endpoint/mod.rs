@@ -11,7 +11,7 @@ use crate::Waiting;
 use crate::async_socket::AsyncSocket;
 use bertha_core::buf::Pieces;
 use bertha_core::{Buf, Error, ErrorKind};
-use bertha_polling::{
+use bertha_runtime::polling::{
     Awaited, Batched, Demux, Key, Limits, PollGuard, ReceiveBatch, Received as Polled, Role, Source, Spin,
     SpinHistory, WaiterKey, release,
 };

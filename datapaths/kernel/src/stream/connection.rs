@@ -9,7 +9,7 @@ use crate::async_socket::unless_blocked;
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Octets, Properties};
-use bertha_polling::Limits;
+use bertha_runtime::polling::Limits;
 use parking_lot::Mutex;
 use socket2::SockRef;
 use std::fmt;

@@ -3,7 +3,7 @@
 use super::unfinished::Unfinished;
 use super::{Settings, StreamConnection, StreamSocket, descriptors};
 use bertha_core::{Addr, Buf, Error, ErrorKind, Listener, Octets, Properties, debug_fields};
-use bertha_runtime_tokio::descriptors::raise_limit;
+use bertha_runtime::tokio::descriptors::raise_limit;
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::io;

@@ -5,7 +5,7 @@ mod stream;
 use crate::stream::{Settings, StreamConnection, StreamListener, settings_methods};
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, Octets};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use socket2::{Domain, Protocol, Type};
 use std::io;
 use std::marker::PhantomData;

@@ -12,7 +12,7 @@ mod socket;
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
 use bertha_core::{Addr, Datapath, Error};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use remote::Remote;
 use socket::UdpSocket;
 use std::net::SocketAddr;

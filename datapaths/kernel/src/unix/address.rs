@@ -1,7 +1,7 @@
 //! Addresses of Unix sockets: paths, and names in Linux's abstract namespace, which are written with `@`.
 
 use bertha_core::Addr;
-use bertha_runtime_tokio::SocketFile;
+use bertha_runtime::tokio::SocketFile;
 use rustix::net::SocketAddrUnix;
 use std::ffi::OsStr;
 use std::io;

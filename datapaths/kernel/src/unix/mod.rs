@@ -8,7 +8,7 @@ mod stream_datapath;
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 use socket::{Remote, UnixSocket};
 use std::io;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::address;
 use crate::stream::StreamSocket;
 use bertha_core::Addr;
-use bertha_runtime_tokio::SocketFile;
+use bertha_runtime::tokio::SocketFile;
 use rustix::net::SocketAddrUnix;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -14,7 +14,7 @@ pub struct SimBase {
     pub(super) peer: SocketAddr,
     properties: Properties,
     headroom: Headroom,
-    /// Whether its datagrams may be marked.
+    /// True if datagrams of this end may be marked.
     is_markable: AtomicBool,
 }
 

@@ -3,7 +3,7 @@
 use super::QueueSite;
 use super::scene::message;
 use bertha_core::{Connection, Error, ErrorKind};
-use bertha_queue::{Service, Topic};
+use bertha_queues::{Service, Topic};
 
 /// Refused credentials are `Unauthenticated`, at once, with a text that says what to do.
 pub async fn refused_credentials_are_named<Q: QueueSite>(site: &Q) {

@@ -4,7 +4,7 @@ use super::QueueSite;
 use super::scene::{Scene, is_ordered};
 use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::{Buf, Connection, Error};
-use bertha_queue::{QueueBase, QueueConnection, Service};
+use bertha_queues::{QueueBase, QueueConnection, Service};
 use futures_util::future::join;
 use std::cell::RefCell;
 use std::fmt;

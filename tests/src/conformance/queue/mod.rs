@@ -4,7 +4,7 @@
 //! A service's test implements [`QueueSite`] and calls [`queue`]. The checks run one after another, since one
 //! check counts the processor time of the process, and another restarts the server.
 //!
-//! [`QueueConnection`]: bertha_queue::QueueConnection
+//! [`QueueConnection`]: bertha_queues::QueueConnection
 
 mod cancellation;
 mod crash;
@@ -38,7 +38,7 @@ pub use sharing::*;
 pub use throttling::*;
 
 use bertha_core::Error;
-use bertha_queue::{Ordering, QueueSettings, Service};
+use bertha_queues::{Ordering, QueueSettings, Service};
 use std::fmt;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, OrdersByKey, Wrap,
     make_stack,
 };
-use bertha_queue::{Ordering, QueueConnection};
+use bertha_queues::{Ordering, QueueConnection};
 use futures_util::future::{join, join3};
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -29,7 +29,7 @@ pub async fn messages_of_a_closed_receiver_come_again<Q: QueueSite>(site: &Q) {
         scene.publish(&publisher, [1]).await;
         let mut held = vec![scene.next(&receiver).await];
         // If keys have an order, a held message may hold up another message, or come behind it.
-        if scene.abilities().ordering != bertha_queue::Ordering::ByKey {
+        if scene.abilities().ordering != bertha_queues::Ordering::ByKey {
             scene.publish(&publisher, [2]).await;
             // On a slow machine, the time after which the first message comes again may be over before.
             loop {

@@ -3,7 +3,7 @@
 use super::scene::{Scene, message, number};
 use super::{QueueSite, Restarted};
 use bertha_core::Connection;
-use bertha_queue::QueueConnection;
+use bertha_queues::QueueConnection;
 use futures_util::future::join3;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -73,7 +73,7 @@ pub async fn a_restart_is_survived<Q: QueueSite>(site: &Q) {
 
 /// Returns the number of the next message, if a message comes soon; after an error the receiver can only ask
 /// again.
-async fn next<S: bertha_queue::Service>(receiver: &QueueConnection<S>) -> Option<u64> {
+async fn next<S: bertha_queues::Service>(receiver: &QueueConnection<S>) -> Option<u64> {
     match tokio::time::timeout(Duration::from_millis(300), receiver.recv()).await {
         Ok(Ok(message)) => Some(number(&message)),
         Ok(Err(_)) => {

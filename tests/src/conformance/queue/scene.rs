@@ -2,7 +2,7 @@
 
 use super::{QueueSite, Sizes};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
-use bertha_queue::{Abilities, Ordering, QueueConnection, QueueSettings, Topic};
+use bertha_queues::{Abilities, Ordering, QueueConnection, QueueSettings, Topic};
 use std::time::Duration;
 
 /// A new topic, with its service.

@@ -3,7 +3,7 @@
 use super::QueueSite;
 use super::scene::{Scene, number};
 use bertha_core::Connection;
-use bertha_queue::QueueConnection;
+use bertha_queues::QueueConnection;
 use futures_util::future::{Either, join, join3, select};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

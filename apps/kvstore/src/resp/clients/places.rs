@@ -25,7 +25,7 @@ pub(crate) struct Places {
     /// The longest time that a client may be idle, if there is a limit.
     idle: Option<Duration>,
     origin: Instant,
-    /// Somebody has come where nobody was.
+    /// Notifies the watch over idle clients that the first client has come.
     occupied: Notify,
 }
 

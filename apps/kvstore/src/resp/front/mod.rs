@@ -7,14 +7,14 @@ use bertha::kernel::{Tcp, TcpListener, UnixStreamListener};
 use bertha::{Addr, Chunk, Datapath, Error};
 use tokio::sync::mpsc;
 
-/// With whom the listeners of a shard may share their addresses of TCP.
+/// The other shards with which the listeners of a shard share their addresses of TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// With nobody.
+    /// No other shard has the port.
     Alone,
-    /// With other shards of this store, of which this is the first: nobody else may be there.
+    /// Other shards of this store will share the port with this first shard: no other program may have it.
     First,
-    /// With whoever is there already.
+    /// Earlier shards have the port already.
     Further,
 }
 

@@ -177,7 +177,7 @@ impl Session<'_> {
     /// reads a reply would else wait for ever, as this end would.
     ///
     /// # Errors
-    /// Those of the connection; [`Exhausted`](ErrorKind::Exhausted) if the client has sent too much since, or all clients together leave too much
+    /// The errors of the connection; [`Exhausted`](ErrorKind::Exhausted) if the client has sent too much since, or all clients together leave too much
     /// unread.
     async fn send(&mut self, connection: &impl Connection<Data = Frame>) -> Result<(), Error> {
         let mut sending = pin!(connection.send(Frame::Replies(std::mem::take(&mut self.replies))));

@@ -5,7 +5,7 @@ use crate::{Capacity, Key};
 use bertha::chunnels::framing::Deframe;
 use bertha::{Buf, ErrorKind};
 use bertha_datapath_sim::pair_of;
-use bertha_runtime_tokio::TokioRuntime;
+use bertha_runtime::tokio::TokioRuntime;
 
 async fn received(client: &impl Connection<Data = Frame>) -> String {
     match client.recv().await.unwrap() {
