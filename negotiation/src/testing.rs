@@ -4,6 +4,17 @@
 //! release may change or remove any item here. Applications and Chunnels need no item of it.
 
 pub use crate::auth::GroupKey;
+use crate::upgrade::Pick;
+use bertha_core::{Error, Node};
+
+/// Returns the stack with the alternatives of `pick` preferred, and elsewhere the alternatives in use: the stack that
+/// an end offers when it asks for a change.
+///
+/// # Errors
+/// [`Invalid`](bertha_core::ErrorKind::Invalid) if there are no such alternatives.
+pub fn preferred(pick: &Pick, nodes: &[Node], in_use: &[u8]) -> Result<Vec<Node>, Error> {
+    pick.preferred(nodes, in_use)
+}
 
 /// The handshake without I/O.
 pub mod handshake {
