@@ -49,7 +49,7 @@ where
     /// time. See [`Reconnecting`].
     ///
     /// # Errors
-    /// Those of the first attempt.
+    /// The errors of the first attempt.
     pub async fn reconnecting(self, backoff: Backoff) -> Result<Reconnecting<Negotiated<D::Out>>, Error>
     where
         S: Clone + Send + 'static,
@@ -98,8 +98,8 @@ impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
     /// datagrams: nothing has been heard from the server when the connection is handed out.
     ///
     /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret:
-    /// an attacker that learns the key later can forge others. With identities alone no first flight is tried, and without credentials
-    /// anybody can make one, as anybody can send data.
+    /// an attacker that learns the key later can forge first flights. With identities alone no first flight is tried. Without
+    /// credentials any host can make a first flight, as any host can send data.
     pub fn early(self, cache: &EarlyCache) -> ConnectEarly<S, D>
     where
         S: Clone,
@@ -166,7 +166,7 @@ impl<S, D> ConnectEarly<S, D> {
 }
 
 /// # Errors
-/// As for [`Connect`]. Once the connection is in use they come from `send` and `recv`.
+/// The errors of [`Connect`]. Once the connection is in use they come from `send` and `recv`.
 impl<S, D> IntoFuture for ConnectEarly<S, D>
 where
     S: Describe + Send + Sync + 'static,

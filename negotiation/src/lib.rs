@@ -72,8 +72,10 @@ pub use upgrade::{Pick, Switching, Upgradable};
 #[doc(hidden)]
 pub mod internals {
     pub use crate::auth::{GroupKey, SenderKey};
-    pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Liveness, Parked};
-    pub use crate::upgrade::{Agent, Bottom, ChangeLimits, Epochs, Handover, Shell, Staged};
+    pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Lifecycle, Parked};
+    pub use crate::upgrade::{
+        ChangeLimits, Epochs, Handover, LinkHandle, Staged, UpgradeProtocol, UpgradeTask,
+    };
 }
 
 #[cfg(test)]

@@ -48,7 +48,8 @@ impl<S, D> Listen<S, D> {
 /// # Errors
 /// [`Invalid`](bertha_core::ErrorKind::Invalid) if no alternative of the stack can hold over this datapath, as far as
 /// that is known [before a client is there](bertha_core::Listener::properties); else each client gets that error.
-/// Those of the datapath, if the address can't be used. For a name those of [`Connect`](crate::Connect) as well, which come with the resolution.
+/// The errors of the datapath, if the address can't be used. For a name also the errors of [`Connect`](crate::Connect) that
+/// come from the resolution.
 impl<S, D> IntoFuture for Listen<S, D>
 where
     S: Describe + Send + Sync + 'static,

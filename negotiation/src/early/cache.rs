@@ -5,11 +5,12 @@ use crate::auth::hash;
 use crate::handshake::{Expected, HeldTicket};
 use crate::wire::{CLAIM, TICKET};
 use bertha_core::{Addr, Error, ErrorKind};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The agreements of earlier connections with servers that take early data, and their tickets, for
@@ -134,7 +135,7 @@ impl EarlyCache {
     pub(crate) fn key(&self, server: Addr, stack: &[u8], settings: &Settings) -> Key {
         let floor = settings.floor.bits();
         let credentials = settings.credentials.is_some().then(|| settings.credentials.digest());
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if (&last.stack[..], last.floor, last.credentials) != (stack, floor, credentials) {
             let of_credentials = credentials.as_ref().map_or(&[][..], |digest| digest);
             let digest = hash("bertha 3 stack", &[stack, &[floor], of_credentials]);
@@ -148,7 +149,7 @@ impl EarlyCache {
         self.lock().len()
     }
 
-    /// Whether it knows none.
+    /// Returns true if the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
@@ -161,7 +162,7 @@ impl EarlyCache {
     /// Writes it to a file, whole or not at all.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let mut unfinished = path.as_os_str().to_owned();
@@ -178,7 +179,7 @@ impl EarlyCache {
     /// with an empty cache.
     ///
     /// # Errors
-    /// Those of the file system; [`Malformed`](ErrorKind::Malformed) if the file is damaged or something else;
+    /// The errors of the file system; [`Malformed`](ErrorKind::Malformed) if the file is damaged or no cache;
     /// [`Version`](ErrorKind::Version) if another version of this crate wrote it.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
@@ -252,7 +253,7 @@ impl EarlyCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

@@ -7,10 +7,11 @@ use crate::shortage::insist;
 use crate::{Agreement, ZeroRtt, span};
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -41,9 +42,9 @@ struct Kept<T> {
     messages: VecDeque<(u64, T)>,
     next: u64,
     max: usize,
-    /// Whether nothing is added any more.
+    /// True if no message is added any more.
     is_closed: bool,
-    /// Of connecting: it ends with the outcome.
+    /// The span of connecting, which ends with the outcome.
     span: Span,
 }
 
@@ -137,7 +138,7 @@ impl<C: Connection> Shared<C> {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept<C::Data>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// The connection to use, once that is known.

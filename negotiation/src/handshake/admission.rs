@@ -1,6 +1,6 @@
 //! The checks that an offer has to pass before the server does any work for it.
 
-use super::amplification::Credit;
+use super::amplification::AmplificationLimit;
 use super::cookie::Cookies;
 use super::rate_limiter::RateLimiter;
 use crate::Settings;
@@ -39,7 +39,7 @@ pub enum Admission {
     /// Send this, and forget the offer.
     Retry(Vec<u8>),
     /// It can be decided, and the reply may be so long.
-    Admit(Credit),
+    Admit(AmplificationLimit),
 }
 
 impl AdmissionControl {
@@ -61,8 +61,8 @@ impl AdmissionControl {
         }
     }
 
-    /// Whether `message` from `peer` shall be decided. `is_certain` means that the address can't be forged, `unproven`
-    /// is the number of clients that are served with unproven addresses.
+    /// Returns the treatment of `message` from `peer`. `is_certain` is true if the address can't be forged, and `unproven`
+    /// is the number of clients at unproven addresses that the server serves.
     pub fn admit(
         &mut self,
         now: Instant,
@@ -75,24 +75,23 @@ impl AdmissionControl {
         let is_valid = |cookie| self.cookies.is_valid(now, &name(peer), offer, cookie);
         if is_certain || cookie.is_some_and(is_valid) {
             let admits = self.proven.admits(now, peer);
-            return if admits { Admission::Admit(Credit::UNLIMITED) } else { Admission::Drop };
+            return if admits { Admission::Admit(AmplificationLimit::UNLIMITED) } else { Admission::Drop };
         }
-        let credit = Credit::of(message.len());
+        let amplification_limit = AmplificationLimit::of(message.len());
         // First, since it counts them all.
         let signs = self.signs(now);
         if signs && unproven < self.max_unproven && self.unproven.admits(now, peer) {
-            return Admission::Admit(credit);
+            return Admission::Admit(amplification_limit);
         }
         // An offer of another version, say, whose sender wants to be told. That takes no work.
         if wire::offer_id(offer).is_none() {
-            return Admission::Admit(credit);
+            return Admission::Admit(amplification_limit);
         }
         self.retry(now, peer, message)
     }
 
-    /// Whether one more offer from an unproven address may take the work of signatures, if it takes any. Those that may not
-    /// count as well: so offers that keep coming faster than the rate get no signature at all, until they have been fewer for a
-    /// while.
+    /// Returns true if an offer from an unproven address may cost signatures. Rejected offers are charged too, so a flood
+    /// gets no signatures until it subsides.
     fn signs(&mut self, now: Instant) -> bool {
         let Some(signatures) = &mut self.signatures else { return true };
         let elapsed = now.saturating_duration_since(self.start);
@@ -110,7 +109,7 @@ impl AdmissionControl {
             let id = wire::offer_id(offer)?;
             let cookie = self.cookies.issue(now, &name(peer), offer);
             let reply = wire::encode(Kind::Retry, Tag::of(id), &Retry { id, cookie }).ok()?;
-            Credit::of(message.len()).spend(reply.len()).then_some(reply)
+            AmplificationLimit::of(message.len()).spend(reply.len()).then_some(reply)
         };
         reply().map_or(Admission::Drop, Admission::Retry)
     }
@@ -161,13 +160,22 @@ mod tests {
         let settings = Settings { unproven_clients: 3, ..Settings::default() };
         let mut gate = AdmissionControl::new(&settings, || 9, start);
         let offer = offer(1);
-        assert_eq!(gate.admit(start, &peer, &offer, false, 2), Admission::Admit(Credit::of(offer.len())));
+        assert_eq!(
+            gate.admit(start, &peer, &offer, false, 2),
+            Admission::Admit(AmplificationLimit::of(offer.len()))
+        );
         let cookie = cookie(gate.admit(start, &peer, &offer, false, 3));
         let returned = envelop(&cookie, &offer).unwrap();
-        assert_eq!(gate.admit(start, &peer, &returned, false, 3), Admission::Admit(Credit::UNLIMITED));
+        assert_eq!(
+            gate.admit(start, &peer, &returned, false, 3),
+            Admission::Admit(AmplificationLimit::UNLIMITED)
+        );
         let other = Addr::from(([10, 0, 0, 2], 7));
         assert!(matches!(gate.admit(start, &other, &returned, false, 3), Admission::Retry(_)));
-        assert_eq!(gate.admit(start, &other, &offer, true, 3), Admission::Admit(Credit::UNLIMITED));
+        assert_eq!(
+            gate.admit(start, &other, &offer, true, 3),
+            Admission::Admit(AmplificationLimit::UNLIMITED)
+        );
         assert_eq!(gate.admit(start, &peer, b"garbage", false, 3), Admission::Drop);
     }
 

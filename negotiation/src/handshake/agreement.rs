@@ -4,8 +4,9 @@ use super::takes_early_data;
 use crate::auth::Session;
 use crate::wire::Answer;
 use bertha_core::{DifferingCapability, Explanation, Node, PeerIdentity, PeerLayers, Picks, Role, resolve};
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The stack of one connection, and why it is this one.
 ///
@@ -44,7 +45,7 @@ impl Agreement {
         Self::over(layers, role, answer, session)
     }
 
-    /// As [`new`](Self::new), of these layers.
+    /// Works as [`new`](Self::new), with these layers.
     pub(crate) fn over(layers: Vec<Node>, role: Role, answer: Answer, session: Arc<Session>) -> Self {
         let picks = match role {
             Role::Server => answer.server_picks,
@@ -136,7 +137,7 @@ impl Agreement {
         self.session.peer()
     }
 
-    /// Whether the agreement, and all that the ends say about the connection from now on, is authenticated: by
+    /// Returns true if the agreement, and all later messages about the connection, are authenticated: by
     /// [`Credentials`](crate::Credentials) on both ends, or by a secure Chunnel of the stack (TLS, QUIC, Noise) whose handshake is over.
     /// Certificates alone suffice.
     pub fn is_authenticated(&self) -> bool {
@@ -163,15 +164,15 @@ impl CurrentAgreement {
     }
 
     pub(crate) fn get(&self) -> Arc<Agreement> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     pub(crate) fn set(&self, agreement: Agreement) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreement);
+        *self.0.lock() = Arc::new(agreement);
     }
 
     pub(crate) fn set_zero_rtt(&self, zero_rtt: ZeroRtt) {
-        Arc::make_mut(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)).zero_rtt = Some(zero_rtt);
+        Arc::make_mut(&mut self.0.lock()).zero_rtt = Some(zero_rtt);
     }
 }
 

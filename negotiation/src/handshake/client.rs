@@ -36,7 +36,7 @@ pub(crate) struct Proposal {
     offer: Offer,
     /// The stack as it is encoded in the offer.
     pub(crate) stack: Vec<u8>,
-    /// Whether nobody but the server can send to this end, as over a stream.
+    /// True if only the server can send to this end, as over a stream.
     is_certain: bool,
 }
 
@@ -122,7 +122,7 @@ impl Handshake {
         Self::proposing(Proposal::new(nodes, requirements)?, random, mtu, now, settings)
     }
 
-    /// As [`new`](Self::new), for what is to be offered.
+    /// Works as [`new`](Self::new), for this proposal.
     pub(crate) fn proposing(
         Proposal { choices, mut offer, stack, is_certain }: Proposal,
         mut random: impl FnMut() -> u64,
@@ -178,7 +178,7 @@ impl Handshake {
         }
     }
 
-    /// Whether a key shows where messages come from that go with the offer.
+    /// Returns true if a key proves the origin of messages that go with the offer.
     pub(super) fn seals_early(&self) -> bool {
         self.offering.early_key().is_some()
     }
@@ -282,8 +282,8 @@ impl Handshake {
         }
     }
 
-    /// Takes a message without the tag of this connection: over a stream, a server that has no room refuses without having read the
-    /// offer. Elsewhere anybody could say so.
+    /// Handles a message without the tag of this connection. Over a stream, a server that has no room refuses before it
+    /// has read the offer. Elsewhere any host could send such a refusal.
     fn turned_away(&self, kind: Kind, tag: Tag, message: &[u8]) -> Result<Progress, Error> {
         if !self.is_certain || kind != Kind::Refusal || tag != Tag::of(0) {
             return Ok(Progress::Ignored);

@@ -1,6 +1,6 @@
 //! Clients that were answered and have to confirm before the server builds anything for them.
 
-use super::amplification::Credit;
+use super::amplification::AmplificationLimit;
 use super::overtaken::Overtaken;
 use super::server::Accepted;
 use crate::wire::{self, Kind, Tag, offer_in};
@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub struct ConfirmationWait {
     candidates: VecDeque<(Accepted, Overtaken)>,
     most_early: usize,
-    credit: Credit,
+    amplification_limit: AmplificationLimit,
     shortest_pause: Duration,
     pause: Duration,
     last: Instant,
@@ -40,7 +40,7 @@ pub enum Step {
     Unknown(Buf),
     /// It was kept, or is of no consequence.
     Kept,
-    /// A new offer, which brings its own credit: decide it, and [`add`](ConfirmationWait::add) it if it is accepted.
+    /// A new offer, which brings its own amplification_limit: decide it, and [`add`](ConfirmationWait::add) it if it is accepted.
     Decide(Buf),
     /// An offer that was answered before: send this.
     Repeat(Vec<u8>),
@@ -51,11 +51,17 @@ pub enum Step {
 impl ConfirmationWait {
     /// Waits for the confirmation of `first`, whose answer was sent and has left `credit`. At most `most_early`
     /// messages that overtake it are kept; after `pause` the answer is repeated, and then after twice as long.
-    pub fn new(first: Accepted, credit: Credit, most_early: usize, pause: Duration, now: Instant) -> Self {
+    pub fn new(
+        first: Accepted,
+        amplification_limit: AmplificationLimit,
+        most_early: usize,
+        pause: Duration,
+        now: Instant,
+    ) -> Self {
         Self {
             candidates: VecDeque::from([(first, Overtaken::default())]),
             most_early,
-            credit,
+            amplification_limit,
             shortest_pause: pause,
             pause,
             last: now,
@@ -78,7 +84,7 @@ impl ConfirmationWait {
         self.candidates.rotate_left(1);
         let (known, _) = self.candidates.back()?;
         let reply = known.reply.clone();
-        self.credit.spend(reply.len()).then_some(reply)
+        self.amplification_limit.spend(reply.len()).then_some(reply)
     }
 
     /// Takes a message that arrived.
@@ -88,8 +94,8 @@ impl ConfirmationWait {
             let Some((known, _)) = self.candidates.iter().find(|(it, _)| it.offer == hash) else {
                 return Step::Decide(message);
             };
-            self.credit.receive(message.len());
-            return if self.credit.spend(known.reply.len()) {
+            self.amplification_limit.receive(message.len());
+            return if self.amplification_limit.spend(known.reply.len()) {
                 Step::Repeat(known.reply.clone())
             } else {
                 Step::Drop
@@ -100,7 +106,7 @@ impl ConfirmationWait {
         if !self.candidates.iter().any(|(it, _)| Tag::of(it.id) == tag) {
             return Step::Unknown(message);
         }
-        self.credit.receive(message.len());
+        self.amplification_limit.receive(message.len());
         match kind {
             Kind::Confirm => {
                 let is_confirmed = |it: &Accepted| Tag::of(it.id) == tag && it.is_confirmed_by(&message);
@@ -125,9 +131,9 @@ impl ConfirmationWait {
     }
 
     /// Adds a candidate, whose reply is then to be sent, with what its offer allows; unless that is too little.
-    pub fn add(&mut self, accepted: Accepted, credit: Credit) -> Option<Vec<u8>> {
-        self.credit.add(credit);
-        if !self.credit.spend(accepted.reply.len()) {
+    pub fn add(&mut self, accepted: Accepted, amplification_limit: AmplificationLimit) -> Option<Vec<u8>> {
+        self.amplification_limit.add(amplification_limit);
+        if !self.amplification_limit.spend(accepted.reply.len()) {
             return None;
         }
         if self.candidates.len() == CANDIDATES {
@@ -140,7 +146,7 @@ impl ConfirmationWait {
 }
 
 impl Accepted {
-    /// Whether `message` is the client's confirmation of just this.
+    /// Returns true if `message` is the client's confirmation of this answer.
     pub fn is_confirmed_by(&self, message: &[u8]) -> bool {
         self.session
             .decode_confirm(message)

@@ -9,7 +9,8 @@ use super::requirements::Requirements;
 use crate::auth::claim;
 use crate::wire::{self, CLAIM, Tag, VERSION};
 use bertha_core::Node;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// A server's decision about an offered stack.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl<'o> Stated<'o> {
 
 impl DecisionCache {
     pub(super) fn find(&self, stated: &Stated<'_>, requirements: Requirements) -> Option<Arc<Found>> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.0.lock();
         let last =
             last.as_ref().filter(|last| last.stack == stated.stack && last.requirements == requirements)?;
         Some(last.found.clone())
@@ -70,7 +71,7 @@ impl DecisionCache {
     pub(super) fn remember(&self, stated: &Stated<'_>, requirements: Requirements, found: &Arc<Found>) {
         let decision_cache =
             CachedDecision { stack: stated.stack.to_vec(), requirements, found: found.clone() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision_cache);
+        *self.0.lock() = Some(decision_cache);
     }
 }
 
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
     use crate::Credentials;
     use crate::auth::offer_hash;
-    use crate::handshake::{Credit, Decision, EarlyData, Terms, Tickets};
+    use crate::handshake::{AmplificationLimit, Decision, EarlyData, Terms, Tickets};
     use crate::wire::{Kind, Offer, encode};
     use bertha_core::LayerInfo;
     use std::time::{Duration, Instant};
@@ -105,7 +106,7 @@ mod tests {
             early_data,
             tickets: Some(&tickets),
             now: start,
-            credit: Credit::UNLIMITED,
+            amplification_limit: AmplificationLimit::UNLIMITED,
         };
         let offer = encode(Kind::Offer, Tag::of(id), &Offer::new(id, nodes).unwrap()).unwrap();
         let message = (&offer[..], Some(offer_hash(&offer)));

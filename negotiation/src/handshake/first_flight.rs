@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// A client that has proposed its stack together with the first messages over the one that it expects.
 ///
-/// As [`Handshake`], and: [`push`](Self::push) adds a message, which is sent at once with all before it; the first
+/// Works as [`Handshake`]. In addition, [`push`](Self::push) adds a message, which is sent at once with all before it; the first
 /// transmission waits for a message, for [`hurry`](Self::hurry), or for some time.
 #[derive(Debug)]
 pub struct FirstFlight {
@@ -29,8 +29,8 @@ pub struct FirstFlight {
     /// The time at which the offer goes out if no call needs it earlier; nothing once it did.
     held_until: Option<Instant>,
     has_news: bool,
-    /// Whether no message can be added any more: there was an answer, or the offer went out without one. The server can't
-    /// tell repetitions of that offer from one that brings messages along for the first time.
+    /// True if no message can be added any more: there was an answer, or the offer was sent without messages. The server
+    /// can't tell a repetition of that offer from an offer that has messages for the first time.
     is_closed: bool,
     is_answered: bool,
 }
@@ -78,7 +78,7 @@ impl FirstFlight {
         Self::claiming(handshake, (expected, claim, ticket), mtu, most, delay, now)
     }
 
-    /// As [`new`](Self::new), with the claim of this expectation.
+    /// Works as [`new`](Self::new), with the claim of this expectation.
     pub(crate) fn claiming(
         handshake: Handshake,
         (expected, claim, ticket): (Expected, [u8; CLAIM], HeldTicket),
@@ -127,7 +127,7 @@ impl FirstFlight {
         true
     }
 
-    /// The application waits: the offer is due, if it has not gone out yet. Whether that is so.
+    /// Makes the offer due, since the application waits. Returns false if the offer was sent before.
     pub fn hurry(&mut self) -> bool {
         self.held_until.take().is_some()
     }
@@ -140,7 +140,7 @@ impl FirstFlight {
     /// The offer with all messages so far, if it is to be sent now.
     ///
     /// # Errors
-    /// As for [`Handshake::poll_transmit`].
+    /// The errors of [`Handshake::poll_transmit`].
     pub fn poll_transmit(&mut self, now: Instant) -> Result<Option<Vec<u8>>, Error> {
         if self.is_answered || self.held_until.is_some_and(|until| now < until) {
             return Ok(None);
@@ -175,7 +175,7 @@ impl FirstFlight {
     /// Takes a message that arrived.
     ///
     /// # Errors
-    /// As for [`Handshake::handle`].
+    /// The errors of [`Handshake::handle`].
     pub fn handle(&mut self, message: &[u8]) -> Result<Flight, Error> {
         if self.is_answered {
             return Ok(Flight::Ignored);

@@ -44,7 +44,7 @@ pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> 
     find_within(client, server, Requirements::OPEN)
 }
 
-/// As [`find`], among the stacks whose layers on the server reach the floor of `requirements`, and have their needs met by the
+/// Works as [`find`], among the stacks whose layers on the server reach the floor of `requirements`, and have their needs met by the
 /// layers below. Each guarantee that is asked for may double the steps.
 ///
 /// # Errors
@@ -57,8 +57,8 @@ pub fn find_within(
     search(client, server, requirements, false)
 }
 
-/// As [`find_within`], by the preferences of the offer first: it is a wish to change the stack in use. "Client" is then
-/// the end that wishes.
+/// Works as [`find_within`], by the preferences of the offer first: it proposes a change of the stack in use. "Client" is
+/// the proposer then.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
@@ -256,8 +256,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether the rest of both stacks, from these states on, go together and guarantee what is `wanted`; if so, the
-    /// picks say how.
+    /// Returns true if the rest of both stacks, from these states on, go together and give the `wanted` guarantees. Then
+    /// the picks are set.
     fn from(&mut self, client: usize, server: usize, agreed: usize, wanted: Set) -> bool {
         if self.dead_ends.contains(&(client, server, wanted)) {
             return false;

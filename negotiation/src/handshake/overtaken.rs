@@ -16,7 +16,8 @@ pub(crate) struct Overtaken {
 }
 
 impl Overtaken {
-    /// Keeps the data of a message, unless `most` are kept already or they would be too long together. Whether it is kept.
+    /// Keeps the data of a message. Returns false if `most` messages are kept already, or the messages would be too long
+    /// together.
     pub(crate) fn keep(&mut self, message: &[u8], most: usize) -> bool {
         let Some(data) = message.get(HEADER..) else { return false };
         if self.messages.len() >= most || self.bytes + data.len() > MOST_BYTES {

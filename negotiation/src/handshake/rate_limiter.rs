@@ -31,7 +31,7 @@ impl RateLimiter {
         Self { secret: secret.keyed(), start, rate, buckets, last: None }
     }
 
-    /// Whether `peer`'s network may send one more offer, which then counts.
+    /// Returns true if `peer`'s network may send a further offer. Then the offer counts.
     pub(super) fn admits(&mut self, now: Instant, peer: &Addr) -> bool {
         let Some(network) = Network::of(peer) else { return true };
         let place = match self.last {

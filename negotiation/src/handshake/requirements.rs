@@ -73,7 +73,7 @@ pub fn check_picks(nodes: &[Node], picks: &[u8], requirements: Requirements) -> 
     check_layers(&resolve(nodes, Picks::new(picks)), requirements)
 }
 
-/// As [`check_picks`], for the layers that are picked.
+/// Works as [`check_picks`], for the layers that are picked.
 pub(crate) fn check_layers(layers: &[Node], requirements: Requirements) -> Result<(), Error> {
     let Requirements { floor, transport } = requirements;
     check_needs(layers, transport).map_err(|unmet| {
@@ -98,7 +98,7 @@ fn withdrawal(nodes: &[Node], missing: Set, transport: Set) -> String {
     layer.map_or_else(String::new, |layer| format!(", since {layer} withdraws what is below it"))
 }
 
-/// Whether there is a layer in `nodes`, picked or not, that needs a guarantee below it.
+/// Returns true if a layer in `nodes`, picked or not, needs a guarantee below it.
 fn need_anything(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Layer(layer) => !layer.needs().is_empty(),

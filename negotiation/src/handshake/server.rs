@@ -1,20 +1,21 @@
 //! The server's side of the handshake: a function from an offer to an answer. The server remembers nothing of a
 //! client that it did not accept.
 
-use super::amplification::Credit;
+use super::amplification::AmplificationLimit;
 use super::capabilities::Capabilities;
 use super::decision_cache::{DecisionCache, Found, Stated};
 use super::idle_timeout;
 use super::matching;
 use super::requirements::Requirements;
 use super::ticket::Tickets;
+use super::unknown_connection::reply_to_unknown;
 use crate::auth::{Answering, Unanswerable, offer_hash};
 use crate::wire::{
     self, Answer, Early, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, TICKET, Tag,
     Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
-use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, Role, resolve};
+use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, resolve};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -40,8 +41,8 @@ pub struct Terms<'t> {
     pub tickets: Option<&'t Tickets>,
     /// The time.
     pub now: Instant,
-    /// How long a reply may be.
-    pub credit: Credit,
+    /// The limit of the reply's length.
+    pub amplification_limit: AmplificationLimit,
 }
 
 /// A server's treatment of messages that come with an offer.
@@ -58,7 +59,8 @@ pub enum EarlyData {
     AtOnce,
 }
 
-/// The bytes of its credit that an answer leaves for signs of life, and for the end of a connection that nobody takes.
+/// Number of bytes of the limit that an answer leaves for keep-alives, and for the close of a connection that the
+/// application does not take.
 pub(crate) const CLOSE_ALLOWANCE: usize = 64;
 
 /// The reaction to the first message of an unknown client.
@@ -103,7 +105,7 @@ pub struct Accepted {
     pub capabilities: Vec<DifferingCapability>,
     /// The messages that came with the offer, and that the answer says were taken: the first of the connection.
     pub early: VecDeque<Buf>,
-    /// Whether messages came with the offer, taken or not.
+    /// True if messages came with the offer, taken or not.
     pub is_flight: bool,
 }
 
@@ -113,7 +115,7 @@ pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     decide_hashed((message, hash), (nodes, &DecisionCache::default()), terms)
 }
 
-/// As [`decide`], with the hash of the offer in the message, if there is one, and with earlier decisions.
+/// Works as [`decide`], with the hash of the offer in the message, if there is one, and with earlier decisions.
 pub(crate) fn decide_hashed(
     (message, hash): (&[u8], Option<[u8; 32]>),
     server: (&[Node], &DecisionCache),
@@ -122,35 +124,10 @@ pub(crate) fn decide_hashed(
     if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
         return decide_offer((offer, hash), message, server, terms);
     }
-    match unknown(message, terms.credentials, terms.path) {
+    match reply_to_unknown(message, terms.credentials, terms.path) {
         Some(reply) => Decision::Unknown { reply },
         None => Decision::Ignore,
     }
-}
-
-/// The reply to a client that takes itself for connected and is not; never longer than the message received, since the
-/// address may be somebody else's.
-pub(crate) fn unknown(message: &[u8], credentials: &Credentials, path: &[u8]) -> Option<Vec<u8>> {
-    let (kind, tag) = wire::header(message).filter(|_| wire::sender(message) != Some(Role::Server))?;
-    let plain = |kind| wire::encode_from(Role::Server, kind, tag, &()).ok();
-    let reply = match kind {
-        // The client can't believe a server that has no keys; what that says would be answered for ever.
-        Kind::KeepAlive if wire::is_proven(message) => credentials.reset(tag, message, path)?,
-        Kind::Data | Kind::KeepAlive => plain(Kind::Reset)?,
-        Kind::Confirm if credentials.is_some() => plain(Kind::Reset)?,
-        Kind::Close if credentials.is_some() => plain(Kind::Reset)?,
-        Kind::Close => plain(Kind::CloseSeen)?,
-        _ => return None,
-    };
-    (reply.len() <= message.len()).then_some(reply)
-}
-
-/// The question to a client with credentials that takes itself for connected and may have been a candidate for it: whether it is there. Never
-/// an end that the client has to believe, and never longer than the message received.
-pub(crate) fn question(message: &[u8], credentials: &Credentials) -> Option<Vec<u8>> {
-    let (kind, _) = wire::header(message)?;
-    let may_ask = credentials.is_some() && kind != Kind::KeepAlive;
-    may_ask.then(|| unknown(message, credentials, &[]))?
 }
 
 /// `whole` is the received message: `message` itself, or a larger one around it.
@@ -247,7 +224,10 @@ fn accept(
     };
     let early = early_messages(answering, whole, (found, answer.idle_ms), terms);
     answer.early = u16::try_from(early.len()).unwrap_or_default();
-    if !early.is_empty() && terms.early_data == EarlyData::AtOnce && terms.credit == Credit::UNLIMITED {
+    if !early.is_empty()
+        && terms.early_data == EarlyData::AtOnce
+        && terms.amplification_limit == AmplificationLimit::UNLIMITED
+    {
         answer.confirm = None;
     }
     let Some((mut reply, mut session)) = answering.answer(&answer, terms.fresh, terms.path) else {
@@ -255,7 +235,7 @@ fn accept(
     };
     // Texts for people are cut before the client is asked for another round trip.
     let over =
-        reply.len().saturating_sub(credit_of_texts(whole, terms).left().saturating_sub(CLOSE_ALLOWANCE));
+        reply.len().saturating_sub(limit_of_texts(whole, terms).left().saturating_sub(CLOSE_ALLOWANCE));
     if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
         let left = (answer.stack.len() + answer.reasons.len()) - over;
         answer.stack.clear();
@@ -265,7 +245,7 @@ fn accept(
         };
         (reply, session) = shorter;
     }
-    if reply.len() > terms.credit.left().saturating_sub(CLOSE_ALLOWANCE) {
+    if reply.len() > terms.amplification_limit.left().saturating_sub(CLOSE_ALLOWANCE) {
         return Decision::Retry;
     }
     if reply.len() > LARGEST {
@@ -284,18 +264,20 @@ fn accept(
     }))
 }
 
-/// How long the answer to a message may be before its texts are cut.
+/// Returns the maximum length of the answer to a message before its texts are cut.
 ///
-/// With credentials the keys follow from the answer, and a server that had to forget the offer has to give the same one when it comes
-/// again, with a cookie, say, or with messages. So the offer alone decides then, unless its address is certain.
-fn credit_of_texts(whole: &[u8], terms: &Terms<'_>) -> Credit {
+/// With credentials the keys follow from the answer. A server that had to forget the offer has to give an identical answer
+/// when the offer comes again, for example with a cookie or with messages. So the offer alone decides then, unless its
+/// address is certain.
+fn limit_of_texts(whole: &[u8], terms: &Terms<'_>) -> AmplificationLimit {
     match wire::offer_in(whole) {
         Some((offer, cookie))
-            if terms.credentials.is_some() && (cookie.is_some() || terms.credit != Credit::UNLIMITED) =>
+            if terms.credentials.is_some()
+                && (cookie.is_some() || terms.amplification_limit != AmplificationLimit::UNLIMITED) =>
         {
-            Credit::of(offer.len())
+            AmplificationLimit::of(offer.len())
         }
-        _ => terms.credit,
+        _ => terms.amplification_limit,
     }
 }
 
@@ -341,12 +323,12 @@ fn early_messages(
     }
 }
 
-/// Whether messages may have come with it.
+/// Returns true if messages may have come with the offer in this message.
 pub(crate) fn is_flight(message: &[u8]) -> bool {
     matches!(wire::header(message), Some((Kind::Early, _)))
 }
 
-/// Whether none of the layers asks for messages from after the answer alone.
+/// Returns true if all layers accept messages from before the answer.
 pub(crate) fn takes_early_data(layers: &[Node]) -> bool {
     layers.iter().all(|node| !matches!(node, Node::Layer(layer) if !layer.takes_early_data()))
 }
@@ -361,22 +343,22 @@ fn refuse(
 ) -> Decision {
     let refusal = Refusal { id, kind, text: wire::cut(text) };
     match answering.refuse(tag, &refusal) {
-        Some(reply) if reply.len() > terms.credit.left() => Decision::Retry,
+        Some(reply) if reply.len() > terms.amplification_limit.left() => Decision::Retry,
         Some(reply) => Decision::Refuse { id, reply, error: error(refusal) },
         None => Decision::Ignore,
     }
 }
 
-/// A refusal without a proof, since there is no key that both ends have. Its text is cut to fit the credit: there is no
+/// A refusal without a proof, since there is no key that both ends have. Its text is cut to fit the amplification_limit: there is no
 /// reason to ask more of a client that can't be recognised.
 fn refuse_openly(id: u64, tag: Tag, kind: RefusalKind, text: String, terms: &Terms<'_>) -> Decision {
     /// Header, version, id, kind, length of the text, check.
     const REST: usize = HEADER + 1 + 10 + 1 + 2 + 4;
     let error = error(Refusal { id, kind, text: text.clone() });
-    let most = terms.credit.left().saturating_sub(REST).min(TEXT_LIMIT);
+    let most = terms.amplification_limit.left().saturating_sub(REST).min(TEXT_LIMIT);
     let refusal = Refusal { id, kind, text: wire::cut_to(text, most) };
     match wire::encode(Kind::Refusal, tag, &refusal) {
-        Ok(reply) if reply.len() <= terms.credit.left() => Decision::Refuse { id, reply, error },
+        Ok(reply) if reply.len() <= terms.amplification_limit.left() => Decision::Refuse { id, reply, error },
         _ => Decision::Ignore,
     }
 }

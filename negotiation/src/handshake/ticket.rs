@@ -9,8 +9,8 @@ pub(super) const FRESHNESS: Duration = Duration::from_secs(10);
 
 /// A server's tickets: when the ticket was made, in four bytes, and a MAC over that.
 ///
-/// The secret is drawn when the server starts and never leaves the process: a ticket of another server, or of the same one
-/// before it was restarted, is none, whichever keys they share. A ticket proves nothing about its holder.
+/// The secret is drawn when the server starts and never leaves the process: a ticket of another server, or of this server
+/// before a restart, is not valid, even if the servers share keys. A ticket proves nothing about its holder.
 #[derive(Debug)]
 pub struct Tickets {
     secret: MacKey,
@@ -34,7 +34,7 @@ impl Tickets {
         ticket
     }
 
-    /// Whether this server has issued the ticket, and its holder presents it now.
+    /// Returns true if this server has issued the ticket, and its holder presents it now.
     pub fn is_fresh(&self, now: Instant, presented: &PresentedTicket) -> bool {
         let Some((made, mac)) = presented.ticket.split_first_chunk::<{ TICKET - MAC }>() else {
             return false;

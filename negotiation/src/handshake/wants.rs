@@ -9,7 +9,7 @@
 use bertha_core::Node;
 use bertha_core::guarantee::Set;
 
-/// Whether there is a pick with which `nodes` guarantee `floor`, and have their needs met, over a transport that gives
+/// Returns true if `nodes` have a pick that guarantees `floor`, and whose needs are met, over a transport that gives
 /// `transport`.
 pub(super) fn can_hold(nodes: &[Node], floor: Set, transport: Set) -> bool {
     nodes.iter().rev().fold(Wants::given_by(transport), Wants::above).meets(Wants::one(floor))

@@ -4,7 +4,8 @@ use crate::Settings;
 use crate::handshake::{Admission, AdmissionControl, Freshness, ReplayFilter};
 use crate::link::LiveCount;
 use bertha_core::{Addr, Base, Buf, Connection, Runtime};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The gate with its clock, and the counts of clients with unproven addresses.
@@ -30,7 +31,7 @@ impl Admissions {
         }
     }
 
-    /// Whether `message`, which came on `base`, shall be decided.
+    /// Returns the treatment of `message`, which arrived on `base`.
     pub(super) fn admit<C: Connection<Data = Buf>>(
         &self,
         now: Instant,
@@ -53,9 +54,9 @@ impl Admissions {
         self.with_gate(now, base, |gate| gate.retry(now, &peer, message))
     }
 
-    /// Whether a client with an unproven address has to confirm before anything is built for it. That costs the client
-    /// no round trip, but keeps its first messages waiting; so it is asked for once the clients that were accepted without
-    /// proof reach half of their maximum.
+    /// Returns true if a client at an unproven address has to confirm before the server builds its stack. Such a
+    /// confirmation costs the client no round trip, but keeps its first messages waiting. So the server demands it once the
+    /// clients that it has accepted without a proof reach half of their maximum.
     pub(super) fn builds_after_confirmation(&self) -> bool {
         self.unproven.taken() >= self.settings.unproven_clients / 2
     }
@@ -71,7 +72,7 @@ impl Admissions {
     }
 
     fn with_replay_filter<T>(&self, now: Instant, ask: impl FnOnce(&mut ReplayFilter) -> T) -> T {
-        let mut replay_filter = self.replay_filter.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut replay_filter = self.replay_filter.lock();
         ask(replay_filter.get_or_insert_with(|| ReplayFilter::new(self.settings.remembered_flights, now)))
     }
 
@@ -80,13 +81,13 @@ impl Admissions {
     where
         C: Connection<Data = Buf>,
     {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gate = self.gate.lock();
         let runtime = base.base().runtime();
         ask(gate.get_or_insert_with(|| AdmissionControl::new(&self.settings, || runtime.random(), now)))
     }
 }
 
-/// Whether the address of this connection's peer can't be forged.
+/// Returns true if the address of this connection's peer can't be forged.
 fn is_certain<C: Connection<Data = Buf>>(base: &C, peer: &Addr) -> bool {
     base.base().properties().reliable || !matches!(peer, Addr::Ip(_))
 }

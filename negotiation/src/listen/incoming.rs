@@ -5,7 +5,7 @@ use super::overload::Lack;
 use super::progress::Progress;
 use super::server::{Entering, LARGEST_FIRST, Outcome, Server};
 use super::stages::{Handshake, Kind, Stages};
-use crate::handshake::{Credit, Network};
+use crate::handshake::{AmplificationLimit, Network};
 use crate::link::FromLink;
 use crate::{Negotiated, Runs};
 use bertha_core::{Addr, Base, BoxFuture, Connection, Datapath, Error, ErrorKind, Listener, Runtime};
@@ -205,7 +205,7 @@ where
         if !self.stages.shed(now, &self.server.overload)
             && let Some(unused) = self.server.connections.take_unused(now)
         {
-            self.server.give_up(&*unused, now);
+            self.server.evict(&*unused, now);
         }
     }
 
@@ -214,7 +214,7 @@ where
         loop {
             outcome = match outcome {
                 Outcome::Unconfirmed(client) => {
-                    let is_proven = client.credit == Credit::UNLIMITED;
+                    let is_proven = client.amplification_limit == AmplificationLimit::UNLIMITED;
                     let kind = if is_proven { Kind::Proven } else { Kind::Unproven };
                     let base = client.base.clone();
                     let confirming = Box::pin(self.server.clone().confirm(client));

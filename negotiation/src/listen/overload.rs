@@ -1,8 +1,7 @@
 //! The clients that a server gave up or refused because it had no room.
 
 use bertha_core::Addr;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -64,7 +63,7 @@ impl OverloadCount {
         };
         count.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(peer = peer.map(tracing::field::display), "{what}");
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         if told.is_none_or(|told| now.saturating_duration_since(told) >= PAUSE) {
             *told = Some(now);
             tracing::warn!(peer = peer.map(tracing::field::display), overload = ?self.get(), "{what}");

@@ -1,7 +1,7 @@
 //! The connection whose stack can change.
 
 use super::epoch::Epochs;
-use super::peer_agent::{Request, ended};
+use super::peer_protocol::{Request, ended};
 use super::pick::Pick;
 use crate::link::Shared;
 use crate::{Agreement, Negotiated, span};

@@ -2,12 +2,11 @@
 
 use super::slots::Slots;
 use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
-use std::sync::PoisonError;
 
 /// One stack of a connection.
 pub struct Epoch<C> {
     pub connection: C,
-    /// True if no more messages arrive at the bottom of the stack, so that an error from it means that it is
+    /// True if no more messages arrive from the link below the stack, so that an error from it means that it is
     /// empty.
     is_over: AtomicBool,
     is_empty: AtomicBool,
@@ -19,7 +18,7 @@ impl<C> Epoch<C> {
         Arc::new(Self { connection, is_over, is_empty })
     }
 
-    /// Records that no more messages arrive at the bottom of the stack.
+    /// Records that no more messages arrive from the link below the stack.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
@@ -66,6 +65,6 @@ impl<C> Epochs<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Epoch<C>>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.newest.lock()
     }
 }

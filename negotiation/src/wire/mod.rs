@@ -35,7 +35,7 @@ pub use group::{
     Before, GROUP_HEADER, Origin, PROVEN_GROUP_HEADER, PeerProgress, ProvenOrigin, origin, proven_origin,
 };
 pub use joined::{LARGEST_JOINED, join, parts};
-pub(crate) use joined::{joined, parted};
+pub(crate) use joined::{joined, split_joined};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode, offer_in};
 pub use retry::{COOKIE, ENVELOPE, Retry, envelop};
 pub use upgrade::{Upgrade, UpgradeStep};

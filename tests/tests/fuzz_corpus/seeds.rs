@@ -4,7 +4,7 @@ use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
 };
 use bertha_chunnels::rpc::{self, Bincode, Method};
-use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
+use bertha_negotiation::handshake::{AmplificationLimit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
@@ -227,7 +227,7 @@ fn some_of_the_compressed_messages_are_messages() {
     assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
 }
 
-/// Or else no call has an answer, and no stream any credit.
+/// Or else no call has an answer, and no stream any amplification_limit.
 #[test]
 fn requests_of_calls_are_numbers() {
     let (_, bytes) = &calls()[0];
@@ -264,7 +264,7 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
     let (next, count) = (call(0, NEXT, 0, &bytes(41)), call(1, COUNT, 0, &bytes(200)));
     let long = call(2, COUNT, 0, &bytes(1_000_000));
     let traced = [&[8], &next[1..16], &[3; 25], &bytes(41)[..]].concat();
-    let credit = |slot, parts| numbered(5, slot, parts, &[]);
+    let amplification_limit = |slot, parts| numbered(5, slot, parts, &[]);
     let response = |slot, generation, body: &[u8]| [&name(2, slot, generation)[..], body].concat();
     let part = |index, number: u64| numbered(3, 2, index, &bytes(number));
     let end = |parts| numbered(4, 2, parts, &[]);
@@ -411,7 +411,7 @@ fn proven() -> Vec<Seed> {
                 early_data: EarlyData::AtOnce,
                 tickets: None,
                 now,
-                credit: Credit::UNLIMITED,
+                amplification_limit: AmplificationLimit::UNLIMITED,
             };
             let reply = match decide(&offer, &servers()[2], &terms) {
                 Decision::Accept(accepted) => accepted.reply,

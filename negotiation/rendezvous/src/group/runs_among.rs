@@ -14,7 +14,7 @@ use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Delivery, Error, ErrorKind, Group, Runtime};
 use bertha_negotiation::Agreement;
 use bertha_negotiation::handshake::{Requirements, check_possible};
-use bertha_negotiation::internals::{GroupKey, Shell, Staged};
+use bertha_negotiation::internals::{GroupKey, Staged, UpgradeTask};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -147,7 +147,7 @@ where
             let join_timeout = settings.join_timeout;
             let agent =
                 StoreAgent::new(Arc::new(stack), shared.clone(), participant, settings, channels, sharing);
-            let shell = Shell::new(agent, first, queue, reserved);
+            let shell = UpgradeTask::new(agent, first, queue, reserved);
             let epochs = shell.epochs();
             let task = runtime.spawn(shell.run());
             let member: Arc<dyn GroupMember<_>> = shared;
