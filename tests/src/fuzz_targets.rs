@@ -27,8 +27,8 @@ use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::handshake::{
-    Accepted, Admission, AdmissionControl, AmplificationLimit, Decision, EarlyData, Expected, FirstFlight, Flight,
-    Handshake, HeldTicket, Progress, Requirements, Terms, Tickets, claim, decide, find,
+    Accepted, Admission, AdmissionControl, AmplificationLimit, Decision, EarlyData, Expected, FirstFlight,
+    Flight, Handshake, HeldTicket, Progress, Requirements, Terms, Tickets, claim, decide, find,
 };
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::wire::{
@@ -239,7 +239,7 @@ pub fn gate(bytes: &[u8]) {
         match gate.admit(start, &peer, &message, false, 1) {
             Admission::Drop => {}
             // A client that can't be asked for a cookie is told why.
-            Admission::Admit(amplification_limit) => assert_eq!(amplification_limit.left(), 3 * message.len()),
+            Admission::Admit(limit) => assert_eq!(limit.left(), 3 * message.len()),
             Admission::Retry(reply) => {
                 assert!(reply.len() <= 3 * message.len());
                 let cookie = wire::decode::<Retry>(&reply).unwrap().cookie;

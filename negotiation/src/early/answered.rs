@@ -1,4 +1,4 @@
-//! The outcome of a first flight: the stack stays, or another one takes its place.
+//! The outcome of a first flight: the stack stays, or another stack takes its place.
 
 use super::HandshakeGuard;
 use super::built::Built;

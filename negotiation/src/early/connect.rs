@@ -21,8 +21,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tracing::Span;
 
-/// Maximum time for which a handshake has no task of its own, and the calls that wait for its end drive it. It is long
-/// enough for most handshakes within a network, and too short for an application that does not wait to notice.
+/// Maximum time for which a handshake has no task of its own, and the calls that wait for its end drive it.
+/// It is long enough for most handshakes within a network, and too short for an application that does not
+/// wait to notice.
 const UNDRIVEN: Duration = Duration::from_millis(1);
 
 /// The stage of connecting after a stack that was not ready at once has been built, or has failed.
@@ -33,7 +34,8 @@ enum Stage<C: Connection<Data = Buf>, O> {
     Answered(Result<Built<O>, Error>, Answered<C>),
 }
 
-/// The background task of an early connection, which runs the handshake if no call does, and then the watchdog.
+/// The background task of an early connection, which runs the handshake if no call does, and then the
+/// watchdog.
 struct LinkTask<C: Connection<Data = Buf>> {
     /// Time at which the task starts.
     start: Instant,
@@ -51,7 +53,8 @@ struct Expectation {
     layers: Vec<Node>,
 }
 
-/// Connects over the stack that the server agreed to the last time, if it did. The span ends with the outcome.
+/// Connects over the stack that the server agreed to the last time, if it did. The span ends with the
+/// outcome.
 ///
 /// # Errors
 /// The errors of [`Connect::early`](crate::Connect::early).
@@ -131,7 +134,8 @@ where
         Ok(Early::new(Arc::new(shared), None))
     }
 
-    /// Builds the expected stack. The connection is usable once the stack is built, with or without an answer.
+    /// Builds the expected stack. The connection is usable once the stack is built, with or without an
+    /// answer.
     async fn connect_at_once(
         self: Box<Self>,
         base: D::Connection,
@@ -169,8 +173,8 @@ where
         }
     }
 
-    /// Builds a stack that was not ready at once, while the handshake runs: some Chunnels exchange messages while they are
-    /// built.
+    /// Builds a stack that was not ready at once, while the handshake runs: some Chunnels exchange messages
+    /// while they are built.
     async fn build_meanwhile<'s>(
         &'s self,
         polled: Poll<Result<Built<D::Out>, Error>>,
@@ -196,7 +200,8 @@ where
                 }
                 Ok(Stage::Answered(Err(error), answered))
             }
-            // A Chunnel that exchanges messages while it is built waits in vain over the stack that was expected.
+            // A Chunnel that exchanges messages while it is built waits in vain over the stack that was
+            // expected.
             Either::Right((answered, _)) if answered.replaced.is_some() => {
                 Ok(Stage::Answered(Err(given_up()), answered))
             }

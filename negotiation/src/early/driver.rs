@@ -1,31 +1,32 @@
-//! The task that brings a handshake to its end.
+//! The task that completes a handshake.
 
 use bertha_core::BoxFuture;
 use parking_lot::Mutex;
 use std::task::{Context, Poll};
 
-/// The rest of a handshake, as a task that any call that waits for its end can poll.
+/// The rest of a handshake, as a task that any waiting call can poll.
 ///
-/// So the reactor wakes the waiting call, and not a task that then wakes it in turn. That goes on until a task of its
-/// own [takes](Self::take) the rest for good: a waiting call may be dropped, or not be polled any more. A task that
-/// panics is dropped.
+/// So the reactor wakes the waiting call directly, and not a task that wakes the call in turn. A waiting call
+/// may be dropped, or not be polled any more, so after a short time a task of the runtime [takes](Self::take)
+/// the rest of the handshake. A task that panics is dropped.
 pub(super) struct HandshakeDriver(Mutex<Option<BoxFuture<'static, ()>>>);
 
 impl HandshakeDriver {
-    /// With nothing to do.
+    /// Makes a driver without a task.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// Sets the task from now on.
+    /// Sets the task.
     pub(super) fn set(&self, task: BoxFuture<'static, ()>) {
         *self.0.lock() = Some(task);
     }
 
-    /// Polls the task, and has this call woken when there is more to do. Does nothing if another caller has taken the
-    /// task, or polls it at this moment.
+    /// Polls the task, and has this call woken when there is more to do. Does nothing if another caller has
+    /// taken the task, or polls it at this moment.
     pub(super) fn drive(&self, cx: &mut Context<'_>) {
-        // Declared before the guard, so that a task that is done or panics is dropped after the lock is released.
+        // Declared before the guard, so that a task that is done or panics is dropped after the lock is
+        // released.
         let mut task;
         let Some(mut held) = self.0.try_lock() else { return };
         task = held.take();

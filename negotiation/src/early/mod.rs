@@ -26,22 +26,24 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// A connection that [`Connect::early`](crate::Connect::early) made.
 ///
-/// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that both are the
-/// calls of the stack, at the cost of an atomic load.
+/// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that
+/// both are the calls of the stack, at the cost of an atomic load.
 ///
-/// * **Loss.** Negotiation neither loses a message nor delivers it twice. Messages sent before the answer are kept until then,
-///   at most [`first_flight`](crate::Settings::first_flight) of them, and sent again in order if the server picks
-///   another stack.
-/// * **The answer** is read by the calls that wait in `send`, `recv` or [`agreed`](Self::agreed), and, a thousandth of
-///   a second after the beginning, by a task of its own, so that no call has to wait.
+/// * **Loss.** Negotiation neither loses a message nor delivers it twice. Messages sent before the answer are
+///   kept until then, at most [`first_flight`](crate::Settings::first_flight) of them, and sent again in
+///   order if the server picks another stack.
+/// * **The answer** is read by the calls that wait in `send`, `recv` or [`agreed`](Self::agreed), and, a
+///   thousandth of a second after the beginning, by a task of its own, so that no call has to wait.
 /// * **Failure.** A refusal, or no answer within the [handshake
-///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that says how many messages are
-///   in doubt: a server that can't be heard may have taken them.
-///   If a Chunnel panics in the call that reads the answer, the other calls get [`Closed`](bertha_core::ErrorKind::Closed).
+///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that
+///   says how many messages are in doubt: a server that can't be heard may have taken them. If a Chunnel
+///   panics in the call that reads the answer, the other calls get
+///   [`Closed`](bertha_core::ErrorKind::Closed).
 /// * **Backpressure.** A message for which there is no room waits for the answer.
-/// * **Cancellation** works as for every [`Connection`]: a message whose `send` was dropped was not sent, or sent whole, once.
-/// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a connection.
-///   Dropping gives up unanswered messages: they are not repeated any more.
+/// * **Cancellation** works as for every [`Connection`]: a message whose `send` was dropped was not sent, or
+///   sent whole, once.
+/// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a
+///   connection. Dropping gives up unanswered messages: they are not repeated any more.
 pub struct Early<C: Connection> {
     shared: Arc<Shared<C>>,
     /// Brings the handshake to its end if no call does, and then watches over the link.
@@ -53,8 +55,8 @@ impl<C: Connection> Early<C> {
         Self { shared, _link_task: link_task }
     }
 
-    /// Returns the stack in use, and the outcome of the first flight. While the server has not answered, returns the
-    /// expected stack, with [`ZeroRtt::Unanswered`](crate::ZeroRtt::Unanswered).
+    /// Returns the stack in use, and the outcome of the first flight. While the server has not answered,
+    /// returns the expected stack, with [`ZeroRtt::Unanswered`](crate::ZeroRtt::Unanswered).
     pub fn explain(&self) -> Arc<Agreement> {
         self.shared.agreement()
     }

@@ -11,15 +11,17 @@ use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Asks for proofs of address, and keeps to the rates. The memory that it needs does not depend on the offers.
+/// The gate for offers, which asks for proofs of address and limits rates. Its memory does not grow with the
+/// offers.
 #[derive(Debug)]
 pub struct AdmissionControl {
     cookies: Cookies,
-    /// For clients that have proved their address: unproven ones can't use up this allowance.
+    /// The rates of clients that have proved their addresses. Clients at unproven addresses can't use up
+    /// these rates.
     proven: RateLimiter,
     unproven: RateLimiter,
     max_unproven: usize,
-    /// The signatures that are made and verified for unproven addresses; nothing without identities.
+    /// The signatures that are made and verified for unproven addresses; `None` without identities.
     signatures: Option<TokenBucket>,
     rate: Rate,
     start: Instant,
@@ -28,22 +30,22 @@ pub struct AdmissionControl {
 /// The tokens of a signature, so that fractions of it count.
 const SIGNATURE: u64 = 1000;
 
-/// The longest that an unproven address waits for a signature once a flood is over.
+/// Maximum time for which an unproven address waits for a signature once a flood is over.
 const MOST_DEBT: Duration = Duration::from_secs(1);
 
 /// The decision about an offer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It is one too many, or no offer.
+    /// The message exceeds a rate, or is no offer: drop it.
     Drop,
-    /// Send this, and forget the offer.
+    /// Send this message, and forget the offer.
     Retry(Vec<u8>),
-    /// It can be decided, and the reply may be so long.
+    /// Decide the offer. The limit applies to the reply.
     Admit(AmplificationLimit),
 }
 
 impl AdmissionControl {
-    /// A gate for a server that starts now. `random` gives unpredictable bits.
+    /// Makes the gate of a server that starts now. `random` gives unpredictable bits.
     pub fn new(settings: &Settings, mut random: impl FnMut() -> u64, now: Instant) -> Self {
         let secret = seed(&mut random);
         let limiter = |label| RateLimiter::new(secret.derive(label, &[]), now, settings.offers_per_second);
@@ -61,8 +63,8 @@ impl AdmissionControl {
         }
     }
 
-    /// Returns the treatment of `message` from `peer`. `is_certain` is true if the address can't be forged, and `unproven`
-    /// is the number of clients at unproven addresses that the server serves.
+    /// Returns the treatment of `message` from `peer`. `is_certain` is true if the address can't be forged,
+    /// and `unproven` is the number of clients at unproven addresses that the server serves.
     pub fn admit(
         &mut self,
         now: Instant,
@@ -90,8 +92,8 @@ impl AdmissionControl {
         self.retry(now, peer, message)
     }
 
-    /// Returns true if an offer from an unproven address may cost signatures. Rejected offers are charged too, so a flood
-    /// gets no signatures until it subsides.
+    /// Returns true if an offer from an unproven address may cost signatures. Rejected offers are charged
+    /// too, so a flood gets no signatures until it subsides.
     fn signs(&mut self, now: Instant) -> bool {
         let Some(signatures) = &mut self.signatures else { return true };
         let elapsed = now.saturating_duration_since(self.start);
@@ -102,7 +104,7 @@ impl AdmissionControl {
         ready.is_none()
     }
 
-    /// The message that asks the sender of an offer for a proof of its address.
+    /// Returns the message that asks the sender of an offer for a proof of its address.
     pub fn retry(&self, now: Instant, peer: &Addr, message: &[u8]) -> Admission {
         let reply = || {
             let (offer, _) = offer_in(message)?;
@@ -115,20 +117,20 @@ impl AdmissionControl {
     }
 }
 
-/// As many signatures a second as there may be unproven clients.
+/// Returns the rate of signatures: as many in a second as there may be unproven clients.
 fn rate(settings: &Settings) -> Rate {
     let tokens = u64::try_from(settings.unproven_clients).unwrap_or(u64::MAX).saturating_mul(SIGNATURE);
     Rate { per_second: tokens, burst: tokens }
 }
 
-/// The addresses of both ends as bytes.
+/// Returns the addresses of both ends as bytes.
 pub(crate) fn path(local: &Addr, peer: &Addr) -> Vec<u8> {
     let mut path = name(local);
     path.extend(name(peer));
     path
 }
 
-/// An address as bytes, another one for each.
+/// Returns an address as bytes, different for each address.
 pub(crate) fn name(peer: &Addr) -> Vec<u8> {
     match peer {
         Addr::Ip(SocketAddr::V4(addr)) => [&addr.ip().octets()[..], &addr.port().to_be_bytes()].concat(),

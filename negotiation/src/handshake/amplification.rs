@@ -1,7 +1,7 @@
 //! The anti-amplification limit, by which a server is of no use for attacks on other hosts.
 
-/// Maximum number of bytes that a server sends for each byte that it has received, to an address that may not be the
-/// sender's (RFC 9000 section 8.1).
+/// Maximum number of bytes that a server sends for each byte that it has received, to an address that may not
+/// be the sender's (RFC 9000 section 8.1).
 const AMPLIFICATION: usize = 3;
 
 /// The anti-amplification limit: the number of bytes that may still be sent to an address.
@@ -50,12 +50,7 @@ mod tests {
     #[test]
     fn three_times_what_was_received_may_be_sent() {
         let mut limit = AmplificationLimit::of(10);
-        assert!(
-            limit.spend(20)
-                && !limit.spend(11)
-                && limit.spend(10)
-                && !limit.spend(1)
-        );
+        assert!(limit.spend(20) && !limit.spend(11) && limit.spend(10) && !limit.spend(1));
         limit.receive(1);
         assert!(limit.spend(3) && !limit.spend(1));
         let mut unlimited = AmplificationLimit::UNLIMITED;

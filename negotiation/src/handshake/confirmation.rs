@@ -1,4 +1,4 @@
-//! Clients that were answered and have to confirm before the server builds anything for them.
+//! Clients that were answered, and have to confirm before the server builds their stacks.
 
 use super::amplification::AmplificationLimit;
 use super::overtaken::Overtaken;
@@ -8,18 +8,19 @@ use bertha_core::Buf;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The number of offers with different ids that are kept for one address. More than one, so that a replayed offer does
-/// not push out the one that its owner makes. An observer that has recorded more of them pushes it out; then the owner is asked, and makes it again
-/// together with its confirmation.
+/// Maximum number of offers with different ids that are kept for an address. There are several, so that a
+/// replayed offer does not push out the client's offer. An attacker that has recorded more offers does push
+/// it out; then the client gets an are-you-there, and makes its offer again together with its confirmation.
 pub(crate) const CANDIDATES: usize = 4;
 
-/// The longest pause between two unprompted answers.
+/// Maximum pause between two unprompted answers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The candidates for a connection with one address.
+/// The candidates for a connection with an address.
 ///
-/// `handle` takes arriving messages, `add` the decision about an offer; `poll_transmit` gives an answer that is to be
-/// repeated, since answer or confirmation may have been lost. All answers stay within the credit of the address.
+/// `handle` takes arriving messages, `add` the decision about an offer; `poll_transmit` gives an answer that
+/// is to be repeated, since answer or confirmation may have been lost. All answers stay within the
+/// anti-amplification limit of the address.
 #[derive(Debug)]
 pub struct ConfirmationWait {
     candidates: VecDeque<(Accepted, Overtaken)>,
@@ -31,26 +32,28 @@ pub struct ConfirmationWait {
     next: Instant,
 }
 
-/// The effect of a message.
+/// The effect of a received message.
 #[derive(Debug)]
 pub enum Step {
-    /// Nothing: it is dropped and counted.
+    /// The message is to be dropped and counted.
     Drop,
-    /// It is of a connection that is no candidate, perhaps since others have taken its place: its sender is asked.
+    /// The message belongs to no candidate. Its sender may have been a candidate, and gets an are-you-there.
     Unknown(Buf),
-    /// It was kept, or is of no consequence.
+    /// The message was kept, or has no effect.
     Kept,
-    /// A new offer, which brings its own amplification_limit: decide it, and [`add`](ConfirmationWait::add) it if it is accepted.
+    /// A new offer, which raises the limit: decide it, and [`add`](ConfirmationWait::add) it if it is
+    /// accepted.
     Decide(Buf),
-    /// An offer that was answered before: send this.
+    /// An offer that was answered before: send this answer.
     Repeat(Vec<u8>),
-    /// A client has confirmed: build its stack. With it come messages that overtook the confirmation.
+    /// A client has confirmed: build its stack. The messages have overtaken the confirmation.
     Confirmed(Box<Accepted>, VecDeque<Buf>),
 }
 
 impl ConfirmationWait {
-    /// Waits for the confirmation of `first`, whose answer was sent and has left `credit`. At most `most_early`
-    /// messages that overtake it are kept; after `pause` the answer is repeated, and then after twice as long.
+    /// Waits for the confirmation of `first`, whose answer was sent and has left `amplification_limit`. At
+    /// most `most_early` messages that overtake the confirmation are kept. The answer is repeated after
+    /// `pause`, and then after pauses that double.
     pub fn new(
         first: Accepted,
         amplification_limit: AmplificationLimit,
@@ -69,12 +72,12 @@ impl ConfirmationWait {
         }
     }
 
-    /// When to call [`poll_transmit`](Self::poll_transmit) next.
+    /// Returns the time for the next call of [`poll_transmit`](Self::poll_transmit).
     pub fn poll_timeout(&self) -> Instant {
         self.next
     }
 
-    /// An answer that is to be repeated now; those of several candidates take turns.
+    /// Returns an answer that is to be repeated now. The answers of several candidates take turns.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
         if now < self.next {
             return None;
@@ -87,7 +90,7 @@ impl ConfirmationWait {
         self.amplification_limit.spend(reply.len()).then_some(reply)
     }
 
-    /// Takes a message that arrived.
+    /// Handles a received message.
     pub fn handle(&mut self, message: Buf) -> Step {
         if let Some((offer, _)) = offer_in(&message) {
             let hash = crate::auth::offer_hash(offer);
@@ -130,7 +133,7 @@ impl ConfirmationWait {
         }
     }
 
-    /// Adds a candidate, whose reply is then to be sent, with what its offer allows; unless that is too little.
+    /// Adds a candidate and the limit of its offer, and returns its reply, if the limit allows the reply.
     pub fn add(&mut self, accepted: Accepted, amplification_limit: AmplificationLimit) -> Option<Vec<u8>> {
         self.amplification_limit.add(amplification_limit);
         if !self.amplification_limit.spend(accepted.reply.len()) {

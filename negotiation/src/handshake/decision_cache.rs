@@ -1,7 +1,8 @@
-//! A decision that is taken again.
+//! A cache of the last decision.
 //!
-//! The clients of a server mostly run one program, and so offer one stack. What is decided of a stack depends on nothing else that a
-//! client says, so an offer whose stack is that of the last one, byte by byte, is neither read nor matched again.
+//! The clients of a server mostly run one program, and so offer one stack. A decision depends only on the
+//! stack of an offer. So an offer whose stack equals the stack of the last offer, byte by byte, is neither
+//! read nor matched again.
 
 use super::capabilities::Capabilities;
 use super::matching::Match;
@@ -18,27 +19,28 @@ pub(crate) struct Found {
     pub(super) picks: Match,
     /// The layers that the picks leave.
     pub(super) layers: Vec<Node>,
-    /// They, for a person to read.
+    /// The layers as a text for people.
     pub(super) text: String,
     pub(super) capabilities: Capabilities,
 }
 
 impl Found {
-    /// The claim of a client that expects these picks, and that idle time-out.
+    /// Returns the claim of a client that expects these picks and this idle time-out.
     pub(super) fn claim(&self, idle_ms: u32) -> [u8; CLAIM] {
         let Match { client_picks, server_picks, .. } = &self.picks;
         claim(client_picks, server_picks, idle_ms, &self.capabilities.server)
     }
 }
 
-/// The last stack for which there was a counterpart: one, so that strangers can't fill memory. A client that offers
-/// another stack costs the next client no more than it would have cost without the cache.
+/// The last stack for which there was a counterpart. It is a single stack, so that unknown senders can't fill
+/// memory. A client that offers another stack costs the next client no more than it would have cost without
+/// the cache.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionCache(Mutex<Option<CachedDecision>>);
 
 #[derive(Debug)]
 struct CachedDecision {
-    /// The offer from its third field on.
+    /// The bytes of the offer from its third field on.
     stack: Vec<u8>,
     requirements: Requirements,
     found: Arc<Found>,
@@ -52,7 +54,8 @@ pub(crate) struct Stated<'o> {
 }
 
 impl<'o> Stated<'o> {
-    /// Reads that much of an offer; nothing if it is damaged, of another version or connection, or has a proof.
+    /// Reads these fields of an offer. Returns `None` if the offer is damaged, of another version or
+    /// connection, or has a proof.
     pub(super) fn read(offer: &'o [u8], tag: Tag) -> Option<Self> {
         let (VERSION, body) = wire::open(offer).ok()? else { return None };
         let ((id, idle_ms), stack) = postcard::take_from_bytes(body).ok()?;

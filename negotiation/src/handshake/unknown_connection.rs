@@ -1,11 +1,13 @@
-//! Messages of a connection that the server does not know, and messages of the kind *reset*, which have two meanings.
+//! Messages of a connection that the server does not know, and messages of the kind *reset*, which have two
+//! meanings.
 //!
-//! * The **reply to an unknown connection** is the server's reply to a client that takes itself for connected and is not,
-//!   since the server restarted or gave the connection up. It is a reset, an are-you-there or a *close-seen*.
-//! * An **are-you-there** is a *reset* without a proof between ends with credentials. It ends nothing: the client replies
-//!   with a keep-alive, which names the nonce of the answer.
-//! * A **reset** ends the connection. With credentials it has a token, which the server computes from that nonce. Without
-//!   credentials it has no proof.
+//! * The **reply to an unknown connection** is the server's reply to a client that takes itself for connected
+//!   and is not, since the server restarted or gave the connection up. It is a reset, an are-you-there or a
+//!   *close-seen*.
+//! * An **are-you-there** is a *reset* without a proof between ends with credentials. It ends nothing: the
+//!   client replies with a keep-alive, which names the nonce of the answer.
+//! * A **reset** ends the connection. With credentials it has a token, which the server computes from that
+//!   nonce. Without credentials it has no proof.
 //!
 //! No reply is longer than its message, since the address may belong to another host.
 
@@ -23,8 +25,8 @@ pub(crate) enum ResetMeaning {
 }
 
 impl ResetMeaning {
-    /// Returns the meaning of a message of the kind *reset* on this connection; `None` if the message is not genuine, or
-    /// this end is the server.
+    /// Returns the meaning of a message of the kind *reset* on this connection; `None` if the message is not
+    /// genuine, or this end is the server.
     pub(crate) fn read(session: &Session, message: &[u8]) -> Option<Self> {
         if session.is_are_you_there(message) {
             return Some(Self::AreYouThere);
@@ -33,13 +35,14 @@ impl ResetMeaning {
     }
 }
 
-/// Returns the reply to a message of an unknown connection; `None` if the message gets no reply. `path` is the
-/// addresses of both ends, as bytes.
+/// Returns the reply to a message of an unknown connection; `None` if the message gets no reply. `path` is
+/// the addresses of both ends, as bytes.
 pub(crate) fn reply_to_unknown(message: &[u8], credentials: &Credentials, path: &[u8]) -> Option<Vec<u8>> {
     let (kind, tag) = wire::header(message).filter(|_| wire::sender(message) != Some(Role::Server))?;
     let bare = |kind| wire::encode_from(Role::Server, kind, tag, &()).ok();
     let reply = match kind {
-        // Without credentials the server gives no reply, which the client could not believe, and would answer for ever.
+        // Without credentials the server gives no reply, which the client could not believe, and would answer
+        // for ever.
         Kind::KeepAlive if wire::is_proven(message) => credentials.reset(tag, message, path)?,
         // With credentials an are-you-there, without credentials a reset.
         Kind::Data | Kind::KeepAlive => bare(Kind::Reset)?,
@@ -50,9 +53,9 @@ pub(crate) fn reply_to_unknown(message: &[u8], credentials: &Credentials, path: 
     (reply.len() <= message.len()).then_some(reply)
 }
 
-/// Returns the are-you-there for a message of a client that may be a candidate for the connection, which the server has
-/// forgotten. It never is a reset that the client has to believe, so without credentials, and for a keep-alive, there is
-/// none.
+/// Returns the are-you-there for a message of a client that may be a candidate for the connection, which the
+/// server has forgotten. It never is a reset that the client has to believe, so without credentials, and for
+/// a keep-alive, there is none.
 pub(crate) fn are_you_there(message: &[u8], credentials: &Credentials) -> Option<Vec<u8>> {
     let (kind, _) = wire::header(message)?;
     let may_ask = credentials.is_some() && kind != Kind::KeepAlive;

@@ -27,10 +27,10 @@ pub(super) enum Reply {
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Sends the close, after the answer if that has not left yet.
     ///
-    /// Over a base that loses messages the caller waits for the first close only: a task repeats the close until the peer
-    /// has seen it, or counts as gone, and then closes the base. A reliable base has promised that its messages arrive,
-    /// so the caller waits for the peer, and for the base to deliver the messages. If the peer takes no message for the
-    /// time of all attempts, a task goes on.
+    /// Over a base that loses messages the caller waits for the first close only: a task repeats the close
+    /// until the peer has seen it, or counts as gone, and then closes the base. A reliable base has promised
+    /// that its messages arrive, so the caller waits for the peer, and for the base to deliver the messages.
+    /// If the peer takes no message for the time of all attempts, a task goes on.
     pub(super) async fn close(self: &Arc<Self>) -> Result<(), Error> {
         let unsent = self.pending_answer().map(<[u8]>::to_vec);
         if self.close_before_answer() || !self.lifecycle.end(End::Closed) {
@@ -40,8 +40,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             if self.close_until_seen(unsent.as_deref(), 0).await {
                 return self.close_base().await;
             }
-            // The peer takes no message at the moment. Without a close behind the messages that it has yet to receive,
-            // it would report a connection that was cut.
+            // The peer takes no message at the moment. Without a close behind the messages that it has yet to
+            // receive, it would report a connection that was cut.
             let link = self.clone();
             let task = self.base.base().runtime().spawn(async move {
                 let runtime = link.base.base().runtime();
@@ -65,8 +65,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(())
     }
 
-    /// Sends the close until the peer has seen it, or all attempts were made; `made` attempts were made before. Returns
-    /// true if the base has taken a close.
+    /// Sends the close until the peer has seen it, or all attempts were made; `made` attempts were made
+    /// before. Returns true if the base has taken a close.
     async fn close_until_seen(&self, unsent: Option<&[u8]>, made: u32) -> bool {
         let mut is_taken = made > 0;
         for _ in made..CLOSE_ATTEMPTS {
@@ -105,8 +105,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.send_close(String::new()).await;
     }
 
-    /// Reads until the peer has seen the close, or closes as well, or the base fails. Data that arrives meanwhile came
-    /// after the close and is dropped.
+    /// Reads until the peer has seen the close, or closes as well, or the base fails. Data that arrives
+    /// meanwhile came after the close and is dropped.
     async fn until_close_is_seen(&self) {
         while let Ok(message) = or_lost(self.base.recv().await) {
             // Lost data comes again, after the close was repeated.

@@ -108,9 +108,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         self.shared.base.drain()
     }
 
-    /// Tells the peer at most three times, until the peer has seen the close; a peer that has not seen it by then is
-    /// gone. Over a base that loses messages a task repeats the close, and this method returns once the first was sent.
-    /// The link of an epoch that is over, or has not begun, has nothing to tell.
+    /// Tells the peer at most three times, until the peer has seen the close; a peer that has not seen it by
+    /// then is gone. Over a base that loses messages a task repeats the close, and this method returns once
+    /// the first was sent. The link of an epoch that is over, or has not begun, has nothing to tell.
     async fn close(&self) -> Result<(), Error> {
         if !self.queue.is_active() {
             return Ok(());
@@ -120,14 +120,15 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// Returns true if a reception can read from the base at once: this epoch reads, its queue has no news, and the link
-    /// is up. Otherwise [`before_reading`](Self::before_reading) has to run first.
+    /// Returns true if a reception can read from the base at once: this epoch reads, its queue has no news,
+    /// and the link is up. Otherwise [`before_reading`](Self::before_reading) has to run first.
     #[inline(always)]
     fn can_read(&self) -> bool {
         self.queue.state() == EpochQueue::READING && self.shared.lifecycle.is_up()
     }
 
-    /// Does the work that comes before a reception from the base. Returns a message if that work has received a message.
+    /// Does the work that comes before a reception from the base. Returns a message if that work has received
+    /// a message.
     #[cold]
     async fn before_reading(&self) -> Result<Option<Buf>, Error> {
         let state = self.queue.state();
@@ -154,7 +155,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         Some(message)
     }
 
-    /// Waits as long as another reader reads, or the peer has closed, and the queue, which had this `state`, has no news.
+    /// Waits as long as another reader reads, or the peer has closed, and the queue, which had this `state`,
+    /// has no news.
     async fn wait_for_turn(&self, state: u8) -> Result<(), Error> {
         let lifecycle = &self.shared.lifecycle;
         if !EpochQueue::is_not_reader(state)
@@ -168,8 +170,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Returns the error of a reception for an error of the base. A peer that closes sends a close before its stream
-    /// ends, so a stream that ends without a close was cut.
+    /// Returns the error of a reception for an error of the base. A peer that closes sends a close before its
+    /// stream ends, so a stream that ends without a close was cut.
     #[cold]
     pub(super) fn not_received(&self, error: Error) -> Error {
         if error.kind() != ErrorKind::Closed || !self.base.base().properties().reliable {
@@ -204,12 +206,13 @@ fn with_headroom(message: &[u8]) -> Result<Buf, Error> {
     Buf::copy_of(message, HEADER)
 }
 
-/// Takes the headers off a burst while the datapath hands it over: it passes data on, and keeps other messages.
+/// Takes the headers off a burst while the datapath hands it over: it passes data on, and keeps other
+/// messages.
 struct Filter<'a, I> {
     header: u64,
     into: &'a mut I,
-    /// The messages that are not data of this epoch. Empty, and so not allocated, unless the peer sends a message about
-    /// the connection or changes its stack.
+    /// The messages that are not data of this epoch. Empty, and so not allocated, unless the peer sends a
+    /// message about the connection or changes its stack.
     not_data: Vec<Buf>,
 }
 

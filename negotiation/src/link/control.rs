@@ -11,7 +11,8 @@ use std::time::Instant;
 /// Maximum number of times that a client makes its offer again when a server asks if the client is there.
 const MAX_OFFERS: u8 = 8;
 
-/// The are-you-there messages of a server. They are limited, since an attacker that has seen the tag can send them.
+/// The are-you-there messages of a server. They are limited, since an attacker that has seen the tag can send
+/// them.
 #[derive(Default)]
 pub(super) struct ServerQuestions {
     last: Option<Instant>,
@@ -47,8 +48,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Handles a message of another connection on this base. Its sender may be a candidate that takes itself for
-    /// connected, since its confirmation was lost, or a client that the server has given up.
+    /// Handles a message of another connection on this base. Its sender may be a candidate that takes itself
+    /// for connected, since its confirmation was lost, or a client that the server has given up.
     async fn on_other_connection(&self, message: Buf, kind: Kind, tag: Tag) {
         let Some(replacement) = &self.replacement else { return self.count_dropped() };
         let (is_kept, reply) = match replacement.take(kind, tag, message, self.settings.early_messages) {
@@ -118,9 +119,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Returns true if the client has certainly not restarted. A candidate with credentials has proved that it is the
-    /// client. A candidate without credentials may be an observer of the client's messages, and waits until the client's
-    /// keep-alives have failed to come.
+    /// Returns true if the client has certainly not restarted. A candidate with credentials has proved that
+    /// it is the client. A candidate without credentials may be an observer of the client's messages, and
+    /// waits until the client's keep-alives have failed to come.
     fn is_client_there(&self, replacement: &Replacement<C>) -> bool {
         let is_proved = self.session().is_secured() && !self.session().has_credentials();
         is_proved && replacement.was_heard(self.base.base().runtime().now(), self.idle_timeout / 3)
@@ -164,9 +165,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Replies to an are-you-there with a keep-alive, at most as often as an offer is repeated.
     ///
-    /// A server that has forgotten the offer before it was confirmed gets the offer again, with the confirmation right
-    /// behind it, so that no attacker's offers come between. A server that has forgotten the connection replies to the
-    /// keep-alive with a reset.
+    /// A server that has forgotten the offer before it was confirmed gets the offer again, with the
+    /// confirmation right behind it, so that no attacker's offers come between. A server that has forgotten
+    /// the connection replies to the keep-alive with a reset.
     async fn on_are_you_there(&self) {
         let now = self.base.base().runtime().now();
         let Some(questions) = self.take_question(now) else { return self.count_dropped() };
@@ -179,8 +180,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Returns the offer, with this cookie if there is one, and the number that confirms it, for a server that may have
-    /// forgotten the offer.
+    /// Returns the offer, with this cookie if there is one, and the number that confirms it, for a server
+    /// that may have forgotten the offer.
     fn unconfirmed_offer(&self, cookie: Option<&[u8; COOKIE]>) -> Option<(Vec<u8>, u64)> {
         let Some(Agreed::Client { offer, confirm: Some(number), early, .. }) = self.agreed.get() else {
             return None;
@@ -196,8 +197,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Some((offer, *number))
     }
 
-    /// Makes the offer again with the cookie that the server demands by now. This happens at most once for each
-    /// are-you-there, since an attacker that has seen the tag can send a retry as well.
+    /// Makes the offer again with the cookie that the server demands by now. This happens at most once for
+    /// each are-you-there, since an attacker that has seen the tag can send a retry as well.
     async fn on_retry(&self, message: &[u8]) {
         let retry = wire::decode::<Retry>(message).ok().filter(|retry| retry.id == self.id);
         let returned = retry.and_then(|Retry { cookie, .. }| self.unconfirmed_offer(Some(&cookie)));
@@ -208,7 +209,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.send_confirm(number).await;
     }
 
-    /// Counts an are-you-there. Returns the number of them; `None` if the last came less than `repeat_after` ago.
+    /// Counts an are-you-there. Returns the number of them; `None` if the last came less than `repeat_after`
+    /// ago.
     fn take_question(&self, now: Instant) -> Option<u8> {
         let mut questions = self.questions.lock();
         if questions.last.is_some_and(|last| now < last + self.settings.repeat_after) {
@@ -251,9 +253,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Sends a message about the connection, unless it exceeds the anti-amplification limit. A message that is not sent
-    /// is not reported, nor is a failure: the peer repeats important messages, and the next `send` or `recv` meets the
-    /// failure too.
+    /// Sends a message about the connection, unless it exceeds the anti-amplification limit. A message that
+    /// is not sent is not reported, nor is a failure: the peer repeats important messages, and the next
+    /// `send` or `recv` meets the failure too.
     pub(super) async fn send_bytes(&self, bytes: &[u8]) {
         if self.spend(bytes.len()) {
             self.transmit_bytes(bytes).await;

@@ -1,4 +1,5 @@
-//! The data of one epoch of a link: its header, and the messages that readers of other epochs have read for it.
+//! The data of one epoch of a link: its header, and the messages that readers of other epochs have read for
+//! it.
 
 use crate::wire::{HEADER, Kind, Tag};
 use bertha_core::Buf;
@@ -6,8 +7,9 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// Maximum number of an epoch's messages that wait for their reader. At this number the link stops reading. Over a base
-/// that loses messages it goes on and drops messages, since the old epoch's Chunnels may wait for later messages.
+/// Maximum number of an epoch's messages that wait for their reader. At this number the link stops reading.
+/// Over a base that loses messages it goes on and drops messages, since the old epoch's Chunnels may wait for
+/// later messages.
 const CAPACITY: usize = 1024;
 
 /// The maximum number of waiting messages among any number of endpoints.
@@ -15,7 +17,8 @@ pub const GROUP_CAPACITY: usize = 8 * CAPACITY;
 
 /// Bit of the state: messages are in the queue.
 const QUEUED: u8 = 1;
-/// Bit of the state: the reader of another epoch reads the base, and puts this epoch's messages into the queue.
+/// Bit of the state: the reader of another epoch reads the base, and puts this epoch's messages into the
+/// queue.
 const NOT_READER: u8 = 2;
 /// Bit of the state: the messages in the queue are the last.
 const OVER: u8 = 4;
@@ -40,7 +43,8 @@ impl EpochQueue {
     /// The state of a queue without news, whose epoch reads the base.
     pub const READING: u8 = 0;
 
-    /// Makes the queue of the epoch that a connection begins with, with the messages that overtook the answer.
+    /// Makes the queue of the epoch that a connection begins with, with the messages that overtook the
+    /// answer.
     pub fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
         Self::new(u64::from_le_bytes(tag.header(Kind::Data)), early, Self::READING, CAPACITY)
     }
@@ -50,8 +54,8 @@ impl EpochQueue {
         Self::new(u64::from_le_bytes(tag.data_header(round)), VecDeque::new(), NOT_READER, CAPACITY)
     }
 
-    /// Makes the queue of a round among any number of endpoints. Endpoints may be rounds apart, so the queue takes more
-    /// messages.
+    /// Makes the queue of a round among any number of endpoints. Endpoints may be rounds apart, so the queue
+    /// takes more messages.
     pub fn among(header: [u8; HEADER], is_not_reader: bool) -> Self {
         let state = if is_not_reader { NOT_READER } else { Self::READING };
         Self::new(u64::from_le_bytes(header), VecDeque::new(), state, GROUP_CAPACITY)
@@ -75,7 +79,8 @@ impl EpochQueue {
         self.state.load(Ordering::Acquire)
     }
 
-    /// Returns the next message that another reader has read, and true if the queue was full before and has room now.
+    /// Returns the next message that another reader has read, and true if the queue was full before and has
+    /// room now.
     #[cold]
     pub fn take(&self) -> Option<(Buf, bool)> {
         let mut queue = self.queue.lock();
@@ -90,8 +95,9 @@ impl EpochQueue {
     /// Keeps a message for the epoch's reader.
     ///
     /// # Errors
-    /// Returns the message if the queue is full. Over a reliable base it takes twice as many messages, since a reader
-    /// waits for room only after it has put a message into the queue, and may be cancelled while it waits.
+    /// Returns the message if the queue is full. Over a reliable base it takes twice as many messages, since
+    /// a reader waits for room only after it has put a message into the queue, and may be cancelled while it
+    /// waits.
     pub fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
         let mut queue = self.queue.lock();
         if queue.len() >= self.capacity << u32::from(is_reliable) {

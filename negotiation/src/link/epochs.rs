@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::Sender;
 
-/// Maximum number of epochs at once: the current epoch, the epoch before, the epoch that is being built, and an epoch
-/// whose messages may still arrive.
+/// Maximum number of epochs at once: the current epoch, the epoch before, the epoch that is being built, and
+/// an epoch whose messages may still arrive.
 const MAX_QUEUES: usize = 4;
 
 /// The state of a connection that can change its stack.
@@ -64,8 +64,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         Fork { first: self.queue.clone(), shared: self.shared.clone() }
     }
 
-    /// Keeps the parts that later epochs need: the current agreement, and the connector by which Chunnels open further
-    /// connections.
+    /// Keeps the parts that later epochs need: the current agreement, and the connector by which Chunnels
+    /// open further connections.
     pub(crate) fn stand(
         &self,
         current_agreement: Arc<CurrentAgreement>,
@@ -82,8 +82,8 @@ impl<C: Connection<Data = Buf>> Fork<C> {
         self.first.clone()
     }
 
-    /// Returns the link of a later epoch. Until its [queue reads](Shared::read_through), another epoch's reader reads for
-    /// it.
+    /// Returns the link of a later epoch. Until its [queue reads](Shared::read_through), another epoch's
+    /// reader reads for it.
     pub(crate) fn link(&self, round: u64) -> (Link<C>, Arc<EpochQueue>) {
         let queue = Arc::new(EpochQueue::later(Tag::of(self.shared.id), round));
         let mut queues = self.shared.epochs.queues.lock();
@@ -165,8 +165,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.epochs.queues.lock().retain(|other| !Arc::ptr_eq(other, queue));
     }
 
-    /// Keeps the peer's close for later, if messages wait that a reader has read before the close. Otherwise returns the
-    /// close.
+    /// Keeps the peer's close for later, if messages wait that a reader has read before the close. Otherwise
+    /// returns the close.
     pub(super) fn keep_close(&self, close: Close) -> Option<Close> {
         let queues = self.epochs.queues.lock();
         if !queues.iter().any(|queue| queue.is_queued()) {
@@ -179,16 +179,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         None
     }
 
-    /// Returns the close that was kept, if it comes next for a reader that has received all of `queue`. Messages of later
-    /// epochs come before the close.
+    /// Returns the close that was kept, if it comes next for a reader that has received all of `queue`.
+    /// Messages of later epochs come before the close.
     pub(super) fn close_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
         let queues = self.epochs.queues.lock();
         let mut later = queues.iter().rev().take_while(|other| !Arc::ptr_eq(other, queue));
         if later.any(|queue| queue.is_queued()) { None } else { self.epochs.close_message.lock().take() }
     }
 
-    /// Reads one message for any of the epochs, unless the peer has closed. It may run only while no epoch's reader
-    /// reads. Cancellation-safe.
+    /// Reads one message for any of the epochs, unless the peer has closed. It may run only while no epoch's
+    /// reader reads. Cancellation-safe.
     pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
         self.lifecycle.check()?;
         if self.epochs.close_message.lock().is_some() {
@@ -205,8 +205,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(())
     }
 
-    /// Handles messages that are not data for the reader that has read them. It first keeps all data, of other epochs or
-    /// of the reader's own epoch behind an answer, since it may be cancelled after that.
+    /// Handles messages that are not data for the reader that has read them. It first keeps all data, of
+    /// other epochs or of the reader's own epoch behind an answer, since it may be cancelled after that.
     #[cold]
     pub(super) async fn deal_with(
         &self,
@@ -215,7 +215,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     ) {
         let parts = messages.into_iter().map(split_joined).flat_map(|(first, behind)| [Some(first), behind]);
         let mut sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
-        // A confirmation may end this link, which would drop the data behind it as data of another connection.
+        // A confirmation may end this link, which would drop the data behind it as data of another
+        // connection.
         sorted.sort_by_key(|message| matches!(message, Sorted::Control(it) if is_confirm(it)));
         for message in sorted {
             match message {
@@ -229,7 +230,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Puts data of an epoch into the epoch's queue, which is a queue of the link or the reader's `own` queue.
+    /// Puts data of an epoch into the epoch's queue, which is a queue of the link or the reader's `own`
+    /// queue.
     fn sort(&self, own: Option<&Arc<EpochQueue>>, mut message: Buf) -> Sorted {
         let queue = self
             .epochs
@@ -253,8 +255,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Waits until there is room in a queue, over a base that keeps unread messages. So its reader reads no further
-    /// messages meanwhile. Cancellation-safe.
+    /// Waits until there is room in a queue, over a base that keeps unread messages. So its reader reads no
+    /// further messages meanwhile. Cancellation-safe.
     async fn room(&self, queue: &EpochQueue) {
         if !self.base.base().properties().reliable {
             return;
@@ -290,8 +292,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Returns true if a message that was received a while ago still counts. A message without the proof that the
-    /// connection's stack demands by now does not count, and the peer repeats it.
+    /// Returns true if a message that was received a while ago still counts. A message without the proof that
+    /// the connection's stack demands by now does not count, and the peer repeats it.
     pub(crate) fn is_valid_still(&self, received: &Received) -> bool {
         let is_valid = received.proof == Proof::Chunnel || !self.session().is_secured();
         if !is_valid {
@@ -300,7 +302,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         is_valid
     }
 
-    /// Returns the cell to which the secure Chunnel of a stack for `queue` reports while the stack is being built.
+    /// Returns the cell to which the secure Chunnel of a stack for `queue` reports while the stack is being
+    /// built.
     pub(crate) fn stage_secured(&self, queue: &EpochQueue) -> SecuredCell {
         let cell = SecuredCell::default();
         // Before the answer there is no agreement that the Chunnel could protect.

@@ -11,8 +11,8 @@ pub(crate) trait Evictable: Send + Sync {
     /// Returns the running count of messages of the peer.
     fn arrivals(&self) -> u32;
 
-    /// Ends the connection: this end's calls fail with [`Reset`](ErrorKind::Reset) and `reason`, and the peer is told once, if the datapath
-    /// takes the message at once.
+    /// Ends the connection: this end's calls fail with [`Reset`](ErrorKind::Reset) and `reason`, and the peer
+    /// is told once, if the datapath takes the message at once.
     fn evict(&self, reason: &str);
 }
 

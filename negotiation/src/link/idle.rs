@@ -2,17 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-/// Number of ticks per idle time-out. A peer that is gone is noticed at most one tick late, within a tenth of the
-/// time-out.
+/// Number of ticks per idle time-out. A peer that is gone is noticed at most one tick late, within a tenth of
+/// the time-out.
 pub(super) const TICKS: u32 = 12;
 
-/// Number of ticks between two keep-alives. Five keep-alives have to be lost until a living peer counts as gone.
+/// Number of ticks between two keep-alives. Five keep-alives have to be lost until a living peer counts as
+/// gone.
 const TICKS_PER_KEEP_ALIVE: u32 = 2;
 
 /// The idle timer of one connection, without I/O.
 ///
-/// Time counts against the peer only while a `recv` waits, since no arrival is seen otherwise. In exchange each end sends
-/// keep-alives on its own, so an application may work on a message for any time.
+/// Time counts against the peer only while a `recv` waits, since no arrival is seen otherwise. In exchange
+/// each end sends keep-alives on its own, so an application may work on a message for any time.
 #[derive(Debug)]
 pub(super) struct Idle {
     timeout: Duration,
@@ -39,14 +40,14 @@ impl Idle {
         Self { timeout, ticks: 0, arrivals: 0, heard_until: now }
     }
 
-    /// Returns true if the next tick sends a keep-alive. At such a tick `is_attended` covers the ticks since the last
-    /// keep-alive, and at other ticks the moment of the tick.
+    /// Returns true if the next tick sends a keep-alive. At such a tick `is_attended` covers the ticks since
+    /// the last keep-alive, and at other ticks the moment of the tick.
     pub(super) fn is_keep_alive_next(&self) -> bool {
         (self.ticks + 1).is_multiple_of(TICKS_PER_KEEP_ALIVE)
     }
 
-    /// Handles that a twelfth of the idle time-out has passed. `arrivals` is a running count of messages from the peer,
-    /// and `is_attended` is true if a `recv` waits for messages.
+    /// Handles that a twelfth of the idle time-out has passed. `arrivals` is a running count of messages from
+    /// the peer, and `is_attended` is true if a `recv` waits for messages.
     pub(super) fn tick(&mut self, now: Instant, arrivals: u32, is_attended: bool) -> Verdict {
         self.ticks = self.ticks.wrapping_add(1);
         if arrivals != self.arrivals || !is_attended {

@@ -63,7 +63,8 @@ impl Lifecycle {
     /// Checks that calls can use the link.
     ///
     /// # Errors
-    /// The reason for which the link has ended, or [`Unavailable`](ErrorKind::Unavailable) before the server's answer.
+    /// The reason for which the link has ended, or [`Unavailable`](ErrorKind::Unavailable) before the
+    /// server's answer.
     pub fn check(&self) -> Result<(), Error> {
         match self.state.load() {
             LinkState::AnswerPending | LinkState::AddressUnvalidated | LinkState::Up => Ok(()),
@@ -106,7 +107,8 @@ impl Lifecycle {
         Error::new(kind, what).at("negotiation").ending_connection()
     }
 
-    /// Records that the server has agreed to the stack on the link: calls can use the link, unless it has ended.
+    /// Records that the server has agreed to the stack on the link: calls can use the link, unless it has
+    /// ended.
     pub(super) fn answer_accepted(&self) {
         self.state.advance(LinkState::AwaitingAnswer, LinkState::Up);
     }
@@ -123,8 +125,8 @@ impl Lifecycle {
         self.wake();
     }
 
-    /// Records that the peer was heard: data arrived, or a genuine message about the connection. A plain store would
-    /// do for one receiver, but there may be several.
+    /// Records that the peer was heard: data arrived, or a genuine message about the connection. A plain
+    /// store would do for one receiver, but there may be several.
     #[inline]
     pub fn arrived(&self) {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
@@ -146,9 +148,10 @@ impl Lifecycle {
         self.is_polled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if a parked `recv` would have seen the messages that arrived since the last call of this method. A
-    /// `recv` that is kept and not polled sees no message, nor does a `recv` for which another `recv` reads. So this
-    /// method wakes all of them, and the `recv` that reads then counts at the next call.
+    /// Returns true if a parked `recv` would have seen the messages that arrived since the last call of this
+    /// method. A `recv` that is kept and not polled sees no message, nor does a `recv` for which another
+    /// `recv` reads. So this method wakes all of them, and the `recv` that reads then counts at the next
+    /// call.
     pub fn is_attended(&self) -> bool {
         let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
         self.wake();
@@ -169,7 +172,8 @@ impl Lifecycle {
     /// [`wake`](Self::wake), wakes the task.
     pub fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
         let mut waiters = self.waiters.lock();
-        // The state is read under the lock, which `end` takes after it has set the state, so no end is missed.
+        // The state is read under the lock, which `end` takes after it has set the state, so no end is
+        // missed.
         if let LinkState::Ended(end) = self.state.load() {
             return Poll::Ready(self.error(end));
         }
@@ -192,8 +196,8 @@ impl Lifecycle {
         is_first
     }
 
-    /// Ends a link whose server has not answered, and wakes all waiting tasks. Returns true if the link was in that
-    /// state.
+    /// Ends a link whose server has not answered, and wakes all waiting tasks. Returns true if the link was
+    /// in that state.
     pub(super) fn end_before_answer(&self, end: End) -> bool {
         let is_first = self.state.advance(LinkState::AwaitingAnswer, LinkState::Ended(end));
         if is_first {
@@ -215,7 +219,8 @@ impl Lifecycle {
     /// Ends the link with a text. The text of an earlier end stays.
     fn end_because(&self, end: End, kind: ErrorKind, text: String) {
         let mut reason = self.reason.lock();
-        // The text is set before the state, and both under the lock, so a task that sees the end finds its text.
+        // The text is set before the state, and both under the lock, so a task that sees the end finds its
+        // text.
         if matches!(self.state.load(), LinkState::Ended(_)) {
             return;
         }

@@ -1,7 +1,8 @@
 //! The link: a base connection on which two ends agreed, and on which the stack stands.
 //!
-//! The link puts a header of eight bytes in front of each message and takes it off again (see [`wire`](crate::wire)), in
-//! `connection`. All messages that are not data go to `control`, off the message path.
+//! The link puts a header of eight bytes in front of each message and takes it off again (see
+//! [`wire`](crate::wire)), in `connection`. All messages that are not data go to `control`, off the message
+//! path.
 //!
 //! [`LinkState`] names the states of a link; the diagram of its changes stands in [`establishing`].
 
@@ -105,8 +106,9 @@ pub(crate) enum Agreed {
     },
     /// The client's confirmation, if the answer asked for it.
     Client {
-        /// The encoded offer, to be sent again if the server has dropped it before the confirmation. Empty without
-        /// credentials, and if the server took early messages: then the [first flight](EarlyHandshake) has it.
+        /// The encoded offer, to be sent again if the server has dropped it before the confirmation. Empty
+        /// without credentials, and if the server took early messages: then the [first
+        /// flight](EarlyHandshake) has it.
         offer: Vec<u8>,
         /// The encoded answer, by which its repetitions are recognised. Empty without credentials.
         answer: Vec<u8>,
@@ -225,7 +227,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
 impl<C: Connection<Data = Buf>> Drop for Link<C> {
     /// Tells the peer once, without waiting, that this end was dropped without `close`: the peer gets
-    /// [`Reset`](bertha_core::ErrorKind::Reset). If that message is lost, the peer's idle time-out ends the connection.
+    /// [`Reset`](bertha_core::ErrorKind::Reset). If that message is lost, the peer's idle time-out ends the
+    /// connection.
     fn drop(&mut self) {
         if self.queue.is_active() {
             self.shared.dropped_stack();

@@ -6,8 +6,9 @@ use std::future::Pending;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A reception that the end of the link interrupts, and any news in the queue. News in the queue make it ready with
-/// `None`. It costs nothing while messages are there: only a reception that has to wait also looks at the link.
+/// A reception that the end of the link interrupts, and any news in the queue. News in the queue make it
+/// ready with `None`. It costs nothing while messages are there: only a reception that has to wait also looks
+/// at the link.
 pub struct Parked<'a, F, W> {
     lifecycle: &'a Lifecycle,
     queue: &'a EpochQueue,
@@ -33,8 +34,8 @@ impl<'a, F> Parked<'a, F, ()> {
 }
 
 impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
-    /// Works as [`new`](Parked::new). The reception also ends when `waits` no longer holds and the link's tasks are
-    /// woken.
+    /// Works as [`new`](Parked::new). The reception also ends when `waits` no longer holds and the link's
+    /// tasks are woken.
     pub(super) fn while_waiting(
         lifecycle: &'a Lifecycle,
         queue: &'a EpochQueue,
@@ -47,8 +48,8 @@ impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
 }
 
 impl<'a, W: Fn() -> bool> Parked<'a, Pending<Result<(), Error>>, W> {
-    /// Waits without reading, until the queue has news, or `waits` no longer holds and the link's tasks are woken. The
-    /// peer's silence meanwhile does not count against the peer.
+    /// Waits without reading, until the queue has news, or `waits` no longer holds and the link's tasks are
+    /// woken. The peer's silence meanwhile does not count against the peer.
     pub fn not_reader(lifecycle: &'a Lifecycle, queue: &'a EpochQueue, state: u8, waits: W) -> Self {
         Self { lifecycle, queue, state, reception: None, waits, is_parked: false }
     }

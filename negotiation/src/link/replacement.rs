@@ -24,7 +24,8 @@ pub(crate) enum FromLink<C> {
         /// The place in which the candidate waits for its confirmation.
         slot: Arc<CandidateSlot>,
     },
-    /// A confirmation that belongs to no candidate yet. Its offer may be on its way to the listener, just in front of it.
+    /// A confirmation that belongs to no candidate yet. Its offer may be on its way to the listener, just in
+    /// front of it.
     Confirms {
         /// The confirmation, encoded.
         confirm: Buf,
@@ -44,9 +45,9 @@ pub(crate) enum FromLink<C> {
 
 /// A server link's readiness to be replaced.
 ///
-/// An offer with another id on a connection in use comes from a client that restarted on its port, or it is a late
-/// duplicate from the client's earlier life, as may be the messages that follow it. The server answers it with a number
-/// that it has just chosen, and changes nothing until that number comes back.
+/// An offer with another id on a connection in use comes from a client that restarted on its port, or it is a
+/// late duplicate from the client's earlier life, as may be the messages that follow it. The server answers
+/// it with a number that it has just chosen, and changes nothing until that number comes back.
 pub(super) struct Replacement<C> {
     listener: Sender<FromLink<C>>,
     /// The place of candidates, made when it is first needed.
@@ -57,8 +58,8 @@ pub(super) struct Replacement<C> {
     heard: Mutex<Instant>,
 }
 
-/// A place for a few candidates that have to confirm. At most one candidate is a client; further candidates are recorded
-/// offers that were played back.
+/// A place for a few candidates that have to confirm. At most one candidate is a client; further candidates
+/// are recorded offers that were played back.
 #[derive(Default)]
 pub(crate) struct CandidateSlot(Mutex<VecDeque<Candidate>>);
 
@@ -70,8 +71,8 @@ struct Candidate {
     overtaken: Overtaken,
     /// Number of turns among candidates with this tag.
     replies: u64,
-    /// True if its confirmation has come, so that no other candidate takes its place. It confirms again when it has the
-    /// answer, and then gets the base.
+    /// True if its confirmation has come, so that no other candidate takes its place. It confirms again when
+    /// it has the answer, and then gets the base.
     has_confirmed: bool,
 }
 
@@ -88,11 +89,12 @@ impl CandidateSlot {
         self.0.lock()
     }
 
-    /// Keeps a client as a candidate, and returns the answer to be sent. If there are too many candidates, it takes the
-    /// place of the oldest candidate that has not confirmed.
+    /// Keeps a client as a candidate, and returns the answer to be sent. If there are too many candidates, it
+    /// takes the place of the oldest candidate that has not confirmed.
     ///
-    /// A candidate that is kept already stays as it is: its offer came several times before the first was decided, with
-    /// more messages each time, and the client may have the first answer, which has the number of messages taken.
+    /// A candidate that is kept already stays as it is: its offer came several times before the first was
+    /// decided, with more messages each time, and the client may have the first answer, which has the number
+    /// of messages taken.
     pub(crate) fn take(&self, accepted: Box<Accepted>, amplification_limit: AmplificationLimit) -> Vec<u8> {
         let mut slot = self.lock();
         if let Some(kept) = slot.iter().find(|kept| kept.accepted.offer == accepted.offer) {
@@ -114,8 +116,8 @@ impl CandidateSlot {
         reply
     }
 
-    /// Takes a confirmation that the link has read before the offer in front of it was decided. Its candidate keeps its
-    /// place from now on.
+    /// Takes a confirmation that the link has read before the offer in front of it was decided. Its candidate
+    /// keeps its place from now on.
     pub(crate) fn confirm(&self, confirm: &[u8]) {
         if let Some(candidate) = self.lock().iter_mut().find(|it| it.is_confirmed_by(confirm)) {
             candidate.has_confirmed = true;
@@ -140,7 +142,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         now.saturating_duration_since(heard) < time
     }
 
-    /// Returns true if the candidates are so many that the sender of this message may have lost its place among them.
+    /// Returns true if the candidates are so many that the sender of this message may have lost its place
+    /// among them.
     pub(super) fn may_have_forgotten(&self, message: &[u8]) -> bool {
         let is_full = self.candidates().is_some_and(|slot| slot.len() == CANDIDATES);
         is_full && header(message).is_some_and(|(_, tag)| !self.is_candidate(tag))
@@ -155,11 +158,12 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         self.slot.get().map(|slot| slot.lock())
     }
 
-    /// Takes an offer of another connection. Returns the answer if the offer is a candidate's; otherwise asks the
-    /// listener.
+    /// Takes an offer of another connection. Returns the answer if the offer is a candidate's; otherwise asks
+    /// the listener.
     ///
     /// # Errors
-    /// The candidate's limit does not allow the answer, or the queue of the listener is full. The client offers again.
+    /// The candidate's limit does not allow the answer, or the queue of the listener is full. The client
+    /// offers again.
     pub(super) fn offered(&self, offer: Buf, hash: &[u8; 32], base: &Arc<C>) -> Result<Option<Vec<u8>>, ()> {
         let mut slot = self.candidates();
         let candidate = slot.as_mut().and_then(|slot| slot.iter_mut().find(|it| it.accepted.offer == *hash));
@@ -179,15 +183,15 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         self.listener.try_send(asked).map(|()| None).map_err(drop)
     }
 
-    /// Takes a message of a candidate. Data is kept, up to `most` messages, and the candidate gets its answer once more,
-    /// within its limit.
+    /// Takes a message of a candidate. Data is kept, up to `most` messages, and the candidate gets its answer
+    /// once more, within its limit.
     ///
     /// # Errors
     /// Returns a message that is not a candidate's.
     pub(super) fn take(&self, kind: Kind, tag: Tag, message: Buf, most: usize) -> Result<Taken, Buf> {
         let Some(mut slot) = self.candidates() else { return Err(message) };
-        // An attacker may have made an offer with the id of the client, so several candidates may have the tag. Their
-        // answers take turns.
+        // An attacker may have made an offer with the id of the client, so several candidates may have the
+        // tag. Their answers take turns.
         let mut is_kept = false;
         for candidate in slot.iter_mut().filter(|it| kind == Kind::Data && it.has(tag)) {
             is_kept |= candidate.overtaken.keep(&message, most);
@@ -213,8 +217,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         true
     }
 
-    /// Passes a confirmation to the listener, behind the offers that it has yet to decide. If its queue is full, the
-    /// client is asked again.
+    /// Passes a confirmation to the listener, behind the offers that it has yet to decide. If its queue is
+    /// full, the client is asked again.
     pub(super) fn pass_on(&self, confirm: Buf) {
         if let Some(slot) = self.slot.get() {
             let _ = self.listener.try_send(FromLink::Confirms { confirm, slot: slot.clone() });
@@ -227,8 +231,8 @@ impl Candidate {
         Tag::of(self.accepted.id) == tag
     }
 
-    /// Returns true if `confirm` is the candidate's confirmation. The tag is compared first, since a proof costs
-    /// computation.
+    /// Returns true if `confirm` is the candidate's confirmation. The tag is compared first, since a proof
+    /// costs computation.
     fn is_confirmed_by(&self, confirm: &[u8]) -> bool {
         let is_its_own = header(confirm).is_some_and(|(_, tag)| self.has(tag));
         is_its_own && self.accepted.is_confirmed_by(confirm)

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The state of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkState {
-    /// A client waits for the server's answer. The stack is built, and its first messages leave with the offer.
+    /// A client waits for the server's answer. The stack is built, and its first messages leave with the
+    /// offer.
     AwaitingAnswer,
     /// A server has yet to send its answer, which waits for data to go with. The link is usable.
     AnswerPending,
-    /// A client has yet to prove its address to the server. The link is usable, within the anti-amplification limit.
+    /// A client has yet to prove its address to the server. The link is usable, within the anti-amplification
+    /// limit.
     AddressUnvalidated,
     /// The link is usable, and a call has nothing to do before it uses the base.
     Up,

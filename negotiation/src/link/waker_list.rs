@@ -2,11 +2,12 @@
 
 use std::task::Waker;
 
-/// Maximum number of tasks in a list. The next task has all tasks of the list woken, which then register again.
+/// Maximum number of tasks in a list. The next task has all tasks of the list woken, which then register
+/// again.
 const MAX_WAKERS: usize = 64;
 
-/// A list of wakers, each of a different task. The owner keeps it behind a lock, together with the state for which the
-/// tasks wait.
+/// A list of wakers, each of a different task. The owner keeps it behind a lock, together with the state for
+/// which the tasks wait.
 #[derive(Debug, Default)]
 pub(crate) struct WakerList(Vec<Waker>);
 

@@ -8,8 +8,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Starts the task at its first tick, which most short connections never reach. The task runs until its handle is
-/// dropped.
+/// Starts the task at its first tick, which most short connections never reach. The task runs until its
+/// handle is dropped.
 pub(super) fn set<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>, now: Instant) -> TaskOf<C> {
     let runtime = shared.base.base().runtime();
     runtime.spawn_at(now + shared.idle_timeout / TICKS, watch(shared, now))
@@ -28,8 +28,8 @@ pub(super) fn later<C: Connection<Data = Buf>>(
     }
 }
 
-/// Watches over a link until it has ended or was dropped. The idle time begins at `start`, and the first poll is the
-/// first tick.
+/// Watches over a link until it has ended or was dropped. The idle time begins at `start`, and the first poll
+/// is the first tick.
 fn watch<C: Connection<Data = Buf>>(
     shared: &Arc<Shared<C>>,
     start: Instant,
@@ -54,8 +54,9 @@ fn watch<C: Connection<Data = Buf>>(
             };
             let rest = match idle.tick(now, shared.lifecycle.arrivals(), is_attended) {
                 Verdict::Wait => next,
-                // Boxed, since it is rare, and each link has such a task. It is given up at the next tick: a peer to
-                // which no message can be sent may be dead, and must not keep a link that was dropped meanwhile.
+                // Boxed, since it is rare, and each link has such a task. It is given up at the next tick: a
+                // peer to which no message can be sent may be dead, and must not keep a link that was dropped
+                // meanwhile.
                 Verdict::KeepAlive => match select(Box::pin(shared.send_keep_alive()), next).await {
                     Either::Left(((), rest)) => rest,
                     Either::Right(_) => continue,

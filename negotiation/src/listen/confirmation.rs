@@ -1,4 +1,4 @@
-//! Waiting until a client has shown that it made its offer just now.
+//! The wait until a client has proved that it has just made its offer.
 
 use super::server::{Admitted, Server, reply_with};
 use crate::Runs;
@@ -15,9 +15,10 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Waits for the confirmation of `first`, or of another offer that arrives from the same address meanwhile. With it
-    /// come messages that overtook it. Nothing if it doesn't come: the client is gone, or there never was one, since
-    /// the offer was replayed or had a forged address. That is counted and not reported.
+    /// Waits for the confirmation of `first`, or of another offer that arrives from its address meanwhile.
+    /// Returns the confirmed offer, with the messages that overtook the confirmation. Returns `None` if no
+    /// confirmation comes: the client is gone, or the offer was replayed or had a forged address. That is
+    /// counted and not reported.
     pub(super) async fn confirmation(
         &self,
         base: &D::Connection,

@@ -5,20 +5,23 @@ use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The pause between two lines of the log about a lack of room.
+/// Minimum pause between two lines of the log about a lack of room.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The clients that a server gave up or refused because it had no room for all. Each client was told, as far as it listened.
+/// The clients that a server gave up or refused because it had no room for all. The server has sent each of
+/// them the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Overload {
-    /// Handshakes that were given up for others, since their peers had not been heard for longest:
-    /// [`Settings::concurrent_handshakes`](crate::Settings::concurrent_handshakes), or the descriptors of the process, were used up.
+    /// Handshakes that were given up for newcomers, since their peers had not been heard for longest:
+    /// [`Settings::concurrent_handshakes`](crate::Settings::concurrent_handshakes), or the descriptors of the
+    /// process, were used up.
     pub handshakes: u64,
-    /// Unused connections that were given up for others.
+    /// Unused connections that were given up for newcomers.
     pub connections: u64,
-    /// Clients that were refused, since there were as many connections as [`Settings::connections`](crate::Settings::connections) allows. Each
-    /// is also an item of [`Incoming`](crate::Incoming).
+    /// Clients that were refused, since there were as many connections as
+    /// [`Settings::connections`](crate::Settings::connections) allows. Each is also an item of
+    /// [`Incoming`](crate::Incoming).
     pub refused: u64,
     /// Attempts to accept a client that failed since the process had no descriptor or memory left.
     pub exhausted: u64,
@@ -51,7 +54,7 @@ impl OverloadCount {
         Overload { handshakes, connections, refused, exhausted }
     }
 
-    /// Counts a lack of room, for the client at `peer` if that is known.
+    /// Counts a lack of room, for the client at `peer` if the address is known.
     pub(super) fn count(&self, lack: Lack, peer: Option<&Addr>, now: Instant) {
         let (count, what) = match lack {
             Lack::Handshake => (&self.handshakes, "gave a handshake up for others"),

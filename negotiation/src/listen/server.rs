@@ -1,4 +1,4 @@
-//! A server's work for one client.
+//! A server's work for a client.
 
 use super::admission::Admissions;
 use super::overload::{Lack, OverloadCount};
@@ -27,14 +27,15 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
-/// The messages behind a vain one that are looked at, at most.
+/// Maximum number of messages that are read behind a message that made no connection.
 const MOST_BEHIND: usize = 64;
 
-/// The parts in which a client's time for its offer passes. A part begins when the one before has been seen to be over, so that a
-/// server which is held up itself takes at most one part off the client's time.
+/// Number of parts of a client's time for its offer. A part begins when the server has seen the end of the
+/// part before, so a server that is held up itself takes at most a single part off the client's time.
 const PARTS: u32 = 4;
 
-/// The largest message of a stream before its first, in bytes: twice the largest offer, and more than the largest first flight.
+/// Maximum length of the first message of a stream, in bytes. It is twice the maximum of an offer, and more
+/// than the maximum of a first flight.
 pub(super) const LARGEST_FIRST: usize = 16 << 10;
 
 /// The text for a client that finds no room.
@@ -47,7 +48,7 @@ pub(super) struct Server<S, D: Runs<S>> {
     connector: Arc<LinkConnector<D>>,
     pub(super) listener: D::Listener,
     pub(super) admissions: Admissions,
-    /// Made when they are first needed.
+    /// The tickets, made at their first use.
     tickets: OnceLock<Tickets>,
     pub(super) settings: Arc<Settings>,
     answer_task: AnswerTask<D::Connection>,
@@ -58,7 +59,8 @@ pub(super) struct Server<S, D: Runs<S>> {
 }
 
 impl<S, D: Runs<S>> Server<S, D> {
-    /// A server for clients that come to `listener`. Messages of its links for the listener go to `to_listener`.
+    /// Makes a server for the clients of `listener`. Messages of its links for the listener go to
+    /// `to_listener`.
     pub(super) fn new(
         (stack, nodes): (S, Vec<Node>),
         (datapath, listener): (D, D::Listener),
@@ -89,7 +91,7 @@ impl<S, D: Runs<S>> Server<S, D> {
         self.connector.datapath.runtime()
     }
 
-    /// The number of dropped messages of strangers.
+    /// Returns the number of dropped messages of unknown senders.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -98,15 +100,15 @@ impl<S, D: Runs<S>> Server<S, D> {
 /// A client that is let in, at once or once it has confirmed.
 pub(super) struct Admitted {
     pub(super) accepted: Box<Accepted>,
-    /// The bytes that may be sent to its address; the answer has not gone yet.
+    /// The anti-amplification limit of its address, before the answer.
     pub(super) amplification_limit: AmplificationLimit,
     /// True if its stack is built before it confirms.
     is_on_its_word: bool,
 }
 
 impl Admitted {
-    /// Returns true if the reply may wait for the server's first message: a client that has sent messages with its offer waits
-    /// for that message rather than for the reply.
+    /// Returns true if the reply may wait for the server's first message: a client that has sent messages
+    /// with its offer waits for that message rather than for the reply.
     fn may_wait(&self) -> bool {
         self.accepted.answer.early > 0 && self.is_on_its_word
     }
@@ -116,9 +118,9 @@ impl Admitted {
 pub(super) struct Unconfirmed<C> {
     pub(super) base: Arc<C>,
     pub(super) accepted: Box<Accepted>,
-    /// The bytes that may still be sent to its address.
+    /// The anti-amplification limit of its address, after the answer.
     pub(super) amplification_limit: AmplificationLimit,
-    /// From which its answer was made.
+    /// The source of the random values of its answer.
     fresh: FreshByOffer,
 }
 
@@ -146,7 +148,7 @@ impl<C> Entering<C> {
     }
 }
 
-/// How one stage of a handshake over `B` ended.
+/// The outcome of a stage of a handshake over `B`.
 pub(super) enum Outcome<B, C> {
     Unconfirmed(Unconfirmed<B>),
     Entering(Entering<B>),
@@ -156,7 +158,7 @@ pub(super) enum Outcome<B, C> {
         error: Error,
     },
     Failed(Error),
-    /// It was none, or is not finished.
+    /// There is no client, or its handshake is not finished.
     Nothing,
 }
 
@@ -165,7 +167,7 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Deals with a new base connection, by its first message.
+    /// Handles a new base connection, by its first message.
     pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Connection, D::Out> {
         let part = self.settings.handshake_timeout / PARTS;
         let what = "the client connected and sent no offer";
@@ -189,8 +191,9 @@ where
         }
     }
 
-    /// Handles the messages that have arrived behind a message that made no connection, before they are dropped with the
-    /// base: an attacker may have sent that message in the name of a client whose offer is behind it.
+    /// Handles the messages that have arrived behind a message that made no connection, before they are
+    /// dropped with the base: an attacker may have sent that message in the name of a client whose offer is
+    /// behind it.
     async fn greet_behind(
         self: Arc<Self>,
         base: Arc<D::Connection>,
@@ -207,7 +210,7 @@ where
         outcome
     }
 
-    /// Deals with the first message on a base connection.
+    /// Handles the first message on a base connection.
     async fn greet(
         self: Arc<Self>,
         base: Arc<D::Connection>,
@@ -250,7 +253,8 @@ where
         }
     }
 
-    /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
+    /// Lets a client in: the messages that came with its offer first, then the messages that overtook its
+    /// confirmation.
     pub(super) async fn enter(
         self: Arc<Self>,
         mut entering: Entering<D::Connection>,
@@ -261,8 +265,9 @@ where
         if accepted.is_flight && self.settings.early_data {
             let memory = self.admissions.insert(now, accepted.offer);
             if memory == Freshness::Spent || (memory == Freshness::Full && !accepted.early.is_empty()) {
-                // The same offer was let in from another address meanwhile, or so many were that this one can't be
-                // remembered. The answer says that its messages were taken, so nothing else can become of them.
+                // The same offer was let in from another address meanwhile, or so many were that this one
+                // can't be remembered. The answer says that its messages were taken, so nothing else can
+                // become of them.
                 self.count_dropped();
                 return Outcome::Nothing;
             }
@@ -294,8 +299,9 @@ where
         }
     }
 
-    /// Decides about a message, and replies to it unless it is accepted. A refused client comes with its id. If it `confirms`, its stack is
-    /// built after that, else only if need be. `fresh` gives the numbers for an offer.
+    /// Decides about a message, and replies to it unless it is accepted. A refused client comes with its id.
+    /// If it `confirms`, its stack is built after that, else only if need be. `fresh` gives the numbers for
+    /// an offer.
     pub(super) async fn decide(
         &self,
         now: Instant,
@@ -374,7 +380,8 @@ where
         }
     }
 
-    /// Returns true if there may be a connection with another client. An unused connection may have to go for it.
+    /// Returns true if there may be a connection with another client. An unused connection may have to go for
+    /// it.
     fn has_room(&self, base: &D::Connection, now: Instant) -> bool {
         match self.connections.room(Network::of(&base.base().peer_addr()), now) {
             Room::Free => true,
@@ -402,7 +409,8 @@ where
         (id, Error::new(ErrorKind::Exhausted, what).at("negotiation"))
     }
 
-    /// The tickets of this server, if it takes early data. The first client brings clock and randomness along.
+    /// The tickets of this server, if it takes early data. The first client brings clock and randomness
+    /// along.
     fn tickets(&self, now: Instant, base: &D::Connection) -> Option<&Tickets> {
         let secret = || *seed(|| base.base().runtime().random()).bytes();
         self.settings.early_data.then(|| self.tickets.get_or_init(|| Tickets::new(secret(), now)))
@@ -424,8 +432,8 @@ where
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start; or it goes with
-    /// the first that is sent.
+    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to
+    /// start; or it goes with the first that is sent.
     async fn accept(
         &self,
         now: Instant,

@@ -6,8 +6,8 @@ use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
 /// One stack of a connection.
 pub struct Epoch<C> {
     pub connection: C,
-    /// True if no more messages arrive from the link below the stack, so that an error from it means that it is
-    /// empty.
+    /// True if no more messages arrive from the link below the stack, so that an error from it means that it
+    /// is empty.
     is_over: AtomicBool,
     is_empty: AtomicBool,
 }

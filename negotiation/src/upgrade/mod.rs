@@ -1,7 +1,8 @@
 //! Changing a connection's stack while messages flow, for two ends and, in `bertha-rendezvous`, for any
 //! number of endpoints.
 //!
-//! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch, retire.
+//! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch,
+//!   retire.
 //! * [`by_peer`]: the agreement of two ends on a change, without I/O. Participants of a rendezvous agree
 //!   through a store instead; both agreements own the same machine. [`vain_proposals`]: the bound on the
 //!   peer's failed proposals.

@@ -1,5 +1,5 @@
-//! Changing the stack between two ends: the [agreement with the peer](super::by_peer) over the link's control messages, and the
-//! stacks on that link.
+//! Changing the stack between two ends: the [agreement with the peer](super::by_peer) over the link's control
+//! messages, and the stacks on that link.
 
 use super::by_peer::{PeerAgreement, Terms};
 use super::epoch::Epochs;

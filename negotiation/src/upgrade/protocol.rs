@@ -29,9 +29,9 @@ pub struct ChangeLimits {
     pub ending: Duration,
 }
 
-/// The agreement of a connection's ends on a change of stacks, and the link on which the ends build the stacks.
-/// The [task](super::task::UpgradeTask) leaves to the protocol all work in which connections of two ends and of
-/// many differ.
+/// The agreement of a connection's ends on a change of stacks, and the link on which the ends build the
+/// stacks. The [task](super::task::UpgradeTask) leaves to the protocol all work in which connections of two
+/// ends and of many differ.
 pub trait UpgradeProtocol: Send + 'static {
     /// The top of a stack.
     type Connection: Connection;

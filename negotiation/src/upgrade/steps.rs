@@ -91,8 +91,8 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Makes receivers leave the old stack. If `dry` is true, no more messages arrive from the link below the stack,
-/// and it first gives out the messages that it holds.
+/// Makes receivers leave the old stack. If `dry` is true, no more messages arrive from the link below the
+/// stack, and it first gives out the messages that it holds.
 pub(super) async fn leave<C>(epochs: Arc<Epochs<C>>, old: Arc<Epoch<C>>, runtime: impl Runtime, dry: bool) {
     if dry {
         while !old.is_empty() {

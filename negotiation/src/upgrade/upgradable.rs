@@ -19,8 +19,8 @@ const INBOUND: usize = 32;
 /// Maximum length of the queue of the application's requests.
 const REQUESTS: usize = 8;
 
-/// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made by
-/// [`upgradable`](crate::Negotiate::upgradable), on both ends.
+/// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made
+/// by [`upgradable`](crate::Negotiate::upgradable), on both ends.
 ///
 /// It is cheap to clone. The other end sees the stack inside.
 pub struct Upgradable<S> {

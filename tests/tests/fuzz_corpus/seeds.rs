@@ -4,7 +4,9 @@ use bertha_ccp::message::{
     Change, Clause, Field, Install, Instruction, Message, Operation, Register, Update,
 };
 use bertha_chunnels::rpc::{self, Bincode, Method};
-use bertha_negotiation::handshake::{AmplificationLimit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
+use bertha_negotiation::handshake::{
+    AmplificationLimit, Decision, EarlyData, Handshake, Requirements, Terms, decide,
+};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
@@ -227,7 +229,7 @@ fn some_of_the_compressed_messages_are_messages() {
     assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
 }
 
-/// Or else no call has an answer, and no stream any amplification_limit.
+/// Or else no call has an answer, and no stream any credit.
 #[test]
 fn requests_of_calls_are_numbers() {
     let (_, bytes) = &calls()[0];
@@ -264,7 +266,7 @@ fn calls() -> Vec<(&'static str, Vec<u8>)> {
     let (next, count) = (call(0, NEXT, 0, &bytes(41)), call(1, COUNT, 0, &bytes(200)));
     let long = call(2, COUNT, 0, &bytes(1_000_000));
     let traced = [&[8], &next[1..16], &[3; 25], &bytes(41)[..]].concat();
-    let amplification_limit = |slot, parts| numbered(5, slot, parts, &[]);
+    let credit = |slot, parts| numbered(5, slot, parts, &[]);
     let response = |slot, generation, body: &[u8]| [&name(2, slot, generation)[..], body].concat();
     let part = |index, number: u64| numbered(3, 2, index, &bytes(number));
     let end = |parts| numbered(4, 2, parts, &[]);

@@ -1,9 +1,9 @@
 //! A server's link to an address that may not be its client's.
 //!
-//! The server has let the client in on its word. The client validates its address by sending back the number in the
-//! answer, which it only knows if it receives at that address. Until then the anti-amplification limit (RFC 9000
-//! section 8.1) covers every byte to the address, the application's bytes included. A `send` beyond the limit waits, and
-//! reads meanwhile, since no reception may wait.
+//! The server has let the client in on its word. The client validates its address by sending back the number
+//! in the answer, which it only knows if it receives at that address. Until then the anti-amplification limit
+//! (RFC 9000 section 8.1) covers every byte to the address, the application's bytes included. A `send` beyond
+//! the limit waits, and reads meanwhile, since no reception may wait.
 
 use crate::Settings;
 use crate::handshake::{AmplificationLimit, CLOSE_ALLOWANCE};
@@ -113,7 +113,8 @@ impl UnvalidatedAddress {
         }
     }
 
-    /// Returns true if the limit allows `len` bytes and leaves `rest` bytes. Then the `len` bytes count as sent.
+    /// Returns true if the limit allows `len` bytes and leaves `rest` bytes. Then the `len` bytes count as
+    /// sent.
     fn spend(&self, len: usize, rest: usize) -> bool {
         self.unvalidated()
             .as_mut()
@@ -158,8 +159,8 @@ impl UnvalidatedAddress {
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// Receives on a link whose peer has yet to prove its address. Returns `None` if the message is not of this epoch,
-    /// or the queue has news.
+    /// Receives on a link whose peer has yet to prove its address. Returns `None` if the message is not of
+    /// this epoch, or the queue has news.
     pub(super) async fn receive_unvalidated(&self) -> Result<Option<Buf>, Error> {
         let shared = &*self.shared;
         let has_news = || {
@@ -178,10 +179,12 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Sends data with its header as soon as the anti-amplification limit allows it, or the address is validated.
+    /// Sends data with its header as soon as the anti-amplification limit allows it, or the address is
+    /// validated.
     ///
     /// # Errors
-    /// The reason why the link ends meanwhile, such as a client that does not confirm in time, or an error of the base.
+    /// The reason why the link ends meanwhile, such as a client that does not confirm in time, or an error of
+    /// the base.
     pub(super) async fn send_within_limit(&self, data: Buf, queue: &Arc<EpochQueue>) -> Result<(), Error> {
         // The base reports an error for data that is too large.
         let is_sendable = data.len() <= self.base.mtu();
@@ -198,8 +201,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.base.send(data).await
     }
 
-    /// Reads the next message on a link whose peer has yet to prove its address, and repeats the answer when it is due.
-    /// Returns `None` if `waits` no longer holds, the address is validated, or the queue has news. Cancellation-safe.
+    /// Reads the next message on a link whose peer has yet to prove its address, and repeats the answer when
+    /// it is due. Returns `None` if `waits` no longer holds, the address is validated, or the queue has news.
+    /// Cancellation-safe.
     async fn read_unvalidated(
         &self,
         queue: &EpochQueue,
@@ -229,8 +233,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Reads a few messages that are there already, so that the address can be validated before the application asks
-    /// for its messages.
+    /// Reads a few messages that are there already, so that the address can be validated before the
+    /// application asks for its messages.
     pub(in crate::link) async fn look_for_confirmation(&self) {
         let Some(address) = &self.unvalidated else { return };
         for _ in 0..MAX_READ_AHEAD {

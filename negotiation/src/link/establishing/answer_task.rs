@@ -1,7 +1,7 @@
 //! The task that sends the answers with which no data goes, for all links of a listener.
 //!
-//! All links share a task, since a task for each short connection would cost more than its answer. Only an answer that
-//! the datapath does not take at once gets its own task.
+//! All links share a task, since a task for each short connection would cost more than its answer. Only an
+//! answer that the datapath does not take at once gets its own task.
 
 use crate::link::{Link, LinkState, Shared, TaskOf};
 use bertha_core::{Base, Buf, Connection, Runtime};
@@ -17,7 +17,8 @@ use std::task::{Poll, Waker};
 /// Dropping it sends all answers that are left.
 pub(crate) struct AnswerTask<C: Connection<Data = Buf>> {
     pending: Arc<PendingAnswers<C>>,
-    /// The task, on the runtime of the first link. The first link after the end of that runtime starts the task again.
+    /// The task, on the runtime of the first link. The first link after the end of that runtime starts the
+    /// task again.
     task: Mutex<Option<TaskOf<C>>>,
 }
 
@@ -37,7 +38,8 @@ impl<C: Connection<Data = Buf>> AnswerTask<C> {
         Self { pending: Arc::new(PendingAnswers(Mutex::new(queue))), task: Mutex::new(None) }
     }
 
-    /// Has the answer of `link` sent once all tasks that are ready now have had their turn, unless it has left by then.
+    /// Has the answer of `link` sent once all tasks that are ready now have had their turn, unless it has
+    /// left by then.
     pub(crate) fn add(&self, link: &Link<C>) {
         let mut queue = self.pending.queue();
         queue.links.push_back(Arc::downgrade(&link.shared));
@@ -111,8 +113,8 @@ impl<C: Connection<Data = Buf>> Drop for AnswerTask<C> {
     }
 }
 
-/// The task's hold on the queue. A runtime that shuts down drops it with the task, and then the next link starts the task
-/// again.
+/// The task's hold on the queue. A runtime that shuts down drops it with the task, and then the next link
+/// starts the task again.
 struct Serving<C: Connection<Data = Buf>>(Arc<PendingAnswers<C>>);
 
 impl<C: Connection<Data = Buf>> Drop for Serving<C> {

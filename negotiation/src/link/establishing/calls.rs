@@ -5,8 +5,8 @@ use crate::link::{Link, LinkState};
 use bertha_core::{Buf, Connection, Error};
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// Sends a message with the offer, with the answer, or within the anti-amplification limit. Returns the message if
-    /// it is to be sent as on a link that is up.
+    /// Sends a message with the offer, with the answer, or within the anti-amplification limit. Returns the
+    /// message if it is to be sent as on a link that is up.
     #[cold]
     pub(in crate::link) async fn send_before_up(&self, message: Buf) -> Result<Option<Buf>, Error> {
         let lifecycle = &self.shared.lifecycle;
@@ -20,8 +20,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         self.shared.send_with_offer(message).await
     }
 
-    /// Works as [`send_before_up`](Self::send_before_up) for as many messages as possible. Returns the next message if
-    /// it was taken out of `messages` and has yet to be sent.
+    /// Works as [`send_before_up`](Self::send_before_up) for as many messages as possible. Returns the next
+    /// message if it was taken out of `messages` and has yet to be sent.
     #[cold]
     pub(in crate::link) async fn send_batch_before_up(
         &self,
@@ -37,8 +37,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         self.shared.send_batch_with_offer(messages).await
     }
 
-    /// Waits until the link has left its state: a pending answer is sent, and an answer of the server is awaited. While
-    /// the peer's address is not validated, returns a message as soon as there is one.
+    /// Waits until the link has left its state: a pending answer is sent, and an answer of the server is
+    /// awaited. While the peer's address is not validated, returns a message as soon as there is one.
     #[cold]
     pub(in crate::link) async fn receive_before_up(&self) -> Result<Option<Buf>, Error> {
         let lifecycle = &self.shared.lifecycle;

@@ -1,6 +1,7 @@
 //! A link on which the stack is built before the server has answered.
 //!
-//! Calls put their messages into the first flight, which leaves with the offer. The handshake runs beside the calls.
+//! Calls put their messages into the first flight, which leaves with the offer. The handshake runs beside the
+//! calls.
 
 use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::link::connection::seal;
@@ -41,8 +42,8 @@ pub(crate) struct Answered<C: Connection<Data = Buf>> {
     /// Time at which the answer arrived.
     pub(crate) received: Instant,
     pub(crate) session: Arc<Session>,
-    /// The start of a new link over the same base, if the server agreed to another stack than the stack on this link.
-    /// The old link has ended.
+    /// The start of a new link over the same base, if the server agreed to another stack than the stack on
+    /// this link. The old link has ended.
     pub(crate) replaced: Option<Box<Start<C>>>,
     pub(crate) link: EarlyLink<C>,
 }
@@ -62,8 +63,8 @@ impl FollowUp {
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// Makes a link for the stack that the server is expected to agree to, within `settings`, with this idle time-out.
-    /// The link comes up while [`EarlyLink::run`] runs.
+    /// Makes a link for the stack that the server is expected to agree to, within `settings`, with this idle
+    /// time-out. The link comes up while [`EarlyLink::run`] runs.
     pub(crate) fn before_answer(
         base: C,
         flight: FirstFlight,
@@ -132,13 +133,15 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Returns the first flight with the messages that the server has taken, as it was sent, or with this cookie.
+    /// Returns the first flight with the messages that the server has taken, as it was sent, or with this
+    /// cookie.
     pub(in crate::link) fn repeat_flight(&self, cookie: Option<&[u8; COOKIE]>) -> Option<Vec<u8>> {
         self.early_handshake.as_ref()?.flight().again(cookie)
     }
 
-    /// Closes a link that awaits its answer. Returns true if the link was in that state. The base stays with the
-    /// handshake, which reads it, may need it for another stack, and tells the server that has agreed to this stack.
+    /// Closes a link that awaits its answer. Returns true if the link was in that state. The base stays with
+    /// the handshake, which reads it, may need it for another stack, and tells the server that has agreed to
+    /// this stack.
     pub(in crate::link) fn close_before_answer(&self) -> bool {
         let is_closed = self.lifecycle.end_before_answer(End::Closed);
         if let Some(handshake) = self.early_handshake.as_deref().filter(|_| is_closed) {
@@ -147,8 +150,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         is_closed
     }
 
-    /// Sends a message with the offer. If there is no room in the first flight, waits until the link is usable, and
-    /// returns the message.
+    /// Sends a message with the offer. If there is no room in the first flight, waits until the link is
+    /// usable, and returns the message.
     #[cold]
     pub(super) async fn send_with_offer(&self, message: Buf) -> Result<Option<Buf>, Error> {
         let mut messages = [message].into_iter();
@@ -156,8 +159,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(left.or_else(|| messages.next()))
     }
 
-    /// Sends as many of `messages` with the offer as fit. If there are more, waits until the link is usable, and returns
-    /// the next message. Takes no message if the link is usable already.
+    /// Sends as many of `messages` with the offer as fit. If there are more, waits until the link is usable,
+    /// and returns the next message. Takes no message if the link is usable already.
     #[cold]
     pub(super) async fn send_batch_with_offer(
         &self,
@@ -172,8 +175,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(left)
     }
 
-    /// Sends the message that is due. A failure is not reported: the message is repeated, and a receiving call meets
-    /// the failure too.
+    /// Sends the message that is due. A failure is not reported: the message is repeated, and a receiving
+    /// call meets the failure too.
     async fn transmit_flight(&self, handshake: &EarlyHandshake) {
         let now = self.base.base().runtime().now();
         let due = handshake.flight().poll_transmit(now);
@@ -192,7 +195,8 @@ impl<C: Connection<Data = Buf>> Clone for EarlyLink<C> {
 }
 
 impl<C: Connection<Data = Buf>> EarlyLink<C> {
-    /// Has the handshake run its timers from now on. Until a message is due for the first time, it needs none.
+    /// Has the handshake run its timers from now on. Until a message is due for the first time, it needs
+    /// none.
     pub(crate) fn start_timers(&self) {
         if let Some(handshake) = &self.shared.early_handshake {
             handshake.has_timers.store(true, Ordering::Relaxed);
@@ -204,8 +208,8 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
         watchdog::later(&self.shared)
     }
 
-    /// Makes the link usable. A link that was closed before could not tell the server then, and tells it once now,
-    /// without waiting.
+    /// Makes the link usable. A link that was closed before could not tell the server then, and tells it once
+    /// now, without waiting.
     pub(crate) fn answer_accepted(&self) {
         self.shared.lifecycle.answer_accepted();
         if let Some(handshake) = &self.shared.early_handshake {
@@ -217,15 +221,15 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
         }
     }
 
-    /// Tells the server why there is no stack. The server has agreed meanwhile, and the close at the link's end came
-    /// too early for it.
+    /// Tells the server why there is no stack. The server has agreed meanwhile, and the close at the link's
+    /// end came too early for it.
     pub(crate) async fn failed(&self, failure: &Error) {
         self.shared.send_close(failure.to_string()).await;
     }
 
     /// Sends and repeats the offer until there is an answer. After that either
-    /// [`answer_accepted`](Self::answer_accepted) makes the link usable, or the link has ended. May be cancelled only if
-    /// the link is not used any more.
+    /// [`answer_accepted`](Self::answer_accepted) makes the link usable, or the link has ended. May be
+    /// cancelled only if the link is not used any more.
     ///
     /// # Errors
     /// The server's refusal, or the reason why there is no answer. The link has ended.
@@ -329,7 +333,8 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
         Answered { answer, received, session, replaced: None, link: self.clone() }
     }
 
-    /// Completes a handshake by sending the messages that the answer has left. Boxed, since there rarely are any.
+    /// Completes a handshake by sending the messages that the answer has left. Boxed, since there rarely are
+    /// any.
     fn followed_up(
         &self,
         answered: Result<(Answered<C>, Option<FollowUp>), Error>,

@@ -19,9 +19,10 @@
 //! ```
 //!
 //! * [`client`]: the handshake of a client that waits for the answer before it builds its stack.
-//! * [`early_handshake`]: `AwaitingAnswer`. The stack is built before the answer, and its messages leave with the offer.
-//! * [`pending_answer`]: `AnswerPending`. The answer waits for data to go with. [`answer_task`]: the task that sends the
-//!   answers for which no data came.
+//! * [`early_handshake`]: `AwaitingAnswer`. The stack is built before the answer, and its messages leave with
+//!   the offer.
+//! * [`pending_answer`]: `AnswerPending`. The answer waits for data to go with. [`answer_task`]: the task
+//!   that sends the answers for which no data came.
 //! * [`address_validation`]: `AddressUnvalidated`. The server sends within the anti-amplification limit.
 //! * [`calls`]: the calls of a stack on a link that is not up yet.
 //! * [`setup`]: the time in which Chunnels are built on a link, and may fail.

@@ -1,8 +1,9 @@
 //! A server's link whose answer waits for data to go with.
 //!
-//! The client has sent messages with its offer, so the application has a message to reply to, and mostly replies at
-//! once. Then answer and reply are one datagram. Otherwise the answer leaves as soon as a reception waits, the
-//! connection ends, or the tasks that were ready when the client was let in have had their turn.
+//! The client has sent messages with its offer, so the application has a message to reply to, and mostly
+//! replies at once. Then answer and reply are one datagram. Otherwise the answer leaves as soon as a
+//! reception waits, the connection ends, or the tasks that were ready when the client was let in have had
+//! their turn.
 
 use crate::link::connection::seal;
 use crate::link::{Agreed, End, EpochQueue, LinkState, Shared};
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Returns the answer, if it has not left yet. The answer counts as sent only afterwards: a call that is cancelled
-    /// meanwhile leaves the answer to the next call.
+    /// Returns the answer, if it has not left yet. The answer counts as sent only afterwards: a call that is
+    /// cancelled meanwhile leaves the answer to the next call.
     pub(in crate::link) fn pending_answer(&self) -> Option<&[u8]> {
         match self.agreed.get() {
             Some(Agreed::Server { answer, .. }) if self.lifecycle.is(LinkState::AnswerPending) => {
@@ -25,8 +26,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Sends the answer with `message` behind it, or both apart if they don't fit together. Returns the message if the
-    /// answer has left already.
+    /// Sends the answer with `message` behind it, or both apart if they don't fit together. Returns the
+    /// message if the answer has left already.
     pub(super) async fn send_with_answer(
         &self,
         message: Buf,
@@ -60,8 +61,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         pin!(self.send_answer()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    /// Spawns a task that sends the answer once the datapath takes it. This happens at most once for a link, and the
-    /// task keeps the link until the answer has left, or the client has given up.
+    /// Spawns a task that sends the answer once the datapath takes it. This happens at most once for a link,
+    /// and the task keeps the link until the answer has left, or the client has given up.
     pub(super) fn spawn_answer(self: &Arc<Self>) {
         let (link, runtime) = (self.clone(), self.base.base().runtime().clone());
         let task = self.base.base().runtime().spawn(async move {
@@ -81,8 +82,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Ends the link, unless it has ended already, and tells the peer once. A pending answer goes first, since the peer
-    /// makes no sense of a close before the answer.
+    /// Ends the link, unless it has ended already, and tells the peer once. A pending answer goes first,
+    /// since the peer makes no sense of a close before the answer.
     pub(in crate::link) async fn close_at_once(&self, failure: String) {
         let pending = self.pending_answer();
         if self.lifecycle.end(End::Closed) {

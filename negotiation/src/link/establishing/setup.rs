@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-/// Watches over a link while Chunnels are built on it. The Chunnels own the link meanwhile, and drop it if they fail.
-/// `Setup` then tells the peer the reason.
+/// Watches over a link while Chunnels are built on it. The Chunnels own the link meanwhile, and drop it if
+/// they fail. `Setup` then tells the peer the reason.
 pub(crate) struct Setup<C: Connection<Data = Buf>>(pub(in crate::link) Arc<Shared<C>>);
 
 impl<C: Connection<Data = Buf>> Setup<C> {
@@ -36,8 +36,8 @@ impl<C: Connection<Data = Buf>> Drop for Setup<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Handles that the stack, or a part of it, was dropped without `close`, so messages of this end may be missing at the
-    /// peer. While the stack is being built, [`Setup`] tells the peer the reason.
+    /// Handles that the stack, or a part of it, was dropped without `close`, so messages of this end may be
+    /// missing at the peer. While the stack is being built, [`Setup`] tells the peer the reason.
     pub(crate) fn dropped_stack(&self) {
         if !self.in_setup.load(Ordering::Relaxed) {
             self.leave(DROPPED);
