@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::Sender;
 
-/// Maximum number of epochs at once: the current epoch, the epoch before, the epoch that is being built, and
-/// an epoch whose messages may still arrive.
+/// Maximum number of epochs at once: the current epoch, the epoch before, the epoch that is being built, and a
+/// spare. A further epoch takes the place of the oldest.
 const MAX_QUEUES: usize = 4;
 
 /// The state of a connection that can change its stack.

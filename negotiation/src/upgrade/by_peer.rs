@@ -58,8 +58,9 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(crate) struct PeerAgreement {
     terms: Terms,
-    /// This end's picks in force.
+    /// This end's current picks.
     picks: Vec<u8>,
+    /// The current epoch.
     active: u64,
     /// The highest number seen.
     highest: u64,

@@ -40,7 +40,7 @@ impl<C> Epoch<C> {
     }
 }
 
-/// The epochs of a connection: the epoch in force for sending, and the epoch in force for receiving.
+/// The epochs of a connection: the current epoch for sending, and the current epoch for receiving.
 pub struct Epochs<C> {
     /// The slots of sends. They count the messages that the application sent, or may have sent: it may cancel
     /// a `send` that waits.

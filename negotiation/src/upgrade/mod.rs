@@ -10,7 +10,7 @@
 //!   [`protocol`]: the part in which kinds of connections differ, with [`peer_protocol`] for two ends.
 //!   [`link_handle`]: the link below the stacks.
 //! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: the
-//!   place of one call. [`calls`]: sending and receiving in the epoch in force.
+//!   place of one call. [`calls`]: sending and receiving in the current epoch.
 //! * [`upgradable`]: the stack whose connections change; [`connection`]: the application's end; [`pick`]: the
 //!   application's request.
 //!

@@ -1,10 +1,10 @@
-//! A slot: the place at which one call uses the stack in force.
+//! A slot: the place at which one call uses the current stack.
 
 use super::sync::{Arc, AtomicBool, AtomicU64, AtomicWaker, Guard, Ordering, SLOTS, TryLock};
 use std::sync::OnceLock;
 use std::task::{Context, Waker};
 
-/// A place for one call at a time, with a reference to the epoch in force.
+/// A place for one call at a time, with a reference to the current epoch.
 pub(crate) struct Slot<E> {
     /// The epoch, as long as it is open.
     epoch: TryLock<Option<Arc<E>>>,

@@ -1,4 +1,4 @@
-//! The slots of the calls that use the stack in force, in one direction.
+//! The slots of the calls that use the current stack, in one direction.
 //!
 //! A call holds the guard of a slot for as long as it runs, and finds the epoch in the slot. To end the
 //! epoch, a closer sets the closing flag of each slot and empties one slot after the other as they become

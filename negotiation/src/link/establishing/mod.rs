@@ -20,7 +20,7 @@
 //!
 //! * [`client`]: the handshake of a client that waits for the answer before it builds its stack.
 //! * [`early_handshake`]: `AwaitingAnswer`. The stack is built before the answer, and its messages leave with
-//!   the offer.
+//!   the offer. [`early_link`]: the handshake's handle to the link.
 //! * [`pending_answer`]: `AnswerPending`. The answer waits for data to go with. [`answer_task`]: the task
 //!   that sends the answers for which no data came.
 //! * [`address_validation`]: `AddressUnvalidated`. The server sends within the anti-amplification limit.
@@ -32,6 +32,7 @@ mod answer_task;
 mod calls;
 mod client;
 mod early_handshake;
+mod early_link;
 mod pending_answer;
 mod setup;
 
@@ -40,5 +41,5 @@ pub(super) use address_validation::UnvalidatedAddress;
 pub(crate) use answer_task::AnswerTask;
 pub(crate) use client::establish;
 pub(super) use early_handshake::EarlyHandshake;
-pub(crate) use early_handshake::{Answered, EarlyLink, given_up};
+pub(crate) use early_link::{Answered, EarlyLink, given_up};
 pub(crate) use setup::Setup;
