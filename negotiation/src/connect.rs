@@ -16,8 +16,8 @@ use tracing::Instrument;
 
 /// A connection to be made. Awaiting it connects; until then it can be given other settings.
 ///
-/// Nothing is sent before it is awaited. Dropping its future gives the connection up; the server notices by its own
-/// time-outs.
+/// No message is sent before it is awaited. Dropping its future gives the connection up, which the server
+/// notices by its time-outs.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Connect<'s, S: ?Sized, D, C> {
     stack: &'s S,
@@ -35,8 +35,8 @@ where
     S: Describe + Sync + ?Sized,
     D: Runs<S>,
 {
-    /// The function is chosen here rather than where it is called: of a stack that does not run over the datapath the compiler
-    /// says so once, and not also that this can't be awaited.
+    /// The function that connects. It is chosen here rather than at its call, so that for a stack that does
+    /// not run over the datapath the compiler reports a single error.
     pub(crate) fn new(stack: &'s S, datapath: D, to: Destination) -> Self {
         let connect = |stack, datapath, to, settings| -> BoxFuture<'s, _> {
             Box::pin(connect(stack, datapath, to, settings))
@@ -45,11 +45,11 @@ where
         Self { stack, datapath, to, settings: Settings::default(), connect }
     }
 
-    /// Connects, and again whenever the connection is lost, with pauses between failed attempts. A name is resolved anew each
-    /// time. See [`Reconnecting`].
+    /// Connects, and connects again whenever the connection is lost, with pauses between failed attempts.
+    /// Each attempt resolves a name anew. See [`Reconnecting`].
     ///
     /// # Errors
-    /// Those of the first attempt.
+    /// The errors of the first attempt.
     pub async fn reconnecting(self, backoff: Backoff) -> Result<Reconnecting<Negotiated<D::Out>>, Error>
     where
         S: Clone + Send + 'static,
@@ -72,34 +72,39 @@ impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
         Self { settings, ..self }
     }
 
-    /// Resolves the name by `resolver` rather than by the runtime of the datapath, which is the system for sockets. An address
-    /// needs none.
+    /// Resolves the name by `resolver` rather than by the runtime of the datapath, which is the system for
+    /// sockets. An address needs no resolver.
     pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
         self.to.resolver = Some(Arc::new(resolver));
         self
     }
 
-    /// Connects without waiting for the server, over the stack to which it agreed the last time: the first messages go
-    /// out together with the offer. Without a known agreement this connects as usual, and remembers the agreement. The server has to
-    /// [take early data](Settings::early_data), which it does not by default.
+    /// Connects without waiting for the server, over the stack to which it agreed the last time: the first
+    /// messages go out together with the offer. Without a known agreement this connects as usual, and
+    /// remembers the agreement. The server has to [take early data](Settings::early_data), which it does not
+    /// by default.
     ///
     /// The offer goes out with the first `send` or `recv`, or after a [short
-    /// time](Settings::first_flight_delay). A server that decides once more as it did takes the messages. Another answers as
-    /// usual; then the stack is built anew and the messages are sent again, so that they arrive once. See [`Early`].
+    /// time](Settings::first_flight_delay). A server that repeats its earlier decision takes the messages.
+    /// Any other server answers as usual; then the stack is built anew and the messages are sent again, so
+    /// that they arrive once. See [`Early`].
     ///
     /// # Replay
-    /// A first flight that an attacker has recorded is not received again (RFC 8446 section 8): for half a minute the server remembers
-    /// it, after ten seconds it is too old, and after a restart, or at another server with the same keys, its ticket is none. A
-    /// message is received twice only if the server is restarted after it took the message and before its answer arrives: then
-    /// the client sends the message once more, as any other. A Chunnel that can't have that says `#[chunnel(no_early_data)]`, and an
+    /// A first flight that an attacker has recorded is not received again (RFC 8446 section 8): for half a
+    /// minute the server remembers it, after ten seconds it is too old, and after a restart, or at another
+    /// server with the same keys, its ticket is not valid. A message is received twice only if the server is
+    /// restarted after it took the message and before its answer arrives: then the client sends the message
+    /// once more. A Chunnel that does not tolerate a repetition has `#[chunnel(no_early_data)]`, and an
     /// application sends such messages after [`agreed`](Early::agreed).
     ///
-    /// Of a name with several addresses it takes the first one to which the datapath connects, which is the first one of all over
-    /// datagrams: nothing has been heard from the server when the connection is handed out.
+    /// Of a name with several addresses it takes the first address to which the datapath connects. Over
+    /// datagrams that is the first of all addresses, since no message of the server has arrived when the
+    /// connection is returned.
     ///
-    /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret:
-    /// an attacker that learns the key later can forge others. With identities alone no first flight is tried, and without credentials
-    /// anybody can make one, as anybody can send data.
+    /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not
+    /// forward secret: an attacker that learns the key later can forge first flights. With identities alone
+    /// no first flight is tried. Without credentials any host can make a first flight, as any host can send
+    /// data.
     pub fn early(self, cache: &EarlyCache) -> ConnectEarly<S, D>
     where
         S: Clone,
@@ -110,28 +115,32 @@ impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
 }
 
 /// # Errors
-/// * [`Refused`](bertha_core::ErrorKind::Refused): no stack suits both ends; the text says which Chunnel and why.
+/// * [`Refused`](bertha_core::ErrorKind::Refused): no stack suits both ends; the text says which Chunnel and
+///   why.
 /// * [`Version`](bertha_core::ErrorKind::Version): the server speaks another version of the protocol.
-/// * [`TimedOut`](bertha_core::ErrorKind::TimedOut), [`Unreachable`](bertha_core::ErrorKind::Unreachable): there
-///   is no server.
+/// * [`TimedOut`](bertha_core::ErrorKind::TimedOut), [`Unreachable`](bertha_core::ErrorKind::Unreachable):
+///   there is no server.
 /// * [`TooLarge`](bertha_core::ErrorKind::TooLarge): the offer doesn't fit into one message.
-/// * [`Invalid`](bertha_core::ErrorKind::Invalid): no alternative of the stack can hold over this datapath: a Chunnel
-///   [needs](bertha_core::guarantee) a guarantee that nothing below it gives, or the [floor](Settings::floor) can't be
-///   reached. Nothing was sent.
-/// * Those of the datapath and of the Chunnels.
+/// * [`Invalid`](bertha_core::ErrorKind::Invalid): no alternative of the stack can hold over this datapath: a
+///   Chunnel [needs](bertha_core::guarantee) a guarantee that nothing below it gives, or the
+///   [floor](Settings::floor) can't be reached. Nothing was sent.
+/// * The errors of the datapath and of the Chunnels.
 ///
 /// # Names
-/// A name is resolved by the [resolver](Connect::resolver) or the runtime. Its addresses are tried as RFC 8305 ("Happy Eyeballs") says:
-/// IPv6 and IPv4 in turn, one more each 250 ms or as soon as one has failed, until a server has agreed on a stack. An attempt is the
-/// datapath's connection and the negotiation, so the same holds for streams and for datagrams, where connecting proves nothing. The others
-/// are dropped then; a server that answered one of them notices by its time-outs. All of this takes at most
+/// A name is resolved by the [resolver](Connect::resolver) or the runtime. Its addresses are tried as RFC
+/// 8305 ("Happy Eyeballs") says: IPv6 and IPv4 in turn, one more each 250 ms or as soon as one has failed,
+/// until a server has agreed on a stack. An attempt is the datapath's connection and the negotiation, so
+/// names work over datagrams too, where connecting proves nothing. Further attempts are dropped then, and a
+/// server that has answered such an attempt notices by its time-outs. Connecting takes at most
 /// [`handshake_timeout`](Settings::handshake_timeout). Over a datapath that does not tell its
-/// [runtime](bertha_core::Datapath::runtime) the addresses are tried one after another, each with an equal share of that time, and the
-/// resolver sets its own time-out. Further errors:
-/// * [`Invalid`](bertha_core::ErrorKind::Invalid): the text is neither an address nor a name, or the resolver takes no such name.
-/// * [`Unavailable`](bertha_core::ErrorKind::Unavailable): nothing resolves names here; name a resolver.
+/// [runtime](bertha_core::Datapath::runtime) the addresses are tried one after another, each with an equal
+/// share of that time, and the resolver sets its own time-out. Further errors:
+/// * [`Invalid`](bertha_core::ErrorKind::Invalid): the text is neither an address nor a name, or the resolver
+///   takes no such name.
+/// * [`Unavailable`](bertha_core::ErrorKind::Unavailable): there is no resolver; set a resolver.
 /// * [`Unreachable`](bertha_core::ErrorKind::Unreachable): the name has no address.
-/// * One with the failures at all addresses, of the kind of an end that answered, if one did.
+/// * An error with the failures at all addresses. It has the kind of the failure at an end that answered, if
+///   an end did.
 impl<'s, S: ?Sized, D, C> IntoFuture for Connect<'s, S, D, C> {
     type Output = Result<Negotiated<C>, Error>;
     type IntoFuture = BoxFuture<'s, Self::Output>;
@@ -166,7 +175,7 @@ impl<S, D> ConnectEarly<S, D> {
 }
 
 /// # Errors
-/// As for [`Connect`]. Once the connection is in use they come from `send` and `recv`.
+/// The errors of [`Connect`]. Once the connection is in use they come from `send` and `recv`.
 impl<S, D> IntoFuture for ConnectEarly<S, D>
 where
     S: Describe + Send + Sync + 'static,
@@ -191,7 +200,7 @@ impl<S: Describe, D> fmt::Debug for ConnectEarly<S, D> {
     }
 }
 
-/// Connects, agrees and builds the stack, in a span of its own.
+/// Connects, agrees and builds the stack, in its own span.
 async fn connect<S, D>(
     stack: &S,
     datapath: D,
@@ -252,7 +261,7 @@ where
     Ok(Negotiated::new(connection, (current_agreement, session), dropped))
 }
 
-/// The settings for an attempt that may take this long.
+/// Returns the settings for an attempt with this time limit.
 fn within(settings: &Arc<Settings>, limit: Duration) -> Arc<Settings> {
     if settings.handshake_timeout == limit {
         return settings.clone();

@@ -1,10 +1,11 @@
 //! The connections that a server has made, of which there is a bounded number.
 
 use crate::handshake::Network;
-use crate::link::Established;
+use crate::link::Evictable;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// A network that holds more than this part of the places gives them to others.
@@ -30,7 +31,7 @@ struct Held {
 }
 
 struct Entry {
-    connection: Weak<dyn Established>,
+    connection: Weak<dyn Evictable>,
     network: Option<Network>,
     /// The peer's messages when the connection was looked at, and when that was first the number.
     arrivals: u32,
@@ -47,7 +48,7 @@ pub(crate) struct Place {
 pub(crate) enum Room {
     Free,
     /// This one has to go.
-    InPlaceOf(Arc<dyn Established>),
+    InPlaceOf(Arc<dyn Evictable>),
     None,
 }
 
@@ -68,7 +69,7 @@ impl Connections {
     pub(crate) fn add(
         &self,
         network: Option<Network>,
-        connection: Weak<dyn Established>,
+        connection: Weak<dyn Evictable>,
         now: Instant,
     ) -> Place {
         let mut held = self.held();
@@ -95,14 +96,14 @@ impl Connections {
     }
 
     /// Takes an unused connection of the largest network out, if it has one.
-    pub(crate) fn take_unused(&self, now: Instant) -> Option<Arc<dyn Established>> {
+    pub(crate) fn take_unused(&self, now: Instant) -> Option<Arc<dyn Evictable>> {
         let mut held = self.held();
         let (largest, _) = held.largest()?;
         held.take_unused(largest, now)
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -115,10 +116,10 @@ impl Held {
             .max_by_key(|(_, count)| *count)
     }
 
-    fn take_unused(&mut self, of: Option<Network>, now: Instant) -> Option<Arc<dyn Established>> {
+    fn take_unused(&mut self, of: Option<Network>, now: Instant) -> Option<Arc<dyn Evictable>> {
         let numbers = self.by_network.get(&of)?;
         let in_turn = numbers.range(self.cursor..).chain(numbers.range(..self.cursor));
-        let mut longest: Option<(Instant, u64, Arc<dyn Established>)> = None;
+        let mut longest: Option<(Instant, u64, Arc<dyn Evictable>)> = None;
         let mut last = self.cursor;
         for &number in in_turn.take(LOOKS) {
             last = number;
@@ -172,12 +173,12 @@ mod tests {
     #[derive(Default)]
     struct Client(AtomicU32);
 
-    impl Established for Client {
+    impl Evictable for Client {
         fn arrivals(&self) -> u32 {
             self.0.load(Ordering::Relaxed)
         }
 
-        fn give_up(&self, _: &str) {}
+        fn evict(&self, _: &str) {}
     }
 
     fn network(number: u8) -> Option<Network> {
@@ -188,14 +189,14 @@ mod tests {
     fn connect(connections: &Connections, from: &[u8], start: Instant) -> Vec<(Arc<Client>, Place)> {
         let client = |from: &u8| {
             let client = Arc::<Client>::default();
-            let established: Arc<dyn Established> = client.clone();
+            let established: Arc<dyn Evictable> = client.clone();
             let place = connections.add(network(*from), Arc::downgrade(&established), start);
             (client, place)
         };
         from.iter().map(client).collect()
     }
 
-    fn is(connection: &Arc<dyn Established>, client: &Arc<Client>) -> bool {
+    fn is(connection: &Arc<dyn Evictable>, client: &Arc<Client>) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(connection), Arc::as_ptr(client))
     }
 

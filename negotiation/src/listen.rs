@@ -1,4 +1,5 @@
-//! Listening: the builder that [`Negotiate::listen`](crate::Negotiate::listen) returns, and the clients that come.
+//! Listening: the builder that [`Negotiate::listen`](crate::Negotiate::listen) returns, and the clients that
+//! come.
 
 mod admission;
 mod confirmation;
@@ -21,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The most messages of links that wait for the listener.
+/// Maximum number of messages of links that wait for the listener.
 const FROM_LINKS: usize = 1024;
 
 /// A server to be started. Awaiting it starts to listen; until then it can be given other settings.
@@ -46,9 +47,10 @@ impl<S, D> Listen<S, D> {
 }
 
 /// # Errors
-/// [`Invalid`](bertha_core::ErrorKind::Invalid) if no alternative of the stack can hold over this datapath, as far as
-/// that is known [before a client is there](bertha_core::Listener::properties); else each client gets that error.
-/// Those of the datapath, if the address can't be used. For a name those of [`Connect`](crate::Connect) as well, which come with the resolution.
+/// [`Invalid`](bertha_core::ErrorKind::Invalid) if no alternative of the stack can hold over this datapath,
+/// as far as that is known [before a client is there](bertha_core::Listener::properties). Otherwise each
+/// client gets this error. The errors of the datapath, if the address can't be used. For a name also the
+/// errors of [`Connect`](crate::Connect) that come from the resolution.
 impl<S, D> IntoFuture for Listen<S, D>
 where
     S: Describe + Send + Sync + 'static,
@@ -79,7 +81,8 @@ where
     let settings = Arc::new(settings);
     let nodes = stack.nodes();
     let listener = on.first(&datapath, settings.handshake_timeout, |addr, _| datapath.listen(addr)).await?;
-    // Properties that are unknown before there is a client are checked then; no datapath promises more than a stream.
+    // Properties that are unknown before there is a client are checked then; no datapath promises more than a
+    // stream.
     let requirements = Requirements::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
     check_possible(&nodes, requirements)?;
     let (to_listener, from_links) = mpsc::channel(FROM_LINKS);

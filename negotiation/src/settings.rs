@@ -32,7 +32,7 @@ pub struct Settings {
     /// the Chunnels of a stack to get ready.
     pub handshake_timeout: Duration,
     /// The silence of the peer after which a waiting `recv` fails. Both ends use the smaller of their two, at least a
-    /// tenth of a second, and send six signs of life in that time.
+    /// tenth of a second, and send six keep-alives in that time.
     pub idle_timeout: Duration,
     /// The number of messages that a client keeps if they overtake the answer; more are dropped and counted.
     pub early_messages: usize,

@@ -20,8 +20,9 @@ pub fn preferred(pick: &Pick, nodes: &[Node], in_use: &[u8]) -> Result<Vec<Node>
 pub mod handshake {
     pub use crate::auth::claim;
     pub use crate::handshake::{
-        Accepted, Admission, AdmissionControl, Credit, Decision, EarlyData, Expected, FirstFlight, Flight,
-        Freshness, Handshake, HeldTicket, Progress, ReplayFilter, Requirements, Terms, Tickets, decide, find,
+        Accepted, Admission, AdmissionControl, AmplificationLimit, Decision, EarlyData, Expected,
+        FirstFlight, Flight, Freshness, Handshake, HeldTicket, Progress, ReplayFilter, Requirements, Terms,
+        Tickets, decide, find,
     };
 }
 

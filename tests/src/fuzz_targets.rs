@@ -28,8 +28,8 @@ use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::testing::GroupKey;
 use bertha_negotiation::testing::handshake::{
-    Accepted, Admission, AdmissionControl, Credit, Decision, EarlyData, Expected, FirstFlight, Flight,
-    Handshake, HeldTicket, Progress, Requirements, Terms, Tickets, claim, decide, find,
+    Accepted, Admission, AdmissionControl, AmplificationLimit, Decision, EarlyData, Expected, FirstFlight,
+    Flight, Handshake, HeldTicket, Progress, Requirements, Terms, Tickets, claim, decide, find,
 };
 use bertha_negotiation::testing::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, PresentedTicket,
@@ -152,7 +152,7 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
         early_data,
         tickets: None,
         now: Instant::now(),
-        credit: Credit::UNLIMITED,
+        amplification_limit: AmplificationLimit::UNLIMITED,
     }
 }
 
@@ -239,14 +239,14 @@ pub fn gate(bytes: &[u8]) {
         match gate.admit(start, &peer, &message, false, 1) {
             Admission::Drop => {}
             // A client that can't be asked for a cookie is told why.
-            Admission::Admit(credit) => assert_eq!(credit.left(), 3 * message.len()),
+            Admission::Admit(limit) => assert_eq!(limit.left(), 3 * message.len()),
             Admission::Retry(reply) => {
                 assert!(reply.len() <= 3 * message.len());
                 let cookie = wire::decode::<Retry>(&reply).unwrap().cookie;
                 let (offer, _) = offer_in(&message).unwrap();
                 let returned = envelop(&cookie, offer).unwrap();
                 let again = gate.admit(start, &peer, &returned, false, 1);
-                assert_eq!(again, Admission::Admit(Credit::UNLIMITED));
+                assert_eq!(again, Admission::Admit(AmplificationLimit::UNLIMITED));
                 let elsewhere = Addr::from(([10, 0, 0, 2], 5000));
                 assert!(matches!(gate.admit(start, &elsewhere, &returned, false, 1), Admission::Retry(_)));
             }

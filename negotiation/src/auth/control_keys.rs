@@ -5,10 +5,10 @@ use super::schedule::{MAC, MacKey};
 use crate::wire::{self, HEADER, PROVEN, Unreadable, VERSION};
 use bertha_core::Role;
 use bertha_core::replay_window::ReplayWindow;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Two keys, one for each direction.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl ControlKeys {
         if !self.theirs.is_tag(&[sealed], mac) {
             return Err(Unreadable::Unproven);
         }
-        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut received = self.received.lock();
         if !received.insert(counter) {
             return Err(Unreadable::Unproven);
         }

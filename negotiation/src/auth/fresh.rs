@@ -1,8 +1,9 @@
 //! The random values that a server chooses anew for each handshake.
 
 use super::schedule::MacKey;
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -75,7 +76,7 @@ impl FreshByOffer {
     }
 
     fn time(&self, now: Instant) -> Instant {
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = self.run.lock();
         let under_way = run.filter(|run| now.saturating_duration_since(run.last) < QUIET);
         let beginning = under_way.map_or(now, |run| run.beginning);
         *run = Some(Run { beginning, last: now });

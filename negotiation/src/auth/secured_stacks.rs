@@ -3,7 +3,8 @@
 use super::control_keys::{BY_CHUNNEL, ControlKeys};
 use super::schedule::MacKey;
 use bertha_core::{PeerIdentity, Role, Secured, SecuredCell};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::OnceLock;
 
 /// The stacks of one connection that have secure Chunnels. The first result of a stack in use is in force for
 /// the rest of the connection.
@@ -67,7 +68,7 @@ impl SecuredStacks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Staged>> {
-        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+        self.staged.lock()
     }
 
     /// Records that the stack `place` is being built, in place of any staged stack before it; its secure

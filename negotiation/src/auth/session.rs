@@ -293,10 +293,10 @@ impl Session {
         is_genuine
     }
 
-    /// Returns true if the message asks for a keep-alive, without a proof: its sender does not know this
-    /// connection, or pretends so. A server that has forgotten the connection replies to the keep-alive with
-    /// a [reset](Self::is_reset).
-    pub(crate) fn asks_for_keep_alive(&self, message: &[u8]) -> bool {
+    /// Returns true if the message is an are-you-there, which asks for a keep-alive, without a proof: its sender
+    /// does not know this connection, or pretends so. A server that has forgotten the connection replies to the
+    /// keep-alive with a [reset](Self::is_reset).
+    pub(crate) fn is_are_you_there(&self, message: &[u8]) -> bool {
         let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && self.is_from_peer(message);
         self.role == Role::Client && self.has_credentials() && is_reset && wire::decode::<()>(message).is_ok()
     }

@@ -1,23 +1,23 @@
-//! The outcome of a first flight: the stack stays, or another one takes its place.
+//! The outcome of a first flight: the stack stays, or another stack takes its place.
 
 use super::HandshakeGuard;
 use super::built::Built;
 use super::client::Client;
 use crate::deadline::within;
 use crate::handshake::check_picks;
-use crate::link::{Connected, Opener, Start};
+use crate::link::{Answered, EarlyLink, Start};
 use crate::wire::Answer;
 use crate::{Link, Runs, Session, ZeroRtt};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Describe, Error};
 use std::pin::pin;
 use std::sync::Arc;
 
-/// A handshake that is handed on.
-pub(super) enum Opening<C: Connection<Data = Buf>> {
-    /// Not begun, and so small.
-    Ahead(Opener<C>),
-    /// Begun.
-    Begun(BoxFuture<'static, Result<Connected<C>, Error>>),
+/// A handshake without its answer.
+pub(super) enum PendingHandshake<C: Connection<Data = Buf>> {
+    /// A handshake that has not begun, and so is small.
+    NotBegun(EarlyLink<C>),
+    /// A handshake that has begun.
+    Begun(BoxFuture<'static, Result<Answered<C>, Error>>),
 }
 
 impl<S, D> Client<S, D>
@@ -25,7 +25,7 @@ where
     S: Describe + Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
-    /// The stack that the server has picked, in the place of another.
+    /// Builds the stack that the server has picked, in place of the stack that was expected.
     pub(super) async fn rebuild(
         &self,
         start: Box<Start<D::Connection>>,
@@ -42,32 +42,32 @@ where
         self.build(link, self.agreement(answer, session, ZeroRtt::Resent(0)), differing).await
     }
 
-    /// Waits for the answer while the connection is in use, and does what it asks for.
+    /// Waits for the answer while the connection is in use, and completes or replaces the stack.
     pub(super) async fn finish(
         self: Box<Self>,
         shared: HandshakeGuard<D::Out>,
-        opening: Opening<D::Connection>,
+        handshake: PendingHandshake<D::Connection>,
     ) {
-        let opened = match opening {
-            Opening::Ahead(opener) => opener.run().await,
-            Opening::Begun(opening) => opening.await,
+        let answered = match handshake {
+            PendingHandshake::NotBegun(early_link) => early_link.run().await,
+            PendingHandshake::Begun(handshake) => handshake.await,
         };
-        let Connected { answer, received, session, replaced, link } = match opened {
-            Ok(opened) => opened,
+        let Answered { answer, received, session, replaced, link } = match answered {
+            Ok(answered) => answered,
             Err(error) => return shared.failed(&error),
         };
         self.remember(&answer, received);
         if let Some(start) = replaced {
             return Box::pin(self.change_stack(shared, start, answer, session)).await;
         }
-        // The receiver of a message finds out how it came to be.
-        let zero_rtt = of_kept(&answer);
+        // Before the link is up, so that the receiver of a message finds the agreement.
+        let zero_rtt = zero_rtt(&answer);
         shared.agreed_to(self.agreement(answer, session, zero_rtt));
-        link.open();
+        link.answer_accepted();
         shared.agreed();
     }
 
-    /// Goes over to the stack that the server has picked.
+    /// Changes to the stack that the server has picked.
     async fn change_stack(
         self: Box<Self>,
         shared: HandshakeGuard<D::Out>,
@@ -89,8 +89,8 @@ where
     }
 }
 
-/// The outcome of the first flight if the stack stays.
-pub(super) fn of_kept(answer: &Answer) -> ZeroRtt {
+/// Returns the outcome of a first flight after which the stack stays.
+pub(super) fn zero_rtt(answer: &Answer) -> ZeroRtt {
     match answer.early {
         0 => ZeroRtt::NotTaken,
         count => ZeroRtt::Taken(count.into()),

@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU64;
 /// A stack over a link.
 pub(super) struct Built<C> {
     pub(super) connection: C,
-    /// The agreement in force there.
+    /// The current agreement.
     pub(super) agreement: Arc<CurrentAgreement>,
-    /// The count of messages that the link dropped.
+    /// The number of messages that the link has dropped.
     pub(super) dropped: Arc<AtomicU64>,
-    /// The one that has the counters of the stack's Chunnels.
+    /// The session that has the counters of the stack's Chunnels.
     pub(super) session: Arc<Session>,
 }

@@ -5,31 +5,33 @@ use crate::auth::hash;
 use crate::handshake::{Expected, HeldTicket};
 use crate::wire::{CLAIM, TICKET};
 use bertha_core::{Addr, Error, ErrorKind};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The agreements of earlier connections with servers that take early data, and their tickets, for
-/// [`Connect::early`](crate::Connect::early). An agreement is used by clients alone that offer the same server address the same
-/// stack, with the same credentials and the same floor.
+/// [`Connect::early`](crate::Connect::early). Only a client with an identical stack,
+/// server address, credentials and floor uses an agreement.
 ///
-/// Cloning it is cheap, and all clones share what they know. It is bounded by entries and bytes, the oldest goes first. It
-/// holds nothing secret, and a wrong entry costs a round trip and nothing else: the server decides as always.
+/// Cloning the cache is cheap, and all clones share their entries. Entries and bytes are bounded, and the
+/// oldest entry goes first. The cache holds no secrets, and a wrong entry costs only a round trip, since the
+/// server decides as always.
 ///
-/// It can be saved and loaded, in calls that block on the file system.
+/// The cache can be saved and loaded, in calls that block on the file system.
 #[derive(Clone)]
 pub struct EarlyCache {
     entries: Arc<Mutex<VecDeque<Entry>>>,
-    /// The last stack that was offered: a client mostly has one.
+    /// The last stack that was offered, since a client mostly offers a single stack.
     last: Arc<Mutex<Digested>>,
     max_entries: usize,
     max_bytes: usize,
 }
 
-/// A stack as it is encoded in an offer, with the client's demands, and the digest of all that.
+/// An encoded stack of an offer, with the client's demands, and the digest of both.
 #[derive(Default)]
 struct Digested {
     stack: Vec<u8>,
@@ -50,7 +52,7 @@ struct Entry {
     key: Key,
     expected: Expected,
     ticket: HeldTicket,
-    /// The claim of a client that expects it; made when it is first asked for.
+    /// The claim of a client that expects this agreement, made at its first use.
     claim: OnceLock<[u8; CLAIM]>,
 }
 
@@ -60,19 +62,19 @@ struct Saved {
     key: Key,
     expected: Expected,
     ticket: [u8; TICKET],
-    /// Since the ticket was received, in milliseconds.
+    /// Time since the ticket was received, in milliseconds.
     age_ms: u64,
 }
 
 /// The file without its version and check.
 #[derive(Serialize, Deserialize)]
 struct SavedCache {
-    /// When it was written, in milliseconds since 1970.
+    /// Time at which the file was written, in milliseconds since 1970.
     at_ms: u64,
     entries: Vec<Saved>,
 }
 
-/// The times of the clocks, of which the one that counts goes on while the process does.
+/// The times of both clocks. The ages of tickets follow the clock that never jumps while the process runs.
 #[derive(Clone, Copy)]
 struct Clocks {
     now: Instant,
@@ -120,21 +122,21 @@ impl Entry {
 }
 
 impl EarlyCache {
-    /// An empty cache for 1,024 agreements in 256 KiB.
+    /// Makes an empty cache for 1,024 agreements in 256 KiB.
     pub fn new() -> Self {
         Self::with_limits(1024, 256 * 1024)
     }
 
-    /// An empty cache for at most so many agreements that take at most so many bytes of memory.
+    /// Makes an empty cache with these maximum numbers of agreements and of bytes in memory.
     pub fn with_limits(entries: usize, bytes: usize) -> Self {
         Self { entries: Arc::default(), last: Arc::default(), max_entries: entries, max_bytes: bytes }
     }
 
-    /// The key of a client that offers `server` this stack, as it is encoded, within these settings.
+    /// Returns the key of a client that offers `server` this stack, as it is encoded, within these settings.
     pub(crate) fn key(&self, server: Addr, stack: &[u8], settings: &Settings) -> Key {
         let floor = settings.floor.bits();
         let credentials = settings.credentials.is_some().then(|| settings.credentials.digest());
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if (&last.stack[..], last.floor, last.credentials) != (stack, floor, credentials) {
             let of_credentials = credentials.as_ref().map_or(&[][..], |digest| digest);
             let digest = hash("bertha 3 stack", &[stack, &[floor], of_credentials]);
@@ -143,25 +145,25 @@ impl EarlyCache {
         Key { server, stack: last.digest }
     }
 
-    /// The number of agreements in it.
+    /// Returns the number of agreements in the cache.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether it knows none.
+    /// Returns true if the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Forgets all.
+    /// Removes all agreements.
     pub fn clear(&self) {
         self.lock().clear();
     }
 
-    /// Writes it to a file, whole or not at all.
+    /// Writes the cache to a file. A failure leaves an earlier file as it was.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let mut unfinished = path.as_os_str().to_owned();
@@ -174,11 +176,11 @@ impl EarlyCache {
         })
     }
 
-    /// Reads a [saved](Self::save) cache, within the limits of [`new`](Self::new). After an error the caller can go on
-    /// with an empty cache.
+    /// Reads a [saved](Self::save) cache, within the limits of [`new`](Self::new). After an error the caller
+    /// can go on with an empty cache.
     ///
     /// # Errors
-    /// Those of the file system; [`Malformed`](ErrorKind::Malformed) if the file is damaged or something else;
+    /// The errors of the file system; [`Malformed`](ErrorKind::Malformed) if the file is damaged or no cache;
     /// [`Version`](ErrorKind::Version) if another version of this crate wrote it.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
@@ -223,19 +225,20 @@ impl EarlyCache {
         Ok(bytes)
     }
 
-    /// The last agreement of this server for this stack, the claim of a client that expects it again, and the ticket.
+    /// Returns the last agreement of this server for this stack, the claim of a client that expects it again,
+    /// and the ticket.
     pub(crate) fn find(&self, key: &Key) -> Option<(Expected, [u8; CLAIM], HeldTicket)> {
         let entries = self.lock();
         let Entry { expected, claim, ticket, .. } = entries.iter().find(|entry| entry.key == *key)?;
         Some((expected.clone(), *claim.get_or_init(|| expected.claim()), *ticket))
     }
 
-    /// Forgets the agreement of a server that gives no ticket any more.
+    /// Removes the agreement of a server that issues no ticket any more.
     pub(crate) fn forget(&self, key: &Key) {
         self.lock().retain(|entry| entry.key != *key);
     }
 
-    /// Keeps an agreement and its ticket in the place of an earlier one.
+    /// Keeps an agreement and its ticket in place of an earlier agreement.
     pub(crate) fn remember(&self, key: &Key, expected: Expected, ticket: HeldTicket) {
         let mut entries = self.lock();
         if let Some(last) = entries.back_mut().filter(|last| last.key == *key && last.expected == expected) {
@@ -252,7 +255,7 @@ impl EarlyCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 
@@ -260,7 +263,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The saved entries, without those whose tickets are older than the clock that tells their age.
+/// Returns the saved entries, without entries whose tickets are older than the clock of their ages.
 fn decode(bytes: &[u8], clocks: Clocks) -> Result<Vec<Entry>, (ErrorKind, &'static str)> {
     let damaged = (ErrorKind::Malformed, "it is damaged, or no such file");
     let (whole, check) = bytes.split_last_chunk::<CHECK>().ok_or(damaged)?;

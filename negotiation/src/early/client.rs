@@ -23,7 +23,7 @@ pub(super) struct Client<S, D> {
     pub(super) requirements: Requirements,
     pub(super) cache: EarlyCache,
     pub(super) key: Key,
-    /// Of connecting.
+    /// The span of connecting.
     pub(super) span: Span,
 }
 
@@ -32,7 +32,8 @@ where
     S: Describe + Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
-    /// Keeps the answer, which was received then, for the next connection to this server; if the server takes early data.
+    /// Keeps the answer, with the time at which it was received, for the next connection to this server. It
+    /// keeps no answer of a server that takes no early data.
     pub(super) fn remember(&self, answer: &Answer, received: Instant) {
         let Some(ticket) = answer.ticket else { return self.cache.forget(&self.key) };
         let client_picks = self.choices.contract(&answer.client_picks);
@@ -41,14 +42,15 @@ where
         self.cache.remember(&self.key, expected, HeldTicket { ticket, received });
     }
 
-    /// The agreement that an answer means.
+    /// Returns the agreement of an answer.
     pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
         let agreement = Agreement::new(Role::Client, &self.nodes, answer, session).with(Some(zero_rtt));
         tracing::debug!(%agreement, "connected");
         agreement
     }
 
-    /// Builds the stack of an agreement, whose server has capabilities that differ.
+    /// Builds the stack of an agreement. `differing` has the capabilities of the server that differ from the
+    /// client's.
     pub(super) async fn build(
         &self,
         link: Link<<D as Datapath>::Connection>,

@@ -1,6 +1,6 @@
 //! The client that sends its first messages with its offer.
 
-use super::answered::{Opening, of_kept};
+use super::answered::{PendingHandshake, zero_rtt};
 use super::built::Built;
 use super::client::Client;
 use super::{Early, EarlyCache, HandshakeGuard, Shared};
@@ -8,7 +8,7 @@ use crate::handshake::{
     Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout, check_layers,
     check_possible, takes_early_data,
 };
-use crate::link::{Connected, LinkConnector, LinkTask, Opener, establish};
+use crate::link::{Answered, EarlyLink, LinkConnector, establish, given_up};
 use crate::reach::Reach;
 use crate::wire::CLAIM;
 use crate::{Agreement, Link, Runs, Settings, ZeroRtt};
@@ -21,16 +21,25 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tracing::Span;
 
-/// The maximum time for which a handshake has no task of its own, and the calls that wait for its end drive it: long
-/// enough for most handshakes within a network, and too short for an application that does not wait to notice.
+/// Maximum time for which a handshake has no task of its own, and the calls that wait for its end drive it.
+/// It is long enough for most handshakes within a network, and too short for an application that does not
+/// wait to notice.
 const UNDRIVEN: Duration = Duration::from_millis(1);
 
-/// How far things are when the stack that was expected was not ready at once.
+/// The stage of connecting after a stack that was not ready at once has been built, or has failed.
 enum Stage<C: Connection<Data = Buf>, O> {
     /// The server has not answered.
-    Open(Built<O>, BoxFuture<'static, Result<Connected<C>, Error>>),
-    /// It has.
-    Answered(Result<Built<O>, Error>, Connected<C>),
+    AwaitingAnswer(Built<O>, BoxFuture<'static, Result<Answered<C>, Error>>),
+    /// The server has answered.
+    Answered(Result<Built<O>, Error>, Answered<C>),
+}
+
+/// The background task of an early connection, which runs the handshake if no call does, and then the
+/// watchdog.
+struct LinkTask<C: Connection<Data = Buf>> {
+    /// Time at which the task starts.
+    start: Instant,
+    link: EarlyLink<C>,
 }
 
 /// The agreement expected of the server.
@@ -38,12 +47,17 @@ struct Expectation {
     expected: Expected,
     claim: [u8; CLAIM],
     ticket: HeldTicket,
-    /// The picks of the whole stack, and the layers that they leave.
+    /// The picks of the whole stack.
     picks: Vec<u8>,
+    /// The layers that the picks leave.
     layers: Vec<Node>,
 }
 
-/// Connects over the stack that the server agreed to the last time, if it did. The span ends with the outcome.
+/// Connects over the stack that the server agreed to the last time, if it did. The span ends with the
+/// outcome.
+///
+/// # Errors
+/// The errors of [`Connect::early`](crate::Connect::early).
 pub(crate) async fn connect_early<S, D>(
     stack: S,
     datapath: D,
@@ -81,7 +95,10 @@ where
     S: Describe + Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
-    /// The answer expected of the server, or the reason why it has to answer first.
+    /// Returns the answer that is expected of the server.
+    ///
+    /// # Errors
+    /// The reason why the server has to answer first.
     fn expectation(&self) -> Result<Expectation, &'static str> {
         if !self.connector.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");
@@ -102,7 +119,7 @@ where
         }
     }
 
-    /// As a client without a cache.
+    /// Connects as a client without a cache.
     async fn connect_after_answer(
         self: Box<Self>,
         base: D::Connection,
@@ -117,8 +134,8 @@ where
         Ok(Early::new(Arc::new(shared), None))
     }
 
-    /// Builds the stack that is expected. It can be used when that is done, answer or not; if the answer comes first, all is
-    /// known.
+    /// Builds the expected stack. The connection is usable once the stack is built, with or without an
+    /// answer.
     async fn connect_at_once(
         self: Box<Self>,
         base: D::Connection,
@@ -132,99 +149,109 @@ where
         let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
         let differing = expected.capabilities.clone();
         let flight = FirstFlight::claiming(handshake, (expected, claim, ticket), mtu, max, delay, now);
-        let (link, opener) = Link::opening(base, flight, settings.clone(), idle_timeout);
-        let link_task = (now + delay.min(settings.repeat_after).min(UNDRIVEN), opener.link_task());
+        let (link, early_link) = Link::before_answer(base, flight, settings.clone(), idle_timeout);
+        let start = now + delay.min(settings.repeat_after).min(UNDRIVEN);
+        let link_task = LinkTask { start, link: early_link.clone() };
         let stage = {
             let mut building = pin!(self.build(link, Agreement::expected(layers, picks), differing));
             match poll_fn(|cx| Poll::Ready(building.as_mut().poll(cx))).await {
-                Poll::Ready(Ok(built)) => Ok((built, opener)),
+                Poll::Ready(Ok(built)) => Ok((built, early_link)),
                 // Boxed, here and above, so that the usual case carries no room for the rare one.
-                polled => Err(Box::pin(self.build_meanwhile(polled, building, opener)).await?),
+                polled => Err(Box::pin(self.build_meanwhile(polled, building, early_link)).await?),
             }
         };
         match stage {
-            Ok((built, opener)) => Ok(self.hand_out(built, Opening::Ahead(opener), link_task)),
-            Err(Stage::Open(built, opening)) => Ok(self.hand_out(built, Opening::Begun(opening), link_task)),
-            Err(Stage::Answered(built, opened)) => Box::pin(self.answered(built, opened, link_task)).await,
+            Ok((built, early_link)) => {
+                Ok(self.hand_out(built, PendingHandshake::NotBegun(early_link), link_task))
+            }
+            Err(Stage::AwaitingAnswer(built, handshake)) => {
+                Ok(self.hand_out(built, PendingHandshake::Begun(handshake), link_task))
+            }
+            Err(Stage::Answered(built, answered)) => {
+                Box::pin(self.answered(built, answered, link_task)).await
+            }
         }
     }
 
-    /// Goes on with a stack that was not ready at once, while the handshake goes on too: some Chunnels talk while they are built.
+    /// Builds a stack that was not ready at once, while the handshake runs: some Chunnels exchange messages
+    /// while they are built.
     async fn build_meanwhile<'s>(
         &'s self,
         polled: Poll<Result<Built<D::Out>, Error>>,
         building: Pin<&mut (impl Future<Output = Result<Built<D::Out>, Error>> + Send + 's)>,
-        opener: Opener<D::Connection>,
+        early_link: EarlyLink<D::Connection>,
     ) -> Result<Stage<D::Connection, D::Out>, Error> {
-        opener.link_task().keep_time();
-        let mut opening: BoxFuture<'static, _> = Box::pin(opener.run());
+        early_link.start_timers();
+        let mut handshake: BoxFuture<'static, _> = Box::pin(early_link.run());
         let first = match polled {
             Poll::Ready(built) => Either::Left(built),
-            Poll::Pending => match select(building, &mut opening).await {
+            Poll::Pending => match select(building, &mut handshake).await {
                 Either::Left((built, _)) => Either::Left(built),
-                Either::Right((opened, building)) => Either::Right((opened?, building)),
+                Either::Right((answered, building)) => Either::Right((answered?, building)),
             },
         };
         match first {
-            Either::Left(Ok(built)) => Ok(Stage::Open(built, opening)),
-            // It fails over this stack; or the server has just picked another one.
+            Either::Left(Ok(built)) => Ok(Stage::AwaitingAnswer(built, handshake)),
+            // The stack has failed, or the server has just picked another stack.
             Either::Left(Err(error)) => {
-                let opened = opening.await?;
-                if opened.replaced.is_none() {
-                    opened.link.failed(&error).await;
+                let answered = handshake.await?;
+                if answered.replaced.is_none() {
+                    answered.link.failed(&error).await;
                 }
-                Ok(Stage::Answered(Err(error), opened))
+                Ok(Stage::Answered(Err(error), answered))
             }
-            // A Chunnel that talks while it is built waits in vain over the stack that was expected.
-            Either::Right((opened, _)) if opened.replaced.is_some() => {
-                Ok(Stage::Answered(Err(crate::link::gone()), opened))
+            // A Chunnel that exchanges messages while it is built waits in vain over the stack that was
+            // expected.
+            Either::Right((answered, _)) if answered.replaced.is_some() => {
+                Ok(Stage::Answered(Err(given_up()), answered))
             }
-            Either::Right((opened, building)) => {
-                opened.link.open();
-                Ok(Stage::Answered(building.await, opened))
+            Either::Right((answered, building)) => {
+                answered.link.answer_accepted();
+                Ok(Stage::Answered(building.await, answered))
             }
         }
     }
 
-    /// The connection of a client whose answer came before the stack was built.
+    /// Returns the connection of a client whose answer came before the stack was built.
     async fn answered(
         self: Box<Self>,
         built: Result<Built<D::Out>, Error>,
-        Connected { answer, received, session, replaced, .. }: Connected<D::Connection>,
-        (from, link_task): (Instant, LinkTask<D::Connection>),
+        Answered { answer, received, session, replaced, .. }: Answered<D::Connection>,
+        link_task: LinkTask<D::Connection>,
     ) -> Result<Early<D::Out>, Error> {
         self.remember(&answer, received);
         let shared = match replaced {
             Some(start) => Shared::new(self.rebuild(start, answer, session).await?, 0, self.span.clone()),
             None => {
-                let (shared, zero_rtt) = (Shared::new(built?, 0, self.span.clone()), of_kept(&answer));
+                let shared = Shared::new(built?, 0, self.span.clone());
+                let zero_rtt = zero_rtt(&answer);
                 shared.agreed_to(self.agreement(answer, session, zero_rtt));
                 shared
             }
         };
         shared.agreed();
-        // Of a link that was replaced it soon finds out.
-        let link_task = shared.spawn_at(from, link_task.watch());
+        // The watchdog of a link that was replaced soon ends.
+        let link_task = shared.spawn_at(link_task.start, link_task.link.into_watchdog());
         Ok(Early::new(Arc::new(shared), Some(link_task)))
     }
 
-    /// The connection as long as the server has not answered.
+    /// Returns the connection of a client whose server has not answered.
     fn hand_out(
         self: Box<Self>,
         first: Built<D::Out>,
-        opening: Opening<D::Connection>,
-        (from, link_task): (Instant, LinkTask<D::Connection>),
+        pending: PendingHandshake<D::Connection>,
+        LinkTask { start, link }: LinkTask<D::Connection>,
     ) -> Early<D::Out> {
         let max = self.connector.settings.first_flight;
         let shared = Arc::new(Shared::new(first, max, self.span.clone()));
-        shared.drive_by(self.finish(HandshakeGuard::new(shared.clone()), opening));
+        shared.drive_by(self.finish(HandshakeGuard::new(shared.clone()), pending));
         let handshake = shared.clone();
-        let link_task = shared.spawn_at(from, async move {
-            link_task.keep_time();
+        let link_task = shared.spawn_at(start, async move {
+            link.start_timers();
             handshake.drive().await;
-            // Nothing of it is kept as long as the connection.
+            // The task keeps no part of the handshake as long as the connection.
             drop(handshake);
-            link_task.watch().await;
+            link.into_watchdog().await;
         });
         Early::new(shared, Some(link_task))
     }

@@ -1,53 +1,43 @@
-//! The task that brings a handshake to its end.
+//! The task that completes a handshake.
 
 use bertha_core::BoxFuture;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use parking_lot::Mutex;
 use std::task::{Context, Poll};
 
-/// The rest of a handshake, as a task that any call that waits for its end can poll.
+/// The rest of a handshake, as a task that any waiting call can poll.
 ///
-/// So the reactor wakes the waiting call, and not a task that then wakes it in turn. That goes on until a task of its
-/// own [takes](Self::take) the rest for good: a waiting call may be dropped, or not be polled any more. A task that has
-/// panicked is dropped by the next call.
+/// So the reactor wakes the waiting call directly, and not a task that wakes the call in turn. A waiting call
+/// may be dropped, or not be polled any more, so after a short time a task of the runtime [takes](Self::take)
+/// the rest of the handshake. A task that panics is dropped.
 pub(super) struct HandshakeDriver(Mutex<Option<BoxFuture<'static, ()>>>);
 
 impl HandshakeDriver {
-    /// With nothing to do.
+    /// Makes a driver without a task.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// Sets the task from now on.
+    /// Sets the task.
     pub(super) fn set(&self, task: BoxFuture<'static, ()>) {
-        *self.lock() = Some(task);
+        *self.0.lock() = Some(task);
     }
 
-    /// Polls the task, and has this call woken when there is more to do; not if another caller has the task, for good
-    /// or at this moment.
+    /// Polls the task, and has this call woken when there is more to do. Does nothing if another caller has
+    /// taken the task, or polls it at this moment.
     pub(super) fn drive(&self, cx: &mut Context<'_>) {
-        let mut task = match self.0.try_lock() {
-            Ok(task) => task,
-            Err(TryLockError::Poisoned(poisoned)) => {
-                let panicked = poisoned.into_inner().take();
-                return drop(panicked);
-            }
-            Err(TryLockError::WouldBlock) => return,
-        };
-        if let Some(Poll::Ready(())) = task.as_mut().map(|task| task.as_mut().poll(cx)) {
-            let done = task.take();
-            drop(task);
-            drop(done);
+        // Declared before the guard, so that a task that is done or panics is dropped after the lock is
+        // released.
+        let mut task;
+        let Some(mut held) = self.0.try_lock() else { return };
+        task = held.take();
+        if let Some(Poll::Pending) = task.as_mut().map(|task| task.as_mut().poll(cx)) {
+            *held = task.take();
         }
     }
 
     /// Takes over the task, if it is not done and has not panicked.
     pub(super) fn take(&self) -> Option<BoxFuture<'static, ()>> {
-        let task = self.lock().take();
-        task.filter(|_| !self.0.is_poisoned())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<BoxFuture<'static, ()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().take()
     }
 }
 
@@ -73,7 +63,7 @@ mod tests {
         let (waker, mut polls) = (Arc::new(Mutex::new(None)), 0);
         let shared = waker.clone();
         let task = poll_fn(move |cx: &mut Context<'_>| {
-            *shared.lock().unwrap() = Some(cx.waker().clone());
+            *shared.lock() = Some(cx.waker().clone());
             polls += 1;
             if polls > 2 { Poll::Ready(()) } else { Poll::Pending }
         });
@@ -88,12 +78,12 @@ mod tests {
         driver.set(task);
         for (last, woken) in [(&first, [1, 0]), (&second, [1, 1])] {
             driver.drive(&mut Context::from_waker(&Waker::from(last.clone())));
-            waker.lock().unwrap().take().unwrap().wake();
+            waker.lock().take().unwrap().wake();
             assert_eq!([&first, &second].map(|it| it.0.load(Ordering::Relaxed)), woken);
         }
         let mut taken = driver.take().unwrap();
         driver.drive(&mut Context::from_waker(Waker::noop()));
-        assert!(waker.lock().unwrap().is_none(), "it was taken");
+        assert!(waker.lock().is_none(), "it was taken");
         assert!(taken.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     }
 

@@ -1,12 +1,12 @@
-//! The duty to bring a handshake to its end.
+//! The guard that a handshake has an outcome.
 
 use super::Shared;
 use bertha_core::Connection;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A handshake's hold on the connection. If it is dropped before the end is known, since a Chunnel has panicked or the runtime has ended,
-/// the calls that wait for the end get an error.
+/// A handshake's reference to the connection. If it is dropped before the outcome is known, since a Chunnel
+/// has panicked or the runtime has ended, the waiting calls get an error.
 pub(crate) struct HandshakeGuard<C: Connection>(Arc<Shared<C>>);
 
 impl<C: Connection> HandshakeGuard<C> {

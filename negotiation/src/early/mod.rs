@@ -26,22 +26,24 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// A connection that [`Connect::early`](crate::Connect::early) made.
 ///
-/// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that both are those of
-/// the stack, for one atomic load.
+/// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that
+/// both are the calls of the stack, at the cost of an atomic load.
 ///
-/// * **Loss.** Nothing is lost or delivered twice by negotiation. Messages sent before the answer are kept until then,
-///   at most [`first_flight`](crate::Settings::first_flight) of them, and sent again in order if the server picks
-///   another stack.
-/// * **The answer** is read by the calls that wait in `send`, `recv` or [`agreed`](Self::agreed), and, a thousandth of
-///   a second after the beginning, by a task of its own, so that no call has to wait.
+/// * **Loss.** Negotiation neither loses a message nor delivers it twice. Messages sent before the answer are
+///   kept until then, at most [`first_flight`](crate::Settings::first_flight) of them, and sent again in
+///   order if the server picks another stack.
+/// * **The answer** is read by the calls that wait in `send`, `recv` or [`agreed`](Self::agreed), and, a
+///   thousandth of a second after the beginning, by a task of its own, so that no call has to wait.
 /// * **Failure.** A refusal, or no answer within the [handshake
-///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that says how many messages are
-///   in doubt: a server that can't be heard may have taken them.
-///   If a Chunnel panics in the call that reads the answer, the others get [`Closed`](bertha_core::ErrorKind::Closed).
+///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that
+///   says how many messages are in doubt: a server that can't be heard may have taken them. If a Chunnel
+///   panics in the call that reads the answer, the other calls get
+///   [`Closed`](bertha_core::ErrorKind::Closed).
 /// * **Backpressure.** A message for which there is no room waits for the answer.
-/// * **Cancellation.** As for every [`Connection`]: a message whose `send` was dropped was not sent, or sent whole, once.
-/// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a connection.
-///   Dropping gives up unanswered messages: they are not repeated any more.
+/// * **Cancellation** works as for every [`Connection`]: a message whose `send` was dropped was not sent, or
+///   sent whole, once.
+/// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a
+///   connection. Dropping gives up unanswered messages: they are not repeated any more.
 pub struct Early<C: Connection> {
     shared: Arc<Shared<C>>,
     /// Brings the handshake to its end if no call does, and then watches over the link.
@@ -53,27 +55,27 @@ impl<C: Connection> Early<C> {
         Self { shared, _link_task: link_task }
     }
 
-    /// The stack in use, and the outcome of the first flight. While the server has not answered, the stack expected of
-    /// it, with [`ZeroRtt::Unanswered`](crate::ZeroRtt::Unanswered).
+    /// Returns the stack in use, and the outcome of the first flight. While the server has not answered,
+    /// returns the expected stack, with [`ZeroRtt::Unanswered`](crate::ZeroRtt::Unanswered).
     pub fn explain(&self) -> Arc<Agreement> {
         self.shared.agreement()
     }
 
-    /// Waits for the server's answer, and until messages that have to be sent again were.
+    /// Waits for the server's answer, and until the messages that the server has not taken were sent again.
     ///
     /// # Errors
-    /// Those of [`connect`](crate::Negotiate::connect).
+    /// The errors of [`connect`](crate::Negotiate::connect).
     pub async fn agreed(&self) -> Result<Arc<Agreement>, Error> {
         self.shared.settled().await?;
         Ok(self.shared.agreement())
     }
 
-    /// As [`Negotiated::dropped`](crate::Negotiated::dropped).
+    /// Works as [`Negotiated::dropped`](crate::Negotiated::dropped).
     pub fn dropped(&self) -> u64 {
         self.shared.latest().dropped.load(Ordering::Relaxed)
     }
 
-    /// As [`Negotiated::drops`](crate::Negotiated::drops), of the stack in use.
+    /// Works as [`Negotiated::drops`](crate::Negotiated::drops), of the stack in use.
     pub fn drops(&self) -> Drops {
         let (agreement, built) = (self.explain(), &self.shared.latest().session);
         let mut drops = agreement.session().drops_of_link(self.dropped());
@@ -84,7 +86,7 @@ impl<C: Connection> Early<C> {
         drops
     }
 
-    /// As [`Negotiated::forged`](crate::Negotiated::forged); zero while the server has not answered.
+    /// Works as [`Negotiated::forged`](crate::Negotiated::forged); zero while the server has not answered.
     pub fn forged(&self) -> u64 {
         self.explain().session().forged()
     }
@@ -95,10 +97,10 @@ where
     C: Connection<Base = B::Base>,
     B: Connection<Data = Buf>,
 {
-    /// As [`Negotiated::upgrade`](crate::Negotiated::upgrade), once the server has answered.
+    /// Works as [`Negotiated::upgrade`](crate::Negotiated::upgrade), once the server has answered.
     ///
     /// # Errors
-    /// Those of [`agreed`](Self::agreed) and of [`Negotiated::upgrade`](crate::Negotiated::upgrade).
+    /// The errors of [`agreed`](Self::agreed) and of [`Negotiated::upgrade`](crate::Negotiated::upgrade).
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         self.shared.settled().await?.upgrade(to).await?;
         Ok(self.explain())
@@ -131,7 +133,7 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
         }
     }
 
-    /// Before the answer as many messages as fit go out with the offer at once.
+    /// Sends as many messages as fit with the offer, before the answer.
     async fn send_batch(&self, mut messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
         let shared = &*self.shared;
         loop {
@@ -143,7 +145,7 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
                 shared.send_early(first).await?;
                 continue;
             };
-            // The message that was taken last, and the one that was taken when nothing was kept any more.
+            // The last kept message, and a message that was taken out of `messages` and not kept.
             let mut last = number;
             let mut left = None;
             let rest = from_fn(|| {
@@ -194,7 +196,7 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
 }
 
 impl<C: Connection> Drop for Early<C> {
-    /// The handshake has the connection too.
+    /// Drops the handshake, which has a reference to the connection.
     fn drop(&mut self) {
         drop(self.shared.driver.take());
     }

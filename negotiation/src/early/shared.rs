@@ -1,4 +1,4 @@
-//! The state that all calls of such a connection share.
+//! The state that all calls of a connection before its answer share.
 
 use super::TaskOf;
 use super::built::Built;
@@ -7,25 +7,26 @@ use crate::shortage::insist;
 use crate::{Agreement, ZeroRtt, span};
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tracing::Span;
 
-/// The expected stack, the one that took its place if there is one, and the outcome of the handshake.
+/// The expected stack, the stack that the server picked in its place, and the outcome of the handshake.
 pub(crate) struct Shared<C: Connection> {
-    /// Over the stack that was expected.
+    /// The connection over the expected stack.
     first: Built<C>,
-    /// Over another one, if the server picked it. Set before `outcome`.
+    /// The connection over another stack, if the server picked another stack. Set before `outcome`.
     second: OnceLock<Arc<Built<C>>>,
     /// The outcome, for all calls.
     outcome: OnceLock<Outcome<C>>,
     kept: Mutex<Kept<C::Data>>,
-    /// Told when `second` or `outcome` is there, or there is room in `kept`.
+    /// Notified when `second` or `outcome` is set, or there is room in `kept`.
     changed: Notify,
     pub(super) driver: HandshakeDriver,
 }
@@ -41,9 +42,9 @@ struct Kept<T> {
     messages: VecDeque<(u64, T)>,
     next: u64,
     max: usize,
-    /// Whether nothing is added any more.
+    /// True if no message is added any more.
     is_closed: bool,
-    /// Of connecting: it ends with the outcome.
+    /// The span of connecting, which ends with the outcome.
     span: Span,
 }
 
@@ -54,7 +55,8 @@ impl<T> Kept<T> {
 }
 
 impl<C: Connection> Shared<C> {
-    /// Nothing is known yet of the stack under `first`; at most `max` messages are kept. The span is that of connecting.
+    /// Makes the state before the answer, with the expected stack `first`. At most `max` messages are kept.
+    /// `span` is the span of connecting.
     pub(super) fn new(first: Built<C>, max: usize, span: Span) -> Self {
         let kept = Kept { messages: VecDeque::new(), next: 0, max: max.max(1), is_closed: false, span };
         Self {
@@ -67,12 +69,12 @@ impl<C: Connection> Shared<C> {
         }
     }
 
-    /// From now on the waiting calls bring the handshake to its end by `task`.
+    /// Sets the task by which the waiting calls complete the handshake.
     pub(crate) fn drive_by(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.driver.set(Box::pin(task));
     }
 
-    /// Brings the handshake to its end, even if no call waits for it.
+    /// Completes the handshake, even if no call waits for it.
     pub(crate) async fn drive(&self) {
         if let Some(task) = self.driver.take() {
             task.await;
@@ -88,23 +90,23 @@ impl<C: Connection> Shared<C> {
         self.first.connection.base().runtime().spawn_at(deadline, task)
     }
 
-    /// The server agreed to the stack under `first`.
+    /// Sets the agreement of the stack of `first`.
     pub(crate) fn agreed_to(&self, agreement: Agreement) {
         self.first.agreement.set(agreement);
     }
 
-    /// From now on the stack under `first` is the one to use.
+    /// Records that the connection goes on over the stack of `first`.
     pub(crate) fn agreed(&self) {
         self.finish(Outcome::First);
     }
 
-    /// There is no agreement.
+    /// Records that there is no agreement.
     pub(crate) fn failed(&self, error: &Error) {
         let left = self.kept().messages.len();
         self.fail_with(error, left);
     }
 
-    /// The handshake has been dropped before its end.
+    /// Records that the handshake was dropped before its end.
     pub(super) fn abandoned(&self) {
         if self.outcome.get().is_none() {
             let what = "the handshake was given up: a Chunnel panicked, or the runtime has ended";
@@ -137,10 +139,10 @@ impl<C: Connection> Shared<C> {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept<C::Data>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
-    /// The connection to use, once that is known.
+    /// Returns the connection to use, once the outcome is known.
     #[inline]
     pub(super) fn current(&self) -> Option<Result<&C, Error>> {
         match self.outcome.get()? {
@@ -161,7 +163,7 @@ impl<C: Connection> Shared<C> {
         }
     }
 
-    /// Goes on with the handshake until `changed` is told.
+    /// Drives the handshake until `changed` is notified.
     async fn driven(&self, changed: Notified<'_>) {
         let mut changed = pin!(changed);
         poll_fn(|cx| {
@@ -171,22 +173,22 @@ impl<C: Connection> Shared<C> {
         .await;
     }
 
-    /// Over the stack that the server was expected to agree to.
+    /// Returns the connection over the expected stack.
     pub(super) fn first(&self) -> &C {
         &self.first.connection
     }
 
-    /// Over the last stack that is known.
+    /// Returns the connection over the last known stack.
     pub(super) fn latest(&self) -> &Built<C> {
         self.second.get().map_or(&self.first, |second| second)
     }
 
-    /// The agreement in force over that one.
+    /// Returns the agreement of the last known stack.
     pub(super) fn agreement(&self) -> Arc<Agreement> {
         self.latest().agreement.get()
     }
 
-    /// Waits until there is another stack to receive over than the first, or all is settled.
+    /// Waits until the server has picked another stack, over which `recv` goes on, or the outcome is known.
     async fn receivable(&self) {
         loop {
             let changed = self.changed.notified();
@@ -204,11 +206,11 @@ pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
 }
 
 impl<C: Connection<Data: Clone>> Shared<C> {
-    /// The server agreed to the stack under `second`: sends over it the messages that were sent over the first, each
-    /// for `limit` at most.
+    /// Sends the messages that were sent over the first stack over `second`, the stack to which the server
+    /// has agreed. Each send takes at most `limit`.
     pub(super) async fn replace(&self, second: Built<C>, limit: Duration) {
         let second = Arc::new(second);
-        // In doubt until the last is sent.
+        // The messages are in doubt until the last of them is sent.
         let messages = {
             let mut kept = self.kept();
             kept.is_closed = true;
@@ -234,7 +236,8 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         self.kept().has_room()
     }
 
-    /// Keeps a message, and says under which number; nothing if there is no room, or nothing is kept any more.
+    /// Keeps a message, and returns its number. Returns `None` if there is no room, or no messages are kept
+    /// any more.
     pub(super) fn keep(&self, message: &C::Data) -> Option<u64> {
         let mut kept = self.kept();
         if !kept.has_room() {
@@ -261,7 +264,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         let mut sending = pin!(self.first.connection.send(message));
         let sent = match select(sending.as_mut(), pin!(self.settled())).await {
             Either::Left((sent, _)) => sent,
-            // Sent over the second, or lost with it.
+            // The message was sent over the second stack, or is lost with it.
             Either::Right((_, _)) => match self.outcome.get() {
                 Some(Outcome::First) => return sending.await,
                 Some(Outcome::Failed(kind, what)) => return Err(failure(*kind, what)),
@@ -271,7 +274,8 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         self.sent(number, sent).await
     }
 
-    /// The result for a message with this number, or a burst that ends with it, which was sent with `sent` over the first stack.
+    /// Returns the result of a message with this number, or of a burst that ends with it. `sent` is its
+    /// result over the first stack.
     pub(super) async fn sent(&self, number: u64, sent: Result<(), Error>) -> Result<(), Error> {
         let Err(error) = sent else { return Ok(()) };
         if !error.ends_connection() {
@@ -281,7 +285,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             self.changed.notify_waiters();
             return Err(error);
         }
-        // It may have failed because the server picked another stack, and then it goes over that one.
+        // The send may have failed because the server picked another stack, over which the message goes then.
         self.settled().await?;
         match self.outcome.get() {
             Some(Outcome::First) => Err(error),
@@ -295,7 +299,8 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             if let Some(current) = self.current() {
                 return current?.recv().await;
             }
-            // `recv` can be dropped without a loss, and the first connection gives no message that is not for it.
+            // Dropping `recv` loses no message, and the first connection returns only messages of its own
+            // stack.
             if let Some(second) = self.second.get() {
                 match select(pin!(self.settled()), pin!(second.connection.recv())).await {
                     Either::Left((settled, _)) => settled.map(drop)?,
@@ -316,7 +321,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         }
     }
 
-    /// Waits for a burst over the first stack, as `send_early` does for one message.
+    /// Waits for a burst over the first stack, in the manner in which `send_early` waits for a message.
     pub(super) async fn over_first(
         &self,
         sending: impl Future<Output = Result<(), Error>>,

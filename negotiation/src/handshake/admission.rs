@@ -1,6 +1,6 @@
 //! The checks that an offer has to pass before the server does any work for it.
 
-use super::amplification::Credit;
+use super::amplification::AmplificationLimit;
 use super::cookie::Cookies;
 use super::rate_limiter::RateLimiter;
 use crate::Settings;
@@ -11,15 +11,17 @@ use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Asks for proofs of address, and keeps to the rates. The memory that it needs does not depend on the offers.
+/// The gate for offers, which asks for proofs of address and limits rates. Its memory does not grow with the
+/// offers.
 #[derive(Debug)]
 pub struct AdmissionControl {
     cookies: Cookies,
-    /// For clients that have proved their address: unproven ones can't use up this allowance.
+    /// The rates of clients that have proved their addresses. Clients at unproven addresses can't use up
+    /// these rates.
     proven: RateLimiter,
     unproven: RateLimiter,
     max_unproven: usize,
-    /// The signatures that are made and verified for unproven addresses; nothing without identities.
+    /// The signatures that are made and verified for unproven addresses; `None` without identities.
     signatures: Option<TokenBucket>,
     rate: Rate,
     start: Instant,
@@ -28,22 +30,22 @@ pub struct AdmissionControl {
 /// The tokens of a signature, so that fractions of it count.
 const SIGNATURE: u64 = 1000;
 
-/// The longest that an unproven address waits for a signature once a flood is over.
+/// Maximum time for which an unproven address waits for a signature once a flood is over.
 const MOST_DEBT: Duration = Duration::from_secs(1);
 
 /// The decision about an offer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It is one too many, or no offer.
+    /// The message exceeds a rate, or is no offer: drop it.
     Drop,
-    /// Send this, and forget the offer.
+    /// Send this message, and forget the offer.
     Retry(Vec<u8>),
-    /// It can be decided, and the reply may be so long.
-    Admit(Credit),
+    /// Decide the offer. The limit applies to the reply.
+    Admit(AmplificationLimit),
 }
 
 impl AdmissionControl {
-    /// A gate for a server that starts now. `random` gives unpredictable bits.
+    /// Makes the gate of a server that starts now. `random` gives unpredictable bits.
     pub fn new(settings: &Settings, mut random: impl FnMut() -> u64, now: Instant) -> Self {
         let secret = seed(&mut random);
         let limiter = |label| RateLimiter::new(secret.derive(label, &[]), now, settings.offers_per_second);
@@ -61,8 +63,8 @@ impl AdmissionControl {
         }
     }
 
-    /// Whether `message` from `peer` shall be decided. `is_certain` means that the address can't be forged, `unproven`
-    /// is the number of clients that are served with unproven addresses.
+    /// Returns the treatment of `message` from `peer`. `is_certain` is true if the address can't be forged,
+    /// and `unproven` is the number of clients at unproven addresses that the server serves.
     pub fn admit(
         &mut self,
         now: Instant,
@@ -75,24 +77,23 @@ impl AdmissionControl {
         let is_valid = |cookie| self.cookies.is_valid(now, &name(peer), offer, cookie);
         if is_certain || cookie.is_some_and(is_valid) {
             let admits = self.proven.admits(now, peer);
-            return if admits { Admission::Admit(Credit::UNLIMITED) } else { Admission::Drop };
+            return if admits { Admission::Admit(AmplificationLimit::UNLIMITED) } else { Admission::Drop };
         }
-        let credit = Credit::of(message.len());
+        let amplification_limit = AmplificationLimit::of(message.len());
         // First, since it counts them all.
         let signs = self.signs(now);
         if signs && unproven < self.max_unproven && self.unproven.admits(now, peer) {
-            return Admission::Admit(credit);
+            return Admission::Admit(amplification_limit);
         }
         // An offer of another version, say, whose sender wants to be told. That takes no work.
         if wire::offer_id(offer).is_none() {
-            return Admission::Admit(credit);
+            return Admission::Admit(amplification_limit);
         }
         self.retry(now, peer, message)
     }
 
-    /// Whether one more offer from an unproven address may take the work of signatures, if it takes any. Those that may not
-    /// count as well: so offers that keep coming faster than the rate get no signature at all, until they have been fewer for a
-    /// while.
+    /// Returns true if an offer from an unproven address may cost signatures. Rejected offers are charged
+    /// too, so a flood gets no signatures until it subsides.
     fn signs(&mut self, now: Instant) -> bool {
         let Some(signatures) = &mut self.signatures else { return true };
         let elapsed = now.saturating_duration_since(self.start);
@@ -103,33 +104,33 @@ impl AdmissionControl {
         ready.is_none()
     }
 
-    /// The message that asks the sender of an offer for a proof of its address.
+    /// Returns the message that asks the sender of an offer for a proof of its address.
     pub fn retry(&self, now: Instant, peer: &Addr, message: &[u8]) -> Admission {
         let reply = || {
             let (offer, _) = offer_in(message)?;
             let id = wire::offer_id(offer)?;
             let cookie = self.cookies.issue(now, &name(peer), offer);
             let reply = wire::encode(Kind::Retry, Tag::of(id), &Retry { id, cookie }).ok()?;
-            Credit::of(message.len()).spend(reply.len()).then_some(reply)
+            AmplificationLimit::of(message.len()).spend(reply.len()).then_some(reply)
         };
         reply().map_or(Admission::Drop, Admission::Retry)
     }
 }
 
-/// As many signatures a second as there may be unproven clients.
+/// Returns the rate of signatures: as many in a second as there may be unproven clients.
 fn rate(settings: &Settings) -> Rate {
     let tokens = u64::try_from(settings.unproven_clients).unwrap_or(u64::MAX).saturating_mul(SIGNATURE);
     Rate { per_second: tokens, burst: tokens }
 }
 
-/// The addresses of both ends as bytes.
+/// Returns the addresses of both ends as bytes.
 pub(crate) fn path(local: &Addr, peer: &Addr) -> Vec<u8> {
     let mut path = name(local);
     path.extend(name(peer));
     path
 }
 
-/// An address as bytes, another one for each.
+/// Returns an address as bytes, different for each address.
 pub(crate) fn name(peer: &Addr) -> Vec<u8> {
     match peer {
         Addr::Ip(SocketAddr::V4(addr)) => [&addr.ip().octets()[..], &addr.port().to_be_bytes()].concat(),
@@ -161,13 +162,22 @@ mod tests {
         let settings = Settings { unproven_clients: 3, ..Settings::default() };
         let mut gate = AdmissionControl::new(&settings, || 9, start);
         let offer = offer(1);
-        assert_eq!(gate.admit(start, &peer, &offer, false, 2), Admission::Admit(Credit::of(offer.len())));
+        assert_eq!(
+            gate.admit(start, &peer, &offer, false, 2),
+            Admission::Admit(AmplificationLimit::of(offer.len()))
+        );
         let cookie = cookie(gate.admit(start, &peer, &offer, false, 3));
         let returned = envelop(&cookie, &offer).unwrap();
-        assert_eq!(gate.admit(start, &peer, &returned, false, 3), Admission::Admit(Credit::UNLIMITED));
+        assert_eq!(
+            gate.admit(start, &peer, &returned, false, 3),
+            Admission::Admit(AmplificationLimit::UNLIMITED)
+        );
         let other = Addr::from(([10, 0, 0, 2], 7));
         assert!(matches!(gate.admit(start, &other, &returned, false, 3), Admission::Retry(_)));
-        assert_eq!(gate.admit(start, &other, &offer, true, 3), Admission::Admit(Credit::UNLIMITED));
+        assert_eq!(
+            gate.admit(start, &other, &offer, true, 3),
+            Admission::Admit(AmplificationLimit::UNLIMITED)
+        );
         assert_eq!(gate.admit(start, &peer, b"garbage", false, 3), Admission::Drop);
     }
 

@@ -4,10 +4,11 @@ use super::takes_early_data;
 use crate::auth::Session;
 use crate::wire::Answer;
 use bertha_core::{DifferingCapability, Explanation, Node, PeerIdentity, PeerLayers, Picks, Role, resolve};
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// The stack of one connection, and why it is this one.
+/// The stack of a connection, and the reasons for it.
 ///
 /// Displayed, it reads `ClientShard / Serialize, agreed as client; passed over: ...`.
 #[derive(Debug, Clone)]
@@ -25,15 +26,16 @@ pub struct Agreement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ZeroRtt {
-    /// There was none, and why.
+    /// There was no such attempt, for this reason.
     NotTried(&'static str),
-    /// The server has not answered yet: the stack is the one that it is expected to agree to.
+    /// The server has not answered yet. The stack is the expected stack.
     Unanswered,
-    /// The server took so many messages with the offer.
+    /// The server took this number of messages with the offer.
     Taken(usize),
-    /// The server agreed to the expected stack, but took no message with the offer: they were sent after its answer.
+    /// The server agreed to the expected stack, but took no message with the offer: they were sent after its
+    /// answer.
     NotTaken,
-    /// The server picked another stack, and so many messages were sent again over that one.
+    /// The server picked another stack, and this number of messages was sent again over it.
     Resent(usize),
 }
 
@@ -44,7 +46,7 @@ impl Agreement {
         Self::over(layers, role, answer, session)
     }
 
-    /// As [`new`](Self::new), of these layers.
+    /// Works as [`new`](Self::new), with these layers.
     pub(crate) fn over(layers: Vec<Node>, role: Role, answer: Answer, session: Arc<Session>) -> Self {
         let picks = match role {
             Role::Server => answer.server_picks,
@@ -58,7 +60,7 @@ impl Agreement {
         PeerLayers::new(self.layers.clone(), differing)
     }
 
-    /// The agreement that a client expects of the server.
+    /// Makes the agreement that a client expects of the server.
     pub(crate) fn expected(layers: Vec<Node>, picks: Vec<u8>) -> Self {
         let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
         let zero_rtt = Some(ZeroRtt::Unanswered);
@@ -76,31 +78,31 @@ impl Agreement {
         Self { role, layers, picks, reasons, round, session, zero_rtt: None }
     }
 
-    /// The outcome of the first flight: nothing if the client [connected](crate::Negotiate::connect) without trying
-    /// one. A server knows only of first flights of which it took messages.
+    /// Returns the outcome of the first flight; `None` if the client [connected](crate::Negotiate::connect)
+    /// without a first flight. A server knows only of first flights of which it took messages.
     pub fn zero_rtt(&self) -> Option<&ZeroRtt> {
         self.zero_rtt.as_ref()
     }
 
-    /// The agreement to which the connection has changed.
+    /// Makes the agreement to which the connection has changed.
     pub(crate) fn renewed(&self, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
         let layers = resolve(nodes, Picks::new(&picks));
         let (reasons, zero_rtt) = (String::new(), self.zero_rtt.clone());
         Self { role: self.role, layers, picks, reasons, round, session: self.session.clone(), zero_rtt }
     }
 
-    /// The number of this epoch of the connection: 0 for the stack with which it began, and a higher number after each
-    /// [`upgrade`](crate::Negotiated::upgrade).
+    /// Returns the number of this epoch of the connection: 0 for the stack with which it began, and a higher
+    /// number after each [`upgrade`](crate::Negotiated::upgrade).
     pub fn round(&self) -> u64 {
         self.round
     }
 
-    /// Which end this is.
+    /// Returns the role of this end.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// The names of the Chunnels in use, top first.
+    /// Returns the names of the Chunnels in use, top first.
     pub fn chunnels(&self) -> impl Iterator<Item = &'static str> {
         self.layers.iter().filter_map(|node| match node {
             Node::Layer(layer) => Some(layer.name()),
@@ -108,12 +110,13 @@ impl Agreement {
         })
     }
 
-    /// Which alternative of each `select!` is in use, in pre-order: 0 for the first, 1 for the rest.
+    /// Returns the alternative of each `select!` that is in use, in pre-order: 0 for the first, 1 for the
+    /// rest.
     pub fn picks(&self) -> &[u8] {
         &self.picks
     }
 
-    /// SHA-256 over the exact bytes of offer and answer, the same on both ends.
+    /// Returns SHA-256 over the exact bytes of offer and answer, which is equal on both ends.
     ///
     /// A Chunnel that authenticates the connection by its own means (TLS) [binds itself to
     /// it](bertha_core::ConnectContext::transcript), so that a connection with a forged agreement fails. With
@@ -122,22 +125,23 @@ impl Agreement {
         self.session.transcript()
     }
 
-    /// The value that Chunnels may bind themselves to: nothing if all take early data, since a client may have built
-    /// its stack before it knew the transcript, and both ends are to see the same.
+    /// Returns the value to which Chunnels may bind themselves. It is `None` if all Chunnels take early data:
+    /// a client may have built its stack before it knew the transcript, and both ends have to see equal
+    /// values.
     pub(crate) fn binding(&self) -> Option<[u8; 32]> {
         binding(&self.layers, &self.session)
     }
 
-    /// The identity that the peer has proved: to a secure Chunnel of the stack (TLS, QUIC, Noise), or by
-    /// [credentials](crate::Credentials::trusting). Nothing if this end asked for none, or a secret that several share
-    /// was all that the peer had.
+    /// Returns the identity that the peer has proved: to a secure Chunnel of the stack (TLS, QUIC, Noise), or
+    /// by [credentials](crate::Credentials::trusting). `None` if this end asked for no identity, or the peer
+    /// had only a key that several ends share.
     pub fn peer(&self) -> Option<PeerIdentity> {
         self.session.peer()
     }
 
-    /// Whether the agreement, and all that the ends say about the connection from now on, is authenticated: by
-    /// [`Credentials`](crate::Credentials) on both ends, or by a secure Chunnel of the stack (TLS, QUIC, Noise) whose handshake is over.
-    /// Certificates alone suffice.
+    /// Returns true if the agreement, and all later messages about the connection, are authenticated: by
+    /// [`Credentials`](crate::Credentials) on both ends, or by a secure Chunnel of the stack (TLS, QUIC,
+    /// Noise) whose handshake is over. Certificates alone suffice.
     pub fn is_authenticated(&self) -> bool {
         self.session.is_authenticated()
     }
@@ -146,13 +150,14 @@ impl Agreement {
         &self.session
     }
 
-    /// Why alternatives were passed over, possibly cut; empty if the first choice was possible.
+    /// Returns the reasons why alternatives were passed over, possibly cut; empty if the first choice was
+    /// possible.
     pub fn reasons(&self) -> &str {
         &self.reasons
     }
 }
 
-/// The agreement in force.
+/// The current agreement of a connection.
 #[derive(Debug)]
 pub(crate) struct CurrentAgreement(Mutex<Arc<Agreement>>);
 
@@ -162,19 +167,19 @@ impl CurrentAgreement {
     }
 
     pub(crate) fn get(&self) -> Arc<Agreement> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     pub(crate) fn set(&self, agreement: Agreement) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreement);
+        *self.0.lock() = Arc::new(agreement);
     }
 
     pub(crate) fn set_zero_rtt(&self, zero_rtt: ZeroRtt) {
-        Arc::make_mut(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)).zero_rtt = Some(zero_rtt);
+        Arc::make_mut(&mut self.0.lock()).zero_rtt = Some(zero_rtt);
     }
 }
 
-/// The value that Chunnels may bind themselves to in a stack of these layers.
+/// Returns the value to which Chunnels may bind themselves in a stack of these layers.
 pub(crate) fn binding(layers: &[Node], session: &Session) -> Option<[u8; 32]> {
     (!takes_early_data(layers)).then(|| session.transcript())
 }

@@ -1,40 +1,40 @@
-//! Not being used against others.
+//! The anti-amplification limit, by which a server is of no use for attacks on other hosts.
 
-/// A server sends at most this many times the bytes that it has received to an address that may not be the sender's
-/// (RFC 9000 section 8.1).
+/// Maximum number of bytes that a server sends for each byte that it has received, to an address that may not
+/// be the sender's (RFC 9000 section 8.1).
 const AMPLIFICATION: usize = 3;
 
-/// How much may still be sent to such an address, in bytes.
+/// The anti-amplification limit: the number of bytes that may still be sent to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Credit(usize);
+pub struct AmplificationLimit(usize);
 
-impl Credit {
-    /// The credit after a first message of `len` bytes.
+impl AmplificationLimit {
+    /// The limit for an address that certainly is the sender's.
+    pub const UNLIMITED: Self = Self(usize::MAX);
+
+    /// Returns the limit after a first message of `len` bytes.
     pub fn of(len: usize) -> Self {
         Self(len.saturating_mul(AMPLIFICATION))
     }
 
-    /// For an address that is known to be the sender's.
-    pub const UNLIMITED: Self = Self(usize::MAX);
-
-    /// How much is left.
+    /// Returns the number of bytes that may still be sent.
     pub fn left(self) -> usize {
         self.0
     }
 
-    /// Adds the credit for a further message of `len` bytes.
+    /// Raises the limit by the allowance of a further message of `len` bytes.
     pub fn receive(&mut self, len: usize) {
         self.0 = self.0.saturating_add(len.saturating_mul(AMPLIFICATION));
     }
 
-    /// Adds the credit left of another.
+    /// Raises the limit by another limit.
     pub(crate) fn add(&mut self, other: Self) {
         self.0 = self.0.saturating_add(other.0);
     }
 
-    /// Whether `len` bytes may be sent, which then count as sent.
+    /// Returns true if `len` bytes may be sent. Then they count as sent.
     pub fn spend(&mut self, len: usize) -> bool {
-        if self.0 == usize::MAX {
+        if *self == Self::UNLIMITED {
             return true;
         }
         let left = self.0.checked_sub(len);
@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn three_times_what_was_received_may_be_sent() {
-        let mut credit = Credit::of(10);
-        assert!(credit.spend(20) && !credit.spend(11) && credit.spend(10) && !credit.spend(1));
-        credit.receive(1);
-        assert!(credit.spend(3) && !credit.spend(1));
-        let mut unlimited = Credit::UNLIMITED;
+        let mut limit = AmplificationLimit::of(10);
+        assert!(limit.spend(20) && !limit.spend(11) && limit.spend(10) && !limit.spend(1));
+        limit.receive(1);
+        assert!(limit.spend(3) && !limit.spend(1));
+        let mut unlimited = AmplificationLimit::UNLIMITED;
         assert!(unlimited.spend(usize::MAX) && unlimited.spend(1));
         unlimited.receive(1);
         assert!(unlimited.spend(usize::MAX));

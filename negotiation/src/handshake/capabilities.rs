@@ -1,20 +1,21 @@
-//! Which capabilities of an agreed stack each end has to be told of.
+//! The capabilities of an agreed stack that differ between its ends.
 
 use crate::wire::OfferedNode;
 use bertha_core::{DifferingCapability, LayerInfo, Node};
 use std::slice::Iter;
 
-/// The capabilities of two ends, in the layers that both use, whose encodings are not the same.
+/// The capabilities of two ends, in the layers that both use, whose encodings differ.
 #[derive(Debug, Default)]
 pub(crate) struct Capabilities {
-    /// The client's, for the server.
+    /// The client's capabilities, for the server.
     pub(crate) client: Vec<DifferingCapability>,
-    /// The server's, for the client.
+    /// The server's capabilities, for the client.
     pub(crate) server: Vec<DifferingCapability>,
 }
 
 impl Capabilities {
-    /// Of a stack that was matched: the offered nodes with the client's picks, and the layers that the server's picks leave.
+    /// Compares the capabilities of a matched stack: of the offered nodes with the client's picks, and of the
+    /// layers that the server's picks leave.
     pub(crate) fn new(offered: &[OfferedNode], client_picks: &[u8], server: &[Node]) -> Self {
         let mut theirs = Vec::new();
         encodings(offered, &mut client_picks.iter(), true, &mut theirs);
@@ -38,7 +39,8 @@ fn two_sided(node: &Node) -> Option<&LayerInfo> {
     }
 }
 
-/// The encodings of the picked layers that are not one-sided, top first. Takes the picks of branches that are not used, too.
+/// The encodings of the picked layers that are not one-sided, top first. Takes the picks of branches that are
+/// not used, too.
 fn encodings<'o>(
     nodes: &'o [OfferedNode],
     picks: &mut Iter<'_, u8>,

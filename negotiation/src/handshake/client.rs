@@ -16,35 +16,36 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The longest pause between two offers.
+/// Maximum pause between two offers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The number of cookies that are returned at once; with later ones the client waits until the offer is due anyway, so
-/// that nobody can make it send at will.
+/// Maximum number of cookies that are returned at once. Later cookies are returned when the offer is due, so
+/// that no attacker makes the client send at will.
 const PROMPT_RETURNS: u32 = 4;
 
-/// The time that a client waits for an authentic reply after a refusal that it can't believe. An attacker that only
-/// adds messages to those of the server can't keep the two apart so, and a client that asks the wrong server is told
-/// soon.
+/// Time for which a client waits for an authentic reply after a refusal that it can't believe. So an attacker
+/// that only adds messages can't keep client and server apart, and a client that asks the wrong server soon
+/// gets the refusal.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The offer of a client: its stack without the alternatives that can't hold.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     pub(crate) choices: Choices,
-    /// Without a connection id.
+    /// The offer without a connection id.
     offer: Offer,
-    /// The stack as it is encoded in the offer.
+    /// The encoded stack of the offer.
     pub(crate) stack: Vec<u8>,
-    /// Whether nobody but the server can send to this end, as over a stream.
+    /// True if only the server can send to this end, as over a stream.
     is_certain: bool,
 }
 
 impl Proposal {
-    /// The offer of a client whose stack describes itself as `nodes`, and has to hold within `requirements`.
+    /// Makes the offer of a client whose stack describes itself as `nodes`, and has to hold within
+    /// `requirements`.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if it can't be offered.
+    /// [`Invalid`](ErrorKind::Invalid) if the stack can't be offered.
     pub(crate) fn new(nodes: &[Node], requirements: Requirements) -> Result<Self, Error> {
         let Pruned { nodes, choices } = Pruned::new(nodes, requirements);
         let offer = Offer::new(0, &nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
@@ -64,8 +65,8 @@ fn unoffered(reason: String) -> Error {
 
 /// A client that has proposed its stack and waits for the answer.
 ///
-/// `poll_transmit` gives the message to be sent now, `poll_timeout` the time of its next call, `handle` takes arriving
-/// messages. The offer is repeated, with growing pauses, until there is an answer or time is up.
+/// `poll_transmit` gives the message to be sent now, `poll_timeout` the time of its next call, `handle` takes
+/// arriving messages. The offer is repeated, with growing pauses, until there is an answer or time is up.
 #[derive(Debug)]
 pub struct Handshake {
     offering: Offering,
@@ -93,24 +94,24 @@ struct Doubt {
 /// The effect of a message on a waiting client.
 #[derive(Debug)]
 pub enum Progress {
-    /// Nothing: damaged, late, forged, or of another connection. It is dropped and counted.
+    /// The message is damaged, late, forged, or of another connection. It is to be dropped and counted.
     Ignored,
     /// The server asks for the offer once more: call [`poll_transmit`](Handshake::poll_transmit).
     Again,
-    /// Data of this connection that overtook the answer; keep it.
+    /// The message is data of this connection that overtook the answer, and is to be kept.
     Early,
-    /// The server picked a stack. The client's picks are those of the whole stack.
+    /// The server has picked a stack. The client's picks are the picks of the whole stack.
     Agreed(Answer, Arc<Session>),
 }
 
 impl Handshake {
-    /// A handshake for a stack that describes itself as `nodes`, of which the alternatives that can't hold within
-    /// `requirements` are not offered. `random` gives unpredictable bits: the first 64 are
-    /// the connection id, and more are drawn only with credentials.
+    /// Makes a handshake for a stack that describes itself as `nodes`, of which the alternatives that can't
+    /// hold within `requirements` are not offered. `random` gives unpredictable bits: the first 64 are the
+    /// connection id, and more are drawn only with credentials.
     ///
     /// # Errors
-    /// [`TooLarge`](ErrorKind::TooLarge) if the offer doesn't fit into a message of `mtu` bytes, or not with a cookie;
-    /// [`Invalid`](ErrorKind::Invalid) if the credentials can't tell a server from others.
+    /// [`TooLarge`](ErrorKind::TooLarge) if the offer doesn't fit into a message of `mtu` bytes, or not with
+    /// a cookie; [`Invalid`](ErrorKind::Invalid) if the credentials can't tell a server from another host.
     pub fn new(
         nodes: &[Node],
         requirements: Requirements,
@@ -122,7 +123,7 @@ impl Handshake {
         Self::proposing(Proposal::new(nodes, requirements)?, random, mtu, now, settings)
     }
 
-    /// As [`new`](Self::new), for what is to be offered.
+    /// Works as [`new`](Self::new), for this proposal.
     pub(crate) fn proposing(
         Proposal { choices, mut offer, stack, is_certain }: Proposal,
         mut random: impl FnMut() -> u64,
@@ -158,17 +159,18 @@ impl Handshake {
         })
     }
 
-    /// The connection id.
+    /// Returns the connection id.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The offer, without a cookie.
+    /// Returns the offer, without a cookie.
     pub(super) fn offer(&self) -> &[u8] {
         self.offering.message()
     }
 
-    /// The expectation that the server answers so again. The answer's picks are those of the whole stack.
+    /// Returns the expectation that the server repeats this answer. The answer's picks are the picks of the
+    /// whole stack.
     pub(super) fn expectation(&self, answer: &Answer) -> Expected {
         Expected {
             client_picks: self.choices.contract(&answer.client_picks),
@@ -178,12 +180,12 @@ impl Handshake {
         }
     }
 
-    /// Whether a key shows where messages come from that go with the offer.
+    /// Returns true if a key proves the origin of messages that go with the offer.
     pub(super) fn seals_early(&self) -> bool {
         self.offering.early_key().is_some()
     }
 
-    /// The offer, which may be returned with a cookie, with early messages behind it; without them if there are none.
+    /// Returns the offer, with a cookie if the server wants a cookie, and with the early messages behind it.
     pub(super) fn with_early<'m>(
         &self,
         offer: &[u8],
@@ -197,26 +199,26 @@ impl Handshake {
         with_early(offer, claim, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
     }
 
-    /// The offer as it is sent at the moment, with a cookie if there is one.
+    /// Returns the offer, with the cookie that the server wants.
     pub(crate) fn current(&self) -> &[u8] {
         self.returned.as_deref().unwrap_or(self.offering.message())
     }
 
-    /// The number of messages that claimed to be the server's and were forged.
+    /// Returns the number of forged messages in the server's name.
     pub fn forged(&self) -> u64 {
         self.forged
     }
 
-    /// When to call [`poll_transmit`](Self::poll_transmit) next.
+    /// Returns the time for the next call of [`poll_transmit`](Self::poll_transmit).
     pub fn poll_timeout(&self) -> Instant {
         self.next.map_or(self.deadline, |next| next.min(self.deadline))
     }
 
-    /// The offer, if it is to be sent now.
+    /// Returns the offer, if it is to be sent now.
     ///
     /// # Errors
-    /// [`TimedOut`](ErrorKind::TimedOut) once there was no answer for too long, or the text of a reply that can't be
-    /// believed, if there was one.
+    /// [`TimedOut`](ErrorKind::TimedOut) once there was no answer for too long, with the text of a reply that
+    /// can't be believed, if there was such a reply.
     pub fn poll_transmit(&mut self, now: Instant) -> Result<Option<&[u8]>, Error> {
         if let Some(doubt) = self.doubt.as_mut().filter(|doubt| !doubt.has_grace) {
             doubt.has_grace = true;
@@ -233,8 +235,8 @@ impl Handshake {
         Ok(Some(self.current()))
     }
 
-    /// A reply without a proof decides only the text of the error. Else an attacker could make an application that tries
-    /// something weaker after a refusal do so.
+    /// Returns the error for a reply without a proof, which decides only the text of the error. Otherwise an
+    /// attacker could make an application fall back to weaker demands after a refusal.
     fn gave_up(&self) -> Error {
         let (kind, what) = match &self.doubt {
             None => (
@@ -249,7 +251,7 @@ impl Handshake {
         Error::new(kind, what).at("negotiation")
     }
 
-    /// Takes a message that arrived.
+    /// Handles a received message.
     ///
     /// # Errors
     /// The server's refusal, with its reason.
@@ -282,8 +284,8 @@ impl Handshake {
         }
     }
 
-    /// Takes a message without the tag of this connection: over a stream, a server that has no room refuses without having read the
-    /// offer. Elsewhere anybody could say so.
+    /// Handles a message without the tag of this connection. Over a stream, a server that has no room refuses
+    /// before it has read the offer. Elsewhere any host could send such a refusal.
     fn turned_away(&self, kind: Kind, tag: Tag, message: &[u8]) -> Result<Progress, Error> {
         if !self.is_certain || kind != Kind::Refusal || tag != Tag::of(0) {
             return Ok(Progress::Ignored);
@@ -296,7 +298,7 @@ impl Handshake {
         }
     }
 
-    /// Takes a reply that can't be read, or not be believed.
+    /// Handles a reply that can't be read, or can't be believed.
     fn unread(&mut self, unreadable: Unreadable, message: &[u8]) -> Result<Progress, Error> {
         let text = match unreadable {
             Unreadable::Version(version) => {

@@ -1,6 +1,6 @@
-//! Clients that were answered and have to confirm before the server builds anything for them.
+//! Clients that were answered, and have to confirm before the server builds their stacks.
 
-use super::amplification::Credit;
+use super::amplification::AmplificationLimit;
 use super::overtaken::Overtaken;
 use super::server::Accepted;
 use crate::wire::{self, Kind, Tag, offer_in};
@@ -8,52 +8,55 @@ use bertha_core::Buf;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The number of offers with different ids that are kept for one address. More than one, so that a replayed offer does
-/// not push out the one that its owner makes. An observer that has recorded more of them pushes it out; then the owner is asked, and makes it again
-/// together with its confirmation.
+/// Maximum number of offers with different ids that are kept for an address. There are several, so that a
+/// replayed offer does not push out the client's offer. An attacker that has recorded more offers does push
+/// it out; then the client gets an are-you-there, and makes its offer again together with its confirmation.
 pub(crate) const CANDIDATES: usize = 4;
 
-/// The longest pause between two unprompted answers.
+/// Maximum pause between two unprompted answers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The candidates for a connection with one address.
+/// The candidates for a connection with an address.
 ///
-/// `handle` takes arriving messages, `add` the decision about an offer; `poll_transmit` gives an answer that is to be
-/// repeated, since answer or confirmation may have been lost. All answers stay within the credit of the address.
+/// `handle` takes arriving messages, `add` the decision about an offer; `poll_transmit` gives an answer that
+/// is to be repeated, since answer or confirmation may have been lost. All answers stay within the
+/// anti-amplification limit of the address.
 #[derive(Debug)]
 pub(crate) struct ConfirmationWait {
     candidates: VecDeque<(Accepted, Overtaken)>,
     most_early: usize,
-    credit: Credit,
+    amplification_limit: AmplificationLimit,
     shortest_pause: Duration,
     pause: Duration,
     last: Instant,
     next: Instant,
 }
 
-/// The effect of a message.
+/// The effect of a received message.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Nothing: it is dropped and counted.
     Drop,
-    /// It is of a connection that is no candidate, perhaps since others have taken its place: its sender is asked.
+    /// The message belongs to no candidate. Its sender may have been a candidate, and gets an are-you-there.
     Unknown(Buf),
-    /// It was kept, or is of no consequence.
+    /// The message was kept, or has no effect.
     Kept,
-    /// A new offer, which brings its own credit: decide it, and [`add`](ConfirmationWait::add) it if it is accepted.
+    /// A new offer, which raises the limit: decide it, and [`add`](ConfirmationWait::add) it if it is
+    /// accepted.
     Decide(Buf),
-    /// An offer that was answered before: send this.
+    /// An offer that was answered before: send this answer.
     Repeat(Vec<u8>),
-    /// A client has confirmed: build its stack. With it come messages that overtook the confirmation.
+    /// A client has confirmed: build its stack. The messages have overtaken the confirmation.
     Confirmed(Box<Accepted>, VecDeque<Buf>),
 }
 
 impl ConfirmationWait {
-    /// Waits for the confirmation of `first`, whose answer was sent and has left `credit`. At most `most_early`
-    /// messages that overtake it are kept; after `pause` the answer is repeated, and then after twice as long.
+    /// Waits for the confirmation of `first`, whose answer was sent and has left `amplification_limit`. At
+    /// most `most_early` messages that overtake the confirmation are kept. The answer is repeated after
+    /// `pause`, and then after pauses that double.
     pub(crate) fn new(
         first: Accepted,
-        credit: Credit,
+        amplification_limit: AmplificationLimit,
         most_early: usize,
         pause: Duration,
         now: Instant,
@@ -61,7 +64,7 @@ impl ConfirmationWait {
         Self {
             candidates: VecDeque::from([(first, Overtaken::default())]),
             most_early,
-            credit,
+            amplification_limit,
             shortest_pause: pause,
             pause,
             last: now,
@@ -84,7 +87,7 @@ impl ConfirmationWait {
         self.candidates.rotate_left(1);
         let (known, _) = self.candidates.back()?;
         let reply = known.reply.clone();
-        self.credit.spend(reply.len()).then_some(reply)
+        self.amplification_limit.spend(reply.len()).then_some(reply)
     }
 
     /// Takes a message that arrived.
@@ -94,8 +97,8 @@ impl ConfirmationWait {
             let Some((known, _)) = self.candidates.iter().find(|(it, _)| it.offer == hash) else {
                 return Step::Decide(message);
             };
-            self.credit.receive(message.len());
-            return if self.credit.spend(known.reply.len()) {
+            self.amplification_limit.receive(message.len());
+            return if self.amplification_limit.spend(known.reply.len()) {
                 Step::Repeat(known.reply.clone())
             } else {
                 Step::Drop
@@ -106,7 +109,7 @@ impl ConfirmationWait {
         if !self.candidates.iter().any(|(it, _)| Tag::of(it.id) == tag) {
             return Step::Unknown(message);
         }
-        self.credit.receive(message.len());
+        self.amplification_limit.receive(message.len());
         match kind {
             Kind::Confirm => {
                 let is_confirmed = |it: &Accepted| Tag::of(it.id) == tag && it.is_confirmed_by(&message);
@@ -130,10 +133,14 @@ impl ConfirmationWait {
         }
     }
 
-    /// Adds a candidate, whose reply is then to be sent, with what its offer allows; unless that is too little.
-    pub(crate) fn add(&mut self, accepted: Accepted, credit: Credit) -> Option<Vec<u8>> {
-        self.credit.add(credit);
-        if !self.credit.spend(accepted.reply.len()) {
+    /// Adds a candidate and the limit of its offer, and returns its reply, if the limit allows the reply.
+    pub(crate) fn add(
+        &mut self,
+        accepted: Accepted,
+        amplification_limit: AmplificationLimit,
+    ) -> Option<Vec<u8>> {
+        self.amplification_limit.add(amplification_limit);
+        if !self.amplification_limit.spend(accepted.reply.len()) {
             return None;
         }
         if self.candidates.len() == CANDIDATES {
@@ -146,7 +153,7 @@ impl ConfirmationWait {
 }
 
 impl Accepted {
-    /// Whether `message` is the client's confirmation of just this.
+    /// Returns true if `message` is the client's confirmation of this answer.
     pub fn is_confirmed_by(&self, message: &[u8]) -> bool {
         self.session
             .decode_confirm(message)

@@ -4,16 +4,16 @@ use crate::auth::{MAC, MacKey, hash};
 use crate::wire::COOKIE;
 use std::time::{Duration, Instant};
 
-/// The time for which the secret for new cookies stays the same.
+/// Time for which a secret makes new cookies.
 const EPOCH: Duration = Duration::from_secs(60);
 
-/// The time for which a cookie is taken: a network round trip and a few repetitions.
+/// Time for which a cookie is valid: a network round trip and a few repetitions.
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// A server's cookies: when it was made, in four bytes, and a MAC over that, the address, and the offer with its id
-/// (RFC 9147 section 5.1).
+/// A server's cookies: the time in four bytes, and a MAC over the time, the address, and the offer with its
+/// id (RFC 9147 section 5.1).
 ///
-/// The secret rotates: each minute has one of its own, derived from one that never leaves the process.
+/// The secret rotates: the secret of each minute is derived from a secret that never leaves the process.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     secret: MacKey,

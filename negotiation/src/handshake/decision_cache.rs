@@ -1,7 +1,8 @@
-//! A decision that is taken again.
+//! A cache of the last decision.
 //!
-//! The clients of a server mostly run one program, and so offer one stack. What is decided of a stack depends on nothing else that a
-//! client says, so an offer whose stack is that of the last one, byte by byte, is neither read nor matched again.
+//! The clients of a server mostly run one program, and so offer one stack. A decision depends only on the
+//! stack of an offer. So an offer whose stack equals the stack of the last offer, byte by byte, is neither
+//! read nor matched again.
 
 use super::capabilities::Capabilities;
 use super::matching::Match;
@@ -9,7 +10,8 @@ use super::requirements::Requirements;
 use crate::auth::claim;
 use crate::wire::{self, CLAIM, Tag, VERSION};
 use bertha_core::Node;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// A server's decision about an offered stack.
 #[derive(Debug)]
@@ -17,27 +19,28 @@ pub(crate) struct Found {
     pub(super) picks: Match,
     /// The layers that the picks leave.
     pub(super) layers: Vec<Node>,
-    /// They, for a person to read.
+    /// The layers as a text for people.
     pub(super) text: String,
     pub(super) capabilities: Capabilities,
 }
 
 impl Found {
-    /// The claim of a client that expects these picks, and that idle time-out.
+    /// Returns the claim of a client that expects these picks and this idle time-out.
     pub(super) fn claim(&self, idle_ms: u32) -> [u8; CLAIM] {
         let Match { client_picks, server_picks, .. } = &self.picks;
         claim(client_picks, server_picks, idle_ms, &self.capabilities.server)
     }
 }
 
-/// The last stack for which there was a counterpart: one, so that strangers can't fill memory. A client that offers
-/// another stack costs the next client no more than it would have cost without the cache.
+/// The last stack for which there was a counterpart. It is a single stack, so that unknown senders can't fill
+/// memory. A client that offers another stack costs the next client no more than it would have cost without
+/// the cache.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionCache(Mutex<Option<CachedDecision>>);
 
 #[derive(Debug)]
 struct CachedDecision {
-    /// The offer from its third field on.
+    /// The bytes of the offer from its third field on.
     stack: Vec<u8>,
     requirements: Requirements,
     found: Arc<Found>,
@@ -51,7 +54,8 @@ pub(crate) struct Stated<'o> {
 }
 
 impl<'o> Stated<'o> {
-    /// Reads that much of an offer; nothing if it is damaged, of another version or connection, or has a proof.
+    /// Reads these fields of an offer. Returns `None` if the offer is damaged, of another version or
+    /// connection, or has a proof.
     pub(super) fn read(offer: &'o [u8], tag: Tag) -> Option<Self> {
         let (VERSION, body) = wire::open(offer).ok()? else { return None };
         let ((id, idle_ms), stack) = postcard::take_from_bytes(body).ok()?;
@@ -61,7 +65,7 @@ impl<'o> Stated<'o> {
 
 impl DecisionCache {
     pub(super) fn find(&self, stated: &Stated<'_>, requirements: Requirements) -> Option<Arc<Found>> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.0.lock();
         let last =
             last.as_ref().filter(|last| last.stack == stated.stack && last.requirements == requirements)?;
         Some(last.found.clone())
@@ -70,7 +74,7 @@ impl DecisionCache {
     pub(super) fn remember(&self, stated: &Stated<'_>, requirements: Requirements, found: &Arc<Found>) {
         let decision_cache =
             CachedDecision { stack: stated.stack.to_vec(), requirements, found: found.clone() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision_cache);
+        *self.0.lock() = Some(decision_cache);
     }
 }
 
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
     use crate::Credentials;
     use crate::auth::offer_hash;
-    use crate::handshake::{Credit, Decision, EarlyData, Terms, Tickets};
+    use crate::handshake::{AmplificationLimit, Decision, EarlyData, Terms, Tickets};
     use crate::wire::{Kind, Offer, encode};
     use bertha_core::LayerInfo;
     use std::time::{Duration, Instant};
@@ -105,7 +109,7 @@ mod tests {
             early_data,
             tickets: Some(&tickets),
             now: start,
-            credit: Credit::UNLIMITED,
+            amplification_limit: AmplificationLimit::UNLIMITED,
         };
         let offer = encode(Kind::Offer, Tag::of(id), &Offer::new(id, nodes).unwrap()).unwrap();
         let message = (&offer[..], Some(offer_hash(&offer)));

@@ -5,7 +5,7 @@ use crate::wire::CLAIM;
 use bertha_core::DifferingCapability;
 use serde::{Deserialize, Serialize};
 
-/// The answer that a client expects of the server, since it answered so before.
+/// The answer that a client expects of the server, since the server gave it before.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Expected {
     /// The branch of each choice that the client offers, in pre-order.
@@ -14,12 +14,12 @@ pub struct Expected {
     pub server_picks: Vec<u8>,
     /// The idle time-out of both ends, in milliseconds.
     pub idle_ms: u32,
-    /// The server's capabilities that are not the same as the client's.
+    /// The server's capabilities that differ from the client's.
     pub capabilities: Vec<DifferingCapability>,
 }
 
 impl Expected {
-    /// The claim of a client that expects this answer.
+    /// Returns the claim of a client that expects this answer.
     pub(crate) fn claim(&self) -> [u8; CLAIM] {
         claim(&self.client_picks, &self.server_picks, self.idle_ms, &self.capabilities)
     }

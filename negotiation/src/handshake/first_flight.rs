@@ -9,28 +9,28 @@ use bertha_core::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A client that has proposed its stack together with the first messages over the one that it expects.
+/// A client that has proposed its stack, together with its first messages over the stack that it expects.
 ///
-/// As [`Handshake`], and: [`push`](Self::push) adds a message, which is sent at once with all before it; the first
-/// transmission waits for a message, for [`hurry`](Self::hurry), or for some time.
+/// Works as [`Handshake`]. In addition, [`push`](Self::push) adds a message, which is sent at once with all
+/// before it; the first transmission waits for a message, for [`hurry`](Self::hurry), or for some time.
 #[derive(Debug)]
 pub struct FirstFlight {
     handshake: Handshake,
     expected: Expected,
     claim: [u8; CLAIM],
     ticket: HeldTicket,
-    /// The ticket as it was sent last.
+    /// The ticket that was sent last.
     presented: PresentedTicket,
-    /// All that go with the offer; once there is an answer, those that the server has taken.
+    /// The messages that go with the offer; after the answer, the messages that the server has taken.
     messages: Vec<Vec<u8>>,
     /// The number of bytes left for messages, and the number of messages that may be added.
     room: usize,
     places: usize,
-    /// The time at which the offer goes out if no call needs it earlier; nothing once it did.
+    /// Time at which the offer is sent if no call needs it earlier; `None` once it was sent.
     held_until: Option<Instant>,
     has_news: bool,
-    /// Whether no message can be added any more: there was an answer, or the offer went out without one. The server can't
-    /// tell repetitions of that offer from one that brings messages along for the first time.
+    /// True if no message can be added any more: there was an answer, or the offer was sent without messages.
+    /// The server can't tell a repetition of that offer from an offer that has messages for the first time.
     is_closed: bool,
     is_answered: bool,
 }
@@ -38,14 +38,14 @@ pub struct FirstFlight {
 /// The effect of a message on a client with a first flight.
 #[derive(Debug)]
 pub enum Flight {
-    /// Nothing: it is dropped and counted.
+    /// The message is to be dropped and counted.
     Ignored,
     /// The server asks for the offer once more: call [`poll_transmit`](FirstFlight::poll_transmit).
     Again,
-    /// Data that overtook the answer; keep it.
+    /// The message is data that overtook the answer, and is to be kept.
     Early,
-    /// The server agreed as expected. It has taken some of the messages; these are the others, which are to be sent as
-    /// data before any other message.
+    /// The server agreed as expected, and has taken some of the messages. The rest is to be sent as data
+    /// before any other message.
     Confirmed {
         /// The answer.
         answer: Answer,
@@ -54,7 +54,8 @@ pub enum Flight {
         /// The messages that the server has not taken.
         rest: Vec<Vec<u8>>,
     },
-    /// The server agreed to another stack, and has taken none of the messages. They mean nothing over that one.
+    /// The server agreed to another stack, over which the messages of the flight have no meaning. It has
+    /// taken none of them.
     Replaced(Answer, Arc<Session>),
 }
 
@@ -64,8 +65,8 @@ impl FirstFlight {
         self.handshake.current()
     }
 
-    /// A first flight of `handshake` with a ticket of the server, over a base connection that carries `mtu` bytes. Its offer waits for a message for
-    /// `delay`, and takes at most `most` of them.
+    /// Makes the first flight of `handshake` with a ticket of the server, over a base connection that carries
+    /// `mtu` bytes. Its offer waits `delay` for a message, and takes at most `most` messages.
     pub fn new(
         handshake: Handshake,
         (expected, ticket): (Expected, HeldTicket),
@@ -78,7 +79,7 @@ impl FirstFlight {
         Self::claiming(handshake, (expected, claim, ticket), mtu, most, delay, now)
     }
 
-    /// As [`new`](Self::new), with the claim of this expectation.
+    /// Works as [`new`](Self::new), with the claim of this expectation.
     pub(crate) fn claiming(
         handshake: Handshake,
         (expected, claim, ticket): (Expected, [u8; CLAIM], HeldTicket),
@@ -104,17 +105,18 @@ impl FirstFlight {
         }
     }
 
-    /// The connection id.
+    /// Returns the connection id.
     pub fn id(&self) -> u64 {
         self.handshake.id()
     }
 
-    /// The number of messages that claimed to be the server's and were forged.
+    /// Returns the number of forged messages in the server's name.
     pub fn forged(&self) -> u64 {
         self.handshake.forged()
     }
 
-    /// Adds a message, unless it doesn't fit, there was an answer, or the offer went out without any. What has been added goes out until there is one.
+    /// Adds a message, which is sent until there is an answer. Returns false if the message does not fit,
+    /// there was an answer, or the offer was sent without messages.
     pub fn push(&mut self, message: &[u8]) -> bool {
         let cost = early_cost(message);
         if self.is_closed || self.places == 0 || cost > self.room || message.len() > usize::from(u16::MAX) {
@@ -127,20 +129,20 @@ impl FirstFlight {
         true
     }
 
-    /// The application waits: the offer is due, if it has not gone out yet. Whether that is so.
+    /// Makes the offer due, since the application waits. Returns false if the offer was sent before.
     pub fn hurry(&mut self) -> bool {
         self.held_until.take().is_some()
     }
 
-    /// When to call [`poll_transmit`](Self::poll_transmit) next, if nothing is added.
+    /// Returns the time for the next call of [`poll_transmit`](Self::poll_transmit), if no message is added.
     pub fn poll_timeout(&self) -> Instant {
         self.held_until.unwrap_or_else(|| self.handshake.poll_timeout())
     }
 
-    /// The offer with all messages so far, if it is to be sent now.
+    /// Returns the offer with all messages so far, if it is to be sent now.
     ///
     /// # Errors
-    /// As for [`Handshake::poll_transmit`].
+    /// The errors of [`Handshake::poll_transmit`].
     pub fn poll_transmit(&mut self, now: Instant) -> Result<Option<Vec<u8>>, Error> {
         if self.is_answered || self.held_until.is_some_and(|until| now < until) {
             return Ok(None);
@@ -156,9 +158,9 @@ impl FirstFlight {
         Ok(Some(self.with_messages(self.handshake.current())))
     }
 
-    /// The offer with the messages that the server has taken, for a server that has had to forget it before it was confirmed, and wants this cookie by now
-    /// if it does. The ticket is not presented anew: once its time is up, the server may have forgotten as well that it has
-    /// received the messages.
+    /// Returns the offer with the messages that the server has taken, for a server that has had to forget the
+    /// offer before its confirmation, and may want this cookie by now. The age of the ticket is not updated:
+    /// once the time of the ticket is over, the server may have forgotten that it has received the messages.
     pub(crate) fn again(&self, cookie: Option<&[u8; COOKIE]>) -> Option<Vec<u8>> {
         let returned = cookie.map(|cookie| envelop(cookie, self.handshake.offer()));
         match returned {
@@ -172,10 +174,10 @@ impl FirstFlight {
         self.handshake.with_early(offer, (&self.claim, self.presented), messages)
     }
 
-    /// Takes a message that arrived.
+    /// Handles a received message.
     ///
     /// # Errors
-    /// As for [`Handshake::handle`].
+    /// The errors of [`Handshake::handle`].
     pub fn handle(&mut self, message: &[u8]) -> Result<Flight, Error> {
         if self.is_answered {
             return Ok(Flight::Ignored);

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// The shortest idle time-out that an end agrees to, so that a peer cannot ask for a flood of signs of life.
+/// Minimum idle time-out to which an end agrees, so that a peer cannot ask for a flood of keep-alives.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// The time-out of both ends: the smaller one of their own, so that each says often enough for the other that it is
-/// alive.
+/// Returns the time-out of both ends. It is the smaller of their own time-outs, so that each end sends
+/// keep-alives often enough for its peer.
 pub(crate) fn agreed(ours: Duration, theirs_ms: u32) -> Duration {
     ours.min(Duration::from_millis(theirs_ms.into())).max(SHORTEST)
 }
 
-/// The time-out as a message has it.
+/// Returns the time-out in milliseconds, for a message.
 pub(crate) fn to_millis(timeout: Duration) -> u32 {
     u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
 //! Finding a stack that both ends can run.
 //!
-//! Each end's alternatives are a small automaton: a state per layer, and one per choice that leads to either branch.
-//! The search walks both at once. Where the server has a choice it tries its own order first, then the client's; a
-//! pair of states that was found to lead nowhere is not tried again, so the work is bounded by the product of the two
-//! sizes.
+//! Each end's alternatives are a small automaton: a state for each layer, and a state for each choice, which
+//! leads to either branch. The search walks both automata at once. Where both ends have a choice, the
+//! server's order comes first, then the client's. A pair of states without a common stack is not tried again,
+//! so the work is bounded by the product of the two sizes.
 
 use super::requirements::Requirements;
 use crate::wire::{OfferedLayer, OfferedNode};
@@ -11,26 +11,26 @@ use bertha_core::guarantee::Set;
 use bertha_core::{LayerInfo, Node, Situation};
 use std::collections::HashSet;
 
-/// The number of failed comparisons that are kept for the explanation.
+/// Maximum number of failed comparisons that are kept for the explanation.
 const REASONS: usize = 8;
 
 /// A stack that both ends can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// Which branch of each of the client's choices, in pre-order; 0 for choices in branches that are not used.
+    /// The branch of each of the client's choices, in pre-order; 0 for choices in branches that are not used.
     pub client_picks: Vec<u8>,
-    /// Which branch of each of the server's.
+    /// The branch of each of the server's choices, in pre-order.
     pub server_picks: Vec<u8>,
-    /// The comparisons that failed on the way, and so why alternatives were passed over.
+    /// The comparisons that failed during the search, which are the reasons for passed-over alternatives.
     pub reasons: Vec<String>,
     /// The number of pairs of states that were looked at.
     pub steps: usize,
 }
 
-/// Why there is none: the comparisons that failed after the longest common part.
+/// The reasons why no stack suits both ends: the comparisons that failed after the longest common part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// Which Chunnel and why.
+    /// The Chunnel that does not fit, and the reason.
     pub reason: String,
     /// The number of pairs of states that were looked at.
     pub steps: usize,
@@ -39,13 +39,13 @@ pub struct Rejected {
 /// Finds the first stack, by the server's preferences and then the client's, that both ends can run.
 ///
 /// # Errors
-/// [`Rejected`] if there is none.
+/// [`Rejected`] if no stack suits both ends.
 pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> {
     find_within(client, server, Requirements::OPEN)
 }
 
-/// As [`find`], among the stacks whose layers on the server reach the floor of `requirements`, and have their needs met by the
-/// layers below. Each guarantee that is asked for may double the steps.
+/// Works as [`find`], among the stacks whose layers on the server reach the floor of `requirements`, and have
+/// their needs met by the layers below. Each guarantee that is asked for may double the steps.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
@@ -57,8 +57,8 @@ pub(crate) fn find_within(
     search(client, server, requirements, false)
 }
 
-/// As [`find_within`], by the preferences of the offer first: it is a wish to change the stack in use. "Client" is then
-/// the end that wishes.
+/// Works as [`find_within`], by the preferences of the offer first: it proposes a change of the stack in use.
+/// "Client" is the proposer then.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
@@ -104,7 +104,7 @@ trait Tree: Sized {
     type Layer;
     fn view(&self) -> View<'_, Self>;
     fn is_one_sided(layer: &Self::Layer) -> bool;
-    /// Returns true if it gives, withdraws or needs any guarantee, as far as that is known.
+    /// Returns true if the node gives, withdraws or needs a guarantee, as far as its guarantees are known.
     fn is_about_guarantees(layer: &Self::Layer) -> bool;
 }
 
@@ -169,8 +169,8 @@ enum State<'a, L> {
     End,
 }
 
-/// An alternative: where it leads, and the picks that say so. More than two alternatives are nested choices, so the
-/// later ones take more than one pick.
+/// An alternative: its next state, and its picks. More than two alternatives are nested choices, so a later
+/// alternative takes several picks.
 struct Way {
     start: usize,
     picks: Vec<(usize, u8)>,
@@ -182,7 +182,7 @@ struct Automaton<'a, L> {
 }
 
 impl<'a, L> Automaton<'a, L> {
-    /// The automaton of `nodes`, and how many choices it has.
+    /// Returns the automaton of `nodes`, and the number of its choices.
     fn of<T: Tree<Layer = L>>(nodes: &'a [T]) -> (Self, usize) {
         let mut states = Vec::with_capacity(nodes.len() + 1);
         states.push(State::End);
@@ -192,15 +192,16 @@ impl<'a, L> Automaton<'a, L> {
         (automaton, choices)
     }
 
-    /// Adds `nodes` in front of the state `next`. Choices are numbered in pre-order, states come last first, so a
-    /// choice takes its number before its branches are added.
+    /// Adds `nodes` in front of the state `next`. Choices are numbered in pre-order, states come last first,
+    /// so a choice takes its number before its branches are added.
     fn add<T: Tree<Layer = L>>(&mut self, nodes: &'a [T], next: usize, choices: &mut usize) -> usize {
         *choices += nodes.iter().map(count).sum::<usize>();
         let (mut next, mut number) = (next, *choices);
         for node in nodes.iter().rev() {
             number -= count(node);
             let state = match node.view() {
-                // A layer that needs no counterpart takes no part in the search, except for its guarantees and needs.
+                // A layer that needs no counterpart takes no part in the search, except for its guarantees
+                // and needs.
                 View::Layer(layer) if T::is_one_sided(layer) => match T::is_about_guarantees(layer) {
                     false => continue,
                     true => State::Aside { layer, next },
@@ -214,7 +215,8 @@ impl<'a, L> Automaton<'a, L> {
         next
     }
 
-    /// The alternatives of the choice `number`, the preferred one first and the others as they are written.
+    /// Returns the alternatives of the choice `number`: the preferred alternative, and then the rest as they
+    /// are written.
     fn ways<T: Tree<Layer = L>>(&mut self, choice: &'a T, number: usize, next: usize) -> Vec<Way> {
         let View::Select([first, second], prefer) = choice.view() else { return Vec::new() };
         let mut inside = number + 1;
@@ -229,7 +231,7 @@ impl<'a, L> Automaton<'a, L> {
     }
 }
 
-/// The number of choices in `node`.
+/// Returns the number of choices in `node`.
 fn count<T: Tree>(node: &T) -> usize {
     match node.view() {
         View::Layer(_) => 0,
@@ -242,22 +244,22 @@ struct Search<'a> {
     server: &'a Automaton<'a, LayerInfo>,
     client_picks: Vec<u8>,
     server_picks: Vec<u8>,
-    /// Whose order is tried first where both have a choice.
+    /// True if the client's order comes first where both ends have a choice.
     client_first: bool,
-    /// With what has to be guaranteed from there on.
+    /// The pairs of states from which no common stack gives these guarantees.
     dead_ends: HashSet<(usize, usize, Set)>,
     requirements: Requirements,
     /// The needs of the server's layers on the way here towards the layers below them, top first.
     demands: Vec<(&'static str, Set)>,
     reasons: Vec<String>,
-    /// The most layers in common before a mismatch, and the mismatches after so many.
+    /// The number of common layers before the furthest mismatch, and the mismatches after that number.
     furthest: (usize, Vec<String>),
     steps: usize,
 }
 
 impl Search<'_> {
-    /// Whether the rest of both stacks, from these states on, go together and guarantee what is `wanted`; if so, the
-    /// picks say how.
+    /// Returns true if the rest of both stacks, from these states on, go together and give the `wanted`
+    /// guarantees. Then the picks are set.
     fn from(&mut self, client: usize, server: usize, agreed: usize, wanted: Set) -> bool {
         if self.dead_ends.contains(&(client, server, wanted)) {
             return false;
@@ -330,7 +332,7 @@ impl Search<'_> {
         found.then_some(())
     }
 
-    /// Rejects a stack without the guarantees that are `missing`. The reason says who asks for them.
+    /// Rejects a stack without the guarantees that are `missing`. The reason names the layer that needs them.
     fn reject_for(&mut self, agreed: usize, missing: Set, why: impl FnOnce(Set) -> String) -> Option<()> {
         // The lowest layer that asks for it: no other below it gives it.
         let asks = |&&(_, needs): &&(&'static str, Set)| !needs.common(missing).is_empty();

@@ -1,15 +1,15 @@
-//! The networks that senders have addresses of.
+//! The networks of senders.
 
 use bertha_core::Addr;
 use std::net::IpAddr;
 
-/// The network from which one sender can be expected to have addresses: the first 24 bits of an IPv4 address, the first 56 of
-/// an IPv6 address.
+/// The network from which a single sender may have addresses: the first 24 bits of an IPv4 address, the first
+/// 56 of an IPv6 address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Network(pub(super) [u8; 8]);
 
 impl Network {
-    /// That of `peer`; nothing if there are no networks.
+    /// Returns the network of `peer`; `None` for an address without a network.
     pub(crate) fn of(peer: &Addr) -> Option<Self> {
         let mut network = [0; 8];
         match peer {

@@ -1,14 +1,14 @@
-//! Data that overtakes its client's confirmation.
+//! Data that overtakes the client's confirmation.
 
 use crate::wire::HEADER;
 use bertha_core::Buf;
 use std::collections::VecDeque;
 
-/// The bytes that are kept for one client.
+/// Maximum number of bytes that are kept for a client.
 const MOST_BYTES: usize = 16 << 10;
 
-/// The messages of a client that has yet to confirm, copied: each takes the memory of its length, and not that of a buffer of the
-/// datapath.
+/// The messages of a client that has yet to confirm. They are copied, so that a short message does not hold a
+/// whole buffer of the datapath.
 #[derive(Debug, Default)]
 pub(crate) struct Overtaken {
     messages: VecDeque<Buf>,
@@ -16,7 +16,8 @@ pub(crate) struct Overtaken {
 }
 
 impl Overtaken {
-    /// Keeps the data of a message, unless `most` are kept already or they would be too long together. Whether it is kept.
+    /// Keeps the data of a message. Returns false if `most` messages are kept already, or the messages would
+    /// be too long together.
     pub(crate) fn keep(&mut self, message: &[u8], most: usize) -> bool {
         let Some(data) = message.get(HEADER..) else { return false };
         if self.messages.len() >= most || self.bytes + data.len() > MOST_BYTES {
@@ -28,7 +29,7 @@ impl Overtaken {
         true
     }
 
-    /// The messages, in the order in which they came.
+    /// Returns the messages in the order of their arrival.
     pub(crate) fn into_messages(self) -> VecDeque<Buf> {
         self.messages
     }

@@ -12,14 +12,17 @@ pub(crate) struct Pruned<'n> {
     pub(crate) choices: Choices,
 }
 
-/// For each choice of the whole stack in pre-order what was taken, or nothing if it is left to the other end.
+/// The choices of a stack, with the branches that were taken by pruning.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Choices {
+    /// The branch taken of each choice of the whole stack, in pre-order; `None` for a choice that is left to
+    /// the other end.
     taken: Vec<Option<u8>>,
 }
 
 impl<'n> Pruned<'n> {
-    /// `nodes` without the alternatives that don't hold within `requirements`, whatever else is picked.
+    /// Returns `nodes` without the alternatives that don't hold within `requirements`, with any picks of
+    /// other choices.
     pub(crate) fn new(nodes: &'n [Node], requirements: Requirements) -> Self {
         if !nodes.iter().any(|node| matches!(node, Node::Select { .. })) {
             return Self { nodes: nodes.into(), choices: Choices::default() };
@@ -32,25 +35,26 @@ impl<'n> Pruned<'n> {
 }
 
 impl Choices {
-    /// The number of choices left.
+    /// Returns the number of choices that are left.
     pub(crate) fn left(&self) -> usize {
         self.taken.iter().filter(|taken| taken.is_none()).count()
     }
 
-    /// The picks of the whole stack, given those of the choices that were left.
+    /// Returns the picks of the whole stack for the picks of the choices that are left.
     pub(crate) fn expand(&self, picks: &[u8]) -> Vec<u8> {
         let mut picks = picks.iter().copied();
         self.taken.iter().map(|taken| taken.unwrap_or_else(|| picks.next().unwrap_or_default())).collect()
     }
 
-    /// The picks of the choices that were left, given those of the whole stack.
+    /// Returns the picks of the choices that are left for the picks of the whole stack.
     pub(crate) fn contract(&self, picks: &[u8]) -> Vec<u8> {
         let left = picks.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
         left.map(|(&pick, _)| pick).collect()
     }
 }
 
-/// `nodes`, above which something of `wanted` is wanted, and below which `given` can be had.
+/// Prunes `nodes`, above which the guarantees `wanted` are wanted, and below which the guarantees `given` are
+/// available.
 fn prune(nodes: &[Node], mut wanted: Wants, given: Wants, taken: &mut Vec<Option<u8>>) -> Vec<Node> {
     // The demands that can be met below each node.
     let mut below: Vec<Wants> = nodes
@@ -88,7 +92,7 @@ fn prune(nodes: &[Node], mut wanted: Wants, given: Wants, taken: &mut Vec<Option
     pruned
 }
 
-/// The choices of a branch that is not taken.
+/// Adds the choices of a branch that is not taken.
 fn drop_choices(branch: &[Node], taken: &mut Vec<Option<u8>>) {
     let count = taken.len() + branch.iter().map(Node::selects).sum::<usize>();
     taken.resize(count, Some(0));
@@ -190,8 +194,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every pick that holds is still there, picks of what is left mean the same layers, and no alternative is left with
-        /// which nothing holds.
+        /// Every pick that holds is still there, picks of what is left mean the same layers, and no
+        /// alternative is left with which nothing holds.
         #[test]
         fn trimming_loses_what_can_not_hold_and_nothing_else(nodes in tree(), streams in any::<bool>()) {
             let properties = if streams { Properties::STREAM } else { Properties::DATAGRAM };

@@ -1,4 +1,4 @@
-//! The number of offers that one network may send.
+//! The rate of offers of a network.
 
 use super::network::Network;
 use crate::auth::{Keyed, MacKey};
@@ -6,7 +6,8 @@ use bertha_core::Addr;
 use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::time::Instant;
 
-/// The number of buckets. Networks share them by chance, under a secret, so that no network chooses its neighbours.
+/// Number of buckets. Networks share them by chance, under a secret, so that no network chooses its
+/// neighbours.
 const BUCKETS: usize = 1024;
 
 /// Token buckets by network, each for a second's worth of offers.
@@ -16,7 +17,7 @@ pub(super) struct RateLimiter {
     start: Instant,
     rate: Rate,
     buckets: Vec<TokenBucket>,
-    /// The network that was asked about last, and its bucket: a client seldom comes alone.
+    /// The network of the last offer, and its bucket, since a client often sends several offers.
     last: Option<(Network, usize)>,
 }
 
@@ -31,7 +32,7 @@ impl RateLimiter {
         Self { secret: secret.keyed(), start, rate, buckets, last: None }
     }
 
-    /// Whether `peer`'s network may send one more offer, which then counts.
+    /// Returns true if `peer`'s network may send a further offer. Then the offer counts.
     pub(super) fn admits(&mut self, now: Instant, peer: &Addr) -> bool {
         let Some(network) = Network::of(peer) else { return true };
         let place = match self.last {

@@ -1,4 +1,4 @@
-//! Which first flights were taken, so that a late duplicate of one is not taken once more.
+//! The first flights that were taken, so that no late duplicate is taken again.
 
 use super::ticket::FRESHNESS;
 use ahash::RandomState;
@@ -6,13 +6,15 @@ use std::collections::HashSet;
 use std::mem;
 use std::time::{Duration, Instant};
 
-/// How long an offer is remembered at least: longer than a client repeats it and networks delay it.
+/// Minimum time for which an offer is remembered. It is longer than a client repeats the offer, and networks
+/// delay it.
 const MEMORY: Duration = Duration::from_secs(30);
 
 /// A first flight that is taken as early as its ticket allows would be fresh for twice as long.
 const _: () = assert!(MEMORY.as_secs() > 2 * FRESHNESS.as_secs());
 
-/// The offers with messages that made a connection (RFC 8446 section 8.2), by their hashes, in two generations.
+/// The offers with messages that made a connection (RFC 8446 section 8.2), by their hashes, in two
+/// generations.
 #[derive(Debug)]
 pub struct ReplayFilter {
     young: HashSet<[u8; 32], RandomState>,
@@ -24,21 +26,21 @@ pub struct ReplayFilter {
 /// The filter's knowledge of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// Nothing; it can be remembered.
+    /// The offer is new, and can be remembered.
     New,
-    /// Nothing; and it can't be remembered, since too many others are.
+    /// The offer may be new, and can't be remembered, since the filter is full.
     Full,
-    /// That it made a connection.
+    /// The offer has made a connection.
     Spent,
 }
 
 impl ReplayFilter {
-    /// Remembers at most `most` offers.
+    /// Makes a filter for at most `most` offers.
     pub fn new(most: usize, now: Instant) -> Self {
         Self { young: HashSet::default(), old: HashSet::default(), since: now, most }
     }
 
-    /// The filter's knowledge of this offer.
+    /// Returns the filter's knowledge of this offer.
     pub fn look_up(&mut self, offer: &[u8; 32], now: Instant) -> Freshness {
         self.age(now);
         if self.young.contains(offer) || self.old.contains(offer) {

@@ -1,4 +1,5 @@
-//! The guarantees that a stack must give, to the application and to its own Chunnels, whatever the other end says.
+//! The guarantees that a stack must give, to the application and to its own Chunnels, whatever the other end
+//! says.
 
 use super::wants::can_hold;
 use bertha_core::guarantee::Set;
@@ -7,7 +8,7 @@ use bertha_core::{
     withdrawing,
 };
 
-/// The guarantees required at the top of a stack, and those given at its bottom.
+/// The guarantees required at the top of a stack, and the guarantees given at its bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirements {
     /// The guarantees that have to hold above all layers.
@@ -17,28 +18,30 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// No guarantee is asked for, and the transport gives all of them, so that a Chunnel lacks only what a Chunnel below it withdraws.
+    /// No guarantee is asked for, and the transport gives all of them, so that a Chunnel lacks only what a
+    /// Chunnel below it withdraws.
     pub const OPEN: Self = Self { floor: Set::NONE, transport: Set::ALL };
 
-    /// For a stack that has to guarantee `floor`, over a transport with these properties.
+    /// Makes the requirements for a stack that has to guarantee `floor`, over a transport with these
+    /// properties.
     pub fn new(floor: Set, transport: Properties) -> Self {
         Self { floor, transport: transport.guarantees() }
     }
 
-    /// The requirements for a stack that takes the place of the stack with these picks: the new stack also has to keep the guarantees of the old
-    /// one, all but those in `may_lose`.
+    /// Returns the requirements for a stack that replaces the stack with these picks. The new stack also has
+    /// to keep the guarantees of the old stack, except the guarantees in `may_lose`.
     #[must_use]
     pub fn keeping(self, nodes: &[Node], picks: &[u8], may_lose: Set) -> Self {
         let in_use = self.guaranteed(nodes, picks);
         Self { floor: self.floor | in_use.without(may_lose), ..self }
     }
 
-    /// The guarantees of the floor that the stack with these picks lacks.
+    /// Returns the guarantees of the floor that the stack with these picks lacks.
     pub fn missing(self, nodes: &[Node], picks: &[u8]) -> Set {
         self.floor.without(self.guaranteed(nodes, picks))
     }
 
-    /// The guarantees that hold above the layers that are picked.
+    /// Returns the guarantees that hold above the layers that are picked.
     fn guaranteed(self, nodes: &[Node], picks: &[u8]) -> Set {
         guaranteed_above(&resolve(nodes, Picks::new(picks)), self.transport)
     }
@@ -65,7 +68,7 @@ pub(crate) fn check_possible(nodes: &[Node], requirements: Requirements) -> Resu
     Err(Error::new(ErrorKind::Invalid, what).at("negotiation"))
 }
 
-/// Fails if the layers of `nodes` that are picked don't hold within `requirements`.
+/// Checks that the layers of `nodes` that are picked hold within `requirements`.
 ///
 /// # Errors
 /// [`Refused`](ErrorKind::Refused): they are not the guarantees that this end asked for.
@@ -73,7 +76,7 @@ pub(crate) fn check_picks(nodes: &[Node], picks: &[u8], requirements: Requiremen
     check_layers(&resolve(nodes, Picks::new(picks)), requirements)
 }
 
-/// As [`check_picks`], for the layers that are picked.
+/// Works as [`check_picks`], for the layers that are picked.
 pub(crate) fn check_layers(layers: &[Node], requirements: Requirements) -> Result<(), Error> {
     let Requirements { floor, transport } = requirements;
     check_needs(layers, transport).map_err(|unmet| {
@@ -92,13 +95,14 @@ pub(crate) fn check_layers(layers: &[Node], requirements: Requirements) -> Resul
     Err(Error::new(ErrorKind::Refused, what).at("negotiation"))
 }
 
-/// The end of a sentence that names the layer which withdraws something of `missing`, if there is any.
+/// Returns the end of a sentence that names the layer which withdraws a guarantee of `missing`; empty if no
+/// layer does.
 fn withdrawal(nodes: &[Node], missing: Set, transport: Set) -> String {
     let layer = withdrawing(nodes, missing, transport);
     layer.map_or_else(String::new, |layer| format!(", since {layer} withdraws what is below it"))
 }
 
-/// Whether there is a layer in `nodes`, picked or not, that needs a guarantee below it.
+/// Returns true if a layer in `nodes`, picked or not, needs a guarantee below it.
 fn need_anything(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Layer(layer) => !layer.needs().is_empty(),

@@ -1,20 +1,21 @@
-//! The server's side of the handshake: a function from an offer to an answer. The server remembers nothing of a
-//! client that it did not accept.
+//! The server's side of the handshake: a function from an offer to an answer. The server remembers nothing of
+//! a client that it did not accept.
 
-use super::amplification::Credit;
+use super::amplification::AmplificationLimit;
 use super::capabilities::Capabilities;
 use super::decision_cache::{DecisionCache, Found, Stated};
 use super::idle_timeout;
 use super::matching;
 use super::requirements::Requirements;
 use super::ticket::Tickets;
+use super::unknown_connection::reply_to_unknown;
 use crate::auth::{Answering, Unanswerable, offer_hash};
 use crate::wire::{
     self, Answer, Early, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, TICKET, Tag,
     Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
-use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, Role, resolve};
+use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, resolve};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -27,51 +28,56 @@ pub struct Terms<'t> {
     pub idle_timeout: Duration,
     /// The server's own proofs, and the proofs that it asks of the client.
     pub credentials: &'t Credentials,
-    /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered; and for an
-    /// address that is not proven.
+    /// The random values of an answer that the client has to confirm; `None` if the client need not confirm.
+    /// They are required with credentials, without which there is no answer, and for an address that is not
+    /// proven.
     pub fresh: Option<&'t Fresh>,
-    /// The guarantees required of the stack, and those of the transport.
+    /// The guarantees required of the stack, and the guarantees of the transport.
     pub requirements: Requirements,
     /// The addresses of both ends, as bytes.
     pub path: &'t [u8],
     /// The treatment of messages that come with the offer.
     pub early_data: EarlyData,
-    /// The tickets for clients that send messages with their next offer; nothing if the server takes none.
+    /// The tickets for clients that send messages with their next offer; `None` if the server takes no such
+    /// messages.
     pub tickets: Option<&'t Tickets>,
     /// The time.
     pub now: Instant,
-    /// How long a reply may be.
-    pub credit: Credit,
+    /// The limit of the reply's length.
+    pub amplification_limit: AmplificationLimit,
 }
 
 /// A server's treatment of messages that come with an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlyData {
-    /// It drops them; the client sends them again after the answer.
+    /// The server drops them, and the client sends them again after the answer.
     Refused,
-    /// It made a connection of the same offer before, and took them then if it could. It refuses this one, since the client
-    /// would send again what a connection that is gone has received.
+    /// The server made a connection of this offer before, and may have taken the messages then. It refuses
+    /// the offer, since the client would repeat messages that a connection which is gone has received.
     Spent,
-    /// It takes them once the client has confirmed.
+    /// The server takes them once the client has confirmed.
     Confirmed,
-    /// It takes them at once, and asks for no confirmation of this offer if the address is proven.
+    /// The server takes them at once, and asks for no confirmation of this offer if the address is proven.
     AtOnce,
 }
 
-/// The bytes of its credit that an answer leaves for signs of life, and for the end of a connection that nobody takes.
+/// Number of bytes of the limit that an answer leaves for keep-alives, and for the close of a connection that
+/// the application does not take.
 pub(crate) const CLOSE_ALLOWANCE: usize = 64;
 
 /// The reaction to the first message of an unknown client.
 #[derive(Debug)]
 pub enum Decision {
-    /// Nothing: it is no message of this protocol. Drop and count it.
+    /// The message is not of this protocol: drop and count it.
     Ignore,
-    /// It belongs to a connection that this server doesn't know, since it restarted or gave it up: send the reply.
+    /// The message belongs to a connection that this server does not know, since the server restarted or gave
+    /// the connection up: send the reply.
     Unknown {
         /// The message to send.
         reply: Vec<u8>,
     },
-    /// The reply is longer than an address that may not be the sender's gets: ask for a proof of it first.
+    /// The reply exceeds the limit of an address that may not be the sender's: ask for a proof of the address
+    /// first.
     Retry,
     /// Send the reply, and report the error.
     Refuse {
@@ -82,28 +88,29 @@ pub enum Decision {
         /// The error for the server's application.
         error: Error,
     },
-    /// Send the reply, and instantiate the stack; with credentials, and of a busy server, not before the client has confirmed.
+    /// The offer is accepted: send the reply, and build the stack. With credentials, and on a busy server,
+    /// the stack is built once the client has confirmed.
     Accept(Box<Accepted>),
 }
 
-/// The agreement from the server's side.
+/// The agreement at the server.
 #[derive(Debug)]
 pub struct Accepted {
     /// The connection id.
     pub id: u64,
     /// The hash of the offer, by which its repetitions are recognised.
     pub offer: [u8; 32],
-    /// The encoded answer: to be sent now, and again whenever the offer is repeated.
+    /// The encoded answer, which is sent now and whenever the offer is repeated.
     pub reply: Vec<u8>,
     /// The answer to the client.
     pub answer: Answer,
-    /// The keys for what is said from now on.
+    /// The keys for later messages about the connection.
     pub session: Session,
-    /// The client's capabilities that are not the same as the server's.
+    /// The client's capabilities that differ from the server's.
     pub capabilities: Vec<DifferingCapability>,
-    /// The messages that came with the offer, and that the answer says were taken: the first of the connection.
+    /// The messages that came with the offer and were taken: the first messages of the connection.
     pub early: VecDeque<Buf>,
-    /// Whether messages came with the offer, taken or not.
+    /// True if messages came with the offer, taken or not.
     pub is_flight: bool,
 }
 
@@ -113,7 +120,8 @@ pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     decide_hashed((message, hash), (nodes, &DecisionCache::default()), terms)
 }
 
-/// As [`decide`], with the hash of the offer in the message, if there is one, and with earlier decisions.
+/// Works as [`decide`], with the hash of the offer in the message, if there is one, and with earlier
+/// decisions.
 pub(crate) fn decide_hashed(
     (message, hash): (&[u8], Option<[u8; 32]>),
     server: (&[Node], &DecisionCache),
@@ -122,38 +130,14 @@ pub(crate) fn decide_hashed(
     if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
         return decide_offer((offer, hash), message, server, terms);
     }
-    match unknown(message, terms.credentials, terms.path) {
+    match reply_to_unknown(message, terms.credentials, terms.path) {
         Some(reply) => Decision::Unknown { reply },
         None => Decision::Ignore,
     }
 }
 
-/// The reply to a client that takes itself for connected and is not; never longer than the message received, since the
-/// address may be somebody else's.
-pub(crate) fn unknown(message: &[u8], credentials: &Credentials, path: &[u8]) -> Option<Vec<u8>> {
-    let (kind, tag) = wire::header(message).filter(|_| wire::sender(message) != Some(Role::Server))?;
-    let plain = |kind| wire::encode_from(Role::Server, kind, tag, &()).ok();
-    let reply = match kind {
-        // The client can't believe a server that has no keys; what that says would be answered for ever.
-        Kind::KeepAlive if wire::is_proven(message) => credentials.reset(tag, message, path)?,
-        Kind::Data | Kind::KeepAlive => plain(Kind::Reset)?,
-        Kind::Confirm if credentials.is_some() => plain(Kind::Reset)?,
-        Kind::Close if credentials.is_some() => plain(Kind::Reset)?,
-        Kind::Close => plain(Kind::CloseSeen)?,
-        _ => return None,
-    };
-    (reply.len() <= message.len()).then_some(reply)
-}
-
-/// The question to a client with credentials that takes itself for connected and may have been a candidate for it: whether it is there. Never
-/// an end that the client has to believe, and never longer than the message received.
-pub(crate) fn question(message: &[u8], credentials: &Credentials) -> Option<Vec<u8>> {
-    let (kind, _) = wire::header(message)?;
-    let may_ask = credentials.is_some() && kind != Kind::KeepAlive;
-    may_ask.then(|| unknown(message, credentials, &[]))?
-}
-
-/// `whole` is the received message: `message` itself, or a larger one around it.
+/// Decides about the offer `message`. `whole` is the received message: the offer itself, or a message around
+/// the offer.
 fn decide_offer(
     (message, hash): (&[u8], [u8; 32]),
     whole: &[u8],
@@ -247,7 +231,10 @@ fn accept(
     };
     let early = early_messages(answering, whole, (found, answer.idle_ms), terms);
     answer.early = u16::try_from(early.len()).unwrap_or_default();
-    if !early.is_empty() && terms.early_data == EarlyData::AtOnce && terms.credit == Credit::UNLIMITED {
+    if !early.is_empty()
+        && terms.early_data == EarlyData::AtOnce
+        && terms.amplification_limit == AmplificationLimit::UNLIMITED
+    {
         answer.confirm = None;
     }
     let Some((mut reply, mut session)) = answering.answer(&answer, terms.fresh, terms.path) else {
@@ -255,7 +242,7 @@ fn accept(
     };
     // Texts for people are cut before the client is asked for another round trip.
     let over =
-        reply.len().saturating_sub(credit_of_texts(whole, terms).left().saturating_sub(CLOSE_ALLOWANCE));
+        reply.len().saturating_sub(limit_of_texts(whole, terms).left().saturating_sub(CLOSE_ALLOWANCE));
     if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
         let left = (answer.stack.len() + answer.reasons.len()) - over;
         answer.stack.clear();
@@ -265,7 +252,7 @@ fn accept(
         };
         (reply, session) = shorter;
     }
-    if reply.len() > terms.credit.left().saturating_sub(CLOSE_ALLOWANCE) {
+    if reply.len() > terms.amplification_limit.left().saturating_sub(CLOSE_ALLOWANCE) {
         return Decision::Retry;
     }
     if reply.len() > LARGEST {
@@ -284,22 +271,24 @@ fn accept(
     }))
 }
 
-/// How long the answer to a message may be before its texts are cut.
+/// Returns the maximum length of the answer to a message before its texts are cut.
 ///
-/// With credentials the keys follow from the answer, and a server that had to forget the offer has to give the same one when it comes
-/// again, with a cookie, say, or with messages. So the offer alone decides then, unless its address is certain.
-fn credit_of_texts(whole: &[u8], terms: &Terms<'_>) -> Credit {
+/// With credentials the keys follow from the answer. A server that had to forget the offer has to give an
+/// identical answer when the offer comes again, for example with a cookie or with messages. So the offer
+/// alone decides then, unless its address is certain.
+fn limit_of_texts(whole: &[u8], terms: &Terms<'_>) -> AmplificationLimit {
     match wire::offer_in(whole) {
         Some((offer, cookie))
-            if terms.credentials.is_some() && (cookie.is_some() || terms.credit != Credit::UNLIMITED) =>
+            if terms.credentials.is_some()
+                && (cookie.is_some() || terms.amplification_limit != AmplificationLimit::UNLIMITED) =>
         {
-            Credit::of(offer.len())
+            AmplificationLimit::of(offer.len())
         }
-        _ => terms.credit,
+        _ => terms.amplification_limit,
     }
 }
 
-/// The layers for a person to read.
+/// Returns the layers as a text for people.
 fn described(layers: &[Node]) -> String {
     let mut text = String::with_capacity(64);
     for (place, layer) in layers.iter().enumerate() {
@@ -310,15 +299,17 @@ fn described(layers: &[Node]) -> String {
     text
 }
 
-/// The ticket for an answer of a server that takes messages with the next offer, if it could take them over this stack.
+/// Returns the ticket for an answer, if the server takes messages with the next offer, and could take them
+/// over this stack.
 fn ticket(found: &Found, terms: &Terms<'_>) -> Option<[u8; TICKET]> {
     let tickets = terms.tickets.filter(|_| terms.credentials.can_send_early())?;
     let time = terms.fresh.and_then(|fresh| fresh.time).unwrap_or(terms.now);
     takes_early_data(&found.layers).then(|| tickets.issue(time))
 }
 
-/// The messages that came with the offer, if they can be taken: they were sent just now with a ticket of this server, the client
-/// expects just this answer, and all layers take messages that may be replayed. All of them or none.
+/// Returns the messages that came with the offer, all or none of them. They can be taken if they were sent
+/// just now with a ticket of this server, the client expects exactly this answer, and all layers accept
+/// messages that may be replayed.
 fn early_messages(
     answering: &Answering<'_>,
     whole: &[u8],
@@ -341,17 +332,17 @@ fn early_messages(
     }
 }
 
-/// Whether messages may have come with it.
+/// Returns true if messages may have come with the offer in this message.
 pub(crate) fn is_flight(message: &[u8]) -> bool {
     matches!(wire::header(message), Some((Kind::Early, _)))
 }
 
-/// Whether none of the layers asks for messages from after the answer alone.
+/// Returns true if all layers accept messages from before the answer.
 pub(crate) fn takes_early_data(layers: &[Node]) -> bool {
     layers.iter().all(|node| !matches!(node, Node::Layer(layer) if !layer.takes_early_data()))
 }
 
-/// A refusal that the client can believe.
+/// Returns a refusal that the client can believe.
 fn refuse(
     answering: &Answering<'_>,
     (id, tag): (u64, Tag),
@@ -361,22 +352,22 @@ fn refuse(
 ) -> Decision {
     let refusal = Refusal { id, kind, text: wire::cut(text) };
     match answering.refuse(tag, &refusal) {
-        Some(reply) if reply.len() > terms.credit.left() => Decision::Retry,
+        Some(reply) if reply.len() > terms.amplification_limit.left() => Decision::Retry,
         Some(reply) => Decision::Refuse { id, reply, error: error(refusal) },
         None => Decision::Ignore,
     }
 }
 
-/// A refusal without a proof, since there is no key that both ends have. Its text is cut to fit the credit: there is no
-/// reason to ask more of a client that can't be recognised.
+/// Returns a refusal without a proof, since the ends share no key. Its text is cut to the anti-amplification
+/// limit, since a proof of its address would not make the client recognisable.
 fn refuse_openly(id: u64, tag: Tag, kind: RefusalKind, text: String, terms: &Terms<'_>) -> Decision {
     /// Header, version, id, kind, length of the text, check.
     const REST: usize = HEADER + 1 + 10 + 1 + 2 + 4;
     let error = error(Refusal { id, kind, text: text.clone() });
-    let most = terms.credit.left().saturating_sub(REST).min(TEXT_LIMIT);
+    let most = terms.amplification_limit.left().saturating_sub(REST).min(TEXT_LIMIT);
     let refusal = Refusal { id, kind, text: wire::cut_to(text, most) };
     match wire::encode(Kind::Refusal, tag, &refusal) {
-        Ok(reply) if reply.len() <= terms.credit.left() => Decision::Refuse { id, reply, error },
+        Ok(reply) if reply.len() <= terms.amplification_limit.left() => Decision::Refuse { id, reply, error },
         _ => Decision::Ignore,
     }
 }
@@ -385,7 +376,7 @@ fn error(refusal: Refusal) -> Error {
     Error::new(refusal.kind.error_kind(), refusal.text).at("negotiation")
 }
 
-/// The offered nodes for a person to read.
+/// Returns the offered nodes as a text for people.
 fn names(nodes: &[OfferedNode]) -> String {
     let name = |node: &OfferedNode| match node {
         OfferedNode::Layer(layer) => layer.short_name().to_owned(),

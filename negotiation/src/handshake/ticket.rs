@@ -1,16 +1,18 @@
-//! Tickets, by which a server recognises first flights that were made for it a short while ago (RFC 8446 section 8.3).
+//! Tickets, by which a server recognises first flights that were made for it a short while ago (RFC 8446
+//! section 8.3).
 
 use crate::auth::{MAC, MacKey};
 use crate::wire::{PresentedTicket, TICKET};
 use std::time::{Duration, Instant};
 
-/// How far the time at which a first flight was sent may be from the time at which it arrives.
+/// Maximum difference between the times at which a first flight was sent and arrives.
 pub(super) const FRESHNESS: Duration = Duration::from_secs(10);
 
-/// A server's tickets: when the ticket was made, in four bytes, and a MAC over that.
+/// A server's tickets: the time of the ticket in four bytes, and a MAC over the time.
 ///
-/// The secret is drawn when the server starts and never leaves the process: a ticket of another server, or of the same one
-/// before it was restarted, is none, whichever keys they share. A ticket proves nothing about its holder.
+/// The secret is drawn when the server starts and never leaves the process: a ticket of another server, or of
+/// this server before a restart, is not valid, even if the servers share keys. A ticket proves nothing about
+/// its holder.
 #[derive(Debug)]
 pub struct Tickets {
     secret: MacKey,
@@ -18,12 +20,12 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Tickets under a secret of 32 random bytes, for a server that starts at `start`.
+    /// Makes tickets under a secret of 32 random bytes, for a server that starts at `start`.
     pub fn new(secret: [u8; 32], start: Instant) -> Self {
         Self { secret: MacKey::new(secret), start }
     }
 
-    /// The ticket for an answer that is made now.
+    /// Returns the ticket for an answer that is made now.
     pub fn issue(&self, now: Instant) -> [u8; TICKET] {
         let seconds = now.saturating_duration_since(self.start).as_secs();
         let made = u32::try_from(seconds).unwrap_or(u32::MAX).to_le_bytes();
@@ -34,7 +36,7 @@ impl Tickets {
         ticket
     }
 
-    /// Whether this server has issued the ticket, and its holder presents it now.
+    /// Returns true if this server has issued the ticket, and its holder presents it now.
     pub fn is_fresh(&self, now: Instant, presented: &PresentedTicket) -> bool {
         let Some((made, mac)) = presented.ticket.split_first_chunk::<{ TICKET - MAC }>() else {
             return false;
@@ -47,17 +49,18 @@ impl Tickets {
     }
 }
 
-/// A ticket, as its client keeps it.
+/// A ticket at its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldTicket {
     /// The ticket.
     pub ticket: [u8; TICKET],
-    /// When the answer with it arrived.
+    /// Time at which the answer with the ticket arrived.
     pub received: Instant,
 }
 
 impl HeldTicket {
-    /// The ticket for an offer that is sent now. An age beyond 49 days does not fit, and is not fresh for any server.
+    /// Returns the ticket for an offer that is sent now. An age beyond 49 days does not fit, and is not fresh
+    /// for any server.
     pub fn presented(&self, now: Instant) -> PresentedTicket {
         let age = now.saturating_duration_since(self.received).as_millis();
         PresentedTicket { ticket: self.ticket, age_ms: u32::try_from(age).unwrap_or(u32::MAX) }

@@ -1,21 +1,21 @@
 //! The guarantees that are wanted at a place of a stack, over all picks of its alternatives.
 //!
-//! The demand on the layers below some place is a set of guarantees: the needs of the application and of the layers
-//! above, without those that a layer in between gives. A layer takes away its guarantees and adds its needs, and nothing
-//! below it meets a demand for a guarantee that it withdraws; at the bottom the transport has to give the rest. There are
-//! 256 such sets, so all possible demands at a place, over all picks, are 256 bits, and one walk down and one up find
-//! whether an alternative can hold.
+//! The demand on the layers below some place is a set of guarantees: the needs of the application and of the
+//! layers above, without those that a layer in between gives. A layer takes away its guarantees and adds its
+//! needs, and nothing below it meets a demand for a guarantee that it withdraws; at the bottom the transport
+//! has to give the rest. There are 256 such sets, so all possible demands at a place, over all picks, are 256
+//! bits. A walk down and a walk up find the alternatives that can hold.
 
 use bertha_core::Node;
 use bertha_core::guarantee::Set;
 
-/// Whether there is a pick with which `nodes` guarantee `floor`, and have their needs met, over a transport that gives
-/// `transport`.
+/// Returns true if `nodes` have a pick that guarantees `floor`, and whose needs are met, over a transport
+/// that gives `transport`.
 pub(super) fn can_hold(nodes: &[Node], floor: Set, transport: Set) -> bool {
     nodes.iter().rev().fold(Wants::given_by(transport), Wants::above).meets(Wants::one(floor))
 }
 
-/// Sets of guarantees: a bit for each that there is, in words of 64.
+/// A set of sets of guarantees: a bit for each possible set, in words of 64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wants([u64; 4]);
 
@@ -26,7 +26,7 @@ impl Wants {
         Self::NONE.with(set.bits())
     }
 
-    /// All sets of which `transport` gives everything.
+    /// Returns all sets of which `transport` gives every guarantee.
     pub(super) fn given_by(transport: Set) -> Self {
         (0..=u8::MAX)
             .filter(|bits| bits & !transport.bits() == 0)
@@ -50,7 +50,7 @@ impl Wants {
         self.0.iter().zip(other.0).any(|(ours, theirs)| ours & theirs != 0)
     }
 
-    /// The demands below `node`, if one of these is demanded above it.
+    /// Returns the demands below `node` for these demands above it.
     pub(super) fn below(self, node: &Node) -> Self {
         match node {
             Node::Layer(layer) if !layer.is_about_guarantees() => self,
@@ -65,7 +65,7 @@ impl Wants {
         }
     }
 
-    /// The demands above `node` that can be met, if one of these can be met below it.
+    /// Returns the demands above `node` that can be met if these demands can be met below it.
     pub(super) fn above(self, node: &Node) -> Self {
         match node {
             Node::Layer(layer) if !layer.is_about_guarantees() => self,

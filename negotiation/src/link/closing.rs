@@ -1,6 +1,7 @@
 //! The end of a link that this end closes.
 
 use super::{End, Shared};
+use crate::handshake::ResetMeaning;
 use crate::shortage::or_lost;
 use crate::wire::{self, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
@@ -8,37 +9,39 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::Arc;
 
-/// How often a close is sent before the peer is taken for gone.
+/// Maximum number of closes that are sent before the peer counts as gone.
 const CLOSE_ATTEMPTS: u32 = 3;
 
 /// The peer's reply to a close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// It has seen it, or knows no such connection.
+    /// The peer has seen the close, or does not know the connection.
     Seen,
-    /// It may know no such connection, and can prove that to a sign of life.
-    Asks,
-    /// It closes as well.
+    /// The peer asks if this end is there. It may not know the connection, and then proves that in reply to a
+    /// keep-alive.
+    AreYouThere,
+    /// The peer closes as well.
     ClosesToo,
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Sends the close, after the answer if that has not left yet.
     ///
-    /// Over a base that loses messages this is all that the caller waits for: a task repeats the close until the peer has
-    /// seen it, or is taken for gone, and then closes the base. A reliable base has promised that its messages arrive, so
-    /// there the caller waits for the peer, and for the base to hand them over; if the peer takes nothing for so long, a task goes on.
+    /// Over a base that loses messages the caller waits for the first close only: a task repeats the close
+    /// until the peer has seen it, or counts as gone, and then closes the base. A reliable base has promised
+    /// that its messages arrive, so the caller waits for the peer, and for the base to deliver the messages.
+    /// If the peer takes no message for the time of all attempts, a task goes on.
     pub(super) async fn close(self: &Arc<Self>) -> Result<(), Error> {
-        let unsent = self.unsent().map(<[u8]>::to_vec);
-        if self.close_unopened() || !self.liveness.end(End::Closed) {
+        let unsent = self.pending_answer().map(<[u8]>::to_vec);
+        if self.close_before_answer() || !self.lifecycle.end(End::Closed) {
             return Ok(());
         }
         if self.base.base().properties().reliable {
             if self.close_until_seen(unsent.as_deref(), 0).await {
                 return self.close_base().await;
             }
-            // The peer takes nothing at the moment. Without the message behind all that it has yet to receive, it would take the
-            // connection for cut.
+            // The peer takes no message at the moment. Without a close behind the messages that it has yet to
+            // receive, it would report a connection that was cut.
             let link = self.clone();
             let task = self.base.base().runtime().spawn(async move {
                 let runtime = link.base.base().runtime();
@@ -62,8 +65,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(())
     }
 
-    /// Sends the close until the peer has seen it, or has had all attempts, of which so many were made. Returns whether the base has
-    /// taken it.
+    /// Sends the close until the peer has seen it, or all attempts were made; `made` attempts were made
+    /// before. Returns true if the base has taken a close.
     async fn close_until_seen(&self, unsent: Option<&[u8]>, made: u32) -> bool {
         let mut is_taken = made > 0;
         for _ in made..CLOSE_ATTEMPTS {
@@ -85,7 +88,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.in_time(self.base.close()).await.unwrap_or_else(|| Err(late()))
     }
 
-    /// The result of a step of the close, if the step takes no longer than the close time-out.
+    /// Returns the result of a step of the close, if the step takes no longer than the close time-out.
     async fn in_time<T>(&self, step: impl Future<Output = T>) -> Option<T> {
         let runtime = self.base.base().runtime();
         let deadline = pin!(runtime.sleep_until(runtime.now() + self.settings.close_timeout));
@@ -102,29 +105,31 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.send_close(String::new()).await;
     }
 
-    /// Reads until the peer has seen the close, or closes as well, or can't be heard any more. Data that arrives now
-    /// came after the close and is dropped.
+    /// Reads until the peer has seen the close, or closes as well, or the base fails. Data that arrives
+    /// meanwhile came after the close and is dropped.
     async fn until_close_is_seen(&self) {
         while let Ok(message) = or_lost(self.base.recv().await) {
-            // Lost data comes again, after the close does.
+            // Lost data comes again, after the close was repeated.
             let Some(message) = message else { return std::future::pending().await };
             match self.reply_to_close(&message) {
                 Some(Reply::Seen) => return,
-                Some(Reply::Asks) => self.send_keep_alive().await,
+                Some(Reply::AreYouThere) => self.send_keep_alive().await,
                 Some(Reply::ClosesToo) => return self.send_close_seen(Tag::of(self.id)).await,
                 None => self.count_dropped(),
             }
         }
     }
 
-    /// The peer's reply to a close, if `message` is one.
+    /// Returns the peer's reply to a close; `None` if `message` is no reply to a close.
     pub(super) fn reply_to_close(&self, message: &[u8]) -> Option<Reply> {
         let (kind, _) = wire::header(message).filter(|(_, tag)| *tag == Tag::of(self.id))?;
         let session = self.session();
         match kind {
             Kind::CloseSeen if session.is_close_seen(message) => Some(Reply::Seen),
-            Kind::Reset if session.asks_for_keep_alive(message) => Some(Reply::Asks),
-            Kind::Reset if session.is_reset(message) => Some(Reply::Seen),
+            Kind::Reset => ResetMeaning::read(session, message).map(|meaning| match meaning {
+                ResetMeaning::AreYouThere => Reply::AreYouThere,
+                ResetMeaning::Reset => Reply::Seen,
+            }),
             Kind::Close if session.decode_close(message).is_ok() => Some(Reply::ClosesToo),
             _ => None,
         }

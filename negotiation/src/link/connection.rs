@@ -1,11 +1,9 @@
-//! The way of a message through a link: its header is put in front or taken off, and a reception also waits for the end of the link.
+//! The way of a message through a link: `send` puts the header in front, and `recv` takes it off.
 
-use super::{EpochQueue, Link, Liveness, Shared};
+use super::{EpochQueue, Link, Parked, Shared};
 use crate::wire::HEADER;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
-use std::future::Pending;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::pin::pin;
 
 impl<C: Connection<Data = Buf>> Connection for Link<C> {
     type Data = Buf;
@@ -20,9 +18,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
-        // Boxed, here and below, so that calls on a link in use have nothing to set up for what is rare.
-        if !self.shared.liveness.is_alive() {
-            match Box::pin(self.send_first(message)).await? {
+        // Boxed, here and below, so that calls on a link that is up have nothing to set up for rare cases.
+        if !self.shared.lifecycle.is_up() {
+            match Box::pin(self.send_before_up(message)).await? {
                 Some(left) => message = left,
                 None => return Ok(()),
             }
@@ -33,29 +31,18 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
-            let state = self.queue.state();
-            if state != 0 {
-                if let Some(message) = self.queued() {
-                    return Ok(message);
-                }
-                if EpochQueue::is_aside(state) || EpochQueue::is_parted(state) {
-                    Box::pin(self.aside(state)).await?;
-                    continue;
-                }
-            }
-            if !shared.liveness.is_alive() {
-                match Box::pin(self.receive_first()).await? {
+            if !self.can_read() {
+                match Box::pin(self.before_reading()).await? {
                     Some(message) => return Ok(message),
-                    // Messages that came meanwhile are in the queue, and go first.
                     None => continue,
                 }
             }
             let reception = pin!(shared.base.recv());
-            let reception = Parked::new(&shared.liveness, &self.queue, state, reception);
+            let reception = Parked::new(&shared.lifecycle, &self.queue, EpochQueue::READING, reception);
             let received = reception.await.map_err(|error| shared.not_received(error))?;
             let Some(mut message) = received else { continue };
             if strip(&mut message, self.queue.header) {
-                shared.liveness.arrived();
+                shared.lifecycle.arrived();
                 return Ok(message);
             }
             Box::pin(shared.deal_with(Some(&self.queue), [message])).await;
@@ -63,8 +50,8 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        if !self.shared.liveness.is_alive()
-            && let Some(left) = Box::pin(self.send_batch_first(&mut messages)).await?
+        if !self.shared.lifecycle.is_up()
+            && let Some(left) = Box::pin(self.send_batch_before_up(&mut messages)).await?
         {
             self.shared.base.send(seal(left, self.queue.header)?).await?;
         }
@@ -87,41 +74,29 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             return Ok(0);
         }
         loop {
-            let state = self.queue.state();
-            if state != 0 {
-                if let Some(message) = self.queued() {
-                    into.extend([message]);
-                    return Ok(1);
-                }
-                if EpochQueue::is_aside(state) || EpochQueue::is_parted(state) {
-                    Box::pin(self.aside(state)).await?;
-                    continue;
-                }
-            }
-            if !shared.liveness.is_alive() {
-                match Box::pin(self.receive_first()).await? {
+            if !self.can_read() {
+                match Box::pin(self.before_reading()).await? {
                     Some(message) => {
                         into.extend([message]);
                         return Ok(1);
                     }
-                    // Messages that came meanwhile are in the queue, and go first.
                     None => continue,
                 }
             }
             let mut filter = Filter::new(self.queue.header, into);
             let received = {
                 let reception = pin!(shared.base.recv_batch(&mut filter, limit));
-                Parked::new(&shared.liveness, &self.queue, state, reception).await
+                Parked::new(&shared.lifecycle, &self.queue, EpochQueue::READING, reception).await
             };
             let received = received.map_err(|error| shared.not_received(error))?;
             let Some(received) = received else { continue };
-            let others = filter.others;
-            let data = received.saturating_sub(others.len());
+            let not_data = filter.not_data;
+            let data = received.saturating_sub(not_data.len());
             if data > 0 {
-                shared.liveness.arrived();
+                shared.lifecycle.arrived();
             }
-            if !others.is_empty() {
-                Box::pin(shared.deal_with(Some(&self.queue), others)).await;
+            if !not_data.is_empty() {
+                Box::pin(shared.deal_with(Some(&self.queue), not_data)).await;
             }
             if data > 0 {
                 return Ok(data);
@@ -133,11 +108,11 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         self.shared.base.drain()
     }
 
-    /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone. Over a base
-    /// that loses messages a task does so, and this returns once the first was sent.
-    /// The link of an epoch that is over, or not yet there, has nothing to tell.
+    /// Tells the peer at most three times, until the peer has seen the close; a peer that has not seen it by
+    /// then is gone. Over a base that loses messages a task repeats the close, and this method returns once
+    /// the first was sent. The link of an epoch that is over, or has not begun, has nothing to tell.
     async fn close(&self) -> Result<(), Error> {
-        if !self.queue.is_in_force() {
+        if !self.queue.is_active() {
             return Ok(());
         }
         self.shared.close().await
@@ -145,40 +120,64 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// The next message in the queue, unless the link can't be used.
+    /// Returns true if a reception can read from the base at once: this epoch reads, its queue has no news,
+    /// and the link is up. Otherwise [`before_reading`](Self::before_reading) has to run first.
+    #[inline(always)]
+    fn can_read(&self) -> bool {
+        self.queue.state() == EpochQueue::READING && self.shared.lifecycle.is_up()
+    }
+
+    /// Does the work that comes before a reception from the base. Returns a message if that work has received
+    /// a message.
     #[cold]
-    fn queued(&self) -> Option<Buf> {
-        let liveness = &self.shared.liveness;
-        let (message, has_room) = if liveness.is_up() { self.queue.take()? } else { return None };
+    async fn before_reading(&self) -> Result<Option<Buf>, Error> {
+        let state = self.queue.state();
+        if let Some(message) = self.take_queued() {
+            return Ok(Some(message));
+        }
+        if EpochQueue::is_not_reader(state) || EpochQueue::has_peer_closed(state) {
+            return self.wait_for_turn(state).await.map(|()| None);
+        }
+        // A message that came meanwhile is in the queue, and goes first.
+        if self.shared.lifecycle.is_up() { Ok(None) } else { self.receive_before_up().await }
+    }
+
+    /// Returns the next message in the queue, unless the link is not usable.
+    fn take_queued(&self) -> Option<Buf> {
+        let lifecycle = &self.shared.lifecycle;
+        if !lifecycle.is_usable() {
+            return None;
+        }
+        let (message, has_room) = self.queue.take()?;
         if has_room {
-            liveness.wake();
+            lifecycle.wake();
         }
         Some(message)
     }
 
-    /// Waits as long as another reader reads, or none any more, and the queue, which had this `state`, is empty.
-    #[cold]
-    async fn aside(&self, state: u8) -> Result<(), Error> {
-        let liveness = &self.shared.liveness;
-        if !EpochQueue::is_aside(state)
+    /// Waits as long as another reader reads, or the peer has closed, and the queue, which had this `state`,
+    /// has no news.
+    async fn wait_for_turn(&self, state: u8) -> Result<(), Error> {
+        let lifecycle = &self.shared.lifecycle;
+        if !EpochQueue::is_not_reader(state)
             && let Some(close) = self.shared.close_after(&self.queue)
         {
             self.shared.closed_by_peer(close);
         }
-        liveness.check()?;
-        Parked::aside(liveness, &self.queue, state, || true).await.map(drop)
+        lifecycle.check()?;
+        Parked::not_reader(lifecycle, &self.queue, state, || true).await.map(drop)
     }
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// An error of receiving from the base. A peer that closes says so before its stream ends, so a stream that ends without a word was
-    /// cut.
+    /// Returns the error of a reception for an error of the base. A peer that closes sends a close before its
+    /// stream ends, so a stream that ends without a close was cut.
     #[cold]
     pub(super) fn not_received(&self, error: Error) -> Error {
         if error.kind() != ErrorKind::Closed || !self.base.base().properties().reliable {
             return error;
         }
-        self.liveness.check().err().unwrap_or_else(|| {
+        self.lifecycle.check().err().unwrap_or_else(|| {
             let what = format!("the connection was cut, so messages may be missing: {}", error.context());
             Error::new(ErrorKind::Reset, what).at("negotiation").because(error)
         })
@@ -195,130 +194,50 @@ pub(super) fn seal(mut message: Buf, header: u64) -> Result<Buf, Error> {
     Ok(message)
 }
 
-/// Takes the header off a message and returns true, if the message begins with it.
+/// Takes this header off a message. Returns false if the message does not begin with it.
 #[inline]
 pub(super) fn strip(message: &mut Buf, header: u64) -> bool {
     message.strip_prefix(&header.to_le_bytes())
 }
 
-/// A copy, for a message that was not made by this connection's base and so has no room in front.
+/// Returns a copy with headroom, for a message that was not made by this connection's base.
 #[cold]
 fn with_headroom(message: &[u8]) -> Result<Buf, Error> {
     Buf::copy_of(message, HEADER)
 }
 
-/// Takes the headers off a burst while the datapath hands it over: passes data on, and sets other messages aside.
+/// Takes the headers off a burst while the datapath hands it over: it passes data on, and keeps other
+/// messages.
 struct Filter<'a, I> {
     header: u64,
     into: &'a mut I,
-    /// The messages that were not passed on. Empty, and so not allocated, unless the peer sends something about the
-    /// connection or changes its stack.
-    others: Vec<Buf>,
+    /// The messages that are not data of this epoch. Empty, and so not allocated, unless the peer sends a
+    /// message about the connection or changes its stack.
+    not_data: Vec<Buf>,
 }
 
 impl<'a, I> Filter<'a, I> {
     fn new(header: u64, into: &'a mut I) -> Self {
-        Self { header, into, others: Vec::new() }
+        Self { header, into, not_data: Vec::new() }
     }
 }
 
 #[cold]
-fn set_aside(others: &mut Vec<Buf>, message: Buf) {
-    others.push(message);
+fn keep_apart(not_data: &mut Vec<Buf>, message: Buf) {
+    not_data.push(message);
 }
 
 impl<I: Extend<Buf>> Extend<Buf> for Filter<'_, I> {
     #[inline]
     fn extend<M: IntoIterator<Item = Buf>>(&mut self, messages: M) {
         // As one iterator: all that happens to a message becomes one loop, whose state stays in registers.
-        let Self { header, into, others } = self;
+        let Self { header, into, not_data } = self;
         into.extend(messages.into_iter().filter_map(|mut message| {
             if strip(&mut message, *header) {
                 return Some(message);
             }
-            set_aside(others, message);
+            keep_apart(not_data, message);
             None
         }));
-    }
-}
-
-/// A reception that is interrupted by the end of the link, and by what another reader puts into the queue: then it is
-/// ready with nothing. Costs nothing while messages are there: only a reception that has to wait also looks at the
-/// link.
-pub(crate) struct Parked<'a, F, W> {
-    liveness: &'a Liveness,
-    queue: &'a EpochQueue,
-    state: u8,
-    /// Nothing if somebody else reads.
-    reception: Option<Pin<&'a mut F>>,
-    waits: W,
-    is_parked: bool,
-}
-
-impl<'a, F> Parked<'a, F, ()> {
-    /// A reception, when this stood in the queue.
-    pub(crate) fn new(
-        liveness: &'a Liveness,
-        queue: &'a EpochQueue,
-        state: u8,
-        reception: Pin<&'a mut F>,
-    ) -> Parked<'a, F, impl Fn() -> bool> {
-        Parked { liveness, queue, state, reception: Some(reception), waits: || true, is_parked: false }
-    }
-}
-
-impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
-    /// As `new`, also interrupted when `waits` no longer holds and the link's tasks are woken.
-    pub(super) fn while_waiting(
-        liveness: &'a Liveness,
-        queue: &'a EpochQueue,
-        state: u8,
-        reception: Pin<&'a mut F>,
-        waits: W,
-    ) -> Self {
-        Self { liveness, queue, state, reception: Some(reception), waits, is_parked: false }
-    }
-}
-
-impl<'a, W: Fn() -> bool> Parked<'a, Pending<Result<(), Error>>, W> {
-    /// Waits without reading, and is also interrupted when `waits` no longer holds and the link's tasks are woken. That nothing
-    /// is heard meanwhile says nothing about the peer.
-    pub(crate) fn aside(liveness: &'a Liveness, queue: &'a EpochQueue, state: u8, waits: W) -> Self {
-        Self { liveness, queue, state, reception: None, waits, is_parked: false }
-    }
-}
-
-impl<T, F: Future<Output = Result<T, Error>>, W: Fn() -> bool + Unpin> Future for Parked<'_, F, W> {
-    type Output = Result<Option<T>, Error>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(reception) = &mut self.reception {
-            if let Poll::Ready(received) = reception.as_mut().poll(context) {
-                return Poll::Ready(received.map(Some));
-            }
-            self.liveness.polled();
-        }
-        if !self.is_parked {
-            self.is_parked = true;
-            self.liveness.park();
-        }
-        if let Poll::Ready(error) = self.liveness.poll_ended(context) {
-            return Poll::Ready(Err(error));
-        }
-        // After the task was remembered, so that what is put there from now on wakes it.
-        if self.queue.state() != self.state || !(self.waits)() {
-            return Poll::Ready(Ok(None));
-        }
-        Poll::Pending
-    }
-}
-
-impl<F, W> Drop for Parked<'_, F, W> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.is_parked {
-            self.liveness.unpark();
-        }
     }
 }

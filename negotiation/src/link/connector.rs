@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Opens links over `datapath`.
 ///
-/// Each is negotiated like any other, for the layers below the Chunnel that asks, with the alternatives that were
-/// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
+/// Each is negotiated like any other, for the layers below the Chunnel that asks, with the alternatives that
+/// were picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
 pub(crate) struct LinkConnector<D> {
     pub(crate) datapath: D,
     pub(crate) settings: Arc<Settings>,

@@ -1,77 +1,89 @@
-//! The data of one epoch of a link: its mark, and the messages that other readers of the base have read for it.
+//! The data of one epoch of a link: its header, and the messages that readers of other epochs have read for
+//! it.
 
 use crate::wire::{HEADER, Kind, Tag};
 use bertha_core::Buf;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// The number of an epoch's messages that wait for their reader before the link reads no more, or, over a base that
-/// loses messages anyway, drops more. There the reader has to go on, since the old epoch's Chunnels may wait for
-/// messages behind.
+/// Maximum number of an epoch's messages that wait for their reader. At this number the link stops reading.
+/// Over a base that loses messages it goes on and drops messages, since the old epoch's Chunnels may wait for
+/// later messages.
 const CAPACITY: usize = 1024;
 
 /// The same among any number of endpoints.
 pub(crate) const GROUP_CAPACITY: usize = 8 * CAPACITY;
 
-/// There are messages in the queue.
+/// Bit of the state: messages are in the queue.
 const QUEUED: u8 = 1;
-/// Another epoch's reader reads the base, and puts this epoch's messages into the queue.
-const ASIDE: u8 = 2;
-/// Nothing more will come but the messages in the queue.
+/// Bit of the state: the reader of another epoch reads the base, and puts this epoch's messages into the
+/// queue.
+const NOT_READER: u8 = 2;
+/// Bit of the state: the messages in the queue are the last.
 const OVER: u8 = 4;
-/// The peer has closed, and its end waits until all messages read before are received.
-const PARTED: u8 = 8;
+/// Bit of the state: the peer has closed, and the close waits until all messages read before are received.
+const PEER_CLOSED: u8 = 8;
 
 pub(crate) struct EpochQueue {
     /// The header of the epoch's data, as the number that it is compared as.
     pub header: u64,
-    /// Almost always 0, and then one load is all that a reception spends on it.
+    /// A set of bits. It is almost always empty, so a reception spends a single load on it.
     state: AtomicU8,
     queue: Mutex<VecDeque<Buf>>,
-    /// The number of messages that the queue takes.
+    /// Maximum number of messages in the queue.
     capacity: usize,
-    /// Whether this end sends in the epoch, so that the end of its link is the connection's end.
-    is_in_force: AtomicBool,
-    /// Set once the epoch has no reader any more.
+    /// True if this end sends in the epoch, so that the end of its link is the connection's end.
+    is_active: AtomicBool,
+    /// True once the epoch has no reader any more.
     is_forgotten: AtomicBool,
 }
 
 impl EpochQueue {
-    /// The queue of the epoch that a connection begins with, with the messages that overtook the answer.
+    /// The state of a queue without news, whose epoch reads the base.
+    pub(crate) const READING: u8 = 0;
+
+    /// Makes the queue of the epoch that a connection begins with, with the messages that overtook the
+    /// answer.
     pub(crate) fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
-        Self::new(u64::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
+        Self::new(u64::from_le_bytes(tag.header(Kind::Data)), early, Self::READING, CAPACITY)
     }
 
-    /// The queue of a later epoch, which does not read the base yet.
+    /// Makes the queue of a later epoch, which does not read the base yet.
     pub(crate) fn later(tag: Tag, round: u64) -> Self {
-        Self::new(u64::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
+        Self::new(u64::from_le_bytes(tag.data_header(round)), VecDeque::new(), NOT_READER, CAPACITY)
     }
 
-    /// The queue of a round among any number of endpoints. Some endpoints are ahead of others, so it takes more
-    /// messages.
-    pub(crate) fn among(header: [u8; HEADER], is_aside: bool) -> Self {
-        let aside = if is_aside { ASIDE } else { 0 };
-        Self::new(u64::from_le_bytes(header), VecDeque::new(), aside, GROUP_CAPACITY)
+    /// Makes the queue of a round among any number of endpoints. Endpoints may be rounds apart, so the queue
+    /// takes more messages.
+    pub(crate) fn among(header: [u8; HEADER], is_not_reader: bool) -> Self {
+        let state = if is_not_reader { NOT_READER } else { Self::READING };
+        Self::new(u64::from_le_bytes(header), VecDeque::new(), state, GROUP_CAPACITY)
     }
 
-    fn new(header: u64, queue: VecDeque<Buf>, aside: u8, capacity: usize) -> Self {
+    fn new(header: u64, queue: VecDeque<Buf>, state: u8, capacity: usize) -> Self {
         let queued = if queue.is_empty() { 0 } else { QUEUED };
-        let (state, queue) = (AtomicU8::new(queued | aside), Mutex::new(queue));
-        let is_in_force = AtomicBool::new(aside == 0);
-        Self { header, state, queue, capacity, is_in_force, is_forgotten: AtomicBool::new(false) }
+        Self {
+            header,
+            state: AtomicU8::new(queued | state),
+            queue: Mutex::new(queue),
+            capacity,
+            is_active: AtomicBool::new(state == Self::READING),
+            is_forgotten: AtomicBool::new(false),
+        }
     }
 
-    /// The state of the queue: equal to an earlier result as long as there is nothing new for a reader.
+    /// Returns the state of the queue. It equals an earlier state as long as there are no news for a reader.
     #[inline]
     pub(crate) fn state(&self) -> u8 {
         self.state.load(Ordering::Acquire)
     }
 
-    /// The next message that another reader has read, and whether there is room for more than before.
+    /// Returns the next message that another reader has read, and true if the queue was full before and has
+    /// room now.
     #[cold]
     pub(crate) fn take(&self) -> Option<(Buf, bool)> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         let was_full = queue.len() >= self.capacity;
         let message = queue.pop_front()?;
         if queue.is_empty() {
@@ -80,10 +92,14 @@ impl EpochQueue {
         Some((message, was_full && queue.len() < self.capacity))
     }
 
-    /// Keeps a message for the epoch's reader. Fails if there are too many already; over a reliable base if there are
-    /// twice as many, since then the readers that brought them wait for room, and were cancelled one after the other.
+    /// Keeps a message for the epoch's reader.
+    ///
+    /// # Errors
+    /// Returns the message if the queue is full. Over a reliable base it takes twice as many messages, since
+    /// a reader waits for room only after it has put a message into the queue, and may be cancelled while it
+    /// waits.
     pub(crate) fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         if queue.len() >= self.capacity << u32::from(is_reliable) {
             return Err(message);
         }
@@ -93,29 +109,29 @@ impl EpochQueue {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).len() >= self.capacity
+        self.queue.lock().len() >= self.capacity
     }
 
-    pub(crate) fn is_aside(state: u8) -> bool {
-        state & ASIDE != 0
+    pub(crate) fn is_not_reader(state: u8) -> bool {
+        state & NOT_READER != 0
     }
 
     pub(crate) fn is_over(state: u8) -> bool {
         state & OVER != 0
     }
 
-    pub(crate) fn is_parted(state: u8) -> bool {
-        state & PARTED != 0
+    pub(crate) fn has_peer_closed(state: u8) -> bool {
+        state & PEER_CLOSED != 0
     }
 
-    /// Whether messages wait for the reader.
+    /// Returns true if messages wait for the reader.
     pub(super) fn is_queued(&self) -> bool {
         self.state() & QUEUED != 0
     }
 
-    /// Says that the peer has closed.
-    pub(super) fn part(&self) {
-        self.state.fetch_or(PARTED, Ordering::Release);
+    /// Records that the peer has closed.
+    pub(super) fn peer_closed(&self) {
+        self.state.fetch_or(PEER_CLOSED, Ordering::Release);
     }
 
     /// Says that nothing more will come.
@@ -123,19 +139,19 @@ impl EpochQueue {
         self.state.fetch_or(OVER, Ordering::Release);
     }
 
-    pub(crate) fn set_aside(&self, is_aside: bool) {
-        match is_aside {
-            true => self.state.fetch_or(ASIDE, Ordering::Release),
-            false => self.state.fetch_and(!ASIDE, Ordering::Release),
+    pub(crate) fn set_not_reader(&self, is_not_reader: bool) {
+        match is_not_reader {
+            true => self.state.fetch_or(NOT_READER, Ordering::Release),
+            false => self.state.fetch_and(!NOT_READER, Ordering::Release),
         };
     }
 
-    pub(crate) fn put_in_force(&self, is_in_force: bool) {
-        self.is_in_force.store(is_in_force, Ordering::Release);
+    pub(crate) fn set_active(&self, is_active: bool) {
+        self.is_active.store(is_active, Ordering::Release);
     }
 
-    pub(crate) fn is_in_force(&self) -> bool {
-        self.is_in_force.load(Ordering::Acquire)
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Acquire)
     }
 
     pub(crate) fn forget(&self) {

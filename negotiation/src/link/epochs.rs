@@ -1,32 +1,34 @@
 //! Several stacks over one base, one after the other: the state that the epochs of a link share.
 
-use super::connection::{Parked, strip};
-use super::{EpochQueue, Link, Shared};
+use super::connection::strip;
+use super::{EpochQueue, Link, Parked, Shared};
 use crate::auth::Proof;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::Requirements;
-use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep, header, parted};
+use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep, header, split_joined};
 use crate::{Agreement, Settings};
 use bertha_core::{Base, Buf, Connection, Connector, Error, Role, SecuredCell};
+use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::Sender;
 
-/// The maximum number of epochs at once: the one in force, the one before, and one that is being built.
-const QUEUES: usize = 4;
+/// Maximum number of epochs at once: the current epoch, the epoch before, the epoch that is being built, and a
+/// spare. A further epoch takes the place of the oldest.
+const MAX_QUEUES: usize = 4;
 
 /// The state of a connection that can change its stack.
 pub(crate) struct Epochs<C: Connection<Data = Buf>> {
     queues: Mutex<Vec<Arc<EpochQueue>>>,
-    /// Where the peer's wishes and answers go.
-    agent: Mutex<Option<Sender<Received>>>,
+    /// Takes the peer's messages about a change of stacks.
+    upgrades: Mutex<Option<Sender<Received>>>,
     /// Opens further connections for the Chunnels of a later epoch.
     connector: Mutex<Option<Arc<dyn Connector<Link<C>>>>>,
-    /// The agreement in force.
+    /// The current agreement.
     current_agreement: OnceLock<Arc<CurrentAgreement>>,
-    /// The peer's end, while messages wait that came before it.
+    /// The close of the peer, while messages wait that came before it.
     close_message: Mutex<Option<Close>>,
 }
 
@@ -34,16 +36,12 @@ impl<C: Connection<Data = Buf>> Default for Epochs<C> {
     fn default() -> Self {
         Self {
             queues: Mutex::default(),
-            agent: Mutex::default(),
+            upgrades: Mutex::default(),
             connector: Mutex::default(),
             current_agreement: OnceLock::new(),
             close_message: Mutex::default(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A message of the peer about a change of stacks.
@@ -59,37 +57,38 @@ pub(crate) struct Fork<C: Connection<Data = Buf>> {
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// Prepares for later epochs; `agent` receives the peer's messages about them.
-    pub(crate) fn fork(&self, agent: Sender<Received>) -> Fork<C> {
-        *lock(&self.shared.epochs.agent) = Some(agent);
-        lock(&self.shared.epochs.queues).push(self.queue.clone());
+    /// Prepares for later epochs. `upgrades` takes the peer's messages about them.
+    pub(crate) fn fork(&self, upgrades: Sender<Received>) -> Fork<C> {
+        *self.shared.epochs.upgrades.lock() = Some(upgrades);
+        self.shared.epochs.queues.lock().push(self.queue.clone());
         Fork { first: self.queue.clone(), shared: self.shared.clone() }
     }
 
-    /// Keeps the driver's part of later epochs: the agreement in force, and the way in which Chunnels open further
-    /// connections.
+    /// Keeps the parts that later epochs need: the current agreement, and the connector by which Chunnels
+    /// open further connections.
     pub(crate) fn stand(
         &self,
         current_agreement: Arc<CurrentAgreement>,
         connector: Arc<dyn Connector<Link<C>>>,
     ) {
         let _ = self.shared.epochs.current_agreement.set(current_agreement);
-        *lock(&self.shared.epochs.connector) = Some(connector);
+        *self.shared.epochs.connector.lock() = Some(connector);
     }
 }
 
 impl<C: Connection<Data = Buf>> Fork<C> {
-    /// The queue of the epoch that the connection began with.
+    /// Returns the queue of the epoch with which the connection began.
     pub(crate) fn first(&self) -> Arc<EpochQueue> {
         self.first.clone()
     }
 
-    /// The link of a later epoch. Until its [queue reads](Shared::read_through), another epoch's reader reads for it.
+    /// Returns the link of a later epoch. Until its [queue reads](Shared::read_through), another epoch's
+    /// reader reads for it.
     pub(crate) fn link(&self, round: u64) -> (Link<C>, Arc<EpochQueue>) {
         let queue = Arc::new(EpochQueue::later(Tag::of(self.shared.id), round));
-        let mut queues = lock(&self.shared.epochs.queues);
+        let mut queues = self.shared.epochs.queues.lock();
         queues.retain(|other| other.header != queue.header);
-        if queues.len() == QUEUES {
+        if queues.len() == MAX_QUEUES {
             queues.remove(0);
         }
         queues.push(queue.clone());
@@ -99,8 +98,8 @@ impl<C: Connection<Data = Buf>> Fork<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    pub(crate) fn opener(&self) -> Option<Arc<dyn Connector<Link<C>>>> {
-        lock(&self.epochs.connector).clone()
+    pub(crate) fn connector(&self) -> Option<Arc<dyn Connector<Link<C>>>> {
+        self.epochs.connector.lock().clone()
     }
 
     pub(crate) fn agreement(&self) -> Option<Arc<Agreement>> {
@@ -129,96 +128,101 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         &self.settings
     }
 
-    /// The guarantees required of this end's stack, and those of the transport.
+    /// Returns the guarantees required of this end's stack, and the guarantees of the transport.
     pub(crate) fn requirements(&self) -> Requirements {
         Requirements::new(self.settings.floor, self.base.base().properties())
     }
 
-    /// An error once the link has ended.
+    /// Checks that the link is usable.
+    ///
+    /// # Errors
+    /// The reason why the link has ended.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.liveness.check()
+        self.lifecycle.check()
     }
 
-    /// Ready once it has.
+    /// Ready once the link has ended.
     pub(crate) fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
-        self.liveness.poll_ended(context)
+        self.lifecycle.poll_ended(context)
     }
 
-    /// Whether a reception waits for messages.
+    /// Returns true if a reception waits for messages.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.liveness.is_awaited()
+        self.lifecycle.is_awaited()
     }
 
-    /// From now on the reader of `to` reads the base, and no longer that of `from`.
+    /// Makes the reader of `to` read the base, in place of the reader of `from`.
     pub(crate) fn read_through(&self, from: &EpochQueue, to: &EpochQueue) {
-        from.set_aside(true);
-        to.set_aside(false);
-        self.liveness.wake();
+        from.set_not_reader(true);
+        to.set_not_reader(false);
+        self.lifecycle.wake();
     }
 
-    /// Forgets an epoch: its messages that still arrive are dropped and counted.
+    /// Ends an epoch: messages of it that still arrive are dropped and counted.
     pub(crate) fn forget(&self, queue: &Arc<EpochQueue>) {
         queue.forget();
         self.session().unstage(place(queue));
-        lock(&self.epochs.queues).retain(|other| !Arc::ptr_eq(other, queue));
+        self.epochs.queues.lock().retain(|other| !Arc::ptr_eq(other, queue));
     }
 
-    /// Keeps the peer's end for later if messages wait that another reader has read before; else gives it back.
-    pub(super) fn put_off(&self, close: Close) -> Option<Close> {
-        let queues = lock(&self.epochs.queues);
+    /// Keeps the peer's close for later, if messages wait that a reader has read before the close. Otherwise
+    /// returns the close.
+    pub(super) fn keep_close(&self, close: Close) -> Option<Close> {
+        let queues = self.epochs.queues.lock();
         if !queues.iter().any(|queue| queue.is_queued()) {
             return Some(close);
         }
-        *lock(&self.epochs.close_message) = Some(close);
-        queues.iter().for_each(|queue| queue.part());
+        *self.epochs.close_message.lock() = Some(close);
+        queues.iter().for_each(|queue| queue.peer_closed());
         drop(queues);
-        self.liveness.wake();
+        self.lifecycle.wake();
         None
     }
 
-    /// The end that was put off, if it comes next for a reader that has received all of `queue`; not while messages of
-    /// later epochs wait.
+    /// Returns the close that was kept, if it comes next for a reader that has received all of `queue`.
+    /// Messages of later epochs come before the close.
     pub(super) fn close_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
-        let queues = lock(&self.epochs.queues);
+        let queues = self.epochs.queues.lock();
         let mut later = queues.iter().rev().take_while(|other| !Arc::ptr_eq(other, queue));
-        if later.any(|queue| queue.is_queued()) { None } else { lock(&self.epochs.close_message).take() }
+        if later.any(|queue| queue.is_queued()) { None } else { self.epochs.close_message.lock().take() }
     }
 
-    /// Reads one message for any of the epochs, unless the peer has closed. Only while no epoch's reader reads.
-    /// Cancellation-safe.
+    /// Reads one message for any of the epochs, unless the peer has closed. It may run only while no epoch's
+    /// reader reads. Cancellation-safe.
     pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
-        self.liveness.check()?;
-        if lock(&self.epochs.close_message).is_some() {
+        self.lifecycle.check()?;
+        if self.epochs.close_message.lock().is_some() {
             return Err(poll_fn(|context| self.poll_ended(context)).await);
         }
-        // No queue of its own whose news would interrupt it.
+        // An unused queue, whose news never interrupt the reception.
         let queue = EpochQueue::later(Tag::of(self.id), 0);
         let reception = pin!(self.base.recv());
-        let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
+        let reception = Parked::new(&self.lifecycle, &queue, queue.state(), reception);
         let received = reception.await.map_err(|error| self.not_received(error))?;
         let Some(message) = received else { return Ok(()) };
-        self.credit_for(&message);
+        self.count_received(&message);
         self.deal_with(None, [message]).await;
         Ok(())
     }
 
-    /// Deals with messages that are not for the reader that has read them: first keeps all data, of other epochs or of
-    /// its own queue behind an answer, since this may be cancelled after that.
+    /// Handles messages that are not data for the reader that has read them. It first keeps all data, of
+    /// other epochs or of the reader's own epoch behind an answer, since it may be cancelled after that.
     #[cold]
     pub(super) async fn deal_with(
         &self,
         own: Option<&Arc<EpochQueue>>,
         messages: impl IntoIterator<Item = Buf>,
     ) {
-        let parts = messages.into_iter().map(parted).flat_map(|(first, behind)| [Some(first), behind]);
+        let parts = messages.into_iter().map(split_joined).flat_map(|(first, behind)| [Some(first), behind]);
         let mut sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
-        // A confirmation ends this link, which would take the data behind it for a stranger's.
+        // A confirmation may end this link, which would drop the data behind it as data of another
+        // connection.
         sorted.sort_by_key(|message| matches!(message, Sorted::Control(it) if is_confirm(it)));
         for message in sorted {
             match message {
                 Sorted::Control(message) => self.control(message).await,
                 Sorted::Kept(queue) => {
-                    self.liveness.arrived();
+                    self.lifecycle.arrived();
                     self.room(&queue).await;
                 }
                 Sorted::Dropped => {}
@@ -226,9 +230,13 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Hands data of an epoch to its queue: one of the existing ones, or the reader's `own`.
+    /// Puts data of an epoch into the epoch's queue, which is a queue of the link or the reader's `own`
+    /// queue.
     fn sort(&self, own: Option<&Arc<EpochQueue>>, mut message: Buf) -> Sorted {
-        let queue = lock(&self.epochs.queues)
+        let queue = self
+            .epochs
+            .queues
+            .lock()
             .iter()
             .chain(own)
             .find(|queue| strip(&mut message, queue.header))
@@ -237,7 +245,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let is_reliable = self.base.base().properties().reliable;
         match queue.put(message, is_reliable) {
             Ok(()) => {
-                self.liveness.wake();
+                self.lifecycle.wake();
                 Sorted::Kept(queue)
             }
             Err(_) => {
@@ -247,8 +255,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Waits until there is room in a queue, and so keeps its reader from reading more, over a base that keeps what is not
-    /// read. Cancellation-safe.
+    /// Waits until there is room in a queue, over a base that keeps unread messages. So its reader reads no
+    /// further messages meanwhile. Cancellation-safe.
     async fn room(&self, queue: &EpochQueue) {
         if !self.base.base().properties().reliable {
             return;
@@ -256,7 +264,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         while queue.is_full() && !queue.is_forgotten() {
             let state = queue.state();
             let full = || queue.is_full() && !queue.is_forgotten();
-            if Parked::aside(&self.liveness, queue, state, full).await.is_err() {
+            if Parked::not_reader(&self.lifecycle, queue, state, full).await.is_err() {
                 return;
             }
         }
@@ -266,11 +274,11 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     pub(super) async fn peer_upgrades(&self, message: &[u8]) {
         match self.session().decode_with_proof::<Upgrade>(message) {
             Ok((upgrade, proof)) if upgrade.id == self.id => {
-                self.liveness.arrived();
-                let agent = lock(&self.epochs.agent).clone();
-                match agent {
+                self.lifecycle.arrived();
+                let upgrades = self.epochs.upgrades.lock().clone();
+                match upgrades {
                     // A full queue means a peer that repeats itself, and it will do so again.
-                    Some(agent) => drop(agent.try_send(Received { upgrade, proof })),
+                    Some(upgrades) => drop(upgrades.try_send(Received { upgrade, proof })),
                     None if matches!(upgrade.step, UpgradeStep::Propose { .. }) => {
                         let text = "the stack of the other end can't be changed; it is not `upgradable()`";
                         let (round, next) = (upgrade.round, 0);
@@ -284,8 +292,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Whether a message that was received a while ago counts: none does that the connection's first stack, which was not ready then,
-    /// would have had proved. The peer repeats it.
+    /// Returns true if a message that was received a while ago still counts. A message without the proof that
+    /// the connection's stack demands by now does not count, and the peer repeats it.
     pub(crate) fn is_valid_still(&self, received: &Received) -> bool {
         let is_valid = received.proof == Proof::Chunnel || !self.session().is_secured();
         if !is_valid {
@@ -294,17 +302,18 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         is_valid
     }
 
-    /// A stack for `queue` is being built, whose secure Chunnel reports to the result.
+    /// Returns the cell to which the secure Chunnel of a stack for `queue` reports while the stack is being
+    /// built.
     pub(crate) fn stage_secured(&self, queue: &EpochQueue) -> SecuredCell {
         let cell = SecuredCell::default();
-        // Before there is an answer, nothing is agreed to that it could protect.
+        // Before the answer there is no agreement that the Chunnel could protect.
         if let Some(session) = self.session.get() {
             session.stage(place(queue), cell.clone());
         }
         cell
     }
 
-    /// The staged stack is used from now on.
+    /// Records that the staged stack is used from now on.
     pub(crate) fn commit_secured(&self) {
         if let Some(session) = self.session.get() {
             session.commit();
@@ -318,7 +327,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 }
 
-/// The name of an epoch's stack among those that are there at once.
+/// Returns the name of an epoch's stack among the stacks of the link.
 fn place(queue: &EpochQueue) -> u64 {
     queue.header
 }
@@ -327,7 +336,7 @@ fn is_confirm(message: &[u8]) -> bool {
     matches!(header(message), Some((Kind::Confirm, _)))
 }
 
-/// The fate of a message.
+/// A message by its further handling.
 enum Sorted {
     Control(Buf),
     Kept(Arc<EpochQueue>),

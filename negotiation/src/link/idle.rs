@@ -1,50 +1,53 @@
-//! Noticing that a peer is gone, over transports that do not say so.
+//! The idle time-out: it notices that a peer is gone, over transports that do not report it.
 
 use std::time::{Duration, Instant};
 
-/// Ticks per idle time-out: the peer is taken for gone at most one tick late, within a tenth of the time-out.
+/// Number of ticks per idle time-out. A peer that is gone is noticed at most one tick late, within a tenth of
+/// the time-out.
 pub(super) const TICKS: u32 = 12;
 
-/// Ticks between two signs of life: five of them have to be lost until a living peer is taken for gone.
-const TICKS_PER_SIGN: u32 = 2;
+/// Number of ticks between two keep-alives. Five keep-alives have to be lost until a living peer counts as
+/// gone.
+const TICKS_PER_KEEP_ALIVE: u32 = 2;
 
 /// The idle timer of one connection, without I/O.
 ///
-/// Time counts against the peer only while a `recv` waits, since nothing that arrives is seen otherwise. In exchange
-/// each end sends signs of life on its own, so an application may work on a message for any time.
+/// Time counts against the peer only while a `recv` waits, since no arrival is seen otherwise. In exchange
+/// each end sends keep-alives on its own, so an application may work on a message for any time.
 #[derive(Debug)]
 pub(super) struct Idle {
     timeout: Duration,
     ticks: u32,
     arrivals: u32,
-    /// The end of the last tick in which the peer was heard, or nothing listened for it.
+    /// The end of the last tick in which the peer was heard, or no `recv` waited for it.
     heard_until: Instant,
 }
 
 /// The result of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing to do.
+    /// There is nothing to do.
     Wait,
-    /// This end has to send a sign of life.
-    Alive,
-    /// Nothing was heard for the whole idle time-out.
+    /// This end has to send a keep-alive.
+    KeepAlive,
+    /// The peer was not heard for the whole idle time-out.
     Dead,
 }
 
 impl Idle {
-    /// A timer that starts now.
+    /// Makes a timer that starts now.
     pub(super) fn new(timeout: Duration, now: Instant) -> Self {
         Self { timeout, ticks: 0, arrivals: 0, heard_until: now }
     }
 
-    /// Whether the next tick asks for [attention](Self::tick) over several ticks instead of the state at its moment.
-    pub(super) fn is_sign_next(&self) -> bool {
-        (self.ticks + 1).is_multiple_of(TICKS_PER_SIGN)
+    /// Returns true if the next tick sends a keep-alive. At such a tick `is_attended` covers the ticks since
+    /// the last keep-alive, and at other ticks the moment of the tick.
+    pub(super) fn is_keep_alive_next(&self) -> bool {
+        (self.ticks + 1).is_multiple_of(TICKS_PER_KEEP_ALIVE)
     }
 
-    /// One twelfth of the idle time-out has passed. `arrivals` is a running count of messages from the peer;
-    /// `is_attended` says whether a `recv` waits for one.
+    /// Handles that a twelfth of the idle time-out has passed. `arrivals` is a running count of messages from
+    /// the peer, and `is_attended` is true if a `recv` waits for messages.
     pub(super) fn tick(&mut self, now: Instant, arrivals: u32, is_attended: bool) -> Verdict {
         self.ticks = self.ticks.wrapping_add(1);
         if arrivals != self.arrivals || !is_attended {
@@ -52,7 +55,7 @@ impl Idle {
         } else if now.saturating_duration_since(self.heard_until) >= self.timeout {
             return Verdict::Dead;
         }
-        if self.ticks.is_multiple_of(TICKS_PER_SIGN) { Verdict::Alive } else { Verdict::Wait }
+        if self.ticks.is_multiple_of(TICKS_PER_KEEP_ALIVE) { Verdict::KeepAlive } else { Verdict::Wait }
     }
 }
 
@@ -82,11 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn there_are_six_signs_of_life_per_time_out() {
+    fn there_are_six_keep_alives_per_time_out() {
         let start = Instant::now();
         let mut idle = Idle::new(TIMEOUT, start);
-        let signs = (1..=TICKS).filter(|tick| idle.tick(start + TICK * *tick, *tick, true) == Verdict::Alive);
-        assert_eq!(signs.count(), 6);
+        let keep_alives =
+            (1..=TICKS).filter(|tick| idle.tick(start + TICK * *tick, *tick, true) == Verdict::KeepAlive);
+        assert_eq!(keep_alives.count(), 6);
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Counting what is there.
+//! A count of values that are alive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A count of those that are there.
+/// A count of values that are alive.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LiveCount(Arc<AtomicUsize>);
 
-/// One of them, for as long as it lives.
+/// A counted place, from `take` until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted(LiveCount);
 

@@ -1,7 +1,10 @@
 //! The link: a base connection on which two ends agreed, and on which the stack stands.
 //!
-//! It puts a header of eight bytes in front of each message and takes them off again (see [`wire`](crate::wire)), in `connection`.
-//! Whatever is not data goes to `control`, off the message path.
+//! The link puts a header of eight bytes in front of each message and takes it off again (see
+//! [`wire`](crate::wire)), in `connection`. All messages that are not data go to `control`, off the message
+//! path.
+//!
+//! [`LinkState`] names the states of a link; the diagram of its changes stands in [`establishing`].
 
 mod closing;
 mod connection;
@@ -9,51 +12,49 @@ mod connector;
 mod control;
 mod epoch_queue;
 mod epochs;
-mod establish;
-mod established;
-mod first_answer;
+mod establishing;
+mod evictable;
 mod idle;
-pub(crate) mod last_waiter;
-mod late_answers;
+mod lifecycle;
 mod live_count;
-mod liveness;
-mod opening;
+mod parked;
 mod replacement;
-mod setup;
-mod sync;
-mod unproven;
+mod state;
+mod waker_list;
 mod watchdog;
 
-use crate::handshake::Credit;
 use crate::wire::{HEADER, Tag};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Role, Runtime};
+use control::ServerQuestions;
 use epochs::Epochs;
-use opening::Opening;
+use establishing::{EarlyHandshake, UnvalidatedAddress};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
-use unproven::Unproven;
 
-pub(crate) use connection::Parked;
 pub(crate) use connector::LinkConnector;
 pub(crate) use epoch_queue::{EpochQueue, GROUP_CAPACITY};
 pub(crate) use epochs::{Fork, Received};
-pub(crate) use establish::establish;
-pub(crate) use established::Established;
-pub(crate) use late_answers::LateAnswers;
+pub(crate) use establishing::{
+    AddressChallenge, AnswerTask, Answered, EarlyLink, Setup, establish, given_up,
+};
+pub(crate) use evictable::Evictable;
+pub(crate) use lifecycle::Lifecycle;
 pub(crate) use live_count::{Counted, LiveCount};
-pub(crate) use liveness::{End, Liveness};
-pub(crate) use opening::{Connected, LinkTask, Opener, gone};
+pub(crate) use parked::Parked;
 pub(crate) use replacement::{CandidateSlot, FromLink};
-pub(crate) use setup::Setup;
+pub(crate) use state::End;
+pub(crate) use state::LinkState;
+pub(crate) use waker_list::WakerList;
 
 /// The connection at the bottom of a stack after negotiation.
 ///
-/// Chunnel authors meet it as their `Inner` at the bottom of a negotiated stack; it is never named in code.
+/// Chunnel authors meet it as their `Inner` at the bottom of a negotiated stack. No code names it.
 pub struct Link<C: Connection<Data = Buf>> {
     shared: Arc<Shared<C>>,
     queue: Arc<EpochQueue>,
@@ -62,45 +63,36 @@ pub struct Link<C: Connection<Data = Buf>> {
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 pub(crate) struct Shared<C: Connection<Data = Buf>> {
-    /// Shared with the link that replaces this one when the peer restarts.
+    /// The base, which the link of a restarted peer takes over from this link.
     base: Arc<C>,
     id: u64,
     role: Role,
-    liveness: Liveness,
+    lifecycle: Lifecycle,
     epochs: Epochs<C>,
-    /// How both ends agreed on it, and what proves that a message about it is the peer's.
+    /// The agreement, and the proofs of the messages about the connection.
     session: OnceLock<Arc<Session>>,
     agreed: OnceLock<Agreed>,
-    /// The state until the server has answered, if the link was there before.
-    opening: Option<Box<Opening>>,
-    /// Ends with the last link. Not there where another task [watches](watchdog::later).
+    /// The handshake of a link whose stack was built before the server's answer.
+    early_handshake: Option<Box<EarlyHandshake>>,
+    /// The task of the watchdog, which ends with the last link. Not set where another task polls the
+    /// [watchdog](watchdog::later).
     watchdog: OnceLock<TaskOf<C>>,
-    /// Sends an answer that the datapath could not take at once.
-    late_answer: OnceLock<TaskOf<C>>,
-    /// Repeats the close after this end has closed.
+    /// The task that sends an answer which the datapath could not take at once.
+    answer_sender: OnceLock<TaskOf<C>>,
+    /// The task that repeats the close after this end has closed.
     closing: OnceLock<TaskOf<C>>,
-    /// On a server, what happens if the client turns out to have restarted.
+    /// On a server, the clients that may take the place of this link's client after a restart.
     replacement: Option<replacement::Replacement<C>>,
-    /// On a server, the credit of a client that was let in on its word.
-    unproven: Option<Unproven>,
-    /// Whether the stack is still being built, so that dropping the link is not yet its end.
+    /// On a server, the address of a client that was let in on its word.
+    unvalidated: Option<UnvalidatedAddress>,
+    /// True while the stack is being built, so that dropping the link is not yet the connection's end.
     in_setup: AtomicBool,
-    /// The server's questions for a sign of life.
-    asked: Mutex<Asked>,
+    /// The server's questions if this client is there.
+    questions: Mutex<ServerQuestions>,
     dropped: Arc<AtomicU64>,
     settings: Arc<Settings>,
-    /// The time-out that both ends agreed on; the settings hold the one that this end asked for.
+    /// The time-out that both ends agreed on. The settings hold the time-out that this end asked for.
     idle_timeout: Duration,
-}
-
-/// A server's questions, which anybody can ask that has seen the tag.
-#[derive(Default)]
-struct Asked {
-    last: Option<Instant>,
-    /// How many there were.
-    count: u8,
-    /// Whether the answer to the last one was the offer, and no cookie has been asked for since.
-    offered: bool,
 }
 
 /// The message that is repeated if the peer repeats itself.
@@ -114,14 +106,15 @@ pub(crate) enum Agreed {
     },
     /// The client's confirmation, if the answer asked for it.
     Client {
-        /// The offer, for a server that has had to forget it before it was confirmed; kept only with credentials, and if the server took no
-        /// messages that went with it: those are [kept](Opening) with their offer.
+        /// The encoded offer, to be sent again if the server has dropped it before the confirmation. Empty
+        /// without credentials, and if the server took early messages: then the [first
+        /// flight](EarlyHandshake) has it.
         offer: Vec<u8>,
-        /// The encoded answer; kept only if it has a proof, and is recognised by its bytes.
+        /// The encoded answer, by which its repetitions are recognised. Empty without credentials.
         answer: Vec<u8>,
         /// The number that the answer asked for.
         confirm: Option<u64>,
-        /// The number of first messages that the server took.
+        /// The number of early messages that the server took.
         early: u16,
     },
 }
@@ -132,38 +125,37 @@ pub(crate) struct Start<C> {
     pub(crate) id: u64,
     pub(crate) role: Role,
     pub(crate) early: VecDeque<Buf>,
-    /// Whether this end has answered, and the answer has yet to leave.
+    /// True if this end has yet to send its answer.
     pub(crate) has_to_answer: bool,
     pub(crate) session: Arc<Session>,
     pub(crate) agreed: Agreed,
     pub(crate) listener: Option<Sender<FromLink<C>>>,
-    /// There for a client that has not shown that its address is its own, with what may still be sent to it, and the number
-    /// that will show it.
-    pub(crate) unproven: Option<(Counted, Credit, u64)>,
+    /// The demand that a client prove its address, if the client has not.
+    pub(crate) address_challenge: Option<AddressChallenge>,
     pub(crate) settings: Arc<Settings>,
     /// The time-out that both ends agreed on.
     pub(crate) idle_timeout: Duration,
-    /// When that was, about.
+    /// Time of the start, approximately.
     pub(crate) now: Instant,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
         let queue = Arc::new(EpochQueue::first(Tag::of(start.id), start.early));
-        let unproven =
-            start.unproven.map(|unproven| Unproven::new(unproven, &queue, &start.settings, start.now));
-        let times = (start.settings, start.idle_timeout);
-        let mut shared = Shared::new(start.base, start.id, start.role, times);
+        let unvalidated = start
+            .address_challenge
+            .map(|challenge| UnvalidatedAddress::new(challenge, &queue, &start.settings, start.now));
+        let mut shared = Shared::new(start.base, start.id, start.role, start.settings, start.idle_timeout);
         if start.has_to_answer {
-            shared.liveness = Liveness::answering();
-        } else if unproven.is_some() {
-            shared.liveness = Liveness::unproven();
+            shared.lifecycle = Lifecycle::new(LinkState::AnswerPending);
+        } else if unvalidated.is_some() {
+            shared.lifecycle = Lifecycle::new(LinkState::AddressUnvalidated);
         }
         shared.session = start.session.into();
         shared.agreed = start.agreed.into();
         shared.replacement =
             start.listener.map(|listener| replacement::Replacement::new(listener, start.now));
-        shared.unproven = unproven;
+        shared.unvalidated = unvalidated;
         let link = Self::of(shared, queue);
         let _ = link.shared.watchdog.set(watchdog::set(&link.shared, start.now));
         link
@@ -178,12 +170,12 @@ impl<C: Connection<Data = Buf>> Link<C> {
         Self { shared: Arc::new(shared), queue }
     }
 
-    /// A running count of messages that were dropped: damaged, late, or of no connection.
+    /// Returns the running count of messages that were dropped: damaged, late, or of no connection.
     pub(crate) fn dropped(&self) -> Arc<AtomicU64> {
         self.shared.dropped.clone()
     }
 
-    /// Tells the server that this client is there, if the server asked.
+    /// Sends the confirmation, if the server has asked for it.
     pub(crate) async fn confirm(&self) {
         if let Some(&Agreed::Client { confirm: Some(number), .. }) = self.shared.agreed.get() {
             self.shared.send_confirm(number).await;
@@ -198,31 +190,31 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Nothing is agreed, and no message is there.
-    fn new(base: Arc<C>, id: u64, role: Role, (settings, idle_timeout): (Arc<Settings>, Duration)) -> Self {
+    /// Makes the state of a link on which nothing is agreed, and which has no messages.
+    fn new(base: Arc<C>, id: u64, role: Role, settings: Arc<Settings>, idle_timeout: Duration) -> Self {
         Self {
             base,
             id,
             role,
-            liveness: Liveness::default(),
+            lifecycle: Lifecycle::default(),
             epochs: Epochs::default(),
             session: OnceLock::new(),
             agreed: OnceLock::new(),
-            opening: None,
+            early_handshake: None,
             watchdog: OnceLock::new(),
-            late_answer: OnceLock::new(),
+            answer_sender: OnceLock::new(),
             closing: OnceLock::new(),
             replacement: None,
-            unproven: None,
+            unvalidated: None,
             in_setup: AtomicBool::new(false),
-            asked: Mutex::default(),
+            questions: Mutex::default(),
             dropped: Arc::default(),
             settings,
             idle_timeout,
         }
     }
 
-    /// Keys and peer; nothing is proved before the server has answered.
+    /// Returns the keys and the peer. Before the server has answered, there are none.
     pub(crate) fn session(&self) -> &Session {
         static UNKNOWN: Session = Session::unknown();
         self.session.get().map_or(&UNKNOWN, |session| session)
@@ -234,10 +226,11 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 }
 
 impl<C: Connection<Data = Buf>> Drop for Link<C> {
-    /// An end that was dropped without `close` says so once, without waiting: the peer gets [`Reset`](bertha_core::ErrorKind::Reset).
-    /// If that is lost, the peer's idle time-out finds out.
+    /// Tells the peer once, without waiting, that this end was dropped without `close`: the peer gets
+    /// [`Reset`](bertha_core::ErrorKind::Reset). If that message is lost, the peer's idle time-out ends the
+    /// connection.
     fn drop(&mut self) {
-        if self.queue.is_in_force() {
+        if self.queue.is_active() {
             self.shared.dropped_stack();
         }
     }
@@ -255,4 +248,4 @@ impl<C: Connection<Data = Buf>> fmt::Debug for Link<C> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
-mod guessed_tests;
+mod control_tests;

@@ -1,12 +1,13 @@
-//! A client that restarted on its port, and the connection that is still there from its earlier life.
+//! A client that restarted on its port, and its old connection, which the server still has.
 
 use crate::Fresh;
 use crate::auth::FreshByOffer;
-use crate::handshake::{Accepted, CANDIDATES, Credit, Overtaken};
+use crate::handshake::{Accepted, AmplificationLimit, CANDIDATES, Overtaken};
 use crate::wire::{Kind, Tag, header};
 use bertha_core::{Base, Buf, Connection, Runtime};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
@@ -14,20 +15,21 @@ use tokio::sync::mpsc::Sender;
 pub(crate) enum FromLink<C> {
     /// An offer that is not this connection's. The listener answers it, and seats the client as a candidate.
     Offered {
-        /// Where to send the answer.
+        /// The base to which the answer is sent.
         base: Arc<C>,
         /// The new client's offer.
         offer: Buf,
-        /// The random values that the answer is made with.
+        /// The random values of the answer.
         fresh: Fresh,
-        /// Where the candidate waits for its confirmation.
+        /// The place in which the candidate waits for its confirmation.
         slot: Arc<CandidateSlot>,
     },
-    /// A confirmation that is of no candidate yet: its offer may be on its way to the listener, just in front of it.
+    /// A confirmation that belongs to no candidate yet. Its offer may be on its way to the listener, just in
+    /// front of it.
     Confirms {
-        /// The confirmation as it came.
+        /// The confirmation, encoded.
         confirm: Buf,
-        /// Where the candidate waits by now, if there is one.
+        /// The place in which the candidate may wait by now.
         slot: Arc<CandidateSlot>,
     },
     /// The new client has confirmed: the link is over, and its base carries the new connection.
@@ -43,39 +45,40 @@ pub(crate) enum FromLink<C> {
 
 /// A server link's readiness to be replaced.
 ///
-/// An offer with another id on a connection in use comes from a client that restarted on the same port, or it is a
-/// late duplicate from the client's earlier life, and so may be whatever follows it. The server answers it with a
-/// number that it chose just then, and changes nothing until that number comes back.
+/// An offer with another id on a connection in use comes from a client that restarted on its port, or it is a
+/// late duplicate from the client's earlier life, as may be the messages that follow it. The server answers
+/// it with a number that it has just chosen, and changes nothing until that number comes back.
 pub(super) struct Replacement<C> {
     listener: Sender<FromLink<C>>,
-    /// Made when it is first needed.
+    /// The place of candidates, made when it is first needed.
     slot: OnceLock<Arc<CandidateSlot>>,
-    /// From which the numbers come, so that a repeated offer gets the same answer.
+    /// The source of the numbers, by which a repeated offer gets its first answer again.
     fresh: FreshByOffer,
-    /// When the client's last sign of life came.
+    /// Time of the client's last keep-alive.
     heard: Mutex<Instant>,
 }
 
-/// A place for a few clients that have to confirm, of which at most one is there: others are offers of the past, played back.
+/// A place for a few candidates that have to confirm. At most one candidate is a client; further candidates
+/// are recorded offers that were played back.
 #[derive(Default)]
 pub(crate) struct CandidateSlot(Mutex<VecDeque<Candidate>>);
 
 struct Candidate {
     accepted: Box<Accepted>,
-    /// The limit of replies while the address is unproven.
-    credit: Credit,
-    /// The data that came before the confirmation, which is late or lost.
+    /// The limit of replies to an address that is not validated.
+    amplification_limit: AmplificationLimit,
+    /// The data that came before the confirmation.
     overtaken: Overtaken,
-    /// How often it had its turn among candidates with the same tag.
+    /// Number of turns among candidates with this tag.
     replies: u64,
-    /// Whether its confirmation has come, and proves that it is the client: no other takes its place. It confirms again when it has
-    /// the answer, and then gets the base.
+    /// True if its confirmation has come, so that no other candidate takes its place. It confirms again when
+    /// it has the answer, and then gets the base.
     has_confirmed: bool,
 }
 
-/// The fate of a message of the candidate.
+/// The result of taking a message of a candidate.
 pub(super) struct Taken {
-    /// Whether it waits for the candidate's connection.
+    /// True if the message waits for the candidate's connection.
     pub(super) is_kept: bool,
     /// The answer, to be sent once more.
     pub(super) reply: Option<Vec<u8>>,
@@ -83,14 +86,16 @@ pub(super) struct Taken {
 
 impl CandidateSlot {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Candidate>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
-    /// Keeps a client, in place of the oldest that has not confirmed if there are too many, and gives the answer to be sent.
+    /// Keeps a client as a candidate, and returns the answer to be sent. If there are too many candidates, it
+    /// takes the place of the oldest candidate that has not confirmed.
     ///
-    /// A client that is kept already stays as it is: its offer came several times before the first was decided, with more messages
-    /// each time, and it may have the first answer, which says how many were taken.
-    pub(crate) fn take(&self, accepted: Box<Accepted>, credit: Credit) -> Vec<u8> {
+    /// A candidate that is kept already stays as it is: its offer came several times before the first was
+    /// decided, with more messages each time, and the client may have the first answer, which has the number
+    /// of messages taken.
+    pub(crate) fn take(&self, accepted: Box<Accepted>, amplification_limit: AmplificationLimit) -> Vec<u8> {
         let mut slot = self.lock();
         if let Some(kept) = slot.iter().find(|kept| kept.accepted.offer == accepted.offer) {
             return kept.accepted.reply.clone();
@@ -101,12 +106,18 @@ impl CandidateSlot {
             slot.remove(place);
         }
         let overtaken = Overtaken::default();
-        slot.push_back(Candidate { accepted, credit, overtaken, replies: 0, has_confirmed: false });
+        slot.push_back(Candidate {
+            accepted,
+            amplification_limit,
+            overtaken,
+            replies: 0,
+            has_confirmed: false,
+        });
         reply
     }
 
-    /// Takes a confirmation that the link has read before the offer in front of it was decided. Its candidate, if there is one, keeps
-    /// its place from now on.
+    /// Takes a confirmation that the link has read before the offer in front of it was decided. Its candidate
+    /// keeps its place from now on.
     pub(crate) fn confirm(&self, confirm: &[u8]) {
         if let Some(candidate) = self.lock().iter_mut().find(|it| it.is_confirmed_by(confirm)) {
             candidate.has_confirmed = true;
@@ -115,23 +126,24 @@ impl CandidateSlot {
 }
 
 impl<C: Connection<Data = Buf>> Replacement<C> {
-    /// For a client that is there now.
+    /// Makes the readiness to replace a client that is there now.
     pub(super) fn new(listener: Sender<FromLink<C>>, now: Instant) -> Self {
         Self { listener, slot: OnceLock::new(), fresh: FreshByOffer::default(), heard: Mutex::new(now) }
     }
 
-    /// A sign of life of the client has arrived.
+    /// Records that a keep-alive of the client has arrived.
     pub(super) fn heard(&self, now: Instant) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.heard.lock() = now;
     }
 
-    /// Whether there was one in the last `time`.
+    /// Returns true if a keep-alive has arrived in the last `time`.
     pub(super) fn was_heard(&self, now: Instant, time: Duration) -> bool {
-        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = *self.heard.lock();
         now.saturating_duration_since(heard) < time
     }
 
-    /// Whether so many have wanted the base that the sender of this message may have been one of them.
+    /// Returns true if the candidates are so many that the sender of this message may have lost its place
+    /// among them.
     pub(super) fn may_have_forgotten(&self, message: &[u8]) -> bool {
         let is_full = self.candidates().is_some_and(|slot| slot.len() == CANDIDATES);
         is_full && header(message).is_some_and(|(_, tag)| !self.is_candidate(tag))
@@ -141,19 +153,22 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         self.candidates().is_some_and(|slot| slot.iter().any(|it| it.has(tag)))
     }
 
-    /// The candidates, if there were any.
+    /// Returns the candidates, if there were any.
     fn candidates(&self) -> Option<MutexGuard<'_, VecDeque<Candidate>>> {
         self.slot.get().map(|slot| slot.lock())
     }
 
-    /// Takes an offer of another connection: the candidate's answer if it is the candidate's, else the listener is
-    /// asked. Fails if that can't be. A full queue means more restarted clients than the listener can take; this one
-    /// will speak up again.
+    /// Takes an offer of another connection. Returns the answer if the offer is a candidate's; otherwise asks
+    /// the listener.
+    ///
+    /// # Errors
+    /// The candidate's limit does not allow the answer, or the queue of the listener is full. The client
+    /// offers again.
     pub(super) fn offered(&self, offer: Buf, hash: &[u8; 32], base: &Arc<C>) -> Result<Option<Vec<u8>>, ()> {
         let mut slot = self.candidates();
         let candidate = slot.as_mut().and_then(|slot| slot.iter_mut().find(|it| it.accepted.offer == *hash));
         if let Some(candidate) = candidate {
-            candidate.credit.receive(offer.len());
+            candidate.amplification_limit.receive(offer.len());
             return candidate.reply().ok_or(()).map(Some);
         }
         drop(slot);
@@ -168,23 +183,27 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         self.listener.try_send(asked).map(|()| None).map_err(drop)
     }
 
-    /// Takes a message of another connection. If it is a candidate's, data is kept, unless `most` messages are already, and the
-    /// candidate gets its answer once more, if it may get so much. If it is not, gives the message back.
-    pub(super) fn take(&self, (kind, tag): (Kind, Tag), message: Buf, most: usize) -> Result<Taken, Buf> {
+    /// Takes a message of a candidate. Data is kept, up to `most` messages, and the candidate gets its answer
+    /// once more, within its limit.
+    ///
+    /// # Errors
+    /// Returns a message that is not a candidate's.
+    pub(super) fn take(&self, kind: Kind, tag: Tag, message: Buf, most: usize) -> Result<Taken, Buf> {
         let Some(mut slot) = self.candidates() else { return Err(message) };
-        // An observer may have made an offer with the id of another, so several candidates may have the tag. Their answers take turns.
+        // An attacker may have made an offer with the id of the client, so several candidates may have the
+        // tag. Their answers take turns.
         let mut is_kept = false;
         for candidate in slot.iter_mut().filter(|it| kind == Kind::Data && it.has(tag)) {
             is_kept |= candidate.overtaken.keep(&message, most);
         }
         let in_turn = slot.iter_mut().filter(|it| it.has(tag)).min_by_key(|it| it.replies);
         let Some(candidate) = in_turn else { return Err(message) };
-        candidate.credit.receive(message.len());
+        candidate.amplification_limit.receive(message.len());
         candidate.replies += 1;
         Ok(Taken { is_kept, reply: candidate.reply() })
     }
 
-    /// Hands the base over to the candidate, if `confirm` is its confirmation.
+    /// Hands the base over to the candidate whose confirmation `confirm` is. Returns false if there is none.
     pub(super) fn hand_over(&self, confirm: &[u8], base: &Arc<C>) -> bool {
         // The place in the queue first: a candidate that finds none stays, and can confirm again.
         let Ok(place) = self.listener.try_reserve() else { return false };
@@ -198,8 +217,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         true
     }
 
-    /// Sends a confirmation after the offers that the listener has yet to decide. Without a place in its queue, the client is asked
-    /// again.
+    /// Passes a confirmation to the listener, behind the offers that it has yet to decide. If its queue is
+    /// full, the client is asked again.
     pub(super) fn pass_on(&self, confirm: Buf) {
         if let Some(slot) = self.slot.get() {
             let _ = self.listener.try_send(FromLink::Confirms { confirm, slot: slot.clone() });
@@ -212,13 +231,14 @@ impl Candidate {
         Tag::of(self.accepted.id) == tag
     }
 
-    /// Only the client can make its confirmation, with credentials; so one for another tag costs no computation.
+    /// Returns true if `confirm` is the candidate's confirmation. The tag is compared first, since a proof
+    /// costs computation.
     fn is_confirmed_by(&self, confirm: &[u8]) -> bool {
         let is_its_own = header(confirm).is_some_and(|(_, tag)| self.has(tag));
         is_its_own && self.accepted.is_confirmed_by(confirm)
     }
 
     fn reply(&mut self) -> Option<Vec<u8>> {
-        self.credit.spend(self.accepted.reply.len()).then(|| self.accepted.reply.clone())
+        self.amplification_limit.spend(self.accepted.reply.len()).then(|| self.accepted.reply.clone())
     }
 }

@@ -1,21 +1,21 @@
-//! The task beside each link, which sends signs of life and notices when the peer no longer does.
+//! The task beside each link, which sends keep-alives, and notices a peer that is gone.
 
 use super::idle::{Idle, TICKS, Verdict};
-use super::{End, Shared, TaskOf};
+use super::{End, LinkState, Shared, TaskOf};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Starts the task with its first tick, before which there is nothing to do: most short connections never get there. It
-/// runs until the handle is dropped.
+/// Starts the task at its first tick, which most short connections never reach. The task runs until its
+/// handle is dropped.
 pub(super) fn set<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>, now: Instant) -> TaskOf<C> {
     let runtime = shared.base.base().runtime();
     runtime.spawn_at(now + shared.idle_timeout / TICKS, watch(shared, now))
 }
 
-/// As [`set`], for a task that has to wait itself.
+/// Works as [`set`], for a task of the caller, which waits for the first tick.
 pub(super) fn later<C: Connection<Data = Buf>>(
     shared: &Arc<Shared<C>>,
 ) -> impl Future<Output = ()> + Send + use<C> {
@@ -28,8 +28,8 @@ pub(super) fn later<C: Connection<Data = Buf>>(
     }
 }
 
-/// Watches over a link until it has ended or was dropped. The idle time begins at `start`; the first tick is when this is
-/// first polled.
+/// Watches over a link until it has ended or was dropped. The idle time begins at `start`, and the first poll
+/// is the first tick.
 fn watch<C: Connection<Data = Buf>>(
     shared: &Arc<Shared<C>>,
     start: Instant,
@@ -40,28 +40,29 @@ fn watch<C: Connection<Data = Buf>>(
     async move {
         loop {
             let Some(shared) = link.upgrade() else { return };
-            if shared.liveness.check().is_err() {
+            if shared.lifecycle.check().is_err() {
                 return;
             }
-            if shared.liveness.is_unproven() {
+            if shared.lifecycle.is(LinkState::AddressUnvalidated) {
                 Box::pin(shared.look_for_confirmation()).await;
             }
             let now = runtime.now();
             let next = pin!(runtime.sleep_until(now + pause));
-            let is_attended = match idle.is_sign_next() {
-                true => shared.liveness.is_attended(),
-                false => shared.liveness.is_awaited(),
+            let is_attended = match idle.is_keep_alive_next() {
+                true => shared.lifecycle.is_attended(),
+                false => shared.lifecycle.is_awaited(),
             };
-            let rest = match idle.tick(now, shared.liveness.arrivals(), is_attended) {
+            let rest = match idle.tick(now, shared.lifecycle.arrivals(), is_attended) {
                 Verdict::Wait => next,
-                // Boxed, since it is rare, and there is one such task per link. Given up at the next tick: a peer to
-                // which nothing can be sent may be dead, and a link that was dropped meanwhile is not kept for its sake.
-                Verdict::Alive => match select(Box::pin(shared.send_keep_alive()), next).await {
+                // Boxed, since it is rare, and each link has such a task. It is given up at the next tick: a
+                // peer to which no message can be sent may be dead, and must not keep a link that was dropped
+                // meanwhile.
+                Verdict::KeepAlive => match select(Box::pin(shared.send_keep_alive()), next).await {
                     Either::Left(((), rest)) => rest,
                     Either::Right(_) => continue,
                 },
                 Verdict::Dead => {
-                    shared.liveness.end(End::TimedOut);
+                    shared.lifecycle.end(End::TimedOut);
                     return;
                 }
             };

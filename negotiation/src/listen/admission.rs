@@ -1,10 +1,11 @@
-//! Which offers are decided at all.
+//! The admission of offers, with the clock and the counts of the server.
 
 use crate::Settings;
 use crate::handshake::{Admission, AdmissionControl, Freshness, ReplayFilter};
 use crate::link::LiveCount;
 use bertha_core::{Addr, Base, Buf, Connection, Runtime};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The gate with its clock, and the counts of clients with unproven addresses.
@@ -12,9 +13,9 @@ pub(super) struct Admissions {
     gate: Mutex<Option<AdmissionControl>>,
     replay_filter: Mutex<Option<ReplayFilter>>,
     settings: Arc<Settings>,
-    /// Clients that were accepted on their word.
+    /// The clients at unvalidated addresses that were let in on their word.
     pub(super) unproven: LiveCount,
-    /// Clients with unproven addresses that have to confirm.
+    /// The clients at unvalidated addresses that have to confirm.
     pub(super) unconfirmed: LiveCount,
 }
 
@@ -30,7 +31,7 @@ impl Admissions {
         }
     }
 
-    /// Whether `message`, which came on `base`, shall be decided.
+    /// Returns the treatment of `message`, which arrived on `base`.
     pub(super) fn admit<C: Connection<Data = Buf>>(
         &self,
         now: Instant,
@@ -42,7 +43,7 @@ impl Admissions {
         self.with_gate(now, base, |gate| gate.admit(now, &peer, message, is_certain(base, &peer), unproven))
     }
 
-    /// The message that asks the sender of `message` for a proof of its address.
+    /// Returns the message that asks the sender of `message` for a proof of its address.
     pub(super) fn retry<C: Connection<Data = Buf>>(
         &self,
         now: Instant,
@@ -53,40 +54,40 @@ impl Admissions {
         self.with_gate(now, base, |gate| gate.retry(now, &peer, message))
     }
 
-    /// Whether a client with an unproven address has to confirm before anything is built for it. That costs the client
-    /// no round trip, but keeps its first messages waiting; so it is asked for once the clients that were accepted without
-    /// proof reach half of their maximum.
+    /// Returns true if a client at an unproven address has to confirm before the server builds its stack.
+    /// Such a confirmation costs the client no round trip, but keeps its first messages waiting. So the
+    /// server demands it once the clients that it has accepted without a proof reach half of their maximum.
     pub(super) fn builds_after_confirmation(&self) -> bool {
         self.unproven.taken() >= self.settings.unproven_clients / 2
     }
 
-    /// The replay filter's knowledge of an offer that came with messages.
+    /// Returns the replay filter's knowledge of an offer that came with messages.
     pub(super) fn remembered(&self, now: Instant, offer: &[u8; 32]) -> Freshness {
         self.with_replay_filter(now, |replay_filter| replay_filter.look_up(offer, now))
     }
 
-    /// Remembers that it makes a connection, and says what was remembered before.
+    /// Remembers that the offer makes a connection, and returns the earlier knowledge of it.
     pub(super) fn insert(&self, now: Instant, offer: [u8; 32]) -> Freshness {
         self.with_replay_filter(now, |replay_filter| replay_filter.insert(offer, now))
     }
 
     fn with_replay_filter<T>(&self, now: Instant, ask: impl FnOnce(&mut ReplayFilter) -> T) -> T {
-        let mut replay_filter = self.replay_filter.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut replay_filter = self.replay_filter.lock();
         ask(replay_filter.get_or_insert_with(|| ReplayFilter::new(self.settings.remembered_flights, now)))
     }
 
-    /// The first client brings the clock and the randomness along.
+    /// Calls `ask` with the gate, which is made with the clock and the randomness of the first client.
     fn with_gate<C, T>(&self, now: Instant, base: &C, ask: impl FnOnce(&mut AdmissionControl) -> T) -> T
     where
         C: Connection<Data = Buf>,
     {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gate = self.gate.lock();
         let runtime = base.base().runtime();
         ask(gate.get_or_insert_with(|| AdmissionControl::new(&self.settings, || runtime.random(), now)))
     }
 }
 
-/// Whether the address of this connection's peer can't be forged.
+/// Returns true if the address of this connection's peer can't be forged.
 fn is_certain<C: Connection<Data = Buf>>(base: &C, peer: &Addr) -> bool {
     base.base().properties().reliable || !matches!(peer, Addr::Ip(_))
 }

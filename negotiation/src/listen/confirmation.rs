@@ -1,9 +1,9 @@
-//! Waiting until a client has shown that it made its offer just now.
+//! The wait until a client has proved that it has just made its offer.
 
 use super::server::{Admitted, Server, reply_with};
 use crate::Runs;
 use crate::auth::FreshByOffer;
-use crate::handshake::{Accepted, ConfirmationWait, Credit, Step, question};
+use crate::handshake::{Accepted, AmplificationLimit, ConfirmationWait, Step, are_you_there};
 use crate::shortage::or_lost;
 use bertha_core::{Base, Buf, Connection, Runtime};
 use futures_util::future::{Either, select};
@@ -15,22 +15,24 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Waits for the confirmation of `first`, or of another offer that arrives from the same address meanwhile. With it
-    /// come messages that overtook it. Nothing if it doesn't come: the client is gone, or there never was one, since
-    /// the offer was replayed or had a forged address. That is counted and not reported.
+    /// Waits for the confirmation of `first`, or of another offer that arrives from its address meanwhile.
+    /// Returns the confirmed offer, with the messages that overtook the confirmation. Returns `None` if no
+    /// confirmation comes: the client is gone, or the offer was replayed or had a forged address. That is
+    /// counted and not reported.
     pub(super) async fn confirmation(
         &self,
         base: &D::Connection,
         first: Accepted,
-        credit: Credit,
+        amplification_limit: AmplificationLimit,
         fresh: &FreshByOffer,
     ) -> Option<(Accepted, VecDeque<Buf>)> {
-        let _unconfirmed = (credit != Credit::UNLIMITED).then(|| self.admissions.unconfirmed.take());
+        let _unconfirmed = (amplification_limit != AmplificationLimit::UNLIMITED)
+            .then(|| self.admissions.unconfirmed.take());
         let (runtime, settings) = (base.base().runtime(), &self.settings);
         let deadline = runtime.now() + settings.handshake_timeout;
         let mut pending = ConfirmationWait::new(
             first,
-            credit,
+            amplification_limit,
             settings.early_messages,
             settings.repeat_after,
             runtime.now(),
@@ -50,8 +52,8 @@ where
                 Step::Drop => self.count_dropped(),
                 Step::Unknown(message) => {
                     self.count_dropped();
-                    if let Some(question) = question(&message, &settings.credentials) {
-                        reply_with(base, &question).await;
+                    if let Some(reply) = are_you_there(&message, &settings.credentials) {
+                        reply_with(base, &reply).await;
                     }
                 }
                 Step::Kept => {}
@@ -61,12 +63,12 @@ where
                     // A refusal went out; it does not end the wait for the others.
                     let now = runtime.now();
                     let fresh = |hash: &[u8; 32]| fresh.of(hash, now, || runtime.random());
-                    let Ok(Some(Admitted { accepted, credit, .. })) =
+                    let Ok(Some(Admitted { accepted, amplification_limit, .. })) =
                         self.decide(now, base, (&offer, true), fresh).await
                     else {
                         continue;
                     };
-                    if let Some(reply) = pending.add(*accepted, credit) {
+                    if let Some(reply) = pending.add(*accepted, amplification_limit) {
                         reply_with(base, &reply).await;
                     }
                 }

@@ -1,4 +1,4 @@
-//! Handshakes under way, of which none keeps another out.
+//! Handshakes under way, of which none keeps a newcomer out.
 
 use super::patience::Patience;
 use super::progress::Progress;
@@ -7,11 +7,12 @@ use crate::handshake::Network;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// A bounded number of handshakes. When it is full, a further one takes the place of the one that has waited longest for its peer.
+/// A bounded number of handshakes. When all places are taken, a newcomer takes the place of the handshake
+/// that has waited longest for its peer.
 pub(super) struct Handshakes<T> {
     held: HashMap<u64, Held<T>>,
-    /// By the time at which the peer of each was heard. The entry of a handshake that has heard its peer since is put right when it
-    /// is looked at.
+    /// The handshakes by the time at which the peer of each was heard. The entry of a handshake that has
+    /// heard its peer since is corrected when the entry is read.
     order: BTreeSet<Waiting>,
     by_network: HashMap<Network, BTreeSet<Waiting>>,
     max: usize,
@@ -26,7 +27,7 @@ pub(super) struct Held<T> {
     network: Option<Network>,
     began: Instant,
     progress: Progress,
-    /// The time since which it waits, as its entries have it.
+    /// The time since which it waits, according to its entries.
     waits_since: Instant,
     /// The handshake itself.
     pub(super) work: T,
@@ -36,9 +37,9 @@ pub(super) struct Held<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Free,
-    /// The handshake with this number has to go.
+    /// The handshake with this number has to make room.
     InPlaceOf(u64),
-    /// None has waited long enough to go before then.
+    /// No handshake has to make room before this time.
     From(Instant),
 }
 
@@ -61,9 +62,10 @@ impl<T> Handshakes<T> {
 
     /// Looks for room for a handshake from this network.
     ///
-    /// The one that has waited longest for its peer goes, if it has done so for long enough. If none has, one of the network that has the most goes,
-    /// if that is more than a quarter of all and not the newcomer's: a network whose handshakes all make progress takes no more than its
-    /// part.
+    /// The handshake that has waited longest for its peer makes room, if it has waited for long enough. If
+    /// none has, a handshake of the network with the most handshakes makes room, if that network has more
+    /// than a quarter of all handshakes and is not the newcomer's. So a network whose handshakes all make
+    /// progress takes no more than its share.
     pub(super) fn room(&mut self, newcomer: Option<Network>, now: Instant) -> Room {
         if self.held.len() < self.max {
             if self.held.len() < self.max / 2 {
@@ -89,7 +91,7 @@ impl<T> Handshakes<T> {
         Room::From(until)
     }
 
-    /// The handshake that has waited longest for its peer, of one network or of all.
+    /// Returns the handshake that has waited longest for its peer, of a network or of all networks.
     pub(super) fn longest_waiting(&mut self, of: Option<Network>) -> Option<Waiting> {
         loop {
             let first = match &of {
@@ -113,13 +115,13 @@ impl<T> Handshakes<T> {
         self.enter_order(number, began);
     }
 
-    /// Takes a handshake out that goes.
+    /// Removes a handshake that makes room.
     pub(super) fn remove(&mut self, number: u64) -> Option<Held<T>> {
         self.leave_order(number);
         self.held.remove(&number)
     }
 
-    /// Takes a handshake out whose peer has done its part. Returns true if it was there.
+    /// Removes a handshake whose peer has done its part. Returns false if there was no such handshake.
     pub(super) fn finish(&mut self, number: u64, now: Instant) -> bool {
         let Some(held) = self.remove(number) else { return false };
         self.patience.finished(now.saturating_duration_since(held.began));

@@ -1,11 +1,11 @@
-//! The clients that come.
+//! The clients of a server.
 
 use super::Overload;
 use super::overload::Lack;
 use super::progress::Progress;
 use super::server::{Entering, LARGEST_FIRST, Outcome, Server};
 use super::stages::{Handshake, Kind, Stages};
-use crate::handshake::{Credit, Network};
+use crate::handshake::{AmplificationLimit, Network};
 use crate::link::FromLink;
 use crate::{Negotiated, Runs};
 use bertha_core::{Addr, Base, BoxFuture, Connection, Datapath, Error, ErrorKind, Listener, Runtime};
@@ -21,25 +21,28 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// The number of refused connection ids that are remembered, so that a repeated offer is not reported twice.
+/// Maximum number of refused connection ids that are remembered, so that a repeated offer is not reported
+/// twice.
 const REFUSED: usize = 64;
 
-/// The time after which accepting is tried again once descriptors or memory have run out.
+/// Time after which accepting is tried again once descriptors or memory have run out.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The clients of a server: each item is a connection, or the error that kept one client from getting one.
 ///
-/// Handshakes run in tasks of their own, and go from one stage to the next while [`next`](Self::next) is awaited. A
-/// [bounded number](crate::Settings::concurrent_handshakes) of them is held. While all of these make progress, further streams wait in the
-/// backlog of the datapath; a handshake that waits for its peer longer than others need is given up for them. Over datagrams, clients
-/// are always heard, and take the places of handshakes that have waited longest. [`overload`](Self::overload) counts the clients that were given up.
+/// Handshakes run in tasks of their own, and go from one stage to the next while [`next`](Self::next) is
+/// awaited. A [bounded number](crate::Settings::concurrent_handshakes) of them is held. While all handshakes
+/// make progress, further streams wait in the backlog of the datapath. A handshake that waits for its peer
+/// longer than finished handshakes needed is given up for a newcomer. Over datagrams, clients are always
+/// heard, and take the places of handshakes that have waited longest. [`overload`](Self::overload) counts the
+/// clients that were given up.
 pub struct Incoming<S, D: Runs<S>> {
     server: Arc<Server<S, D>>,
     from_links: mpsc::Receiver<FromLink<D::Connection>>,
     stages: Stages<D::Connection, OutcomeOf<S, D>>,
     /// A stream that was accepted and has no place yet.
     newcomer: Option<Arc<D::Connection>>,
-    /// Known at the latest once there was a client.
+    /// The runtime, which is known at the latest once there was a client.
     runtime: Option<RuntimeOf<D>>,
     /// Time until which no client is accepted, since descriptors or memory had run out.
     paused_until: Option<Instant>,
@@ -79,8 +82,9 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Waits for the next client. One bad client is an item of its own and does not end the loop; nothing after the
-    /// last item but `None`, when the datapath's listener has failed for good, or after [`close`](Self::close). Cancellation-safe.
+    /// Waits for the next client. A client that fails is an item and does not end the loop. Returns `None`
+    /// after the last item, when the datapath's listener has failed for good, or after
+    /// [`close`](Self::close). Cancellation-safe.
     pub async fn next(&mut self) -> Option<Result<Negotiated<D::Out>, Error>> {
         loop {
             if self.is_closed {
@@ -121,7 +125,8 @@ where
         Turn::Waits(self.paused_until)
     }
 
-    /// Waits until something happens: before `until`, if that is given, else also until there is a new client. Cancellation-safe.
+    /// Waits for an event. With `until`, waits no longer than that and takes no new client.
+    /// Cancellation-safe.
     async fn wait(&mut self, until: Option<Instant>) -> EventOf<S, D> {
         let accept = async {
             match until.is_none() && !self.is_closed {
@@ -147,7 +152,7 @@ where
         }
     }
 
-    /// Deals with an event. `None` if the listener has failed for good.
+    /// Handles an event. Returns `None` if the listener has failed for good.
     async fn deal_with(&mut self, event: EventOf<S, D>) -> Option<OutcomeOf<S, D>> {
         Some(match event {
             Event::Ended(outcome) => outcome,
@@ -176,7 +181,7 @@ where
         })
     }
 
-    /// Meets a new client, at once or when it is its turn.
+    /// Handles a new client, at once or when it is its turn.
     async fn accepted(&mut self, base: Arc<D::Connection>) -> OutcomeOf<S, D> {
         if self.runtime.is_none() {
             self.runtime = Some(base.base().runtime().clone());
@@ -195,7 +200,8 @@ where
         self.begin(Kind::Silent, base, progress, meeting).await
     }
 
-    /// Descriptors or memory have run out: what has waited longest makes room, and accepting pauses.
+    /// Handles that descriptors or memory have run out: the handshakes and connections that have waited
+    /// longest make room, and accepting pauses.
     fn exhausted(&mut self, error: &Error) {
         let Some(runtime) = &self.runtime else { return };
         let now = runtime.now();
@@ -205,16 +211,16 @@ where
         if !self.stages.shed(now, &self.server.overload)
             && let Some(unused) = self.server.connections.take_unused(now)
         {
-            self.server.give_up(&*unused, now);
+            self.server.evict(&*unused, now);
         }
     }
 
-    /// Begins the stages that follow, and gives the item for the application, if there is one now.
+    /// Begins the next stages, and returns the item for the application, if there is an item.
     async fn advance(&mut self, mut outcome: OutcomeOf<S, D>) -> Option<Result<Negotiated<D::Out>, Error>> {
         loop {
             outcome = match outcome {
                 Outcome::Unconfirmed(client) => {
-                    let is_proven = client.credit == Credit::UNLIMITED;
+                    let is_proven = client.amplification_limit == AmplificationLimit::UNLIMITED;
                     let kind = if is_proven { Kind::Proven } else { Kind::Unproven };
                     let base = client.base.clone();
                     let confirming = Box::pin(self.server.clone().confirm(client));
@@ -232,7 +238,8 @@ where
         }
     }
 
-    /// Begins a stage. Most are over at once, since the message is there, and need neither a task nor a place.
+    /// Begins a stage. Most stages end at once, since their message is there, and need neither a task nor a
+    /// place.
     async fn begin(
         &mut self,
         kind: Kind,
@@ -267,9 +274,9 @@ where
 
 /// The next step of a listener.
 enum Turn<C> {
-    /// It meets this client, for which there is room.
+    /// It handles this client, for which there is room.
     Of(Arc<C>),
-    /// It accepts; until this time, or until a handshake ends, it accepts nobody.
+    /// It accepts a client, but none until this time or the end of a handshake.
     Waits(Option<Instant>),
 }
 
@@ -277,17 +284,17 @@ enum Turn<C> {
 enum Event<B, O> {
     /// A stage of a handshake has ended.
     Ended(O),
-    /// A link has said something.
+    /// A link has sent a message to the listener.
     Said(FromLink<B>),
     /// There may be room.
     Due,
-    /// A client has come, or the listener has failed.
+    /// A client has arrived, or the listener has failed.
     Accepted(Result<B, Error>),
 }
 
 type EventOf<S, D> = Event<<D as Datapath>::Connection, OutcomeOf<S, D>>;
 
-/// The progress of a stage that begins now.
+/// Returns the progress of a stage that begins now.
 fn begun(base: &impl Connection) -> Progress {
     Progress::new(base.base().runtime().now())
 }
@@ -299,9 +306,10 @@ where
 {
     /// The clients as a stream, which ends where [`next`](Self::next) returns `None`.
     ///
-    /// It is for a task that does nothing else. Between polls a stream keeps the accept that it has begun, and over datagrams with inline
-    /// demultiplexing no connection of this listener receives while that accept is not polled. [`next`](Self::next) gives it up when it is
-    /// dropped, which is why this type is not a stream itself.
+    /// It is for a task that does nothing else. Between polls a stream keeps the accept that it has begun,
+    /// and over datagrams with inline demultiplexing no connection of this listener receives while that
+    /// accept is not polled. [`next`](Self::next) gives it up when it is dropped, which is why this type is
+    /// not a stream itself.
     ///
     /// ```
     /// # use bertha_core::Error;
@@ -321,8 +329,9 @@ where
 }
 
 impl<S, D: Runs<S>> Incoming<S, D> {
-    /// Accepts no further clients. [`next`](Self::next) still gives those whose handshakes are under way, and then `None`. Connections
-    /// live on; the address becomes free once this value and, over datagrams, the last of them is dropped.
+    /// Accepts no further clients. [`next`](Self::next) still returns the clients whose handshakes are under
+    /// way, and then `None`. Connections live on. The address becomes free once this value and, over
+    /// datagrams, the last connection is dropped.
     pub fn close(&mut self) {
         self.is_closed = true;
     }
@@ -332,12 +341,13 @@ impl<S, D: Runs<S>> Incoming<S, D> {
         self.server.listener.local_addr()
     }
 
-    /// The clients that were given up or refused for want of room.
+    /// Returns the number of clients that were given up or refused for want of room.
     pub fn overload(&self) -> Overload {
         self.server.overload.get()
     }
 
-    /// The number of messages from unknown addresses that were dropped because they were no offers, or too many.
+    /// Returns the number of messages from unknown addresses that were dropped, since they were no offers or
+    /// exceeded a rate.
     pub fn dropped(&self) -> u64 {
         self.server.dropped()
     }

@@ -1,25 +1,27 @@
 //! The clients that a server gave up or refused because it had no room.
 
 use bertha_core::Addr;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The pause between two lines of the log about a lack of room.
+/// Minimum pause between two lines of the log about a lack of room.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The clients that a server gave up or refused because it had no room for all. Each client was told, as far as it listened.
+/// The clients that a server gave up or refused because it had no room for all. The server has sent each of
+/// them the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Overload {
-    /// Handshakes that were given up for others, since their peers had not been heard for longest:
-    /// [`Settings::concurrent_handshakes`](crate::Settings::concurrent_handshakes), or the descriptors of the process, were used up.
+    /// Handshakes that were given up for newcomers, since their peers had not been heard for longest:
+    /// [`Settings::concurrent_handshakes`](crate::Settings::concurrent_handshakes), or the descriptors of the
+    /// process, were used up.
     pub handshakes: u64,
-    /// Unused connections that were given up for others.
+    /// Unused connections that were given up for newcomers.
     pub connections: u64,
-    /// Clients that were refused, since there were as many connections as [`Settings::connections`](crate::Settings::connections) allows. Each
-    /// is also an item of [`Incoming`](crate::Incoming).
+    /// Clients that were refused, since there were as many connections as
+    /// [`Settings::connections`](crate::Settings::connections) allows. Each is also an item of
+    /// [`Incoming`](crate::Incoming).
     pub refused: u64,
     /// Attempts to accept a client that failed since the process had no descriptor or memory left.
     pub exhausted: u64,
@@ -52,7 +54,7 @@ impl OverloadCount {
         Overload { handshakes, connections, refused, exhausted }
     }
 
-    /// Counts a lack of room, for the client at `peer` if that is known.
+    /// Counts a lack of room, for the client at `peer` if the address is known.
     pub(super) fn count(&self, lack: Lack, peer: Option<&Addr>, now: Instant) {
         let (count, what) = match lack {
             Lack::Handshake => (&self.handshakes, "gave a handshake up for others"),
@@ -64,7 +66,7 @@ impl OverloadCount {
         };
         count.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(peer = peer.map(tracing::field::display), "{what}");
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         if told.is_none_or(|told| now.saturating_duration_since(told) >= PAUSE) {
             *told = Some(now);
             tracing::warn!(peer = peer.map(tracing::field::display), overload = ?self.get(), "{what}");

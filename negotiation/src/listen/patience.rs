@@ -2,50 +2,50 @@
 
 use std::time::{Duration, Instant};
 
-/// A handshake that has waited for less keeps its place, whatever others needed.
+/// Minimum time for which a handshake keeps its place.
 const FLOOR: Duration = Duration::from_millis(50);
 
-/// Newcomers that have waited for so long are more than the places can hold with the [floor](FLOOR).
+/// Time for which newcomers have to wait without a pause until the [floor](FLOOR) no longer holds.
 const PRESSED: Duration = Duration::from_millis(250);
 
-/// The time for which a handshake keeps its place without a word of its peer, without a clock.
+/// The time for which a handshake keeps its place without a message of its peer. It has no clock.
 ///
-/// A crowd of honest clients and a flood of silent ones look alike at first, so the time begins long. Each handshake that was given up in
-/// vain, since its peer had said nothing, shortens the time, down to twice the smoothed time that handshakes which finished needed: in a crowd
-/// these take long as well. With free places the time is long again.
+/// A crowd of honest clients and a flood of silent clients look alike at first, so the time begins long. Each
+/// handshake that was given up without a message of its peer shortens the time, down to twice the smoothed
+/// time of finished handshakes, which is long in a crowd. With free places the time is long again.
 #[derive(Debug)]
 pub(super) struct Patience {
     longest: Duration,
     current: Duration,
-    /// The smoothed time that handshakes which finished needed.
+    /// The smoothed time of finished handshakes.
     needed: Duration,
-    /// The first and the last time at which a newcomer had to wait, of those without a pause between them.
+    /// The first and the last time at which a newcomer had to wait, without a pause in between.
     pressed: Option<(Instant, Instant)>,
 }
 
 impl Patience {
-    /// Makes a patience of at most, and at first, `longest`.
+    /// Makes a patience that begins with `longest`, its maximum.
     pub(super) fn new(longest: Duration) -> Self {
         Self { longest, current: longest, needed: Duration::ZERO, pressed: None }
     }
 
-    /// The time for which a handshake may wait.
+    /// Returns the time for which a handshake may wait.
     pub(super) fn limit(&self, now: Instant) -> Duration {
         let floor = if self.is_overrun(now) { Duration::ZERO } else { FLOOR };
         self.current.max(2 * self.needed).max(floor).min(self.longest)
     }
 
-    /// A handshake has finished, `needed` after it began.
+    /// Records that a handshake has finished, `needed` after it began.
     pub(super) fn finished(&mut self, needed: Duration) {
         self.needed = self.needed - self.needed / 8 + needed / 8;
     }
 
-    /// A handshake had to go without having heard of its peer in time.
+    /// Records that a handshake was given up without a message of its peer.
     pub(super) fn in_vain(&mut self) {
         self.current -= self.current / 16;
     }
 
-    /// A newcomer finds no place.
+    /// Records that a newcomer finds no place.
     pub(super) fn pressed(&mut self, now: Instant) {
         let since = match self.pressed {
             Some((since, last)) if now.saturating_duration_since(last) < PRESSED => since,
@@ -54,7 +54,7 @@ impl Patience {
         self.pressed = Some((since, now));
     }
 
-    /// There are places enough.
+    /// Records that there are free places.
     pub(super) fn rested(&mut self) {
         self.current = self.longest;
         self.pressed = None;

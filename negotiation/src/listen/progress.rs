@@ -1,31 +1,33 @@
 //! The time at which the peer of a handshake was heard.
 
 use bertha_core::{BoxFuture, Runtime};
+use parking_lot::Mutex;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
-/// The time since which a handshake waits for its peer; each copy is the handshake's.
+/// The time since which a handshake waits for its peer. All copies share the time.
 #[derive(Debug, Clone)]
 pub(super) struct Progress(Arc<Mutex<Instant>>);
 
 impl Progress {
-    /// The peer was heard `now`.
+    /// Makes the progress of a handshake whose peer was heard `now`.
     pub(super) fn new(now: Instant) -> Self {
         Self(Arc::new(Mutex::new(now)))
     }
 
-    /// The time at which the peer was heard last.
+    /// Returns the time at which the peer was heard last.
     pub(super) fn heard_at(&self) -> Instant {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     /// The peer was heard `now`.
     pub(super) fn heard(&self, now: Instant) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.0.lock() = now;
     }
 
-    /// Runs `work`, and notes when `arrivals`, a running count of messages of the peer, has changed.
+    /// Runs `work`, and records progress when `arrivals`, a running count of messages of the peer, has
+    /// changed.
     pub(super) async fn observe<T>(
         &self,
         runtime: &impl Runtime,

@@ -1,4 +1,4 @@
-//! A server's work for one client.
+//! A server's work for a client.
 
 use super::admission::Admissions;
 use super::overload::{Lack, OverloadCount};
@@ -8,11 +8,11 @@ use crate::connections::{Connections, Room};
 use crate::deadline::within;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::{
-    Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Network, Requirements, Terms,
-    Tickets, agreed_idle_timeout, decide_hashed, is_flight, path,
+    Accepted, Admission, AmplificationLimit, Decision, DecisionCache, EarlyData, Freshness, Network,
+    Requirements, Terms, Tickets, agreed_idle_timeout, decide_hashed, is_flight, path,
 };
 use crate::link::LinkConnector;
-use crate::link::{Agreed, CandidateSlot, Established, FromLink, LateAnswers, Setup, Start};
+use crate::link::{AddressChallenge, Agreed, AnswerTask, CandidateSlot, Evictable, FromLink, Setup, Start};
 use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{
@@ -27,14 +27,15 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
-/// The messages behind a vain one that are looked at, at most.
+/// Maximum number of messages that are read behind a message that made no connection.
 const MOST_BEHIND: usize = 64;
 
-/// The parts in which a client's time for its offer passes. A part begins when the one before has been seen to be over, so that a
-/// server which is held up itself takes at most one part off the client's time.
+/// Number of parts of a client's time for its offer. A part begins when the server has seen the end of the
+/// part before, so a server that is held up itself takes at most a single part off the client's time.
 const PARTS: u32 = 4;
 
-/// The largest message of a stream before its first, in bytes: twice the largest offer, and more than the largest first flight.
+/// Maximum length of the first message of a stream, in bytes. It is twice the maximum of an offer, and more
+/// than the maximum of a first flight.
 pub(super) const LARGEST_FIRST: usize = 16 << 10;
 
 /// The text for a client that finds no room.
@@ -47,10 +48,10 @@ pub(super) struct Server<S, D: Runs<S>> {
     connector: Arc<LinkConnector<D>>,
     pub(super) listener: D::Listener,
     pub(super) admissions: Admissions,
-    /// Made when they are first needed.
+    /// The tickets, made at their first use.
     tickets: OnceLock<Tickets>,
     pub(super) settings: Arc<Settings>,
-    late_answers: LateAnswers<D::Connection>,
+    answer_task: AnswerTask<D::Connection>,
     to_listener: mpsc::Sender<FromLink<D::Connection>>,
     pub(super) connections: Connections,
     pub(super) overload: OverloadCount,
@@ -58,7 +59,8 @@ pub(super) struct Server<S, D: Runs<S>> {
 }
 
 impl<S, D: Runs<S>> Server<S, D> {
-    /// A server for clients that come to `listener`. Messages of its links for the listener go to `to_listener`.
+    /// Makes a server for the clients of `listener`. Messages of its links for the listener go to
+    /// `to_listener`.
     pub(super) fn new(
         (stack, nodes): (S, Vec<Node>),
         (datapath, listener): (D, D::Listener),
@@ -77,7 +79,7 @@ impl<S, D: Runs<S>> Server<S, D> {
             admissions: Admissions::new(&settings),
             connections: Connections::new(settings.connections.min(capacity)),
             settings,
-            late_answers: LateAnswers::new(),
+            answer_task: AnswerTask::new(),
             to_listener,
             overload: OverloadCount::default(),
             dropped: AtomicU64::new(0),
@@ -89,7 +91,7 @@ impl<S, D: Runs<S>> Server<S, D> {
         self.connector.datapath.runtime()
     }
 
-    /// The number of dropped messages of strangers.
+    /// Returns the number of dropped messages of unknown senders.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -98,15 +100,15 @@ impl<S, D: Runs<S>> Server<S, D> {
 /// A client that is let in, at once or once it has confirmed.
 pub(super) struct Admitted {
     pub(super) accepted: Box<Accepted>,
-    /// The bytes that may be sent to its address; the answer has not gone yet.
-    pub(super) credit: Credit,
-    /// Whether its stack is built before it confirms.
+    /// The anti-amplification limit of its address, before the answer.
+    pub(super) amplification_limit: AmplificationLimit,
+    /// True if its stack is built before it confirms.
     is_on_its_word: bool,
 }
 
 impl Admitted {
-    /// Whether the reply may wait for the server's first message: a client that has sent messages with its offer waits
-    /// for that message rather than for the reply.
+    /// Returns true if the reply may wait for the server's first message: a client that has sent messages
+    /// with its offer waits for that message rather than for the reply.
     fn may_wait(&self) -> bool {
         self.accepted.answer.early > 0 && self.is_on_its_word
     }
@@ -116,9 +118,9 @@ impl Admitted {
 pub(super) struct Unconfirmed<C> {
     pub(super) base: Arc<C>,
     pub(super) accepted: Box<Accepted>,
-    /// The bytes that may still be sent to its address.
-    pub(super) credit: Credit,
-    /// From which its answer was made.
+    /// The anti-amplification limit of its address, after the answer.
+    pub(super) amplification_limit: AmplificationLimit,
+    /// The source of the random values of its answer.
     fresh: FreshByOffer,
 }
 
@@ -128,19 +130,25 @@ pub(super) struct Entering<C> {
     pub(super) accepted: Box<Accepted>,
     /// The messages that overtook its confirmation.
     pub(super) overtaken: VecDeque<Buf>,
-    pub(super) credit: Credit,
-    /// Whether the answer has yet to leave.
+    pub(super) amplification_limit: AmplificationLimit,
+    /// True if the answer has yet to leave.
     pub(super) has_to_answer: bool,
 }
 
 impl<C> Entering<C> {
     /// A client that has confirmed.
     pub(super) fn confirmed(base: Arc<C>, accepted: Box<Accepted>, overtaken: VecDeque<Buf>) -> Self {
-        Self { base, accepted, overtaken, credit: Credit::UNLIMITED, has_to_answer: false }
+        Self {
+            base,
+            accepted,
+            overtaken,
+            amplification_limit: AmplificationLimit::UNLIMITED,
+            has_to_answer: false,
+        }
     }
 }
 
-/// How one stage of a handshake over `B` ended.
+/// The outcome of a stage of a handshake over `B`.
 pub(super) enum Outcome<B, C> {
     Unconfirmed(Unconfirmed<B>),
     Entering(Entering<B>),
@@ -150,7 +158,7 @@ pub(super) enum Outcome<B, C> {
         error: Error,
     },
     Failed(Error),
-    /// It was none, or is not finished.
+    /// There is no client, or its handshake is not finished.
     Nothing,
 }
 
@@ -159,7 +167,7 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Deals with a new base connection, by its first message.
+    /// Handles a new base connection, by its first message.
     pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Connection, D::Out> {
         let part = self.settings.handshake_timeout / PARTS;
         let what = "the client connected and sent no offer";
@@ -183,8 +191,9 @@ where
         }
     }
 
-    /// Deals with the messages that have arrived behind one that came to nothing, before they are dropped with the connection: anybody
-    /// may have sent that one in the name of a client whose offer is behind it.
+    /// Handles the messages that have arrived behind a message that made no connection, before they are
+    /// dropped with the base: an attacker may have sent that message in the name of a client whose offer is
+    /// behind it.
     async fn greet_behind(
         self: Arc<Self>,
         base: Arc<D::Connection>,
@@ -201,7 +210,7 @@ where
         outcome
     }
 
-    /// Deals with the first message on a base connection.
+    /// Handles the first message on a base connection.
     async fn greet(
         self: Arc<Self>,
         base: Arc<D::Connection>,
@@ -217,26 +226,26 @@ where
                 Err((id, error)) => return Outcome::Refused { id, error },
             };
         let has_to_answer = admitted.may_wait();
-        let Admitted { accepted, mut credit, is_on_its_word } = admitted;
+        let Admitted { accepted, mut amplification_limit, is_on_its_word } = admitted;
         if !has_to_answer {
-            credit.spend(accepted.reply.len());
+            amplification_limit.spend(accepted.reply.len());
             reply_with(&*base, &accepted.reply).await;
         }
         match is_on_its_word {
             true => {
                 let overtaken = VecDeque::new();
-                Outcome::Entering(Entering { base, accepted, overtaken, credit, has_to_answer })
+                Outcome::Entering(Entering { base, accepted, overtaken, amplification_limit, has_to_answer })
             }
-            false => Outcome::Unconfirmed(Unconfirmed { base, accepted, credit, fresh }),
+            false => Outcome::Unconfirmed(Unconfirmed { base, accepted, amplification_limit, fresh }),
         }
     }
 
     /// Waits until a client has confirmed.
     pub(super) async fn confirm(
         self: Arc<Self>,
-        Unconfirmed { base, accepted, credit, fresh }: Unconfirmed<D::Connection>,
+        Unconfirmed { base, accepted, amplification_limit, fresh }: Unconfirmed<D::Connection>,
     ) -> Outcome<D::Connection, D::Out> {
-        match self.confirmation(&base, *accepted, credit, &fresh).await {
+        match self.confirmation(&base, *accepted, amplification_limit, &fresh).await {
             Some((accepted, overtaken)) => {
                 Outcome::Entering(Entering::confirmed(base, Box::new(accepted), overtaken))
             }
@@ -244,7 +253,8 @@ where
         }
     }
 
-    /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
+    /// Lets a client in: the messages that came with its offer first, then the messages that overtook its
+    /// confirmation.
     pub(super) async fn enter(
         self: Arc<Self>,
         mut entering: Entering<D::Connection>,
@@ -255,8 +265,9 @@ where
         if accepted.is_flight && self.settings.early_data {
             let memory = self.admissions.insert(now, accepted.offer);
             if memory == Freshness::Spent || (memory == Freshness::Full && !accepted.early.is_empty()) {
-                // The same offer was let in from another address meanwhile, or so many were that this one can't be
-                // remembered. The answer says that its messages were taken, so nothing else can become of them.
+                // The same offer was let in from another address meanwhile, or so many were that this one
+                // can't be remembered. The answer says that its messages were taken, so nothing else can
+                // become of them.
                 self.count_dropped();
                 return Outcome::Nothing;
             }
@@ -277,9 +288,9 @@ where
         slot: Arc<CandidateSlot>,
     ) -> Outcome<D::Connection, D::Out> {
         match self.decide(base.base().runtime().now(), &base, (&offer, true), |_| fresh).await {
-            Ok(Some(Admitted { accepted, mut credit, .. })) => {
-                credit.spend(accepted.reply.len());
-                let reply = slot.take(accepted, credit);
+            Ok(Some(Admitted { accepted, mut amplification_limit, .. })) => {
+                amplification_limit.spend(accepted.reply.len());
+                let reply = slot.take(accepted, amplification_limit);
                 reply_with(&*base, &reply).await;
                 Outcome::Nothing
             }
@@ -288,8 +299,9 @@ where
         }
     }
 
-    /// Decides about a message, and replies to it unless it is accepted. A refused client comes with its id. If it `confirms`, its stack is
-    /// built after that, else only if need be. `fresh` gives the numbers for an offer.
+    /// Decides about a message, and replies to it unless it is accepted. A refused client comes with its id.
+    /// If it `confirms`, its stack is built after that, else only if need be. `fresh` gives the numbers for
+    /// an offer.
     pub(super) async fn decide(
         &self,
         now: Instant,
@@ -299,12 +311,12 @@ where
     ) -> Result<Option<Admitted>, (u64, Error)> {
         let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
         let is_offer = hash.is_some();
-        let credit = match is_offer.then(|| self.admissions.admit(now, base, message)) {
-            None => Credit::of(message.len()),
-            Some(Admission::Admit(credit)) => credit,
+        let amplification_limit = match is_offer.then(|| self.admissions.admit(now, base, message)) {
+            None => AmplificationLimit::of(message.len()),
+            Some(Admission::Admit(amplification_limit)) => amplification_limit,
             Some(other) => return Box::pin(self.turn_away(base, other)).await,
         };
-        let is_unproven = credit != Credit::UNLIMITED;
+        let is_unproven = amplification_limit != AmplificationLimit::UNLIMITED;
         let may_be_anybody = is_unproven && self.admissions.builds_after_confirmation();
         let confirms_first = confirms || may_be_anybody || self.settings.credentials.is_some();
         let fresh = hash.as_ref().filter(|_| confirms_first || is_unproven).map(fresh);
@@ -330,7 +342,7 @@ where
             early_data,
             tickets: self.tickets(now, base),
             now,
-            credit,
+            amplification_limit,
         };
         match decide_hashed((message, hash), (&self.nodes, &self.decisions), &terms) {
             Decision::Ignore => Box::pin(self.turn_away(base, Admission::Drop)).await,
@@ -359,17 +371,22 @@ where
                     self.count_dropped();
                 }
                 let is_taken_at_once = early_data == EarlyData::AtOnce && accepted.answer.early > 0;
-                Ok(Some(Admitted { accepted, credit, is_on_its_word: is_taken_at_once || !confirms_first }))
+                Ok(Some(Admitted {
+                    accepted,
+                    amplification_limit,
+                    is_on_its_word: is_taken_at_once || !confirms_first,
+                }))
             }
         }
     }
 
-    /// Returns true if there may be a connection with another client. An unused connection may have to go for it.
+    /// Returns true if there may be a connection with another client. An unused connection may have to go for
+    /// it.
     fn has_room(&self, base: &D::Connection, now: Instant) -> bool {
         match self.connections.room(Network::of(&base.base().peer_addr()), now) {
             Room::Free => true,
             Room::InPlaceOf(connection) => {
-                self.give_up(&*connection, now);
+                self.evict(&*connection, now);
                 true
             }
             Room::None => false,
@@ -377,8 +394,8 @@ where
     }
 
     /// Gives an unused connection up for others.
-    pub(super) fn give_up(&self, connection: &dyn Established, now: Instant) {
-        connection.give_up("the server gave the connection up for others, since it was not used");
+    pub(super) fn evict(&self, connection: &dyn Evictable, now: Instant) {
+        connection.evict("the server gave the connection up for others, since it was not used");
         self.overload.count(Lack::Connection, None, now);
     }
 
@@ -392,7 +409,8 @@ where
         (id, Error::new(ErrorKind::Exhausted, what).at("negotiation"))
     }
 
-    /// The tickets of this server, if it takes early data. The first client brings clock and randomness along.
+    /// The tickets of this server, if it takes early data. The first client brings clock and randomness
+    /// along.
     fn tickets(&self, now: Instant, base: &D::Connection) -> Option<&Tickets> {
         let secret = || *seed(|| base.base().runtime().random()).bytes();
         self.settings.early_data.then(|| self.tickets.get_or_init(|| Tickets::new(secret(), now)))
@@ -414,12 +432,12 @@ where
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start; or it goes with
-    /// the first that is sent.
+    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to
+    /// start; or it goes with the first that is sent.
     async fn accept(
         &self,
         now: Instant,
-        Entering { base, accepted, credit, has_to_answer, .. }: Entering<D::Connection>,
+        Entering { base, accepted, amplification_limit, has_to_answer, .. }: Entering<D::Connection>,
         progress: Progress,
     ) -> Result<Negotiated<D::Out>, Error> {
         let Accepted { id, offer, reply, answer, session, capabilities, early, .. } = *accepted;
@@ -436,20 +454,24 @@ where
             session: session.clone(),
             agreed: Agreed::Server { offer, answer: reply },
             listener,
-            unproven: answer
+            address_challenge: answer
                 .confirm
-                .filter(|_| credit != Credit::UNLIMITED)
-                .map(|number| (self.admissions.unproven.take(), credit, number)),
+                .filter(|_| amplification_limit != AmplificationLimit::UNLIMITED)
+                .map(|number| AddressChallenge {
+                    number,
+                    amplification_limit,
+                    counted: self.admissions.unproven.take(),
+                }),
             settings: self.settings.clone(),
             idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
             now,
         });
         if has_to_answer {
-            self.late_answers.add(&link);
+            self.answer_task.add(&link);
         }
-        let place = self.connections.add(network, link.established(), now);
+        let place = self.connections.add(network, link.evictable(), now);
         let (dropped, mut setup) = (link.dropped(), Cancelled(Some(link.setup())));
-        let established = link.established();
+        let evictable = link.evictable();
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
         let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
         let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
@@ -463,7 +485,7 @@ where
             .with_secured(&secured)
             .with_drops(counters.drops());
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
-        let arrivals = || established.upgrade().map(|link| link.arrivals());
+        let arrivals = || evictable.upgrade().map(|link| link.arrivals());
         let built = pin!(progress.observe(&runtime, arrivals, built));
         let what = "a Chunnel did not get ready in time";
         let built = within(&runtime, self.settings.handshake_timeout, what, built).await;

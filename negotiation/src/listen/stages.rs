@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// More places than these serve no server.
+/// Maximum number of places, beyond which places serve no server.
 const MOST: usize = 1 << 20;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
@@ -25,13 +25,13 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 pub(super) enum Kind {
     /// A stream that has not made its offer.
     Silent,
-    /// A client that may not have the address that it names, and has to confirm.
+    /// A client at an unvalidated address, which has to confirm.
     Unproven,
-    /// Any other.
+    /// Any other handshake.
     Proven,
 }
 
-/// The handshakes that wait for something, each in a task of its own. The outcome of each is an `O`.
+/// The handshakes that wait, each in its own task. The outcome of each is an `O`.
 pub(super) struct Stages<C: Connection, O> {
     /// The handshakes of clients with unproven addresses, which keep no other client from a place.
     unproven: Handshakes<Work<C>>,
@@ -56,7 +56,7 @@ struct Ended<O> {
 }
 
 impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
-    /// With the places of `settings`, but no more than a quarter of `capacity`.
+    /// Makes the places of `settings`, but no more than a quarter of `capacity`.
     pub(super) fn new(settings: &Settings, capacity: Option<usize>) -> Self {
         let most =
             capacity.map_or(MOST, |capacity| capacity / 4).min(settings.concurrent_handshakes).min(MOST);
@@ -72,12 +72,12 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         }
     }
 
-    /// The number of handshakes, and of those with unproven addresses.
+    /// Returns the number of handshakes, and the number of handshakes at unproven addresses.
     pub(super) fn len(&self) -> [usize; 2] {
         [self.proven.len() + self.unproven.len(), self.unproven.len()]
     }
 
-    /// Makes room for a stream from this network, or says when there may be room.
+    /// Makes room for a stream from this network, or returns the time at which there may be room.
     pub(super) fn make_room(
         &mut self,
         newcomer: Option<Network>,
@@ -94,8 +94,8 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         }
     }
 
-    /// Gives up the handshakes that have waited longest for their peers, a sixteenth of all, since descriptors or memory have run out. Returns
-    /// true if there were any.
+    /// Gives up the handshakes that have waited longest for their peers, a sixteenth of all, since
+    /// descriptors or memory have run out. Returns true if there were any.
     pub(super) fn shed(&mut self, now: Instant, overload: &OverloadCount) -> bool {
         let before = self.proven.len();
         for _ in 0..before.div_ceil(16) {
@@ -105,7 +105,8 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         before > 0
     }
 
-    /// Goes on with a handshake over `base` in a task. If there is no place, another one is given up for it.
+    /// Goes on with a handshake over `base` in a task. If there is no place, another handshake is given up
+    /// for it.
     pub(super) fn begin(
         &mut self,
         kind: Kind,
@@ -136,8 +137,8 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         self.of(kind).insert(number, network, progress, work);
     }
 
-    /// Waits for the outcome of a handshake, of those that were given up only if it `is_ready` all the same. One that `is_good` shows how long
-    /// handshakes take. Cancellation-safe.
+    /// Waits for the outcome of a handshake. The outcome of a handshake that was given up counts only if it
+    /// `is_ready`. An outcome that `is_good` shows the time that handshakes take. Cancellation-safe.
     pub(super) async fn next(
         &mut self,
         now: impl Fn() -> Option<Instant>,
@@ -178,7 +179,8 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
     }
 }
 
-/// A stage of a handshake, of which a panic is an outcome too: the Chunnels of one client do not end the server.
+/// Runs a stage of a handshake, of which a panic is an outcome too, so that no client's Chunnels end the
+/// server.
 pub(super) struct Handshake<O>(BoxFuture<'static, O>);
 
 impl<O> Handshake<O> {

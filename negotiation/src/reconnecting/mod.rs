@@ -10,11 +10,12 @@ use connecting::Connecting;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use ledger::Ledger;
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::iter::from_fn;
 use std::ops::Range;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::{Mutex as Turn, Notify};
 
 pub use interruption::{Interruption, Received};
@@ -379,7 +380,7 @@ impl<C: Connection> Reconnecting<C> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<C>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -58,9 +58,10 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(crate) struct PeerAgreement {
     terms: Terms,
-    /// This end's picks in force.
+    /// This end's current picks.
     picks: Vec<u8>,
-    in_force: u64,
+    /// The current epoch.
+    active: u64,
     /// The highest number seen.
     highest: u64,
     phase: Phase,
@@ -148,7 +149,7 @@ impl PeerAgreement {
         Self {
             terms,
             picks,
-            in_force: 0,
+            active: 0,
             highest: 0,
             phase: Phase::Idle,
             handover: Handover::new(0),
@@ -343,7 +344,7 @@ impl PeerAgreement {
             }
             Phase::Switching { epoch, .. } if *epoch == of => {}
             // The other end waits for an attempt that was given up.
-            _ if of != self.in_force => self.send(of, UpgradeStep::Abort),
+            _ if of != self.active => self.send(of, UpgradeStep::Abort),
             _ => {}
         }
     }
@@ -409,7 +410,7 @@ impl PeerAgreement {
             Ok(count) => {
                 *sent = Some(count);
                 let (epoch, is_requested) = (*epoch, request.take().is_some());
-                self.in_force = epoch;
+                self.active = epoch;
                 self.picks = agreed.picks.clone();
                 self.send(epoch, UpgradeStep::Begin { sent: count });
                 self.repeat_from(now);
@@ -439,7 +440,7 @@ impl PeerAgreement {
                     self.handover.await_rest();
                 }
             }
-            _ if of == self.in_force => {}
+            _ if of == self.active => {}
             _ => return,
         }
         self.send(of, UpgradeStep::BeginSeen);

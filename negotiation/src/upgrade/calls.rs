@@ -1,4 +1,4 @@
-//! Sending and receiving in the epoch in force.
+//! Sending and receiving in the current epoch.
 
 use super::epoch::Epochs;
 use super::slot::Slot;
@@ -101,7 +101,7 @@ impl<C: Connection> Epochs<C> {
     }
 }
 
-/// Waits for a free slot of the epoch in force.
+/// Waits for a free slot of the current epoch.
 fn find<R>(slots: &Slots<R>) -> impl Future<Output = &Slot<R>> {
     poll_fn(|context| slots.poll_find(context))
 }

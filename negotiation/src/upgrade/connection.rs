@@ -1,7 +1,7 @@
 //! The connection whose stack can change.
 
 use super::epoch::Epochs;
-use super::peer_agent::{Request, ended};
+use super::peer_protocol::{Request, ended};
 use super::pick::Pick;
 use crate::link::Shared;
 use crate::{Agreement, Negotiated, span};
@@ -63,8 +63,9 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     /// # Errors
     /// The stack in use goes on after each of these errors.
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
-    /// * [`Refused`](bertha_core::ErrorKind::Refused): the other end can't run such a stack, or can't change its own, or the change would
-    ///   lose a guarantee that one of the ends keeps; the text says which Chunnel or guarantee, and why.
+    /// * [`Refused`](bertha_core::ErrorKind::Refused): the other end can't run such a stack, or can't change
+    ///   its own, or the change would lose a guarantee that one of the ends keeps; the text says which
+    ///   Chunnel or guarantee, and why.
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the other end did not answer or its answer was not
     ///   received, or a `send` under way here or an earlier change did not end.
     /// * The errors of Chunnels that can't be built, and of a connection that has ended.

@@ -2,13 +2,12 @@
 
 use super::slots::Slots;
 use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
-use std::sync::PoisonError;
 
 /// One stack of a connection.
 pub(crate) struct Epoch<C> {
     pub connection: C,
-    /// True if no more messages arrive at the bottom of the stack, so that an error from it means that it is
-    /// empty.
+    /// True if no more messages arrive from the link below the stack, so that an error from it means that it
+    /// is empty.
     is_over: AtomicBool,
     is_empty: AtomicBool,
 }
@@ -66,6 +65,6 @@ impl<C> Epochs<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Epoch<C>>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.newest.lock()
     }
 }

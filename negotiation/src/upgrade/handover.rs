@@ -8,7 +8,7 @@
 //!
 //! The machine does not know how the ends agree on a change. An agreement owns the machine and tells it the
 //! decisions: between two ends the [peer](super::by_peer) accepts or declines, and among participants the
-//! record in a store decides. The [shell](super::shell) carries the [steps](Step) out, and reports their
+//! record in a store decides. The [task](super::task) carries the [steps](Step) out, and reports their
 //! results.
 //!
 //! The order of the steps is the promise of a change. This end sends in the next epoch only after its sends
@@ -45,12 +45,12 @@ enum Phase<E> {
     Leaving { next: E },
 }
 
-/// A step of a change, which the shell carries out.
+/// A step of a change, which the task carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step<E> {
     /// Makes the bottom of a stack for this epoch, and keeps the messages that arrive for it.
     Stage(E),
-    /// Builds the stack on the bottom, and then reports [`built`](Handover::built).
+    /// Builds the stack on the link, and then reports [`built`](Handover::built).
     Build,
     /// Drops the staged epoch.
     Discard,

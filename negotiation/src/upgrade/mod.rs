@@ -1,15 +1,16 @@
 //! Changing a connection's stack while messages flow, for two ends and, in `rendezvous`, for any number of
 //! endpoints.
 //!
-//! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch, retire.
+//! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch,
+//!   retire.
 //! * [`by_peer`]: the agreement of two ends on a change, without I/O. Participants of a rendezvous agree
 //!   through a store instead; both agreements own the same machine. [`vain_proposals`]: the bound on the
 //!   peer's failed proposals.
-//! * [`shell`]: the task that carries the machine's steps out; [`steps`]: the steps that take time. The task
-//!   knows a kind of connection as an [`agent`], and the link below the stacks as its [`bottom`].
-//!   [`peer_agent`]: the agent of two ends.
+//! * [`task`]: the task that carries the machine's steps out; [`steps`]: the steps that take time.
+//!   [`protocol`]: the part in which kinds of connections differ, with [`peer_protocol`] for two ends.
+//!   [`link_handle`]: the link below the stacks.
 //! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: the
-//!   place of one call. [`calls`]: sending and receiving in the epoch in force. [`newest`]: all other calls.
+//!   place of one call. [`calls`]: sending and receiving in the current epoch.
 //! * [`upgradable`]: the stack whose connections change; [`connection`]: the application's end; [`pick`]: the
 //!   application's request.
 //!
@@ -17,21 +18,21 @@
 //! epoch before have ended and its Chunnels hold no message back, and after all of its messages were
 //! received, or none has arrived for the time-out. So the change loses, repeats and reorders no message.
 
-mod agent;
-mod bottom;
 mod by_peer;
 mod calls;
 mod connection;
 mod epoch;
 mod handover;
+mod link_handle;
 mod newest;
-mod peer_agent;
+mod peer_protocol;
 mod pick;
-mod shell;
+mod protocol;
 mod slot;
 mod slots;
 mod steps;
 mod sync;
+mod task;
 mod upgradable;
 mod vain_proposals;
 
@@ -40,11 +41,11 @@ mod handover_tests;
 #[cfg(test)]
 mod slots_tests;
 
-pub(crate) use agent::{Agent, ChangeLimits, Staged};
-pub(crate) use bottom::Bottom;
 pub use connection::Switching;
 pub(crate) use epoch::Epochs;
 pub(crate) use handover::Handover;
+pub(crate) use link_handle::LinkHandle;
 pub use pick::Pick;
-pub(crate) use shell::Shell;
+pub(crate) use protocol::{ChangeLimits, Staged, UpgradeProtocol};
+pub(crate) use task::UpgradeTask;
 pub use upgradable::Upgradable;

@@ -1,19 +1,17 @@
-//! A slot: the place at which one call uses the stack in force.
+//! A slot: the place at which one call uses the current stack.
 
-use super::sync::{Arc, AtomicBool, AtomicU64, Guard, LastWaiter, Mutex, Ordering, SLOTS, TryLock};
+use super::sync::{Arc, AtomicBool, AtomicU64, AtomicWaker, Guard, Ordering, SLOTS, TryLock};
 use std::sync::OnceLock;
 use std::task::{Context, Waker};
 
-/// A place for one call at a time, with a reference to the epoch in force.
+/// A place for one call at a time, with a reference to the current epoch.
 pub(crate) struct Slot<E> {
     /// The epoch, as long as it is open.
     epoch: TryLock<Option<Arc<E>>>,
-    /// The closing flag: the call in the slot is asked to leave, and other calls to stay away. Written under
-    /// the lock of `waiter`.
+    /// The closing flag: the call in the slot is asked to leave, and other calls to stay away.
     is_closing: AtomicBool,
     /// The task of the call in the slot, if the call waits for another event.
-    waiter: Mutex<Option<Waker>>,
-    last_waiter: LastWaiter,
+    waiter: AtomicWaker,
     /// Number of messages that calls have moved here. Only the holder of the guard writes it, so a load and a
     /// store suffice; a closer that finds the slot free sees all counts.
     moved: AtomicU64,
@@ -34,8 +32,7 @@ impl<E> Slot<E> {
         Self {
             epoch: TryLock::new(epoch),
             is_closing: AtomicBool::new(false),
-            waiter: Mutex::new(None),
-            last_waiter: LastWaiter::default(),
+            waiter: AtomicWaker::new(),
             moved: AtomicU64::new(0),
         }
     }
@@ -57,45 +54,26 @@ impl<E> Slot<E> {
     /// has to leave instead.
     #[inline(always)]
     pub(super) fn park(&self, context: &Context<'_>) -> bool {
-        !self.last_waiter.is(context.waker()) && self.register(context.waker())
-    }
-
-    /// Registers a task that differs from the last, unless the slot is closing. Returns true if the slot is
-    /// closing.
-    #[cold]
-    #[inline(never)]
-    fn register(&self, waker: &Waker) -> bool {
-        let mut waiter = lock(&self.waiter);
-        // With some executors only another clone of a waker equals a clone.
-        let waker = waker.clone();
-        let is_closing = self.is_closing.load(Ordering::Relaxed);
-        if !is_closing && !self.last_waiter.is(&waker) {
-            self.last_waiter.set(&waker);
-            *waiter = Some(waker);
-        }
-        is_closing
+        // The task is registered before the flag is read, so a close after the read wakes the task.
+        self.waiter.register(context.waker());
+        self.is_closing.load(Ordering::Relaxed)
     }
 
     /// Asks the call in the slot to leave, and other calls to stay away. Returns the task to wake, if the
     /// call waits.
     pub(super) fn close(&self) -> Option<Waker> {
-        let mut waiter = lock(&self.waiter);
         self.is_closing.store(true, Ordering::Relaxed);
-        self.last_waiter.forget();
-        waiter.take()
+        self.waiter.take()
     }
 
     /// Returns the task of the call that waits in the slot, if it has registered since the last call of this
     /// method. It registers again if it is woken and goes on waiting.
     pub(super) fn take_waiter(&self) -> Option<Waker> {
-        let mut waiter = lock(&self.waiter);
-        self.last_waiter.forget();
-        waiter.take()
+        self.waiter.take()
     }
 
     /// Ends the closing: calls may enter and wait again.
     pub(super) fn reopen(&self) {
-        let _waiter = lock(&self.waiter);
         self.is_closing.store(false, Ordering::Relaxed);
     }
 
@@ -138,8 +116,4 @@ impl<E> SlotList<E> {
     pub(super) fn total(&self) -> u64 {
         self.iter().map(|slot| slot.moved.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

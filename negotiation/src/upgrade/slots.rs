@@ -1,4 +1,4 @@
-//! The slots of the calls that use the stack in force, in one direction.
+//! The slots of the calls that use the current stack, in one direction.
 //!
 //! A call holds the guard of a slot for as long as it runs, and finds the epoch in the slot. To end the
 //! epoch, a closer sets the closing flag of each slot and empties one slot after the other as they become
@@ -9,12 +9,9 @@
 //! request: a call that sees it late costs only time. A call checks it on entry and not on leaving, so steady
 //! traffic cannot delay a close, and a closer has to check again now and then.
 
-use super::slot::{Slot, SlotList, lock};
-use super::sync::{Arc, Mutex};
+use super::slot::{Slot, SlotList};
+use super::sync::{Arc, Mutex, WakerList};
 use std::task::{Context, Poll, Waker};
-
-/// Maximum length of the list of waiting tasks. Beyond it tasks are woken to register again.
-const MAX_WAITERS: usize = 64;
 
 /// The slots of one direction.
 pub(crate) struct Slots<E> {
@@ -28,7 +25,7 @@ struct State<E> {
     /// The total of counts when the epoch was opened.
     counted_before: u64,
     /// The tasks of calls that wait for an epoch.
-    waiting: Vec<Waker>,
+    waiting: WakerList,
     /// The task that waits for the slots to become empty.
     closer: Option<Waker>,
     /// The task that waits for calls while no call may start.
@@ -62,9 +59,9 @@ impl<E> Slots<E> {
     #[cold]
     #[inline(never)]
     pub(crate) fn poll_find(&self, context: &Context<'_>) -> Poll<&Slot<E>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Some(epoch) = state.epoch.clone() else {
-            remember(&mut state.waiting, context.waker());
+            state.waiting.register(context.waker());
             // This call may have been asked to leave, and have left just now.
             self.empty();
             let woken = [state.closer.take(), state.watcher.take()];
@@ -99,12 +96,12 @@ impl<E> Slots<E> {
 
     /// Returns true if no call may start.
     pub(crate) fn is_closed(&self) -> bool {
-        lock(&self.state).epoch.is_none()
+        self.state.lock().epoch.is_none()
     }
 
     /// Lets no further call start, and asks the calls in slots to leave.
     pub(crate) fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.epoch = None;
         // The slots are closed under the lock, so that no call is asked to leave the epoch that is opened
         // next.
@@ -116,7 +113,7 @@ impl<E> Slots<E> {
     /// Ready once all slots are empty after a [`close`](Self::close). It has to be polled now and then
     /// without a wake-up: a call that leaves just then may not see the registered task.
     pub(crate) fn poll_empty(&self, context: &Context<'_>) -> Poll<()> {
-        lock(&self.state).closer = Some(context.waker().clone());
+        self.state.lock().closer = Some(context.waker().clone());
         if self.empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
@@ -132,7 +129,7 @@ impl<E> Slots<E> {
 
     /// Closes if no call is in a slot. Returns true if it closed.
     pub(crate) fn close_if_empty(&self) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let guards: Option<Vec<_>> = self.list.iter().map(Slot::try_lock).collect();
         let Some(guards) = guards else { return false };
         guards.into_iter().for_each(|mut guard| *guard = None);
@@ -142,7 +139,7 @@ impl<E> Slots<E> {
 
     /// Ready once calls wait for an epoch. The first such call wakes the task.
     pub(crate) fn poll_wanted(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.waiting.is_empty() {
             return Poll::Ready(());
         }
@@ -152,7 +149,7 @@ impl<E> Slots<E> {
 
     /// Ready once calls may start, or a call waits until it may start.
     pub(crate) fn poll_attendable(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.epoch.is_some() || !state.waiting.is_empty() {
             return Poll::Ready(());
         }
@@ -162,13 +159,13 @@ impl<E> Slots<E> {
 
     /// Opens `epoch`, and counts its messages from 0. All slots must have been found empty before.
     pub(crate) fn open(&self, epoch: &Arc<E>) {
-        lock(&self.state).counted_before = self.list.total();
+        self.state.lock().counted_before = self.list.total();
         self.reopen(epoch);
     }
 
     /// Opens the closed epoch again.
     pub(crate) fn reopen(&self, epoch: &Arc<E>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.epoch = Some(epoch.clone());
         state.closer = None;
         for slot in self.list.iter() {
@@ -185,15 +182,6 @@ impl<E> Slots<E> {
     /// Returns the number of messages that calls have moved in the epoch that was opened last. It is exact
     /// once all slots are empty.
     pub(crate) fn total(&self) -> u64 {
-        self.list.total().wrapping_sub(lock(&self.state).counted_before)
-    }
-}
-
-fn remember(list: &mut Vec<Waker>, waker: &Waker) {
-    if !list.iter().any(|known| known.will_wake(waker)) {
-        if list.len() >= MAX_WAITERS {
-            list.drain(..).for_each(Waker::wake);
-        }
-        list.push(waker.clone());
+        self.list.total().wrapping_sub(self.state.lock().counted_before)
     }
 }

@@ -1,7 +1,7 @@
 //! The steps of a change that take time.
 
-use super::bottom::Bottom;
 use super::epoch::{Epoch, Epochs};
+use super::link_handle::LinkHandle;
 use super::slots::Slots;
 use bertha_core::{Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Pause before a step checks again for an event that no wake-up may have announced.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
-/// Pause before a reader for the agent checks again if the application receives.
+/// Pause before a reader for the task checks again if the application receives.
 const LOOK_FOR_RECEIVERS: Duration = Duration::from_millis(5);
 
 pub(super) async fn sleep(runtime: &impl Runtime, pause: Duration) {
@@ -91,8 +91,8 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Makes receivers leave the old stack. If `dry` is true, no more messages arrive at the bottom of the stack,
-/// and it first gives out the messages that it holds.
+/// Makes receivers leave the old stack. If `dry` is true, no more messages arrive from the link below the
+/// stack, and it first gives out the messages that it holds.
 pub(super) async fn leave<C>(epochs: Arc<Epochs<C>>, old: Arc<Epoch<C>>, runtime: impl Runtime, dry: bool) {
     if dry {
         while !old.is_empty() {
@@ -107,22 +107,20 @@ pub(super) async fn leave<C>(epochs: Arc<Epochs<C>>, old: Arc<Epoch<C>>, runtime
 pub(super) async fn read_meanwhile<C>(
     epochs: &Epochs<C>,
     epoch: &Arc<Epoch<C>>,
-    bottom: &impl Bottom,
+    link: &impl LinkHandle,
 ) -> Error {
     loop {
         if !epochs.receiving.close_if_empty() {
-            sleep(bottom.runtime(), LOOK_FOR_RECEIVERS).await;
+            sleep(link.runtime(), LOOK_FOR_RECEIVERS).await;
             continue;
         }
         // The epoch opens again, even if this future is cancelled.
         let reopen = Reopen { slots: &epochs.receiving, epoch };
         let reading = async {
             loop {
-                match bottom.read_for_others().await {
+                match link.read_for_others().await {
                     Ok(()) => {}
-                    Err(error) if !error.ends_connection() => {
-                        sleep(bottom.runtime(), LOOK_FOR_RECEIVERS).await
-                    }
+                    Err(error) if !error.ends_connection() => sleep(link.runtime(), LOOK_FOR_RECEIVERS).await,
                     Err(error) => return error,
                 }
             }
@@ -133,7 +131,7 @@ pub(super) async fn read_meanwhile<C>(
         }
         // Calls that want to receive get a chance here.
         drop(reopen);
-        sleep(bottom.runtime(), LOOK_FOR_RECEIVERS).await;
+        sleep(link.runtime(), LOOK_FOR_RECEIVERS).await;
     }
 }
 

@@ -1,10 +1,11 @@
 //! The locks and atomics of slots and epochs; tests under loom replace them by loom's.
 
-pub(crate) use crate::link::last_waiter::LastWaiter;
+pub(crate) use crate::link::WakerList;
+pub(crate) use futures_util::task::AtomicWaker;
+pub(crate) use parking_lot::{Mutex, MutexGuard};
 use spin::mutex::SpinMutex;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-pub(crate) use std::sync::{Mutex, MutexGuard};
 
 /// Number of slots at first, and of slots that are added at a time.
 pub(crate) const SLOTS: usize = 4;

@@ -1,8 +1,8 @@
 //! The stack whose connections can change to other alternatives.
 
 use super::connection::Switching;
-use super::peer_agent::PeerAgent;
-use super::shell::Shell;
+use super::peer_protocol::PeerProtocol;
+use super::task::UpgradeTask;
 use crate::Link;
 use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Describe, Error, Node, Picks, Runtime,
@@ -19,8 +19,8 @@ const INBOUND: usize = 32;
 /// Maximum length of the queue of the application's requests.
 const REQUESTS: usize = 8;
 
-/// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made by
-/// [`upgradable`](crate::Negotiate::upgradable), on both ends.
+/// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made
+/// by [`upgradable`](crate::Negotiate::upgradable), on both ends.
 ///
 /// It is cheap to clone. The other end sees the stack inside.
 pub struct Upgradable<S> {
@@ -88,10 +88,10 @@ where
             let before = shared.base().reserved();
             let first = self.stack.instantiate(inner, picks, context).await?;
             let reserved = shared.base().reserved().saturating_sub(before);
-            let agent = PeerAgent::new(self.stack.clone(), fork, inbound, requested);
-            let shell = Shell::new(agent, first, queue, reserved);
-            let epochs = shell.epochs();
-            let task = shared.base().runtime().spawn(shell.run());
+            let protocol = PeerProtocol::new(self.stack.clone(), fork, inbound, requested);
+            let upgrade_task = UpgradeTask::new(protocol, first, queue, reserved);
+            let epochs = upgrade_task.epochs();
+            let task = shared.base().runtime().spawn(upgrade_task.run());
             Ok(Switching { epochs, shared, requests, _shell: task })
         })
     }

@@ -48,7 +48,7 @@ pub fn parts(message: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns a message as it is, or the answer in it and the data behind the answer.
-pub(crate) fn parted(mut message: Buf) -> (Buf, Option<Buf>) {
+pub(crate) fn split_joined(mut message: Buf) -> (Buf, Option<Buf>) {
     let Some(len) = parts(&message).map(|(answer, _)| answer.len()) else { return (message, None) };
     let split = |message: &mut Buf| {
         message.advance(HEADER + LENGTH)?;
@@ -99,7 +99,7 @@ mod tests {
                 prop_assert_eq!(joined.len(), whole);
                 prop_assert_eq!(join(&answer, &data, whole - 1), None);
                 prop_assert_eq!(parts(&joined), Some((&answer[..], &data[..])));
-                let (first, second) = parted(Buf::copy_of(&joined, 0).unwrap());
+                let (first, second) = split_joined(Buf::copy_of(&joined, 0).unwrap());
                 prop_assert_eq!((&first[..], &second.unwrap()[..]), (&answer[..], &data[..]));
                 for end in 0..joined.len() - payload.len() {
                     prop_assert_eq!(parts(&joined[..end]), None);

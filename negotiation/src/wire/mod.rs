@@ -34,7 +34,7 @@ pub(crate) use early::{Early, behind_offer, early_capacity};
 pub(crate) use group::ProvenOrigin;
 pub use group::{Before, GROUP_HEADER, Origin, PROVEN_GROUP_HEADER, PeerProgress, origin, proven_origin};
 pub use joined::{LARGEST_JOINED, join, parts};
-pub(crate) use joined::{joined, parted};
+pub(crate) use joined::{joined, split_joined};
 #[cfg(test)]
 pub(crate) use offer::NAME_LIMIT;
 pub(crate) use offer::OfferedLayer;

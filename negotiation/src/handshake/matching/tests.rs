@@ -63,7 +63,8 @@ fn the_servers_preference_wins_then_the_clients() {
         let OfferedNode::Select { prefer, .. } = &offered(&choice)[0] else { panic!("no choice") };
         assert_eq!(["a", "b"][usize::from(*prefer)], preferred);
     }
-    // Both of the server's ways lead to the same layer, so the client's order decides which of its own is used.
+    // Both of the server's ways lead to the same layer, so the client's order decides which of its own is
+    // used.
     let client = [either(vec![layer("a"), layer("b")], vec![layer("a")]), either(vec![], vec![layer("b")])];
     assert_eq!(agree(&client, &[layer("a"), layer("b")]).unwrap().client_picks, [0, 0]);
 }

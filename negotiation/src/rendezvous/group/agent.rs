@@ -15,7 +15,7 @@ use crate::link::End;
 use crate::rendezvous::member::{Event, InForce};
 use crate::rendezvous::participant::Participant;
 use crate::rendezvous::settings::RendezvousSettings;
-use crate::upgrade::{Agent, ChangeLimits, Epochs, Handover, Pick, Staged};
+use crate::upgrade::{ChangeLimits, Epochs, Handover, Pick, Staged, UpgradeProtocol};
 use crate::wire::PeerProgress;
 use bertha_core::check_needs;
 use bertha_core::guarantee::{Reliable, Set};
@@ -258,7 +258,7 @@ where
         let is_through = |late: Instant| sharing.board.lock().all_are_through() || now >= late;
         if sharing.next.is_none() && sharing.held_until.is_some_and(is_through) {
             sharing.current.lift_limit();
-            self.shared.liveness.wake();
+            self.shared.lifecycle.wake();
             sharing.held_until = None;
         }
     }
@@ -291,20 +291,20 @@ where
     }
 }
 
-impl<S, B> Agent for StoreAgent<S, B>
+impl<S, B> UpgradeProtocol for StoreAgent<S, B>
 where
     S: Chunnel<GroupLink<B>, Connection: Connection<Base = B::Base>> + 'static,
     B: Connection<Data = Buf>,
 {
     type Connection = S::Connection;
     type Epoch = RoundId;
-    type Bottom = Shared<B>;
+    type LinkHandle = Shared<B>;
     type Link = GroupLink<B>;
     type Input = Input;
 
     const NAME: &'static str = "rendezvous";
 
-    fn bottom(&self) -> &Arc<Shared<B>> {
+    fn link_handle(&self) -> &Arc<Shared<B>> {
         &self.shared
     }
 
@@ -474,7 +474,7 @@ where
                     return ControlFlow::Continue(());
                 }
                 if let Err(error) = self.agreement.on_event(event) {
-                    self.shared.liveness.not_agreed(&error);
+                    self.shared.lifecycle.not_agreed(&error);
                     return ControlFlow::Break(());
                 }
                 if let Some(sharing) = &self.sharing
@@ -483,7 +483,7 @@ where
                     && sharing.next.is_none()
                 {
                     sharing.current.refuse_sends();
-                    self.shared.liveness.wake();
+                    self.shared.lifecycle.wake();
                 }
             }
             // The participant has ended, and an event has given the reason.
@@ -507,7 +507,7 @@ where
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 tracing::warn!(%error, "the stack in force can't be built");
-                self.shared.liveness.not_agreed(&error);
+                self.shared.lifecycle.not_agreed(&error);
                 ControlFlow::Break(())
             }
         }
@@ -545,7 +545,7 @@ where
                 leaving.left = left;
             }
         }
-        self.shared.liveness.end(End::Closed);
+        self.shared.lifecycle.end(End::Closed);
     }
 
     fn ended(self) {

@@ -103,7 +103,7 @@ impl<B: Connection<Data = Buf>> GroupMember<B::Base> for Shared<B> {
     }
 
     fn end(&self) -> BoxFuture<'_, Result<(), Error>> {
-        self.liveness.end(End::Closed);
+        self.lifecycle.end(End::Closed);
         Box::pin(self.base.close())
     }
 }

@@ -6,8 +6,8 @@ use super::round::{RoundQueue, Sorted};
 use super::round_id::RoundId;
 use super::share::RoundShare;
 use crate::auth::GroupKey;
-use crate::link::{EpochQueue, Liveness, Parked};
-use crate::upgrade::{Bottom, Staged};
+use crate::link::{EpochQueue, Lifecycle, Parked};
+use crate::upgrade::{LinkHandle, Staged};
 use crate::wire::{self, GROUP_HEADER, Kind, PROVEN_GROUP_HEADER, PeerProgress, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, OrdersByKey, Runtime};
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub(crate) struct Shared<B> {
     pub(super) base: B,
     /// This participant's id, which changes after it has expired.
     pub(super) own_id: AtomicU64,
-    pub(super) liveness: Liveness,
+    pub(super) lifecycle: Lifecycle,
     pub(super) dropped: Dropped,
     /// Present if each message reaches one receiver.
     sharing: Option<Sharing>,
@@ -89,7 +89,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         Arc::new(Self {
             base,
             own_id: AtomicU64::new(own_id),
-            liveness: Liveness::default(),
+            lifecycle: Lifecycle::default(),
             dropped: Dropped::new(),
             sharing,
             proofs: key.map(ProgressProofs::new),
@@ -111,12 +111,12 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         self: &Arc<Self>,
         id: RoundId,
         from_start: bool,
-        is_aside: bool,
+        is_not_reader: bool,
     ) -> Staged<GroupLink<B>, RoundQueue> {
         let key = self.proofs.as_ref().map(ProgressProofs::key);
         let round = Arc::new(match &self.sharing {
-            None => RoundQueue::new(id, from_start, is_aside, key),
-            Some(_) => RoundQueue::shared(id, is_aside, from_start),
+            None => RoundQueue::new(id, from_start, is_not_reader, key),
+            Some(_) => RoundQueue::shared(id, is_not_reader, from_start),
         });
         let mut rounds = self.rounds();
         rounds.retired.retain(|header| *header != round.queue.header);
@@ -156,8 +156,8 @@ impl<B: Connection<Data = Buf>> Shared<B> {
 
     /// Begins to read messages for this round, in which this end did not receive before.
     pub(super) fn read_for(&self, round: &RoundQueue) {
-        round.queue.set_aside(false);
-        self.liveness.wake();
+        round.queue.set_not_reader(false);
+        self.lifecycle.wake();
     }
 
     /// Keeps a message that can't be decoded here, so that it is not acknowledged. [`may_take`](Self::may_take)
@@ -191,7 +191,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
                 Sorted::Own => {
                     let kept = round.queue.put(message, self.is_shared());
                     drop(rounds);
-                    self.liveness.wake();
+                    self.lifecycle.wake();
                     match kept {
                         Err(message) if self.is_shared() => self.hold(message, since),
                         Err(_) => self.dropped.without_room.add(1),
@@ -269,18 +269,18 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     }
 
     async fn read_one(&self) -> Result<(), Error> {
-        self.liveness.check()?;
+        self.lifecycle.check()?;
         // An empty queue, since news in a used queue would interrupt the reception.
         let unused = EpochQueue::among([0; wire::HEADER], true);
         let reception = pin!(self.base.recv());
-        if let Some(message) = Parked::new(&self.liveness, &unused, unused.state(), reception).await? {
+        if let Some(message) = Parked::new(&self.lifecycle, &unused, unused.state(), reception).await? {
             self.on_other(message);
         }
         Ok(())
     }
 }
 
-impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
+impl<B: Connection<Data = Buf>> LinkHandle for Shared<B> {
     type Queue = RoundQueue;
     type Base = B::Base;
 
@@ -308,16 +308,16 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
         if may_hold {
             old.queue.end();
         }
-        self.liveness.wake();
+        self.lifecycle.wake();
         may_hold
     }
 
     fn read_through(&self, old: &RoundQueue, new: &RoundQueue) {
-        old.queue.set_aside(true);
+        old.queue.set_not_reader(true);
         if new.share.as_ref().is_none_or(|share| share.has_part()) {
-            new.queue.set_aside(false);
+            new.queue.set_not_reader(false);
         }
-        self.liveness.wake();
+        self.lifecycle.wake();
     }
 
     fn forget(&self, round: &Arc<RoundQueue>) {
@@ -346,7 +346,7 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         while has_none() {
             self.round.may_send()?;
             let queue = &self.round.queue;
-            Parked::aside(&self.shared.liveness, queue, queue.state(), has_none).await?;
+            Parked::not_reader(&self.shared.lifecycle, queue, queue.state(), has_none).await?;
         }
         Ok(())
     }
@@ -362,8 +362,8 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         if EpochQueue::is_over(state) {
             return Err(Error::new(ErrorKind::Closed, "the round is over").at("rendezvous"));
         }
-        if EpochQueue::is_aside(state) {
-            Parked::aside(&self.shared.liveness, queue, state, || true).await?;
+        if EpochQueue::is_not_reader(state) {
+            Parked::not_reader(&self.shared.lifecycle, queue, state, || true).await?;
         }
         Ok(None)
     }
@@ -382,7 +382,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.shared.liveness.check()?;
+        self.shared.lifecycle.check()?;
         if self.round.allowance() == Some(0) {
             self.until_allowed().await?;
         }
@@ -392,18 +392,18 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
-            shared.liveness.check()?;
+            shared.lifecycle.check()?;
             let state = self.round.queue.state();
             if state != 0 {
                 match self.queued(state).await? {
                     Some(message) => return Ok(message),
-                    None if EpochQueue::is_aside(state) => continue,
+                    None if EpochQueue::is_not_reader(state) => continue,
                     None => {}
                 }
             }
             shared.may_take()?;
             let reception = pin!(shared.base.recv());
-            let reception = Parked::new(&shared.liveness, &self.round.queue, state, reception);
+            let reception = Parked::new(&shared.lifecycle, &self.round.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
             match self.round.open(&mut message) {
                 Sorted::Own => return Ok(message),
@@ -415,7 +415,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         loop {
-            self.shared.liveness.check()?;
+            self.shared.lifecycle.check()?;
             let mut allowance = self.round.allowance().unwrap_or(u32::MAX);
             if allowance == 0 {
                 self.until_allowed().await?;
@@ -445,7 +445,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
             return Ok(0);
         }
         loop {
-            shared.liveness.check()?;
+            shared.lifecycle.check()?;
             let state = self.round.queue.state();
             if state != 0 {
                 match self.queued(state).await? {
@@ -453,7 +453,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                         into.extend([message]);
                         return Ok(1);
                     }
-                    None if EpochQueue::is_aside(state) => continue,
+                    None if EpochQueue::is_not_reader(state) => continue,
                     None => {}
                 }
             }
@@ -461,7 +461,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
             let mut sorter = Sorter { link: self, into, data: 0 };
             {
                 let reception = pin!(shared.base.recv_batch(&mut sorter, limit));
-                Parked::new(&shared.liveness, &self.round.queue, state, reception).await?;
+                Parked::new(&shared.lifecycle, &self.round.queue, state, reception).await?;
             }
             if sorter.data > 0 {
                 return Ok(sorter.data);
@@ -486,7 +486,7 @@ impl<B: OrdersByKey> OrdersByKey for GroupLink<B> {
     }
 
     async fn send_by_key(&self, key: u64, message: Buf) -> Result<(), Error> {
-        self.shared.liveness.check()?;
+        self.shared.lifecycle.check()?;
         self.until_allowed().await?;
         self.shared.base.send_by_key(key, self.round.seal(message, self.own_id())?).await
     }
@@ -496,7 +496,7 @@ impl<B: OrdersByKey> OrdersByKey for GroupLink<B> {
         mut messages: impl Iterator<Item = (u64, Buf)> + Send,
     ) -> Result<(), Error> {
         loop {
-            self.shared.liveness.check()?;
+            self.shared.lifecycle.check()?;
             self.until_allowed().await?;
             let mut allowance = self.round.allowance().unwrap_or(u32::MAX);
             let mut done = None;

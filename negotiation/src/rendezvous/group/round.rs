@@ -47,11 +47,11 @@ pub(super) enum Sorted {
 }
 
 impl RoundQueue {
-    /// Makes a round. `from_start` is true if all messages of the round arrive here, `is_aside` if another
+    /// Makes a round. `from_start` is true if all messages of the round arrive here, `is_not_reader` if another
     /// round's receivers read for it.
-    pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool, key: Option<GroupKey>) -> Self {
+    pub(super) fn new(id: RoundId, from_start: bool, is_not_reader: bool, key: Option<GroupKey>) -> Self {
         let kind = if key.is_some() { Kind::ProvenGroupData } else { Kind::GroupData };
-        let queue = EpochQueue::among(id.header(kind), is_aside);
+        let queue = EpochQueue::among(id.header(kind), is_not_reader);
         let proofs = key.map(|key| RoundProofs::new(key, id));
         let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
         Self { id, queue, senders: Senders::new(from_start), share: None, proofs, sent, allowance }
@@ -59,8 +59,8 @@ impl RoundQueue {
 
     /// Makes a round of a group where each message reaches one receiver. Without a part in the round, this
     /// end neither sends nor receives.
-    pub(super) fn shared(id: RoundId, is_aside: bool, has_part: bool) -> Self {
-        let round = Self::new(id, true, is_aside || !has_part, None);
+    pub(super) fn shared(id: RoundId, is_not_reader: bool, has_part: bool) -> Self {
+        let round = Self::new(id, true, is_not_reader || !has_part, None);
         if !has_part {
             round.hold_sends();
         }

@@ -12,7 +12,7 @@ use crate::rendezvous::member::View;
 use crate::rendezvous::participant::Participant;
 use crate::rendezvous::settings::RendezvousSettings;
 use crate::rendezvous::store::{Name, RendezvousStore};
-use crate::upgrade::{Shell, Staged};
+use crate::upgrade::{Staged, UpgradeTask};
 use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Delivery, Error, ErrorKind, Group, Runtime};
 use std::sync::Arc;
@@ -30,8 +30,7 @@ const REQUESTS: usize = 8;
 ///
 /// ```
 /// use bertha_core::{Connection, Error};
-/// use bertha_negotiation::rendezvous::{Rendezvous, RendezvousStore, RunsAmong};
-///
+/// ///
 /// async fn announce<S, G, T>(stack: S, group: G, store: T, text: String) -> Result<(), Error>
 /// where
 ///     S: Rendezvous + 'static,
@@ -147,7 +146,7 @@ where
             let join_timeout = settings.join_timeout;
             let agent =
                 StoreAgent::new(Arc::new(stack), shared.clone(), participant, settings, channels, sharing);
-            let shell = Shell::new(agent, first, queue, reserved);
+            let shell = UpgradeTask::new(agent, first, queue, reserved);
             let epochs = shell.epochs();
             let task = runtime.spawn(shell.run());
             let member: Arc<dyn GroupMember<_>> = shared;

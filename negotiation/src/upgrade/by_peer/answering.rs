@@ -43,7 +43,7 @@ impl PeerAgreement {
             _ => return,
         }
         if epoch <= self.highest {
-            if epoch > self.in_force {
+            if epoch > self.active {
                 // Beyond the highest number no number would help.
                 let next = self.highest.checked_add(1).unwrap_or(0);
                 self.send(epoch, UpgradeStep::Decline { next, text: "the number is used".into() });

@@ -3,7 +3,7 @@
 use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start, tickets};
 use bertha_negotiation::Credentials;
 use bertha_negotiation::testing::handshake::{
-    Credit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, claim, decide,
+    AmplificationLimit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, claim, decide,
 };
 use bertha_negotiation::testing::wire::{self, CLAIM, HEADER, Kind, LARGEST_JOINED};
 use stateright::{Model, Property};
@@ -161,7 +161,7 @@ impl World {
             early_data,
             tickets: Some(&tickets(state.has_restarted)),
             now: start(),
-            credit: Credit::UNLIMITED,
+            amplification_limit: AmplificationLimit::UNLIMITED,
         };
         match decide(&message, &nodes, &terms) {
             Decision::Accept(accepted) => {

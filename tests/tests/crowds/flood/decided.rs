@@ -5,7 +5,7 @@ use crate::flood::mutator::Mutator;
 use crate::flood::scene::stack;
 use bertha_core::{Describe, Node};
 use bertha_negotiation::testing::handshake::{
-    Accepted, Credit, Decision, EarlyData, Requirements, Terms, Tickets, decide,
+    Accepted, AmplificationLimit, Decision, EarlyData, Requirements, Terms, Tickets, decide,
 };
 use bertha_negotiation::testing::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
@@ -71,7 +71,7 @@ fn every_message_is_decided_and_nothing_is_kept() {
             early_data: EarlyData::AtOnce,
             tickets: Some(&tickets),
             now,
-            credit: Credit::UNLIMITED,
+            amplification_limit: AmplificationLimit::UNLIMITED,
         };
         match decide(&message, &nodes, &terms) {
             Decision::Ignore | Decision::Retry => ignored += 1,

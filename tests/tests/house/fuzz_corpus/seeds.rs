@@ -7,7 +7,7 @@ use bertha_chunnels::rpc::{self, Method, Postcard};
 use bertha_negotiation::rendezvous::member::Description;
 use bertha_negotiation::rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::testing::handshake::{
-    Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide,
+    AmplificationLimit, Decision, EarlyData, Handshake, Requirements, Terms, decide,
 };
 use bertha_negotiation::testing::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
@@ -414,7 +414,7 @@ fn proven() -> Vec<Seed> {
                 early_data: EarlyData::AtOnce,
                 tickets: None,
                 now,
-                credit: Credit::UNLIMITED,
+                amplification_limit: AmplificationLimit::UNLIMITED,
             };
             let reply = match decide(&offer, &servers()[2], &terms) {
                 Decision::Accept(accepted) => accepted.reply,

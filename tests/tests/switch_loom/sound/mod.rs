@@ -10,9 +10,9 @@ pub(crate) mod counter;
 mod calls;
 #[path = "../../../../negotiation/src/upgrade/epoch.rs"]
 pub(crate) mod epoch;
-#[path = "../../../../negotiation/src/link/last_waiter.rs"]
-mod last_waiter;
 #[path = "../../../../negotiation/src/upgrade/slot.rs"]
 pub(crate) mod slot;
 #[path = "../../../../negotiation/src/upgrade/slots.rs"]
 pub(crate) mod slots;
+#[path = "../../../../negotiation/src/link/waker_list.rs"]
+mod waker_list;

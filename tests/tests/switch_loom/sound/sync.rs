@@ -1,10 +1,10 @@
 //! Loom's primitives behind the names that slots and epochs use.
 
-pub(crate) use super::last_waiter::LastWaiter;
-pub(crate) use loom::sync::Arc;
+pub(crate) use super::waker_list::WakerList;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use loom::sync::{Mutex, MutexGuard};
+pub(crate) use loom::sync::{Arc, MutexGuard};
 use std::ops::{Deref, DerefMut};
+use std::task::Waker;
 
 /// Number of counting threads and of calls at once: smaller than in the model, so that threads share counters
 /// and slots.
@@ -18,7 +18,37 @@ pub(crate) fn thread() -> usize {
     1 + digits.parse::<usize>().unwrap()
 }
 
-/// A lock that is only tried: taken by one compare-and-swap, and left by one store, as the real lock is.
+/// Loom's lock with the interface of `parking_lot`: no panic poisons the lock.
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap()
+    }
+}
+
+/// A waker that is registered and taken by different threads, with the interface of `futures_util`.
+pub(crate) struct AtomicWaker(Mutex<Option<Waker>>);
+
+impl AtomicWaker {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    pub(crate) fn register(&self, waker: &Waker) {
+        *self.0.lock() = Some(waker.clone());
+    }
+
+    pub(crate) fn take(&self) -> Option<Waker> {
+        self.0.lock().take()
+    }
+}
+
+/// A lock that is only tried: taken by one compare-and-swap, left by one store, as the real one.
 pub(crate) struct TryLock<T> {
     is_taken: AtomicBool,
     /// The value, while no guard holds the lock. No thread ever waits for this mutex.

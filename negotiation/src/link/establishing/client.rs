@@ -1,9 +1,9 @@
 //! The handshake of a client that waits for the answer.
 
-use super::{Agreed, Link, Start};
 use crate::handshake::{Handshake, Progress, Requirements, agreed_idle_timeout, check_picks, check_possible};
+use crate::link::{Agreed, Link, Start};
 use crate::shortage::or_lost;
-use crate::wire::{Answer, HEADER, parted};
+use crate::wire::{Answer, HEADER, split_joined};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Node, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -12,6 +12,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 /// Agrees over `base` on a stack that describes itself as `nodes`.
+///
+/// # Errors
+/// The refusal of the server, the reason why no answer came in time, or an error of the base.
 pub(crate) async fn establish<C: Connection<Data = Buf>>(
     base: C,
     nodes: &[Node],
@@ -38,7 +41,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
                     due.await;
                     continue;
                 };
-                let (message, data) = parted(arrived);
+                let (message, data) = split_joined(arrived);
                 behind = data;
                 message
             }
@@ -72,7 +75,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
         session: session.clone(),
         agreed: Agreed::Client { offer, answer: encoded, confirm: answer.confirm, early: 0 },
         listener: None,
-        unproven: None,
+        address_challenge: None,
         settings: settings.clone(),
         idle_timeout: agreed_idle_timeout(settings.idle_timeout, answer.idle_ms),
         now,

@@ -31,7 +31,7 @@ fn plain_link(sim: &Sim) -> Link<impl Connection<Data = Buf> + use<>> {
         session: Arc::new(Session::unknown()),
         agreed: Agreed::Client { offer: Vec::new(), answer: Vec::new(), confirm: None, early: 0 },
         listener: None,
-        unproven: None,
+        address_challenge: None,
         idle_timeout: settings.idle_timeout,
         settings: Arc::new(settings),
         now: sim.runtime().now(),
@@ -55,10 +55,10 @@ fn guessed_resets_end_nothing() {
     for guess in 0..GUESSES {
         link.shared.control(bare(Tag::of(guess), Kind::Reset)).now_or_never().unwrap();
     }
-    assert!(link.shared.liveness.is_up());
+    assert!(link.shared.lifecycle.is_usable());
     assert_eq!(link.dropped().load(std::sync::atomic::Ordering::Relaxed), GUESSES);
     link.shared.control(bare(Tag::of(ID), Kind::Reset)).now_or_never().unwrap();
-    assert!(!link.shared.liveness.is_up(), "the tag is right");
+    assert!(!link.shared.lifecycle.is_usable(), "the tag is right");
 }
 
 #[test]

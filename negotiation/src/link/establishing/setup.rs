@@ -1,6 +1,6 @@
-//! The time between agreement and a stack that is ready.
+//! The time between the agreement and a stack that is ready.
 
-use super::Shared;
+use crate::link::Shared;
 use crate::wire::DROPPED;
 use bertha_core::{Buf, Connection, Error};
 use std::pin::pin;
@@ -8,26 +8,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 
-/// Watches over a link while Chunnels are built on it. They own the link meanwhile, and drop it if they fail; the peer
-/// shall hear why.
-pub(crate) struct Setup<C: Connection<Data = Buf>>(pub(super) Arc<Shared<C>>);
+/// Watches over a link while Chunnels are built on it. The Chunnels own the link meanwhile, and drop it if
+/// they fail. `Setup` then tells the peer the reason.
+pub(crate) struct Setup<C: Connection<Data = Buf>>(pub(in crate::link) Arc<Shared<C>>);
 
 impl<C: Connection<Data = Buf>> Setup<C> {
-    /// The stack is ready; from now on dropping it is the end of the connection.
+    /// Records that the stack is ready. From now on dropping the stack ends the connection.
     pub(crate) fn done(self) {
         self.0.in_setup.store(false, Ordering::Relaxed);
     }
 
-    /// The stack can't be built: tells the peer, once there is one that has agreed to it.
+    /// Tells the peer that the stack can't be built, if the peer has agreed to the stack.
     pub(crate) async fn failed(self, failure: &Error) {
-        if !self.0.close_unopened() {
+        if !self.0.close_before_answer() {
             self.0.close_at_once(failure.to_string()).await;
         }
     }
 }
 
 impl<C: Connection<Data = Buf>> Drop for Setup<C> {
-    /// If the building of the stack was cancelled, the peer hears that.
+    /// Tells the peer if the building of the stack was cancelled.
     fn drop(&mut self) {
         if self.0.in_setup.load(Ordering::Relaxed) {
             self.0.leave("it gave up");
@@ -36,7 +36,8 @@ impl<C: Connection<Data = Buf>> Drop for Setup<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// The stack, or a part of it, was dropped without `close`, so messages of this end may be missing at the peer. While it is being built that is not the end: [`Setup`] says why it was.
+    /// Handles that the stack, or a part of it, was dropped without `close`, so messages of this end may be
+    /// missing at the peer. While the stack is being built, [`Setup`] tells the peer the reason.
     pub(crate) fn dropped_stack(&self) {
         if !self.in_setup.load(Ordering::Relaxed) {
             self.leave(DROPPED);

@@ -1,12 +1,12 @@
-//! Changing the stack between two ends: the [agreement with the peer](super::by_peer) over the link's control messages, and the
-//! stacks on that link.
+//! Changing the stack between two ends: the [agreement with the peer](super::by_peer) over the link's control
+//! messages, and the stacks on that link.
 
-use super::agent::{Agent, ChangeLimits, Staged};
-use super::bottom::Bottom;
 use super::by_peer::{PeerAgreement, Terms};
 use super::epoch::Epochs;
 use super::handover::Handover;
+use super::link_handle::LinkHandle;
 use super::pick::Pick;
+use super::protocol::{ChangeLimits, Staged, UpgradeProtocol};
 use super::steps::{LOOK, sleep};
 use crate::Link;
 use crate::link::{EpochQueue, Fork, Received, Shared};
@@ -32,7 +32,7 @@ pub(super) struct Request {
     pub(super) cause: Span,
 }
 
-/// An event that the agent waits for.
+/// An event that the protocol waits for.
 pub(super) enum Input {
     Message(Received),
     Request(Request),
@@ -40,8 +40,8 @@ pub(super) enum Input {
     Ended,
 }
 
-/// The agent of a connection with two ends.
-pub(super) struct PeerAgent<S, B: Connection<Data = Buf>> {
+/// The protocol of a connection with two ends.
+pub(super) struct PeerProtocol<S, B: Connection<Data = Buf>> {
     stack: Arc<S>,
     fork: Fork<B>,
     agreement: PeerAgreement,
@@ -54,7 +54,7 @@ pub(super) struct PeerAgent<S, B: Connection<Data = Buf>> {
     cause: Span,
 }
 
-impl<S, B> PeerAgent<S, B>
+impl<S, B> PeerProtocol<S, B>
 where
     S: Chunnel<Link<B>>,
     B: Connection<Data = Buf>,
@@ -86,20 +86,20 @@ where
     }
 }
 
-impl<S, B> Agent for PeerAgent<S, B>
+impl<S, B> UpgradeProtocol for PeerProtocol<S, B>
 where
     S: Chunnel<Link<B>, Connection: Connection<Base = B::Base>> + 'static,
     B: Connection<Data = Buf>,
 {
     type Connection = S::Connection;
     type Epoch = u64;
-    type Bottom = Shared<B>;
+    type LinkHandle = Shared<B>;
     type Link = Link<B>;
     type Input = Input;
 
     const NAME: &'static str = "negotiation";
 
-    fn bottom(&self) -> &Arc<Shared<B>> {
+    fn link_handle(&self) -> &Arc<Shared<B>> {
         &self.fork.shared
     }
 
@@ -128,8 +128,8 @@ where
         let agreed = self.agreement.agreed().cloned().unwrap_or_default();
         let (stack, shared, secured) = (self.stack.clone(), self.fork.shared.clone(), self.secured.clone());
         Box::pin(async move {
-            let opener = shared.opener();
-            let context = opener
+            let connector = shared.connector();
+            let context = connector
                 .as_ref()
                 .map_or_else(ConnectContext::none, |context| ConnectContext::new(&**context, shared.role()));
             let peer = PeerLayers::new(resolve(&stack.nodes(), Picks::new(&agreed.picks)), agreed.peer);
@@ -150,8 +150,8 @@ where
             tracing::debug!(%agreement, "changed the stack");
             shared.agree(agreement);
         }
-        old.put_in_force(false);
-        new.put_in_force(true);
+        old.set_active(false);
+        new.set_active(true);
     }
 
     fn await_rest(
@@ -256,7 +256,7 @@ where
     }
 }
 
-impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
+impl<B: Connection<Data = Buf>> LinkHandle for Shared<B> {
     type Queue = EpochQueue;
     type Base = B::Base;
 
@@ -282,7 +282,7 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
     }
 }
 
-/// Maximum pause before the agent notices that the application polls its call again.
+/// Maximum pause before the task notices that the application polls its call again.
 const LONGEST_LOOK: Duration = Duration::from_millis(16);
 
 /// Waits until as many messages were received in the epoch as were sent in it, or until no message has come

@@ -1,16 +1,16 @@
-//! A kind of connection, as a change of stacks needs it.
+//! The part of a change of stacks in which connections of two ends and of many differ.
 
-use super::bottom::Bottom;
 use super::epoch::Epochs;
 use super::handover::Handover;
+use super::link_handle::LinkHandle;
 use bertha_core::{BoxFuture, Connection, Error};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Span;
 
-/// The messages of one epoch, below the stacks of an agent's connection.
-pub(super) type QueueOf<A> = <<A as Agent>::Bottom as Bottom>::Queue;
+/// The messages of one epoch, below the stacks of a protocol's connection.
+pub(super) type QueueOf<A> = <<A as UpgradeProtocol>::LinkHandle as LinkHandle>::Queue;
 
 /// The bottom of one stack.
 pub(crate) struct Staged<L, Q> {
@@ -29,26 +29,26 @@ pub(crate) struct ChangeLimits {
     pub ending: Duration,
 }
 
-/// A kind of connection: the agreement of its ends on a change of stacks, and the link on which they build
-/// the stacks. The [shell](super::shell::Shell) leaves to it all work in which connections of two ends and of
-/// many differ.
-pub(crate) trait Agent: Send + 'static {
+/// The agreement of a connection's ends on a change of stacks, and the link on which the ends build the
+/// stacks. The [task](super::task::UpgradeTask) leaves to the protocol all work in which connections of two
+/// ends and of many differ.
+pub(crate) trait UpgradeProtocol: Send + 'static {
     /// The top of a stack.
     type Connection: Connection;
     /// The name of an epoch.
     type Epoch: Copy + PartialEq + Send;
     /// The link below the stacks.
-    type Bottom: Bottom;
+    type LinkHandle: LinkHandle;
     /// The connection that a stack is built on.
     type Link: Send;
-    /// The events that the agent waits for.
+    /// The events that the protocol waits for.
     type Input: Send;
 
     /// The part of the library that errors name.
     const NAME: &'static str;
 
     /// Returns the link below the stacks.
-    fn bottom(&self) -> &Arc<Self::Bottom>;
+    fn link_handle(&self) -> &Arc<Self::LinkHandle>;
 
     /// Returns the machine whose steps are carried out.
     fn handover(&mut self) -> &mut Handover<Self::Epoch>;
@@ -75,7 +75,7 @@ pub(crate) trait Agent: Send + 'static {
         old: &Arc<QueueOf<Self>>,
     ) -> BoxFuture<'static, ()>;
 
-    /// Returns true if messages may be read for the agent while the application does not receive.
+    /// Returns true if messages may be read for the protocol while the application does not receive.
     fn listens(&mut self) -> bool;
 
     /// Sends pending messages. It is called before each step, so that no step is taken that was not

@@ -4,7 +4,7 @@ use bertha_core::{Base, Error};
 use std::sync::Arc;
 
 /// The link below the stacks of a connection, which sorts arriving messages into a queue for each epoch.
-pub(crate) trait Bottom: Send + Sync + 'static {
+pub(crate) trait LinkHandle: Send + Sync + 'static {
     /// The messages of one epoch.
     type Queue: Send + Sync + 'static;
 
@@ -24,7 +24,7 @@ pub(crate) trait Bottom: Send + Sync + 'static {
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Handles that all messages to this end in the old epoch have arrived. Returns true if the old stack has
-    /// to give out the messages that it holds, which it does if receptions at the bottom fail once its queue
+    /// to give out the messages that it holds, which it does if receptions from the link fail once its queue
     /// is empty.
     fn complete(&self, old: &Self::Queue, new: &Self::Queue) -> bool;
 

@@ -1,10 +1,10 @@
 //! The task that changes the stack of a connection: it carries out the steps of the
 //! [handover](super::handover), both for two ends and for any number of participants.
 
-use super::agent::{Agent, QueueOf, Staged};
-use super::bottom::Bottom;
 use super::epoch::{Epoch, Epochs};
 use super::handover::Step;
+use super::link_handle::LinkHandle;
+use super::protocol::{QueueOf, Staged, UpgradeProtocol};
 use super::steps::{Ending, end_sending, leave, read_meanwhile, within};
 use crate::span;
 use bertha_core::{Base, BoxFuture, Error};
@@ -37,7 +37,7 @@ struct Next<C, L, Q> {
     span: Span,
 }
 
-/// A step that took time, with its result.
+/// P step that took time, with its result.
 enum Done {
     SendsEnded(Result<u64, Error>),
     RestReceived,
@@ -52,43 +52,48 @@ enum Event<I, C> {
 }
 
 /// The task.
-pub(crate) struct Shell<A: Agent> {
-    agent: A,
-    epochs: Arc<Epochs<A::Connection>>,
-    current: Stage<A::Connection, QueueOf<A>>,
-    next: Option<Next<A::Connection, A::Link, QueueOf<A>>>,
-    building: Option<BoxFuture<'static, Result<A::Connection, Error>>>,
+pub(crate) struct UpgradeTask<P: UpgradeProtocol> {
+    protocol: P,
+    epochs: Arc<Epochs<P::Connection>>,
+    current: Stage<P::Connection, QueueOf<P>>,
+    next: Option<Next<P::Connection, P::Link, QueueOf<P>>>,
+    building: Option<BoxFuture<'static, Result<P::Connection, Error>>>,
     work: FuturesUnordered<BoxFuture<'static, Done>>,
 }
 
-impl<A: Agent> Shell<A> {
+impl<P: UpgradeProtocol> UpgradeTask<P> {
     /// Makes the task of a connection whose first stack, `connection`, receives from `queue` and has reserved
     /// `reserved` bytes of headroom.
-    pub(crate) fn new(agent: A, connection: A::Connection, queue: Arc<QueueOf<A>>, reserved: usize) -> Self {
+    pub(crate) fn new(
+        protocol: P,
+        connection: P::Connection,
+        queue: Arc<QueueOf<P>>,
+        reserved: usize,
+    ) -> Self {
         let current = Stage { epoch: Epoch::new(connection), queue, reserved };
         let epochs = Arc::new(Epochs::new(&current.epoch));
-        Self { agent, epochs, current, next: None, building: None, work: FuturesUnordered::new() }
+        Self { protocol, epochs, current, next: None, building: None, work: FuturesUnordered::new() }
     }
 
     /// Returns the epochs through which the application sends and receives.
-    pub(crate) fn epochs(&self) -> Arc<Epochs<A::Connection>> {
+    pub(crate) fn epochs(&self) -> Arc<Epochs<P::Connection>> {
         self.epochs.clone()
     }
 
     /// Serves the connection until it ends.
     pub(crate) async fn run(mut self) {
         loop {
-            self.agent.transmit().await;
-            if let Some(step) = self.agent.handover().poll_step() {
+            self.protocol.transmit().await;
+            if let Some(step) = self.protocol.handover().poll_step() {
                 self.perform(step);
                 continue;
             }
-            self.agent.report().await;
-            if self.agent.is_over() {
+            self.protocol.report().await;
+            if self.protocol.is_over() {
                 break;
             }
             let flow = match self.event().await {
-                Event::Input(input) => self.agent.on_input(input),
+                Event::Input(input) => self.protocol.on_input(input),
                 Event::Built(built) => self.on_built(built),
                 Event::Done(done) => {
                     self.on_done(done);
@@ -100,23 +105,23 @@ impl<A: Agent> Shell<A> {
                 break;
             }
         }
-        let current = self.agent.handover().current();
-        let has_begun = self.agent.handover().sends_in() != current;
+        let current = self.protocol.handover().current();
+        let has_begun = self.protocol.handover().sends_in() != current;
         let newest = self.next.as_ref().filter(|_| has_begun).map_or(&self.current.queue, |next| &next.queue);
-        self.agent.end(newest).await;
+        self.protocol.end(newest).await;
         // Calls that wait for a change find the end of the link in any epoch.
         self.epochs.sending.open(&self.current.epoch);
         self.epochs.receiving.open(&self.current.epoch);
-        self.agent.ended();
+        self.protocol.ended();
     }
 
-    async fn event(&mut self) -> Event<A::Input, A::Connection> {
-        let may_read = self.agent.listens() && !self.agent.handover().is_leaving();
-        let bottom = self.agent.bottom().clone();
+    async fn event(&mut self) -> Event<P::Input, P::Connection> {
+        let may_read = self.protocol.listens() && !self.protocol.handover().is_leaving();
+        let handle = self.protocol.link_handle().clone();
         let (epochs, current, building) = (&self.epochs, &self.current.epoch, &mut self.building);
         let mut reading = pin!(
             async {
-                if may_read { read_meanwhile(epochs, current, &*bottom).await } else { pending().await }
+                if may_read { read_meanwhile(epochs, current, &*handle).await } else { pending().await }
             }
             .fuse()
         );
@@ -129,7 +134,7 @@ impl<A: Agent> Shell<A> {
             }
             .fuse()
         );
-        let mut input = pin!(self.agent.input().fuse());
+        let mut input = pin!(self.protocol.input().fuse());
         select_biased! {
             input = input => Event::Input(input),
             done = self.work.select_next_some() => Event::Done(done),
@@ -138,77 +143,77 @@ impl<A: Agent> Shell<A> {
         }
     }
 
-    fn on_built(&mut self, built: Result<A::Connection, Error>) -> ControlFlow<()> {
+    fn on_built(&mut self, built: Result<P::Connection, Error>) -> ControlFlow<()> {
         self.building = None;
         let built = built.map(|connection| {
             if let Some(next) = &mut self.next {
                 next.epoch = Some(Epoch::new(connection));
             }
         });
-        self.agent.on_built(built)
+        self.protocol.on_built(built)
     }
 
     fn on_done(&mut self, done: Done) {
         match done {
-            Done::SendsEnded(sent) => self.agent.on_sends_ended(sent),
-            Done::RestReceived => self.agent.handover().rest_received(),
-            Done::ReceiversLeft => self.agent.on_receivers_left(),
+            Done::SendsEnded(sent) => self.protocol.on_sends_ended(sent),
+            Done::RestReceived => self.protocol.handover().rest_received(),
+            Done::ReceiversLeft => self.protocol.on_receivers_left(),
         }
     }
 
-    fn perform(&mut self, step: Step<A::Epoch>) {
-        let bottom = self.agent.bottom().clone();
-        let (base, limits) = (bottom.base(), self.agent.limits());
+    fn perform(&mut self, step: Step<P::Epoch>) {
+        let handle = self.protocol.link_handle().clone();
+        let (base, limits) = (handle.base(), self.protocol.limits());
         match step {
             Step::Stage(epoch) => {
-                let span = span::changing(&self.agent.cause());
-                let Staged { link, queue } = self.agent.stage(epoch);
+                let span = span::changing(&self.protocol.cause());
+                let Staged { link, queue } = self.protocol.stage(epoch);
                 let reserved_before = base.reserved();
                 self.next = Some(Next { queue, link: Some(link), epoch: None, reserved_before, span });
             }
             Step::Build => {
                 let Some(Next { link, span, .. }) = &mut self.next else { return };
                 let Some(link) = link.take() else { return };
-                let (building, runtime) = (self.agent.build(link), bottom.runtime().clone());
+                let (building, runtime) = (self.protocol.build(link), handle.runtime().clone());
                 let building = async move {
                     let what = "a Chunnel did not get ready in time";
-                    within(&runtime, limits.building, (A::NAME, what), building).await
+                    within(&runtime, limits.building, (P::NAME, what), building).await
                 };
                 self.building = Some(Box::pin(building.instrument(span.clone())));
             }
             Step::Discard => {
                 self.building = None;
                 if let Some(next) = self.next.take() {
-                    bottom.forget(&next.queue);
+                    handle.forget(&next.queue);
                     base.release(base.reserved().saturating_sub(next.reserved_before));
                 }
             }
             Step::EndSending { may_fail } => {
                 let (epochs, old) = (self.epochs.clone(), self.current.epoch.clone());
-                let ending = Ending { limit: limits.ending, may_fail, name: A::NAME };
-                let runtime = bottom.runtime().clone();
+                let ending = Ending { limit: limits.ending, may_fail, name: P::NAME };
+                let runtime = handle.runtime().clone();
                 self.work.push(Box::pin(async move {
                     Done::SendsEnded(end_sending(epochs, old, runtime, ending).await)
                 }));
             }
             Step::Begin(_) => {
                 let Some(Next { epoch: Some(new), queue, .. }) = &self.next else { return };
-                self.agent.begin(&self.current.queue, queue);
+                self.protocol.begin(&self.current.queue, queue);
                 self.epochs.set_newest(new);
                 self.epochs.sending.open(new);
             }
             Step::AwaitRest => {
-                let awaiting = self.agent.await_rest(&self.epochs, &self.current.queue);
+                let awaiting = self.protocol.await_rest(&self.epochs, &self.current.queue);
                 self.work.push(Box::pin(awaiting.map(|()| Done::RestReceived)));
             }
             Step::LeaveOld => {
                 let Some(next) = &self.next else { return };
-                let dry = bottom.complete(&self.current.queue, &next.queue);
+                let dry = handle.complete(&self.current.queue, &next.queue);
                 if dry {
                     self.current.epoch.end();
                 }
                 let (epochs, old) = (self.epochs.clone(), self.current.epoch.clone());
-                let leaving = leave(epochs, old, bottom.runtime().clone(), dry);
+                let leaving = leave(epochs, old, handle.runtime().clone(), dry);
                 self.work.push(Box::pin(leaving.map(|()| Done::ReceiversLeft)));
             }
             Step::Retire => {
@@ -217,14 +222,14 @@ impl<A: Agent> Shell<A> {
                     return;
                 };
                 span.record("changed", true);
-                bottom.read_through(&self.current.queue, &queue);
+                handle.read_through(&self.current.queue, &queue);
                 self.epochs.receiving.open(&epoch);
                 let reserved = base.reserved().saturating_sub(reserved_before);
                 let retired = std::mem::replace(&mut self.current, Stage { epoch, queue, reserved });
                 // The old stack is dropped and not closed: all ends have drained it, and a Chunnel that
                 // announced its end to its counterparts would end stacks that the receivers there have not
                 // left yet.
-                bottom.forget(&retired.queue);
+                handle.forget(&retired.queue);
                 base.release(retired.reserved);
             }
         }
