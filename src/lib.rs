@@ -85,7 +85,7 @@
 //! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `postcard` | yes | the default codec of `Serialize` and `rpc` |
-//! | `bincode` | no | a codec with fixed places of fields, for `shard::KeyAt`; nobody maintains the crate `bincode` any more |
+//! | `bincode` | no | a codec with fixed places of fields, for `shard::KeyAt`; the crate `bincode` has no maintainers any more |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`], and etcd for [`names`]; `etcd` needs `protoc` to build |
 //! | `store-tls` | no | TLS to the stores that are switched on |
 //! | `dns` | no | DNS beyond the names that the system resolves, in [`names`]: services (SRV), and servers of the application's choice |

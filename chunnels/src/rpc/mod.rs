@@ -60,7 +60,8 @@
 //! # On the wire
 //!
 //! A header of 8 to 16 bytes, and of 41 with a trace, in front of each message, in its headroom: the kind, the number of the call, and for a call its method
-//! and the milliseconds that the client waits. Requests and responses are encoded by a [`Codec`], [`Postcard`] unless client and service name another codec.
+//! and the milliseconds that the client waits. Requests and responses are encoded by a
+//! [`Codec`]; the default codec is [`Postcard`].
 //!
 //! # Over TLS
 //!

@@ -1,14 +1,15 @@
 //! bincode 2 as a codec.
 
-/// bincode 2 with integers of fixed length, little endian. The feature `bincode`, off by default, implements the codec.
+/// bincode 2 with integers of fixed length, little endian. The feature `bincode`, off by default,
+/// implements the codec.
 ///
 /// Every integer and every length takes a fixed number of bytes, so a field that only has fields of fixed size in
 /// front of it stands at an offset that is known without decoding. `LIMIT` is the longest message in bytes, and bounds the
 /// allocation for a length field; both ends need the same. The default is 64 MiB, as long as any message of
 /// [`Fragment`](crate::Fragment) and of framed TCP.
 ///
-/// The crate `bincode` has no maintainers any more (RUSTSEC-2025-0141). A message whose fields need no fixed offsets is better
-/// encoded by [`Postcard`](super::Postcard).
+/// The crate `bincode` has no maintainers any more (RUSTSEC-2025-0141). A message whose fields need no
+/// fixed offsets is better encoded by [`Postcard`](super::Postcard).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bertha_core::Identity)]
 #[chunnel(parameter)]
 pub struct Bincode<const LIMIT: usize = { 64 << 20 }>;

@@ -2,9 +2,9 @@
 
 use bertha_core::identity::{Bool, False, True};
 
-/// Whether a message's key can be found in its encoding without decoding it: [`At`] or [`Anywhere`].
+/// The place of a message's key in its encoding: [`At`] an offset that is known without decoding, or [`Anywhere`].
 pub trait KeyPlace {
-    /// Whether the offset is known.
+    /// True if the offset is known.
     type Fixed: Bool;
 
     /// The offset in bytes, if it is known.
@@ -17,9 +17,10 @@ pub struct Anywhere;
 
 /// The key's bytes begin `OFFSET` bytes into the encoding. The eight bytes before them are their number, little endian.
 ///
-/// [`Bincode`](super::Bincode) writes strings and vectors of bytes in this form, at a known offset behind fields of fixed size:
-/// `OFFSET` is 8 for a field that stands first. [`Postcard`](super::Postcard) writes this form only for a key of fixed size, whose
-/// number the message spells out: a field `[u8; 8]`, and behind it the key as `[u8; N]`.
+/// [`Bincode`](super::Bincode) writes strings and vectors of bytes in this form, at a known offset behind
+/// fields of fixed size: `OFFSET` is 8 for a field that stands first. [`Postcard`](super::Postcard) writes
+/// this form only for a key of fixed size, whose number the message spells out: a field `[u8; 8]`, and
+/// behind it the key as `[u8; N]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At<const OFFSET: usize>;
 

@@ -1,7 +1,7 @@
 //! postcard as a codec.
 
-/// postcard 1, the default codec: integers and lengths have variable length, so messages are compact but their fields have no fixed
-/// offsets.
+/// postcard 1, the default codec: integers and lengths have variable length, so messages are compact but
+/// their fields have no fixed offsets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bertha_core::Identity)]
 #[chunnel(parameter)]
 pub struct Postcard;

@@ -8,15 +8,17 @@ use std::fmt;
 
 /// The codec `C` for messages whose key it writes at offset `OFFSET`, as [`At`] describes.
 ///
-/// Each encoded message is checked; a message with its key elsewhere is not sent. The format on the wire is the
-/// format of `C`, but both ends need the same `KeyAt`.
+/// Each encoded message is checked; a message with its key elsewhere is not sent. The format on the wire is
+/// the format of `C`, but both ends need the same `KeyAt`.
 ///
-/// The default of `C` is [`Bincode`], with the feature `bincode`, since Bincode writes integers and lengths in a
-/// fixed number of bytes. The offset is 8 for a string or a vector of bytes that is the first field of its struct.
+/// The default of `C` is [`Bincode`], with the feature `bincode`, since Bincode writes integers and lengths
+/// in a fixed number of bytes. The offset is 8 for a string or a vector of bytes that is the first field of
+/// its struct.
 ///
-/// [`Postcard`](crate::Postcard) writes integers and lengths in a variable number of bytes, so a string or a vector
-/// has no fixed place. An array of bytes has a fixed place, since Postcard writes its elements alone. So a message
-/// with a key of `N` bytes can begin with the length that [`At`] reads, and with the key behind the length:
+/// [`Postcard`](crate::Postcard) writes integers and lengths in a variable number of bytes, so a string or
+/// a vector has no fixed place. An array of bytes has a fixed place, since Postcard writes its elements
+/// alone. So a message with a key of `N` bytes can begin with the length that [`At`] reads, and with the
+/// key behind the length:
 ///
 /// ```
 /// use bertha_chunnels::shard::KeyAt;
