@@ -1,6 +1,7 @@
 //! The conformance suite of queues over a NATS server with JetStream, without order and with order by key.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod endless;
 mod server;
 
 use bertha_core::{Buf, Connection, Error, ErrorKind};
@@ -70,6 +71,14 @@ fn every_promise_is_kept() {
         queue(&Server { address: address.clone(), orders: &[Ordering::None, Ordering::ByKey] }).await;
         queue(&Server { address, orders: &[Ordering::ByKey] }).await;
     });
+}
+
+#[tokio::test]
+async fn without_a_limit_a_message_is_delivered_again_and_again() {
+    let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
+    let _alone = alone().await;
+    let nats = Nats::connect(&address).await.unwrap();
+    endless::a_message_is_delivered_again_and_again(nats.dead_letters_after(None)).await;
 }
 
 /// A user without the rights is told so by the first call, although the server answers nothing.

@@ -1,6 +1,7 @@
 //! The conformance suite of queues over streams in a Redis server.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod endless;
 mod server;
 
 use bertha_core::{Buf, Connection, Error, ErrorKind};
@@ -57,6 +58,14 @@ fn every_promise_is_kept() {
         let _alone = alone().await;
         queue(&Server(address)).await;
     });
+}
+
+#[tokio::test]
+async fn without_a_limit_a_message_is_delivered_again_and_again() {
+    let Some(address) = bertha_tests::service("BERTHA_REDIS") else { return };
+    let _alone = alone().await;
+    let redis = RedisStreams::connect(&address).await.unwrap();
+    endless::a_message_is_delivered_again_and_again(redis.dead_letters_after(None)).await;
 }
 
 /// A server that wants TLS, certificates at both ends and a login.
