@@ -9,6 +9,8 @@
 #[cfg(feature = "azure-queue")]
 mod azure;
 mod catches;
+#[cfg(any(feature = "nats", feature = "redis-streams"))]
+mod endless;
 #[cfg(feature = "nats")]
 mod chaos;
 #[cfg(feature = "pubsub")]

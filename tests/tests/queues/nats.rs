@@ -1,5 +1,6 @@
 //! The conformance suite of queues over a NATS server with JetStream, without order and with order by key.
 
+use crate::endless;
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queues::nats::{ConnectOptions, Nats};
@@ -69,7 +70,15 @@ fn every_promise_is_kept() {
     });
 }
 
-/// The first call of a user without the rights fails with this reason, although the server sends no answer.
+#[tokio::test]
+async fn without_a_limit_a_message_is_delivered_again_and_again() {
+    let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
+    let _alone = alone().await;
+    let nats = Nats::connect(&address).await.unwrap();
+    endless::a_message_is_delivered_again_and_again(nats.dead_letters_after(None)).await;
+}
+
+/// A user without the rights is told so by the first call, although the server answers nothing.
 #[tokio::test]
 async fn a_user_without_rights_is_told_so() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };

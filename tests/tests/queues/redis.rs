@@ -1,5 +1,6 @@
 //! The conformance suite of queues over streams in a Redis server.
 
+use crate::endless;
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_queues::redis::{Client, ClientTlsConfig, RedisStreams, TlsCertificates};
@@ -54,6 +55,14 @@ fn every_promise_is_kept() {
         let _alone = alone().await;
         queue(&Server(address)).await;
     });
+}
+
+#[tokio::test]
+async fn without_a_limit_a_message_is_delivered_again_and_again() {
+    let Some(address) = bertha_tests::service("BERTHA_REDIS") else { return };
+    let _alone = alone().await;
+    let redis = RedisStreams::connect(&address).await.unwrap();
+    endless::a_message_is_delivered_again_and_again(redis.dead_letters_after(None)).await;
 }
 
 /// A server that wants TLS, certificates at both ends and a login.
