@@ -3,8 +3,8 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::ops::Range;
 
-/// Asserts that `expand` refuses a source with this message. The error underlines the part of the source between `«`
-/// and `»`, or the whole call of the macro if the source has no such part.
+/// Asserts that `expand` refuses a source with this message. The error underlines the part of the source
+/// between `«` and `»`, or the whole call of the macro if the source has no such part.
 #[track_caller]
 pub(crate) fn refuses(
     expand: impl FnOnce(TokenStream) -> syn::Result<TokenStream>,

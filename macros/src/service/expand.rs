@@ -8,8 +8,8 @@ use syn::{Ident, Path, Type};
 /// Returns the trait, the client and the server; `rpc` is the path of the module with what they need.
 ///
 /// # Errors
-/// The first item that can't be called from another process. An error takes the trait's place, since the compiler
-/// would report the trait's errors twice.
+/// The first item that can't be called from another process. An error takes the trait's place, since the
+/// compiler would report the trait's errors twice.
 pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> syn::Result<TokenStream> {
     let service = Service::parse(arguments, item)?;
     let (own, client, server) = (own_trait(&service), client(&service, rpc), server(&service, rpc));

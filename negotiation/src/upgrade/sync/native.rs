@@ -1,8 +1,6 @@
-//! The locks and atomics of slots and epochs; tests under loom replace them by loom's.
+//! The primitives of the system.
 
-pub(crate) use crate::link::last_waiter::LastWaiter;
 use spin::mutex::SpinMutex;
-pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 

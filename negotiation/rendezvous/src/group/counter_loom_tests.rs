@@ -1,11 +1,18 @@
-//! The count of the messages that a group's participant sends, while several threads send.
+//! The count of the datagrams that a participant sends, in every interleaving of threads that send.
+//! `scripts/loom` runs them.
 
-use super::explore;
-use super::sound::counter::Counter;
+use super::counter::Counter;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Counts twice in each of two threads, and so often in all. The numbers that each got, and the total.
+/// Runs a model in all orders of the steps of its threads, with at most three preemptions.
+fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+/// Counts twice in each of two threads. Returns the numbers that each thread got, and the total.
 fn count(next: fn(&Counter) -> u32) -> ([[u32; 2]; 2], u32) {
     let counter = Arc::new(Counter::default());
     let other = {
@@ -19,7 +26,7 @@ fn count(next: fn(&Counter) -> u32) -> ([[u32; 2]; 2], u32) {
 
 #[test]
 fn all_are_counted_and_each_thread_counts_upwards() {
-    explore(3, || {
+    explore(|| {
         let (numbers, total) = count(Counter::next);
         assert_eq!(total, 4);
         assert!(numbers.iter().all(|[first, second]| first < second && *second < 4), "{numbers:?}");
@@ -28,7 +35,7 @@ fn all_are_counted_and_each_thread_counts_upwards() {
 
 #[test]
 fn what_is_sent_after_another_is_numbered_after_it() {
-    explore(3, || {
+    explore(|| {
         let counter = Arc::new(Counter::default());
         let other = {
             let counter = counter.clone();
@@ -38,9 +45,9 @@ fn what_is_sent_after_another_is_numbered_after_it() {
     });
 }
 
-/// The same with two threads that take themselves for one, which must be found out.
+/// The models notice two threads that have one number.
 #[test]
 #[should_panic(expected = "assertion")]
 fn a_count_that_two_threads_write_is_found_out() {
-    explore(3, || assert_eq!(count(|counter| counter.next_of(7)).1, 4));
+    explore(|| assert_eq!(count(|counter| counter.next_of(7)).1, 4));
 }

@@ -1,32 +1,24 @@
-//! Loom's primitives behind the names that slots and epochs use.
+//! The primitives of loom.
 
-pub(crate) use super::last_waiter::LastWaiter;
-pub(crate) use loom::sync::Arc;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
 
-/// Fewer than the model has threads that count, and calls at once.
-pub(crate) const THREADS: usize = 1;
+/// Number of slots at first, and of slots that are added at a time: fewer than the models have calls at once.
 pub(crate) const SLOTS: usize = 1;
 
-/// The number of this thread of the model.
-pub(crate) fn thread() -> usize {
-    let name = format!("{:?}", loom::thread::current().id());
-    let digits: String = name.chars().filter(char::is_ascii_digit).collect();
-    1 + digits.parse::<usize>().unwrap()
-}
-
-/// A lock that is only tried: taken by one compare-and-swap, left by one store, as the real one.
+/// A lock that can be tried but not waited for. As spin's lock, it is acquired by one compare-and-swap and
+/// released by one store.
 pub(crate) struct TryLock<T> {
     is_taken: AtomicBool,
-    /// Here while nobody has the lock. Nobody ever waits for this.
+    /// The value, while the lock is free. No thread ever waits for this mutex.
     value: std::sync::Mutex<Option<T>>,
 }
 
+/// The guard of a [`TryLock`].
 pub(crate) struct Guard<'a, T> {
     lock: &'a TryLock<T>,
-    /// Nothing once it is dropped.
+    /// The value; `None` once the guard is dropped.
     value: Option<T>,
 }
 
@@ -38,7 +30,7 @@ impl<T> TryLock<T> {
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         self.is_taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let value = self.value.try_lock().unwrap().take();
-        assert!(value.is_some(), "two have the lock");
+        assert!(value.is_some(), "two guards of one lock");
         Some(Guard { lock: self, value })
     }
 }

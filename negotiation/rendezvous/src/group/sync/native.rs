@@ -1,9 +1,9 @@
-//! The atomics of counting; tests under loom replace them by loom's.
+//! The primitives of the system.
 
-pub(super) use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+pub(in crate::group) use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Number of threads that have a count of their own.
-pub(super) const THREADS: usize = 8;
+pub(in crate::group) const THREADS: usize = 8;
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
@@ -13,6 +13,6 @@ std::thread_local! {
 
 /// Returns the unique number of this thread.
 #[inline]
-pub(super) fn thread() -> usize {
+pub(in crate::group) fn thread() -> usize {
     THREAD.with(|number| *number)
 }

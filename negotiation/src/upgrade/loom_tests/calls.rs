@@ -1,15 +1,16 @@
 //! Whole sends and receptions, while a group or a connection with two ends changes its epoch.
 
 use super::explore;
-use super::sound::epoch::{Epoch, Epochs};
 use super::stack::{Stack, block_on};
-use loom::sync::Arc;
+use crate::upgrade::epoch::{Epoch, Epochs};
+use crate::upgrade::slots::Slots;
 use loom::thread;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 type Call = thread::JoinHandle<Vec<u32>>;
 
-/// An old epoch that is in force, and a new one.
+/// Returns an old epoch, which is in force, and a new epoch.
 fn epochs() -> ([Arc<Epoch<Stack>>; 2], Arc<Epochs<Stack>>) {
     let [old, new] = [(); 2].map(|()| Epoch::new(Stack::default()));
     let epochs = Arc::new(Epochs::new(&old));
@@ -29,15 +30,15 @@ fn receiving(epochs: &Arc<Epochs<Stack>>, count: usize) -> Call {
     thread::spawn(move || (0..count).map(|_| block_on(epochs.recv()).unwrap()).collect())
 }
 
-/// Waits until nobody has a slot.
-fn vacate(slots: &super::sound::slots::Slots<Epoch<Stack>>) {
+/// Closes the slots, and waits until they are empty.
+fn vacate(slots: &Slots<Epoch<Stack>>) {
     slots.close();
     while slots.poll_empty(&Context::from_waker(Waker::noop())).is_pending() {
         thread::yield_now();
     }
 }
 
-/// Sends in the new epoch from now on. How many messages were sent in the old one.
+/// Begins to send in the new epoch. Returns the number of messages that were sent in the old epoch.
 fn begin(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch<Stack>>) -> u64 {
     vacate(&epochs.sending);
     let sent = epochs.sending.total();
@@ -46,8 +47,8 @@ fn begin(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch<Stack>>) ->
     sent
 }
 
-/// A change as a group makes it, be it to another stack or to the same again because its leader has gone: the old stack
-/// runs dry, and a receiver finds that out. Returns the number of messages that went through the old stack.
+/// Changes the epoch as a group does, to another stack, or to an equal stack because the leader has gone: the old
+/// stack runs dry, and a receiver finds it empty. Returns the number of messages that went through the old stack.
 fn change_among_many(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch<Stack>>) -> u64 {
     let sent = begin(epochs, old, new);
     old.end();
@@ -63,7 +64,8 @@ fn change_among_many(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch
     received
 }
 
-/// A change as two ends make it: as many are received as were sent. How many that are in the old stack.
+/// Changes the epoch as two ends do: all messages that were sent in the old stack are received there. Returns
+/// their number.
 fn change_among_two(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch<Stack>>) -> u64 {
     let sent = begin(epochs, old, new);
     while epochs.receiving.total() < sent {
@@ -79,7 +81,7 @@ fn change_among_two(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch<
 fn a_change_of_a_group_loses_and_swaps_nothing() {
     explore(2, || {
         let ([old, new], epochs) = epochs();
-        // It receives until the change is over, as an application has to.
+        // The receiver goes on until the change is over, as an application has to.
         let (sender, receiver) = (sending(&epochs, 0..1), receiving(&epochs, 2));
         let before = change_among_many(&epochs, &old, &new);
         let first = sender.join().unwrap();
@@ -117,7 +119,7 @@ fn a_change_between_two_ends_loses_and_swaps_nothing() {
     });
 }
 
-/// The same with a change that does not wait for receivers, which must be found out.
+/// The models notice a change that does not wait for receivers.
 #[test]
 #[should_panic(expected = "an epoch that had ended")]
 fn a_change_that_does_not_wait_for_receivers_is_found_out() {
@@ -127,7 +129,7 @@ fn a_change_that_does_not_wait_for_receivers_is_found_out() {
         begin(&epochs, &old, &new);
         epochs.receiving.close();
         old.connection.retire();
-        // Only then, so that a receiver does not wait for ever.
+        // Too late, but before the end of the model, so that no receiver waits for ever.
         vacate(&epochs.receiving);
         epochs.receiving.open(&new);
         block_on(epochs.send(0)).unwrap();

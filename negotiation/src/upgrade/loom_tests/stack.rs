@@ -1,9 +1,9 @@
-//! An epoch's stack for the model, which receives every message that is sent in it, as over a network without
-//! loss; and an executor.
+//! The stack of an epoch, for models: it receives every message that is sent in it, as over a network without
+//! loss. An executor, too.
 
-use super::sound::counter::Counter;
 use bertha_core::{Connection, Error, ErrorKind};
 use bertha_datapath_sim::{PairBase, SimRuntime};
+use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread::{self, Thread};
 use std::collections::VecDeque;
@@ -14,17 +14,18 @@ use std::task::{Context, Poll, Wake, Waker};
 #[derive(Default)]
 pub(crate) struct Stack {
     state: Mutex<State>,
-    /// The number of messages that leave at the bottom.
-    sent: Counter,
+    /// Number of messages that left at the bottom. Relaxed, as the count of a group's participant is.
+    sent: AtomicU32,
 }
 
 #[derive(Default)]
 struct State {
     messages: VecDeque<u32>,
-    /// Nothing more will come; and nobody may use it any more.
+    /// True if no more messages will arrive.
     is_over: bool,
+    /// True if no call may use the stack any more.
     is_retired: bool,
-    /// It was used all the same.
+    /// True if a call used the stack although it may not.
     is_misused: bool,
     waiting: Vec<Waker>,
 }
@@ -42,25 +43,27 @@ impl Stack {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Lets it run dry.
+    /// Ends the arrival of messages, so that the stack runs dry.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.is_over = true;
         Self::wake(state);
     }
 
-    /// How many messages have left at the bottom. Exact once it has been drained.
+    /// Returns the number of messages that left at the bottom. It is exact once the caller has synchronised
+    /// with all sends.
     pub(crate) fn sent(&self) -> u32 {
-        self.sent.total()
+        self.sent.load(Ordering::Relaxed)
     }
 
-    /// Whether all is as it has to be. Found out in the end: in a model a panic has to be the last thing that happens.
+    /// Panics if a call used the stack although it may not. A panic has to be the last event of a model, so the
+    /// calls themselves do not panic.
     pub(crate) fn check(&self) {
         let is_misused = self.state.lock().unwrap().is_misused;
         assert!(!is_misused, "a call used an epoch that had ended");
     }
 
-    /// Nobody uses it any more. What it still holds is lost.
+    /// Forbids the use of the stack. Messages that it still holds are lost.
     pub(crate) fn retire(&self) {
         self.lock().is_retired = true;
     }
@@ -78,7 +81,7 @@ impl Connection for Stack {
         let mut state = self.lock();
         state.is_misused |= state.is_over;
         state.messages.push_back(message);
-        self.sent.next();
+        self.sent.fetch_add(1, Ordering::Relaxed);
         Self::wake(state);
         Ok(())
     }
@@ -114,7 +117,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls when woken and never else, so that loom finds a deadlock where a call is not woken.
+/// Runs a future, and polls it after a wake-up alone, so that loom finds a deadlock where a call is not woken.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = std::sync::Arc::new(Unpark(thread::current())).into();
     let mut future = pin!(future);

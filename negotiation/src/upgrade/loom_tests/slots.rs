@@ -1,16 +1,11 @@
-//! The slots, the calls and the counts of a switching connection in every interleaving of a few calls and a switch.
-#![allow(missing_docs, missing_debug_implementations, dead_code, unreachable_pub, clippy::unwrap_used)]
+//! The slots of calls, without the calls' futures.
 
-mod calls;
-mod counts;
-mod sound;
-mod stack;
-
-use loom::sync::Arc;
+use super::explore;
+use crate::upgrade::slot::Slot;
+use crate::upgrade::slots::Slots;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
-use sound::slot::Slot;
-use sound::slots::Slots;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// The epoch that the calls use.
@@ -26,7 +21,7 @@ impl Epoch {
     }
 }
 
-/// The work of a call in its slot.
+/// Does the work of a call in its slot. Returns the number of the epoch.
 fn work(epoch: &Epoch, slot: &Slot<Epoch>) -> u64 {
     assert!(!epoch.has_ended.load(Ordering::Relaxed), "a call uses an epoch that has ended");
     slot.count(1);
@@ -34,7 +29,8 @@ fn work(epoch: &Epoch, slot: &Slot<Epoch>) -> u64 {
     epoch.number
 }
 
-/// One call, unless no epoch is open just then, or others are quicker: uses whatever is, and says which.
+/// Makes a call in the open epoch, and returns the epoch's number. Returns `None` if no epoch is open, or if
+/// other calls are quicker.
 fn call_once(slots: &Slots<Epoch>) -> Option<u64> {
     let at = |slot: &Slot<Epoch>| slot.acquire()?.as_deref().map(|epoch| work(epoch, slot));
     at(slots.first()).or_else(|| match slots.poll_find(&Context::from_waker(Waker::noop())) {
@@ -43,7 +39,7 @@ fn call_once(slots: &Slots<Epoch>) -> Option<u64> {
     })
 }
 
-/// One call, as soon as an epoch is open.
+/// Makes a call as soon as an epoch is open.
 fn call(slots: &Slots<Epoch>) -> u64 {
     loop {
         if let Some(epoch) = call_once(slots) {
@@ -53,7 +49,7 @@ fn call(slots: &Slots<Epoch>) -> u64 {
     }
 }
 
-/// Ends `old` and opens `new`; says how many calls used the old one.
+/// Ends `old` and opens `new`. Returns the number of calls that used the old epoch.
 fn switch(slots: &Slots<Epoch>, old: &Epoch, new: &Arc<Epoch>) -> u64 {
     slots.close();
     while slots.poll_empty(&Context::from_waker(Waker::noop())).is_pending() {
@@ -63,13 +59,6 @@ fn switch(slots: &Slots<Epoch>, old: &Epoch, new: &Arc<Epoch>) -> u64 {
     let used = slots.total();
     slots.open(new);
     used
-}
-
-/// Tries all orders of the steps of a model's threads with so many preemptions at most.
-fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(model);
 }
 
 #[test]
@@ -124,7 +113,7 @@ fn closing_what_is_empty_leaves_calls_alone() {
     });
 }
 
-/// The same with a switch that does not wait until the slots are empty, which must be found out.
+/// The models notice a switch that does not wait until the slots are empty.
 #[test]
 #[should_panic(expected = "an epoch")]
 fn a_switch_that_does_not_wait_is_found_out() {
