@@ -3,7 +3,7 @@
 use crate::attributes::{arguments, full_name, version};
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DeriveInput, Error, ExprPath, Member, Path};
+use syn::{Data, DeriveInput, Error, ExprPath, Member, Path, parse2};
 
 enum Comparison {
     Exact,
@@ -11,11 +11,10 @@ enum Comparison {
     Own(ExprPath),
 }
 
-pub(crate) fn derive(input: &DeriveInput, core: &Path) -> TokenStream {
-    expand(input, core).unwrap_or_else(Error::into_compile_error)
-}
-
-fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
+/// # Errors
+/// The first mistake in the attributes.
+pub(crate) fn derive(input: TokenStream, core: &Path) -> syn::Result<TokenStream> {
+    let input = &parse2::<DeriveInput>(input)?;
     let (mut wire_version, mut comparison, mut label) = (1, None, None);
     arguments(&input.attrs, "capability", |meta| {
         if meta.path.is_ident("version") {
@@ -82,5 +81,40 @@ fn fields(input: &DeriveInput) -> syn::Result<Vec<Member>> {
     match &input.data {
         Data::Struct(data) => Ok(data.fields.members().collect()),
         _ => Err(Error::new_spanned(&input.ident, "`overlap` needs a struct whose fields are sets or lists")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::refusal;
+    use syn::parse_quote;
+
+    #[track_caller]
+    fn refuses(source: &str, message: &str) {
+        refusal::refuses(|source| super::derive(source, &parse_quote!(::bertha_core)), source, message);
+    }
+
+    #[test]
+    fn a_capability_has_one_comparison() {
+        refuses(
+            "struct «None»(u32);",
+            "say how it is compared: #[capability(exact)], #[capability(overlap)] or #[capability(compare = path)]",
+        );
+        refuses(
+            "#[capability(exact, «overlap»)] struct Two(u32);",
+            "a capability has one comparison; remove one of them",
+        );
+        refuses(
+            "#[capability(«equal»)] struct Unknown(u32);",
+            "expected `exact`, `overlap`, `compare = path`, `label = path` or `version = N`",
+        );
+    }
+
+    #[test]
+    fn variants_do_not_overlap() {
+        refuses(
+            "#[capability(overlap)] enum «Ciphers» { Aes, ChaCha }",
+            "`overlap` needs a struct whose fields are sets or lists",
+        );
     }
 }

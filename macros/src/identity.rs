@@ -6,13 +6,12 @@ use crate::needs::Needs;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DeriveInput, ExprPath, Generics, Ident, Path, Type, parse_quote};
+use syn::{DeriveInput, ExprPath, Generics, Ident, Path, Type, parse_quote, parse2};
 
-pub(crate) fn derive(input: &DeriveInput, core: &Path) -> TokenStream {
-    expand(input, core).unwrap_or_else(syn::Error::into_compile_error)
-}
-
-fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
+/// # Errors
+/// The first mistake in the attributes.
+pub(crate) fn derive(input: TokenStream, core: &Path) -> syn::Result<TokenStream> {
+    let input = &parse2::<DeriveInput>(input)?;
     let chunnel = Attributes::read(input)?;
     let (ident, name) = (&input.ident, full_name(input));
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
@@ -215,4 +214,56 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::refusal;
+    use syn::parse_quote;
+
+    #[track_caller]
+    fn refuses(source: &str, message: &str) {
+        refusal::refuses(|source| super::derive(source, &parse_quote!(::bertha_core)), source, message);
+    }
+
+    const NO_GUARANTEE: &str = "`Fast` is no guarantee; expected any of `Encrypted`, `Authenticated`, `Reliable`, `Ordered`, `AtMostOnce`, `IntegrityChecked`, `ForwardSecret`, `PeerIdentified`";
+    const EACH_LAYER: &str = "with `layers`, each layer says this itself, by a method of `LayerInfo`";
+
+    #[test]
+    fn an_argument_is_known_and_of_its_kind() {
+        refuses(
+            "#[chunnel(«onesided»)] struct Misspelt;",
+            "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `withdraws(..)`, `adds = path`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
+        );
+        refuses("#[chunnel(version = «\"two\"»)] struct NoNumber;", "expected integer literal");
+        refuses("#[chunnel(version = «70000»)] struct LargeNumber;", "a version is a number from 0 to 65535");
+    }
+
+    #[test]
+    fn guarantees_are_known() {
+        refuses("#[chunnel(guarantees(«Fast»))] struct A;", NO_GUARANTEE);
+        refuses("#[chunnel(withdraws(«Fast»))] struct A;", NO_GUARANTEE);
+        refuses("#[chunnel(needs(«Fast»))] struct A;", NO_GUARANTEE);
+        refuses(
+            "#[chunnel(needs«)»] struct A;",
+            "unexpected end of input, expected guarantees in parentheses: `(Encrypted, Ordered)`",
+        );
+    }
+
+    #[test]
+    fn an_argument_without_effect_beside_another_is_refused() {
+        refuses(
+            "#[chunnel(«one_sided», capability = never_compared)] struct A;",
+            "a one-sided Chunnel needs no counterpart, so its `capability` would never be compared; leave one of them out",
+        );
+        refuses(
+            "#[chunnel(capability = width, «version» = 2)] struct A;",
+            "with `capability`, the version is the capability's: `#[capability(.., version = N)]`",
+        );
+        refuses("#[chunnel(«one_sided», layers = layers)] struct A;", EACH_LAYER);
+        refuses("#[chunnel(«needs»(Reliable), layers = layers)] struct A;", EACH_LAYER);
+        refuses("#[chunnel(«capability» = width, layers = layers)] struct A;", EACH_LAYER);
+        refuses("#[chunnel(«no_early_data», layers = layers)] struct A;", EACH_LAYER);
+        refuses("#[chunnel(layers = layers, «adds» = more)] struct A;", EACH_LAYER);
+    }
 }

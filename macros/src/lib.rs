@@ -11,13 +11,15 @@ mod entry;
 mod guarantee;
 mod identity;
 mod needs;
+#[cfg(test)]
+mod refusal;
 mod service;
 mod standard;
 mod subst;
 
 use proc_macro::TokenStream;
 use standard::Standard;
-use syn::{DeriveInput, parse_macro_input, parse_quote};
+use syn::{Error, parse_macro_input, parse_quote};
 
 /// Gives a Chunnel its identity (crate and type name), and describes it to the other end.
 ///
@@ -46,14 +48,14 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///   alone.
 #[proc_macro_derive(Identity, attributes(chunnel))]
 pub fn identity(input: TokenStream) -> TokenStream {
-    identity::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha_core)).into()
+    code_or_error(identity::derive(input.into(), &parse_quote!(::bertha_core)))
 }
 
 /// `Identity` for crates that depend on `bertha` instead of `bertha-core`.
 #[doc(hidden)]
 #[proc_macro_derive(FacadeIdentity, attributes(chunnel))]
 pub fn facade_identity(input: TokenStream) -> TokenStream {
-    identity::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha::core)).into()
+    code_or_error(identity::derive(input.into(), &parse_quote!(::bertha::core)))
 }
 
 /// Identities for types of the standard library, for use in `bertha-core` alone.
@@ -74,14 +76,14 @@ pub fn standard_identities(types: TokenStream) -> TokenStream {
 /// The type also needs serde's `Serialize` and `Deserialize`, and `Debug`.
 #[proc_macro_derive(Capability, attributes(capability))]
 pub fn capability(input: TokenStream) -> TokenStream {
-    capability::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha_core)).into()
+    code_or_error(capability::derive(input.into(), &parse_quote!(::bertha_core)))
 }
 
 /// `Capability` for crates that depend on `bertha` instead of `bertha-core`.
 #[doc(hidden)]
 #[proc_macro_derive(FacadeCapability, attributes(capability))]
 pub fn facade_capability(input: TokenStream) -> TokenStream {
-    capability::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha::core)).into()
+    code_or_error(capability::derive(input.into(), &parse_quote!(::bertha::core)))
 }
 
 /// Makes a unit struct an optimisation pass that replaces some Chunnels by others.
@@ -129,7 +131,7 @@ pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
 /// prints the reason and ends with status 1.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
-    entry::expand(arguments.into(), function.into()).into()
+    entry::expand(&arguments.into(), function.into()).into()
 }
 
 /// Makes a typed client and a typed server of a trait, for calls over `bertha::rpc`.
@@ -160,5 +162,10 @@ pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn facade_service(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let rpc = parse_quote!(::bertha::rpc);
-    service::expand(&arguments.into(), item.into(), &rpc).into()
+    code_or_error(service::expand(&arguments.into(), item.into(), &rpc))
+}
+
+/// Returns the code of a macro, or code that makes the compiler report the error.
+fn code_or_error(expanded: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    expanded.unwrap_or_else(Error::into_compile_error).into()
 }

@@ -1,6 +1,6 @@
 //! Guides: composing stacks, handling errors, connecting to names, choosing a datapath, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
-//! The code of the guides is compiled and run with the tests. The guide [`pass`] shows three crates of the
+//! The code of the guides is compiled and run with the tests. The guide [`pass`] shows two crates of the
 //! repository's `tests/outside`, which know Bertha only by its published names; a test compares the guide
 //! with them word for word.
 

@@ -30,3 +30,22 @@ async fn every_flipped_bit_and_every_cut_is_found() {
     there.send(Buf::copy_of(b"123456789", 0).unwrap()).await.unwrap();
     assert_eq!(*here.recv().await.unwrap(), *good);
 }
+
+#[tokio::test]
+async fn a_burst_loses_its_damaged_messages_alone() {
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
+    let there = Checksum::new().wrap(there).await.unwrap();
+    let mut burst = Vec::new();
+    for number in 0..4 {
+        let check = crc32fast::hash(&[number]).to_le_bytes();
+        let mut message = Buf::copy_of(&[&check[..], &[number]].concat(), 0).unwrap();
+        message[0] ^= number % 2;
+        burst.push(message);
+    }
+    here.send_batch(burst.drain(..)).await.unwrap();
+    while burst.len() < 2 {
+        there.recv_batch(&mut burst, 8).await.unwrap();
+    }
+    assert_eq!(burst.iter().map(|message| message[0]).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(there.damaged(), 2);
+}

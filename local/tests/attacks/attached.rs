@@ -1,34 +1,14 @@
 //! Descriptors whose last close waits, attached to whatever is sent.
 
 use crate::packets::{HELD_UP, PATIENCE, Raw, started};
+use bertha_lingering::lingering;
 use bertha_local::Directory;
 use bertha_local::directory::Rules;
-use rustix::net::sockopt::set_socket_linger;
-use std::io::{ErrorKind, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 use tokio::time::timeout;
-
-/// A socket whose last close waits for minutes, and the end that keeps it waiting.
-fn lingering() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (receiver, _) = listener.accept().unwrap();
-    sender.set_nonblocking(true).unwrap();
-    loop {
-        match sender.write(&[0; 65_536]) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) => panic!("{error}"),
-        }
-    }
-    sender.set_nonblocking(false).unwrap();
-    set_socket_linger(&sender, Some(Duration::from_secs(600))).unwrap();
-    (sender, receiver)
-}
 
 /// Drops what may have the last reference, whose close then waits.
 fn let_go(socket: impl Send + 'static) {

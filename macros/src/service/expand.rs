@@ -5,19 +5,16 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Ident, Path, Type};
 
-/// Returns the trait, the client and the server; `rpc` is the path of the module with the items that they
-/// need.
-pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> TokenStream {
-    let service = match Service::parse(arguments, item.clone()) {
-        Ok(service) => service,
-        Err(error) => {
-            // The trait is left out, since the compiler would report its errors twice.
-            return error.into_compile_error();
-        }
-    };
+/// Returns the trait, the client and the server; `rpc` is the path of the module with what they need.
+///
+/// # Errors
+/// The first item that can't be called from another process. An error takes the trait's place, since the
+/// compiler would report the trait's errors twice.
+pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> syn::Result<TokenStream> {
+    let service = Service::parse(arguments, item)?;
     let (own, client, server) = (own_trait(&service), client(&service, rpc), server(&service, rpc));
     let distinct = distinct(&service, rpc);
-    quote!(#own #client #server #distinct)
+    Ok(quote!(#own #client #server #distinct))
 }
 
 /// Returns the trait that the server's type implements, with futures that may move between threads.

@@ -2,5 +2,7 @@
 
 mod expand;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use expand::expand;

@@ -11,13 +11,11 @@ use syn::{Error, Fields, Ident, ItemStruct, Path};
 
 /// Returns the struct, and the implementations that make it a pass.
 pub(crate) fn expand(rule: TokenStream, pass: TokenStream, core: &Path) -> TokenStream {
-    let implementations = match unit_struct(&pass) {
-        Ok(ident) => implementations(rule, &ident, core).unwrap_or_else(|error| {
-            let (error, idle) = (error.into_compile_error(), idle(&ident, core));
-            quote!(#error #idle)
-        }),
-        Err(error) => error.into_compile_error(),
-    };
+    let implementations = implementations(rule, &pass, core).unwrap_or_else(|error| {
+        let error = error.into_compile_error();
+        let idle = unit_struct(&pass).ok().map(|ident| idle(&ident, core));
+        quote!(#error #idle)
+    });
     quote!(#pass #implementations)
 }
 
@@ -51,7 +49,14 @@ fn idle(ident: &Ident, core: &Path) -> TokenStream {
     }
 }
 
-fn implementations(rule: TokenStream, ident: &Ident, core: &Path) -> syn::Result<TokenStream> {
+/// # Errors
+/// The first mistake in the rule, or a pass that is no unit struct.
+pub(super) fn implementations(
+    rule: TokenStream,
+    pass: &TokenStream,
+    core: &Path,
+) -> syn::Result<TokenStream> {
+    let ident = &unit_struct(pass)?;
     let rule = &syn::parse2::<Subst>(rule)?;
     let name = ident.to_string();
     let weakens = guarantee::set(&rule.weakens, core);

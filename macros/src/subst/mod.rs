@@ -4,6 +4,8 @@ mod build;
 mod expand;
 mod parse;
 mod side;
+#[cfg(test)]
+mod tests;
 mod variables;
 
 pub(crate) use expand::expand;

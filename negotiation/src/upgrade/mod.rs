@@ -38,6 +38,8 @@ mod vain_proposals;
 
 #[cfg(test)]
 mod handover_tests;
+#[cfg(all(test, loom))]
+mod loom_tests;
 #[cfg(test)]
 mod slots_tests;
 

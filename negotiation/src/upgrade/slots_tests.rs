@@ -1,4 +1,4 @@
-//! The slots of calls, one step at a time; the test under loom tries all orders of the steps.
+//! The slots of calls, one step at a time; `loom_tests` tries all orders of the steps.
 
 use super::slot::Slot;
 use super::slots::Slots;

@@ -9,10 +9,10 @@
 #[cfg(feature = "azure-queue")]
 mod azure;
 mod catches;
-#[cfg(any(feature = "nats", feature = "redis-streams"))]
-mod endless;
 #[cfg(feature = "nats")]
 mod chaos;
+#[cfg(any(feature = "nats", feature = "redis-streams"))]
+mod endless;
 #[cfg(feature = "pubsub")]
 mod google;
 #[cfg(feature = "kafka")]

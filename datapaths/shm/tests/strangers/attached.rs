@@ -2,36 +2,18 @@
 
 use bertha_core::{Addr, Datapath, Listener};
 use bertha_datapath_shm::{Shm, Users};
-use rustix::net::sockopt::set_socket_linger;
+use bertha_lingering::lingering;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use std::io::{ErrorKind, IoSlice, Write};
+use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// The time after which an attack has succeeded. Far above what a busy machine needs.
 const HELD_UP: Duration = Duration::from_secs(30);
-
-/// A socket whose last close waits for minutes, and the end that keeps it waiting.
-fn lingering() -> (OwnedFd, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (receiver, _) = listener.accept().unwrap();
-    sender.set_nonblocking(true).unwrap();
-    loop {
-        match sender.write(&[0; 65_536]) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) => panic!("{error}"),
-        }
-    }
-    sender.set_nonblocking(false).unwrap();
-    set_socket_linger(&sender, Some(Duration::from_secs(600))).unwrap();
-    (sender.into(), receiver)
-}
 
 /// A listener on a runtime and a thread of its own.
 fn listening(name: &str, shm: Shm) -> Addr {
@@ -72,7 +54,7 @@ fn attack(on: &Addr) -> Vec<TcpStream> {
     attacked.collect()
 }
 
-fn send(socket: &UnixStream, bytes: &[u8], files: &[OwnedFd]) {
+fn send(socket: &UnixStream, bytes: &[u8], files: &[TcpStream]) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();

@@ -52,3 +52,6 @@ mod tally;
 pub use connection::MultiEndpoint;
 pub use link::GroupLink;
 pub use runs_among::RunsAmong;
+
+#[cfg(all(test, loom))]
+mod counter_loom_tests;

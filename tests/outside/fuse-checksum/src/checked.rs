@@ -1,22 +1,28 @@
 //! A codec whose encoding begins with a checksum.
 
-use bertha_chunnel_checksum::Checksum;
 use bertha_chunnels::serialize::{Anywhere, Codec};
 use std::error::Error;
 use std::fmt;
 
-/// The codec `C`, with a checksum in front of each encoded message.
+/// Length of a checksum, in bytes.
+const LENGTH: usize = 4;
+
+/// The codec `C` with the checksum of [`Checksum`](bertha_chunnels::Checksum) in front of each encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked<C> {
     codec: C,
-    checksum: Checksum,
 }
 
 impl<C> Checked<C> {
-    /// Makes a codec that puts `checksum` in front of the encoding of `codec`.
-    pub fn new(codec: C, checksum: Checksum) -> Self {
-        Self { codec, checksum }
+    /// Puts a checksum in front of the encoding of `codec`.
+    pub fn new(codec: C) -> Self {
+        Self { codec }
     }
+}
+
+/// Returns the checksum of some bytes: CRC-32 (IEEE 802.3), little-endian.
+fn checksum(of: &[u8]) -> [u8; LENGTH] {
+    crc32fast::hash(of).to_le_bytes()
 }
 
 impl<T, C: Codec<T>> Codec<T> for Checked<C> {
@@ -32,7 +38,7 @@ impl<T, C: Codec<T>> Codec<T> for Checked<C> {
     }
 
     fn limit(&self) -> usize {
-        self.codec.limit().saturating_add(Checksum::LENGTH)
+        self.codec.limit().saturating_add(LENGTH)
     }
 
     #[inline]
@@ -40,15 +46,18 @@ impl<T, C: Codec<T>> Codec<T> for Checked<C> {
         let Some((front, rest)) = into.split_first_chunk_mut() else { return Ok(None) };
         let Some(written) = self.codec.encode(message, rest)? else { return Ok(None) };
         let Some(encoded) = rest.get(..written) else { return Ok(None) };
-        *front = self.checksum.of(encoded);
-        Ok(Some(Checksum::LENGTH + written))
+        *front = checksum(encoded);
+        Ok(Some(LENGTH + written))
     }
 
     #[inline]
     fn decode(&self, bytes: &[u8]) -> Result<(T, usize), Self::DecodeError> {
-        let encoded = self.checksum.verified(bytes).ok_or(Refused::Damaged)?;
+        let (front, encoded) = bytes.split_first_chunk::<LENGTH>().ok_or(Refused::Damaged)?;
+        if checksum(encoded) != *front {
+            return Err(Refused::Damaged);
+        }
         let (message, used) = self.codec.decode(encoded).map_err(Refused::Codec)?;
-        Ok((message, Checksum::LENGTH + used))
+        Ok((message, LENGTH + used))
     }
 }
 

@@ -1,9 +1,8 @@
 //! The Chunnel that does the work of two.
 
 use crate::Checked;
-use bertha_chunnel_checksum::Checksum;
-use bertha_chunnels::Serialize;
 use bertha_chunnels::serialize::{Codec, SerializeConnection};
+use bertha_chunnels::{Checksum, Serialize};
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Describe, Error, Identity, Node};
 use std::fmt;
 
@@ -43,7 +42,7 @@ where
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        let codec = Checked::new(self.serialize.codec().clone(), self.checksum);
+        let codec = Checked::new(self.serialize.codec().clone());
         Serialize::with_codec(codec).connect_wrap(inner, context).await
     }
 }

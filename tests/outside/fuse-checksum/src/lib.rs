@@ -1,8 +1,7 @@
 //! A [Bertha](bertha_core) optimisation pass: encode a message and add its checksum in one layer instead of two.
 //!
 //! ```
-//! use bertha_chunnel_checksum::Checksum;
-//! use bertha_chunnels::{Postcard, Serialize};
+//! use bertha_chunnels::{Checksum, Postcard, Serialize};
 //! use bertha_core::{Describe, make_stack, optimize};
 //! use bertha_pass_fuse_checksum::FuseChecksum;
 //!

@@ -1,8 +1,7 @@
 //! The pass.
 
 use crate::SerializeChecked;
-use bertha_chunnel_checksum::Checksum;
-use bertha_chunnels::Serialize;
+use bertha_chunnels::{Checksum, Serialize};
 use bertha_core::subst;
 
 /// Replaces [`Serialize`] directly above [`Checksum`] by [`SerializeChecked`], whatever the messages and the codec are.

@@ -5,8 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 #![allow(clippy::print_stdout, reason = "what it counts is what it shows")]
 
-use bertha_chunnel_checksum::Checksum;
-use bertha_chunnels::{Bincode, Serialize};
+use bertha_chunnels::{Bincode, Checksum, Serialize};
 use bertha_core::{Connection, Wrap, make_stack, optimize};
 use bertha_datapath_sim::{Sim, pair};
 use bertha_pass_fuse_checksum::FuseChecksum;

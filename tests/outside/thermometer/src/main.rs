@@ -5,9 +5,8 @@ mod reading;
 mod station;
 
 use bertha::Error;
-use bertha::chunnels::Serialize;
+use bertha::chunnels::{Checksum, Serialize};
 use bertha::prelude::*;
-use bertha_chunnel_checksum::Checksum;
 use bertha_pass_fuse_checksum::FuseChecksum;
 use reading::Reading;
 
@@ -68,8 +67,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_checksums_are_refused() {
-        let server = make_stack!(Serialize::<Reading>::new(), Checksum::seeded(1));
+    async fn a_server_without_checksums_is_refused() {
+        let server = make_stack!(Serialize::<Reading>::new());
         let server = station::serve(server, bertha::datapath()).await.unwrap();
         let client = optimize!(make_stack!(Serialize::<Reading>::new(), Checksum::new()), FuseChecksum);
         let error = reading::report(&client, bertha::datapath(), server, &READINGS).await.unwrap_err();

@@ -1,22 +1,10 @@
-//! A Chunnel that needs what is no guarantee, one that says so beside its layers, and a function of the wrong type.
+//! A Chunnel that needs what is no guarantee, and a function of the wrong type.
 
-use bertha_core::{Identity, LayerInfo};
+use bertha_core::Identity;
 
 #[derive(Identity)]
 #[chunnel(needs(Fast))]
 struct NoGuarantee;
-
-#[derive(Identity)]
-#[chunnel(needs)]
-struct Nothing;
-
-#[derive(Identity)]
-#[chunnel(needs(Reliable), layers = layers)]
-struct Several;
-
-fn layers(_: &Several) -> [LayerInfo; 0] {
-    []
-}
 
 #[derive(Identity)]
 #[chunnel(needs = is_needed)]

@@ -5,9 +5,4 @@ trait Greeter {
     async fn greet(&self, name: &str) -> String;
 }
 
-#[bertha::service]
-trait Counter {
-    async fn count(&mut self) -> u64;
-}
-
 fn main() {}

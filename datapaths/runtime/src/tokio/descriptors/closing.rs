@@ -76,27 +76,8 @@ fn close(descriptor: OwnedFd) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{ErrorKind, Write};
-    use std::net::{TcpListener, TcpStream};
+    use bertha_lingering::lingering;
     use std::time::Instant;
-
-    /// A socket whose last close waits for a minute.
-    fn lingering() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (receiver, _) = listener.accept().unwrap();
-        sender.set_nonblocking(true).unwrap();
-        loop {
-            match sender.write(&[0; 65_536]) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => panic!("{error}"),
-            }
-        }
-        sender.set_nonblocking(false).unwrap();
-        set_socket_linger(&sender, Some(Duration::from_secs(60))).unwrap();
-        (sender, receiver)
-    }
 
     #[test]
     fn descriptors_are_closed_and_threads_end() {
