@@ -101,7 +101,6 @@ pub use marks::Marks;
 pub use name::Name;
 pub use needs::check_needs;
 pub use pass::{Optimized, Pass};
-#[doc(hidden)]
 pub use peer::{DifferingCapability, PeerLayers};
 pub use picks::{Picks, preferred, resolve};
 pub use policy::{NumParticipantsAtMost, Policy, Situation};
