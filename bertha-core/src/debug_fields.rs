@@ -1,9 +1,9 @@
 //! `Debug` for types of which some fields are worth showing.
 
-/// Implements [`Debug`](std::fmt::Debug) with some of the fields: `debug_fields!(Counted<Inner: Debug> { inner, sent })`.
+/// Implements [`Debug`](std::fmt::Debug) for a type of which some fields are worth showing.
 ///
-/// Further fields, such as locks, keys and closures, are left out, and the output says so. The bounds of type parameters are names of
-/// traits, joined by `+`; a type parameter that no field needs takes no bound.
+/// The output omits all other fields, such as locks, keys and closures, and ends with `..`. The bounds of a
+/// type parameter are names of traits, joined by `+`.
 ///
 /// ```
 /// use bertha_core::debug_fields;

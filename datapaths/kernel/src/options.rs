@@ -10,7 +10,7 @@ pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) waiting: Waiting,
-    pub(crate) receive_buffer: Option<usize>,
+    pub(crate) receive_buffer: usize,
     pub(crate) send_buffer: usize,
     pub(crate) limits: Limits,
 }
@@ -19,7 +19,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             waiting: Waiting::default(),
-            receive_buffer: None,
+            receive_buffer: RECEIVE_BUFFER,
             send_buffer: 4 << 20,
             limits: Limits { backlog: 1024, queue: 1024, shared: usize::MAX },
         }
@@ -42,11 +42,10 @@ macro_rules! option_methods {
         }
 
         /// Sets the size of the kernel's receive buffer of each socket in bytes, 4 MiB by default. The system
-        /// may grant less. Without this call, a connecting UDP socket has the system's default size until its
-        /// second receive.
+        /// may grant less.
         #[must_use]
         pub fn receive_buffer(mut self, bytes: usize) -> Self {
-            self.options.receive_buffer = Some(bytes);
+            self.options.receive_buffer = bytes;
             self
         }
 

@@ -4,7 +4,7 @@
 
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Listener};
 use bertha_datapath_kernel::{Udp, UdpConnection, UdpListener, Waiting};
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 fn message(connection: &UdpConnection, bytes: &[u8]) -> Buf {
@@ -62,6 +62,24 @@ async fn bursts_arrive_whole_and_in_order_within_one_length() {
             let unequal: Vec<_> = (0..count).map(|n| n * 97 % 1500).collect();
             exchange(&client, &server, &unequal).await;
             exchange(&server, &client, &unequal).await;
+        }
+    }
+}
+
+/// The client is connected, so it receives from the address alone to which it has sent.
+#[tokio::test]
+async fn bursts_of_a_listener_on_all_addresses_leave_from_the_address_of_the_request() {
+    for (on, at) in [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "127.0.0.2"), ("[::]:0", "::1")] {
+        let listener = Udp::new().listen(on.parse().unwrap()).await.unwrap();
+        let Addr::Ip(bound) = listener.local_addr() else { panic!("no address of IP") };
+        let client = Udp::new().connect((at.parse::<IpAddr>().unwrap(), bound.port()).into()).await.unwrap();
+        client.send(message(&client, b"hello")).await.unwrap();
+        let server = listener.accept().await.unwrap();
+        assert_eq!(&*server.recv().await.unwrap(), b"hello");
+        for may_be_marked in [false, true] {
+            server.base().set_ecn(may_be_marked);
+            exchange(&server, &client, &[64; 100]).await;
+            exchange(&server, &client, &[7, 64, 64, 1453, 7, 0, 9, 1453]).await;
         }
     }
 }

@@ -25,30 +25,30 @@ pub trait StreamSocket: AsyncSocket + AsFd + fmt::Debug + Sized {
     /// The socket that accepts such streams, with the file to remove with it if there is one.
     type Acceptor: AsFd + fmt::Debug + Send + Sync + 'static;
 
-    /// Sets the options of a new connection, which asks a silent peer for a sign of life after `keep_alive`.
+    /// Sets the options of a new connection, which sends a keep-alive to a peer that has been silent for `keep_alive`.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The errors of the system.
     fn prepare(&self, _keep_alive: Option<Duration>) -> io::Result<()> {
         Ok(())
     }
 
-    /// The address of this end.
+    /// Returns the address of this end.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The errors of the system.
     fn local_addr(&self) -> io::Result<Addr>;
 
     /// Waits for the next stream, and its peer's address. Cancellation-safe.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The errors of the system.
     fn accept(acceptor: &Self::Acceptor) -> impl Future<Output = io::Result<(Self, Addr)>> + Send;
 
-    /// Where the acceptor listens.
+    /// Returns the address at which the acceptor listens.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The errors of the system.
     fn listens_at(acceptor: &Self::Acceptor) -> io::Result<Addr>;
 }
 

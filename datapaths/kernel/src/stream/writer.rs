@@ -36,7 +36,7 @@ impl<Data: Octets> Writer<Data> {
         Self { rest: None, begun: 0, data: PhantomData }
     }
 
-    /// Whether everything up to this mark is on the stream.
+    /// Returns true if all bytes up to this mark are on the stream.
     pub(super) fn passed(&self, mark: u64) -> bool {
         self.begun > mark || self.rest.is_none()
     }

@@ -3,6 +3,7 @@
 use crate::datagram::Burst;
 use arrayvec::ArrayVec;
 use bertha_core::Buf;
+use bertha_core::buf::Spent;
 use std::io::IoSlice;
 
 /// Longest message that leaves in a segmented datagram: the payload of UDP over IPv6 in an Ethernet frame.
@@ -19,10 +20,10 @@ const CONTENTS: usize = 65_535 - 20 - 8;
 
 /// The messages of a burst that were taken and not sent yet.
 ///
-/// Messages of equal length leave together, as a [run](Self::run). So messages of different lengths may overtake
-/// each other within a batch, and messages of equal length don't. Sending at each change of length would keep
-/// the order, at the price of a call and a way through the network stack for every few messages: where
-/// replies to reads and to writes alternate, a third of the throughput would be left.
+/// Messages of equal length leave together, as a [run](Self::run). So messages of different lengths may
+/// overtake each other within a batch, and messages of equal length don't. Sending at each change of length
+/// would keep the order, at the price of a call and a way through the network stack for every few messages:
+/// where replies to reads and to writes alternate, a third of the throughput would be left.
 #[derive(Debug)]
 pub struct GsoBatch {
     messages: ArrayVec<Buf, SEGMENTS>,
@@ -60,6 +61,9 @@ impl GsoBatch {
 
     /// Removes the first `count` messages of `segment` bytes, which were sent.
     pub(super) fn run_has_left(&mut self, segment: u16, mut count: usize) {
+        if count == self.messages.len() {
+            return self.first_have_left(count);
+        }
         self.messages.retain(|message| {
             let was_sent = count > 0 && message.len() == segment.into();
             count -= usize::from(was_sent);
@@ -74,7 +78,8 @@ impl GsoBatch {
 
     /// Removes the first `count` messages, which were sent.
     pub(super) fn first_have_left(&mut self, count: usize) {
-        self.messages.drain(..count.min(self.messages.len()));
+        let mut spent = Spent::new();
+        self.messages.drain(..count.min(self.messages.len())).for_each(|message| spent.add(message));
     }
 }
 

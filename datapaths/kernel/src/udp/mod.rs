@@ -26,9 +26,10 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 /// UDP over IPv4 and IPv6 as a datapath. A message is a datagram.
 ///
 /// Messages may be as large as a datagram, 65507 bytes (65527 over IPv6): the kernel fragments messages that
-/// exceed the path's MTU. In a burst, messages of equal length are sent as a segmented datagram where the
-/// kernel supports it, and may overtake messages of another length; all other messages are sent by
-/// `sendmmsg`. Messages are received in up to 32 buffers at a time, each of up to 64 coalesced messages.
+/// exceed the path's MTU. In a burst, messages of equal length are sent as a segmented datagram, which the
+/// kernel gathers from their buffers, and may overtake messages of another length. Messages without a message
+/// of equal length, and all messages where the kernel or the path does not segment, are sent by `sendmmsg`.
+/// Messages are received in up to 32 buffers at a time, each of up to 64 coalesced messages.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), bertha_core::Error> {
@@ -44,9 +45,10 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 /// # }
 /// ```
 ///
-/// A listener on all addresses (`0.0.0.0` or `[::]`) answers each peer from the address that the peer has asked, which is the
-/// [`local_addr`](bertha_core::Base::local_addr) of the connection. That costs a longer receiving call and, where the kernel does not segment, a
-/// system call for each message of a burst; a listener on one address pays nothing for it.
+/// A listener on all addresses (`0.0.0.0` or `[::]`) answers each peer from the address to which the peer has
+/// sent, which is the [`local_addr`](bertha_core::Base::local_addr) of the connection. The answer costs a
+/// longer receiving call and, for messages that leave in no segmented datagram, a system call for each
+/// message of a burst. A listener on one address pays nothing for it.
 #[derive(Debug, Clone, Default)]
 pub struct Udp {
     pub(super) options: Options,
@@ -72,9 +74,9 @@ impl Datapath for Udp {
     type Connection = UdpConnection;
     type Listener = UdpListener;
 
-    /// Opens a socket that is connected to `to`, so that the kernel reports a closed port there: as
-    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable), from the `send` or `recv` after the message that
-    /// found the port closed.
+    /// Opens a socket that is connected to `to`, so that the kernel reports a closed port. The `send` or
+    /// `recv` after the message that found the port closed returns
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable).
     async fn connect(&self, to: Addr) -> Result<UdpConnection, Error> {
         let peer = to.ip(UdpSocket::NAME)?;
         let socket =

@@ -19,7 +19,7 @@ pub(super) fn segmentation_failed(error: &io::Error) -> bool {
 /// stamps and addresses with each datagram, which cost time and are not used.
 pub(super) struct Offload {
     pub(super) state: UdpSocketState,
-    /// Number of messages that the kernel takes as a segmented datagram; 1 without segmentation.
+    /// Maximum number of messages that the kernel takes as a segmented datagram, or 1 without segmentation.
     pub(super) segments: usize,
 }
 

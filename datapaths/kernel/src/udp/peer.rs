@@ -1,10 +1,12 @@
-//! The other end of a datagram, as the demultiplexer tells connections apart.
+//! The peer of a datagram: the key by which the demultiplexer finds a connection.
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
-/// A peer of a UDP socket. On a socket that is bound to all addresses of the host, with the address that the peer has asked: replies leave
-/// from there, and a peer that asks two addresses has two connections.
+/// A peer of a UDP socket.
+///
+/// On a socket that is bound to all addresses of the host, a peer has the address to which it has sent:
+/// replies leave from that address, and a peer that sends to two addresses has two connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpPeer {
     pub(super) addr: SocketAddr,
@@ -12,8 +14,8 @@ pub struct UdpPeer {
 }
 
 impl UdpPeer {
-    /// A peer on a socket that is bound to all addresses, and the destination of its datagram: none that a reply can leave from if it
-    /// addresses several hosts.
+    /// Makes a peer on a socket that is bound to all addresses, from the destination of its datagram. No
+    /// reply can leave from an address of several hosts (multicast, broadcast), so that is left out.
     pub(super) fn asking(addr: SocketAddr, destination: Option<IpAddr>) -> Self {
         let reaches_many =
             |ip: &IpAddr| ip.is_multicast() || matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
@@ -28,8 +30,8 @@ impl From<SocketAddr> for UdpPeer {
     }
 }
 
-/// The hash is that of the address alone: hardly a peer asks two addresses, and a socket bound to one address
-/// pays nothing.
+/// The hash covers the peer's own address alone: hardly a peer sends to two addresses, and a socket that is
+/// bound to an address pays nothing.
 impl Hash for UdpPeer {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -13,7 +13,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use tokio::io::Interest;
 
-/// Bytes of memory for a receive: the largest datagram, or as many datagrams as the kernel coalesces.
+/// Number of bytes of a receive buffer. The largest datagram fits, and so do all datagrams that the kernel
+/// coalesces.
 const RECEIVE: usize = 65_536;
 
 /// Longest message that is copied to a buffer of its own size.
@@ -44,9 +45,9 @@ fn give_space_back(space: Buf) {
 }
 
 impl UdpSocket {
-    /// Receives a single datagram, while the kernel does not coalesce. The call does not ask for further
-    /// datagrams: mostly there are none, and the question would cost a system call and the reactor's
-    /// knowledge that the socket may be readable.
+    /// Receives a single datagram, while the kernel does not coalesce. The call does not ask for a second
+    /// datagram: mostly there is none, and the question would cost a system call and the reactor's knowledge
+    /// that the socket may be readable.
     #[inline]
     pub(super) fn receive_one(
         &self,
@@ -63,9 +64,8 @@ impl UdpSocket {
         Ok(Received { buffers: 1, oversize: 0 })
     }
 
-    /// Receives as [`receive_one`](Self::receive_one), and a second datagram if it is there: other futures
-    /// wait, and one of these futures would be woken in vain if the reactor did not learn that the socket is
-    /// empty.
+    /// Works as [`receive_one`](Self::receive_one), and asks for a second datagram: further futures wait, and
+    /// the reactor would wake one of them in vain if it did not learn that the socket is empty.
     fn receive_two(
         &self,
         request: Request,

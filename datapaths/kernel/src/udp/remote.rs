@@ -1,4 +1,4 @@
-//! The peer of a UDP socket, as sending needs it.
+//! The destination of datagrams.
 
 use super::peer::UdpPeer;
 use crate::ecn::EcnState;
@@ -24,7 +24,7 @@ impl Remote {
         Self { peer, source: None, connected: true, segments: AtomicBool::new(segments), ecn: Arc::default() }
     }
 
-    /// One of the peers of a socket that is not connected.
+    /// Creates a peer of a socket that is not connected.
     pub(super) fn of(peer: UdpPeer, segments: bool) -> Self {
         Self { connected: false, source: peer.asked, ..Self::connected(peer.addr, segments) }
     }

@@ -1,4 +1,4 @@
-//! A UDP socket as the kernel provides it: bursts in, bursts out.
+//! A UDP socket, and its options.
 
 use super::Udp;
 use super::gso_batch::GsoBatch;
@@ -10,7 +10,6 @@ use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, refusal};
 use crate::ecn::{Ecn, EcnCounts, EcnSocket};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
-use crate::options::RECEIVE_BUFFER;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Error, Properties};
 use quinn_udp::UdpSocketState;
@@ -42,7 +41,7 @@ fn tell_destinations(socket: &tokio::net::UdpSocket, v4: bool) -> io::Result<()>
 mod mode {
     /// Messages come one by one. Plain calls, which can't report coalescing, cost half as much per message.
     pub(super) const SINGLE: u8 = 0;
-    /// A burst has come: the kernel coalesces arriving datagrams.
+    /// A burst has come. The kernel coalesces arriving datagrams.
     pub(super) const COALESCED: u8 = 1;
     /// Congestion marks have to be counted, which plain calls don't report: from the next message on, the
     /// socket receives as after a burst.
@@ -53,20 +52,20 @@ mod mode {
 #[derive(Debug)]
 pub struct UdpSocket {
     pub(super) io: tokio::net::UdpSocket,
-    /// The segmentation and coalescing of bursts.
+    /// The state of receiving calls, which all sockets share.
     pub(super) state: &'static UdpSocketState,
     /// Number of messages that the kernel takes as a segmented datagram.
     pub(super) segments: usize,
-    /// The bound address, if the constructor was told.
+    /// The bound address, if the caller has chosen it.
     pub(super) local: Option<SocketAddr>,
     /// Size of the kernel's send buffer, set when the default buffer was full for the first time; 0
     /// afterwards. Most sockets never fill the default buffer.
     pub(super) send_buffer: AtomicUsize,
     /// The peer that the socket is connected to.
     pub(super) peer: Option<SocketAddr>,
-    /// Error number of an error that came behind a message in a call; 0 for none.
+    /// Error number of an error that came behind a message in a call, or 0.
     pub(super) late_error: AtomicI32,
-    /// The receive mode: a constant of [`mode`]. Relaxed accesses suffice, since a single call receives at a
+    /// The receive mode, a constant of [`mode`]. Relaxed accesses suffice, since a single call receives at a
     /// time.
     mode: AtomicU8,
     /// True if the socket is bound to all addresses of the host, so that it asks for the destination of each
@@ -88,7 +87,7 @@ impl UdpSocket {
         let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
         let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
         // The system may grant less without an error.
-        socket.set_recv_buffer_size(options.receive_buffer.unwrap_or(RECEIVE_BUFFER))?;
+        socket.set_recv_buffer_size(options.receive_buffer)?;
         if *keeps_whole && v4 {
             set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
         } else if *keeps_whole {
@@ -179,7 +178,7 @@ impl ReceivingSocket for UdpSocket {
         }
     }
 
-    /// Empties the queue of the kernel's error reports, which occupy memory of the receive buffer.
+    /// Removes the kernel's error reports, which occupy memory of the receive buffer.
     #[cold]
     fn on_error(&self) {
         for _ in 0..MAX_REPORTS {
@@ -266,6 +265,7 @@ mod tests {
     use crate::Waiting;
     use crate::datagram::Burst;
     use crate::endpoint::Endpoint;
+    use crate::options::RECEIVE_BUFFER;
     use socket2::SockRef;
     use std::net::Ipv4Addr;
 

@@ -5,7 +5,7 @@ use crate::SocketBase;
 use crate::async_socket::{AsyncSocket, Left};
 use crate::datagram::{DatagramSocket, refusal, sendmmsg};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
-use crate::options::{Options, RECEIVE_BUFFER};
+use crate::options::Options;
 use crate::window::Window;
 use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Error, Properties};
@@ -111,7 +111,7 @@ impl UnixSocket {
 fn new_socket(options: &Options) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None)?;
     refuse(&socket)?;
-    socket.set_recv_buffer_size(options.receive_buffer.unwrap_or(RECEIVE_BUFFER))?;
+    socket.set_recv_buffer_size(options.receive_buffer)?;
     socket.set_send_buffer_size(options.send_buffer)?;
     Ok(socket)
 }

@@ -55,8 +55,8 @@ impl UnixStream {
         Self { settings: Settings::default(), data: PhantomData }
     }
 
-    /// The same with bytes as they are, for peers that speak another protocol: a [`Chunk`] that is received is at most 64 KiB. A
-    /// Chunnel for framing makes messages of them.
+    /// Carries plain bytes in place of messages, for peers that speak another protocol. A received [`Chunk`]
+    /// has at most 64 KiB. A Chunnel for framing makes messages of the bytes.
     #[must_use]
     pub fn bytes(self) -> UnixStream<Chunk> {
         UnixStream { settings: self.settings, data: PhantomData }
