@@ -30,8 +30,8 @@ const UNDRIVEN: Duration = Duration::from_millis(1);
 enum Stage<C: Connection<Data = Buf>, O> {
     /// The server has not answered.
     AwaitingAnswer(Built<O>, BoxFuture<'static, Result<Answered<C>, Error>>),
-    /// The server has answered.
-    Answered(Result<Built<O>, Error>, Answered<C>),
+    /// The server has answered. Boxed, so that the other stage carries no room for the answer.
+    Answered(Result<Built<O>, Error>, Box<Answered<C>>),
 }
 
 /// The background task of an early connection, which runs the handshake if no call does, and then the
@@ -168,7 +168,7 @@ where
                 Ok(self.hand_out(built, PendingHandshake::Begun(handshake), link_task))
             }
             Err(Stage::Answered(built, answered)) => {
-                Box::pin(self.answered(built, answered, link_task)).await
+                Box::pin(self.answered(built, *answered, link_task)).await
             }
         }
     }
@@ -198,16 +198,16 @@ where
                 if answered.replaced.is_none() {
                     answered.link.failed(&error).await;
                 }
-                Ok(Stage::Answered(Err(error), answered))
+                Ok(Stage::Answered(Err(error), Box::new(answered)))
             }
             // A Chunnel that exchanges messages while it is built waits in vain over the stack that was
             // expected.
             Either::Right((answered, _)) if answered.replaced.is_some() => {
-                Ok(Stage::Answered(Err(given_up()), answered))
+                Ok(Stage::Answered(Err(given_up()), Box::new(answered)))
             }
             Either::Right((answered, building)) => {
                 answered.link.answer_accepted();
-                Ok(Stage::Answered(building.await, answered))
+                Ok(Stage::Answered(building.await, Box::new(answered)))
             }
         }
     }

@@ -1,21 +1,21 @@
 //! A link on its way to the state [`Up`](super::LinkState::Up).
 //!
 //! ```text
-//!  a client that has built          a server that takes            a server that has let the
-//!  the expected stack               early messages                 client in on its word
-//!         │                                │                               │
-//!         ▼                                ▼                               ▼
-//!  AwaitingAnswer                   AnswerPending ─────────────▶  AddressUnvalidated
-//!         │                                │  answer sent, address         │
-//!         │ server agrees                  │  not validated                │ client confirms
-//!         │                                │ answer sent, address          │
-//!         │                                │ validated                     │
-//!         │                                ▼                               │
-//!         └──────────────────────────────▶ Up ◀────────────────────────────┘
-//!                                          ▲
-//!                                          └── a client that has its answer; a server whose client has confirmed
+//!  a client that has built         a server that takes           a server that lets the
+//!  the expected stack              early messages                client in on its word
+//!         |                               |                              |
+//!         v                               v                              v
+//!   AwaitingAnswer                  AnswerPending --answer sent--> AddressUnvalidated
+//!         |                               |          (address not        |
+//!         |                          answer sent      validated)     confirmation
+//!    server agrees              (address validated)                      |
+//!         |                               v                              |
+//!         +-----------------------------> Up <---------------------------+
+//!                                         ^
+//!                                         |
+//!        a client that has its answer, or a server whose client has confirmed
 //!
-//!  any state ──▶ Ended(reason). The first reason stays.
+//!  any state --> Ended(reason); the first reason stays
 //! ```
 //!
 //! * [`client`]: the handshake of a client that waits for the answer before it builds its stack.
