@@ -8,7 +8,6 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 use tokio::time::timeout;
 
 /// Drops what may have the last reference, whose close then waits.
