@@ -9,7 +9,7 @@
 //! let stack = make_stack!(MaybeLocal::new(directory));
 //! ```
 //!
-//! An address says nothing about where its owner is, and may be claimed by anybody. Locality is proved by the Unix socket of the
+//! An address says nothing about where its owner is, and any process may claim it. Locality is proved by the Unix socket of the
 //! directory: both ends have reached it, so both are on its machine, and the kernel vouches for their users. A number of the
 //! directory's, which the service says over the connection that it has with the client, proves that both speak of one registration.
 //! Memory is shared with the users alone that [`Shm::users`](bertha_datapath_shm::Shm::users) names, by default the own.

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Runs `work` for at most `limit`. It stays where it is pinned: a future that is handed over takes room twice.
 ///
 /// # Errors
-/// Those of `work`; [`TimedOut`](ErrorKind::TimedOut) with `what` as text.
+/// Errors of `work`; [`TimedOut`](ErrorKind::TimedOut) with `what` as text.
 pub(crate) async fn within<T>(
     runtime: &impl Runtime,
     limit: Duration,

@@ -86,8 +86,8 @@ pub struct Settings {
     pub first_flight: usize,
     /// The time that a client that connects early waits for the first message before it makes its offer without one.
     pub first_flight_delay: Duration,
-    /// Whether a server takes messages that come with an offer. They are not forward secret, and a restart can have one received
-    /// twice; see [`Connect::early`](crate::Connect::early).
+    /// True if a server takes messages that arrive with an offer. Such messages are not forward secret, and a restart of the
+    /// server can have a message received twice; see [`Connect::early`](crate::Connect::early).
     pub early_data: bool,
     /// The number of first flights that a server remembers, so that it takes none twice. Each is remembered for half a minute to
     /// a minute; while there are so many, the server takes no others early.

@@ -44,8 +44,8 @@ where
     }
 }
 
-/// Returns true if the same message may be taken soon, and the connection goes on. A closed port is none of these cases: whoever connects
-/// wants to hear of it.
+/// Returns true if the connection goes on, and the datapath may take the message soon. A closed port is no shortage: a client that
+/// connects has to learn of it.
 fn is_shortage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Exhausted | ErrorKind::NotSent) && !error.ends_connection()
 }

@@ -67,7 +67,7 @@ impl DirectoryServer {
     /// newcomer is turned away.
     ///
     /// # Errors
-    /// Those of the system that no client can cause.
+    /// Errors of the system that no client can cause.
     pub async fn serve(&self) -> Result<(), Error> {
         let mut clients = JoinSet::new();
         let mut accepting = Accepting::default();

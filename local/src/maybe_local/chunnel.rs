@@ -70,7 +70,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for MaybeLocal {
     /// Takes one message from the client to the server, and for local peers two in each direction.
     ///
     /// # Errors
-    /// Those of the connection below; [`Malformed`](bertha_core::ErrorKind::Malformed) if the other end says something else,
+    /// Errors of the connection below; [`Malformed`](bertha_core::ErrorKind::Malformed) if the peer sends another message,
     /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) among participants.
     async fn connect_wrap(
         &self,

@@ -61,7 +61,7 @@ fn attach(socket: &UnixStream, attached: impl AsFd) {
     sendmsg(socket, &[std::io::IoSlice::new(b"x")], &mut ancillary, SendFlags::NOSIGNAL).unwrap();
 }
 
-/// The same with a service: visitors that it never asks for.
+/// A service serves on beside visitors for whom it never asks.
 #[tokio::test]
 async fn a_close_that_waits_holds_no_service_up() {
     let (_folder, path) = started(Rules::new());

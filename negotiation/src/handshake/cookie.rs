@@ -35,7 +35,7 @@ impl Cookies {
         cookie
     }
 
-    /// Whether that offer from that peer was answered with this cookie a short while ago.
+    /// Returns true if the offer of the peer was answered with this cookie a short while ago.
     pub(crate) fn is_valid(&self, now: Instant, peer: &[u8], offer: &[u8], cookie: &[u8; COOKIE]) -> bool {
         let Some((made, mac)) = cookie.split_first_chunk::<{ COOKIE - MAC }>() else { return false };
         let Ok(mac) = mac.try_into() else { return false };
