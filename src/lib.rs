@@ -69,7 +69,7 @@
 //! | `shm` | no | memory that two processes of one machine share, in `shm` |
 //! | `local` | no | services of one machine find each other, and share memory: `MaybeLocal` in `local` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
-//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
+//! | `reliable`, `ordered`, `at-most-once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`#[bertha::service]`](macro@service) |
 //! | `opentelemetry` | no | spans of calls of `rpc`, in one trace across processes |
 //! | `metrics`, `pace`, `retry` | yes | counting messages, sending at a bounded rate, and repeating requests |
@@ -82,7 +82,7 @@
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |
 //! | `noise` | no | encryption of datagrams, with a shared key or static keys |
-//! | `total_order` | yes | one order for all participants of a connection |
+//! | `total-order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `postcard` | yes | the default codec of `Serialize` and `rpc` |
 //! | `bincode` | no | a codec with fixed places of fields, for `shard::KeyAt`; the crate `bincode` has no maintainers any more |
@@ -90,8 +90,8 @@
 //! | `store-tls` | no | TLS to the stores that are switched on |
 //! | `dns` | no | DNS beyond the names that the system resolves, in [`names`]: services (SRV), and servers of the application's choice |
 //! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
-//! | `kafka-ssl` | no | TLS and SCRAM for `kafka`, by the OpenSSL of the system |
-//! | `nats`, `kafka`, `redis-streams`, `sqs`, `azure-queue`, `pubsub` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
+//! | `kafka-tls` | no | TLS and SCRAM for `kafka`, by the OpenSSL of the system |
+//! | `nats`, `kafka`, `redis-streams`, `sqs`, `azure-queue`, `google-pubsub` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
 #![forbid(unsafe_code)]
 

@@ -24,7 +24,7 @@
 
 #[cfg(feature = "azure-queue")]
 pub use bertha_queues::azure::AzureQueue;
-#[cfg(feature = "pubsub")]
+#[cfg(feature = "google-pubsub")]
 pub use bertha_queues::google::PubSub;
 #[cfg(feature = "kafka")]
 pub use bertha_queues::kafka::Kafka;

@@ -19,7 +19,7 @@ const RUNTIME: bertha_runtime::tokio::TokioRuntime = bertha_runtime::tokio::Toki
         feature = "redis-streams",
         feature = "sqs",
         feature = "azure-queue",
-        feature = "pubsub"
+        feature = "google-pubsub"
     )
 ))]
 compile_error!(

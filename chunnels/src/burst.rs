@@ -1,22 +1,22 @@
 //! Bursts through layers that encode and decode message by message.
 
 #[cfg(any(
-    feature = "at_most_once",
+    feature = "at-most-once",
     feature = "checksum",
     feature = "compress",
     feature = "noise",
     feature = "rpc",
-    feature = "total_order"
+    feature = "total-order"
 ))]
 use bertha_core::{Connection, Error};
 
 #[cfg(any(
-    feature = "at_most_once",
+    feature = "at-most-once",
     feature = "checksum",
     feature = "compress",
     feature = "noise",
     feature = "rpc",
-    feature = "total_order"
+    feature = "total-order"
 ))]
 /// Sends a burst of encoded messages, up to the first message that has no encoding. Its error is returned
 /// once the messages before it are sent.
@@ -38,7 +38,7 @@ pub(crate) async fn send_encoded<C: Connection, T>(
 }
 
 #[cfg(any(
-    feature = "at_most_once",
+    feature = "at-most-once",
     feature = "checksum",
     feature = "compress",
     feature = "fragment",
@@ -54,7 +54,7 @@ pub(crate) struct Decoded<'a, Into, Decode> {
 }
 
 #[cfg(any(
-    feature = "at_most_once",
+    feature = "at-most-once",
     feature = "checksum",
     feature = "compress",
     feature = "fragment",

@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where a Chunnel is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `postcard` (the default codec) or `bincode` |
-//! | `shard` | [`ClientShard`], [`ServerShard`] | send each message to the shard of its key |
+//! | `shard` | [`ClientShard`], [`ServerShard`], [`ShardRaw`](shard::ShardRaw) | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
 //! | `retry` | [`Retry`] | sends requests again until their replies arrive |
-//! | `order` | [`Ordered`], [`OrderedByKey`], [`ServiceOrdered`] | deliver messages in the order in which they were sent |
-//! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
-//! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
+//! | `ordered` | [`Ordered`], [`OrderedByKey`], [`ServiceOrdered`] | deliver messages in the order in which they were sent |
+//! | `total-order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
+//! | `at-most-once` | [`AtMostOnce`], [`AtMostOnceByPublisher`] | drop duplicates |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for the layers below |
 //! | `batch` | [`Batch`] | sends short messages together |
 //! | `bytes` | [`Bytes`] | carries a stream of bytes over messages |
@@ -20,7 +20,7 @@
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
-//! | `rpc` | [`Rpc`] | carries calls and their responses, for [`rpc::Client`] and [`rpc::serve`](rpc::serve()) |
+//! | `rpc` | [`Rpc`], `RpcWithTls` (with `tls`) | carry calls and their responses, for [`rpc::Client`] and [`rpc::serve`](rpc::serve()) |
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
 //! | `tls` | `Tls` | runs over TLS 1.3 above any reliable and ordered connection: encrypted, authenticated by certificates or raw public keys |
 //! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
@@ -37,18 +37,18 @@
 
 #[cfg(any(feature = "framing", feature = "tls"))]
 mod arrived;
-#[cfg(feature = "at_most_once")]
+#[cfg(feature = "at-most-once")]
 pub mod at_most_once;
 #[cfg(feature = "batch")]
 pub mod batch;
 #[cfg(any(
-    feature = "at_most_once",
+    feature = "at-most-once",
     feature = "checksum",
     feature = "compress",
     feature = "fragment",
     feature = "noise",
     feature = "rpc",
-    feature = "total_order"
+    feature = "total-order"
 ))]
 mod burst;
 #[cfg(feature = "bytes")]
@@ -79,7 +79,7 @@ pub mod nagle;
 pub mod noise;
 #[cfg(feature = "nothing")]
 pub mod nothing;
-#[cfg(feature = "order")]
+#[cfg(feature = "ordered")]
 pub mod order;
 #[cfg(feature = "pace")]
 pub mod pace;
@@ -106,10 +106,10 @@ pub mod shard;
 mod task_end;
 #[cfg(feature = "tls")]
 pub mod tls;
-#[cfg(feature = "total_order")]
+#[cfg(feature = "total-order")]
 pub mod total_order;
 
-#[cfg(feature = "at_most_once")]
+#[cfg(feature = "at-most-once")]
 pub use at_most_once::{AtMostOnce, AtMostOnceByPublisher};
 #[cfg(feature = "batch")]
 pub use batch::Batch;
@@ -137,7 +137,7 @@ pub use nagle::Nagle;
 pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
-#[cfg(feature = "order")]
+#[cfg(feature = "ordered")]
 pub use order::{Ordered, OrderedByKey, ServiceOrdered};
 #[cfg(feature = "pace")]
 pub use pace::Pace;
@@ -155,5 +155,5 @@ pub use serialize::{Bincode, Codec, Postcard, Serialize};
 pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
 #[cfg(feature = "tls")]
 pub use tls::Tls;
-#[cfg(feature = "total_order")]
+#[cfg(feature = "total-order")]
 pub use total_order::{ReceiverOrdered, SequencerOrdered};

@@ -9,7 +9,7 @@ pub mod conformance;
 mod damaging_proxy;
 pub mod fuzz_targets;
 mod seeds;
-#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
+#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "google-pubsub"))]
 pub mod servers;
 mod services;
 mod throttling_proxy;

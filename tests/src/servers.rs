@@ -1,6 +1,6 @@
 //! Clients of the servers that `scripts/services` starts, for tests and for the processes that they start.
 
-#[cfg(any(feature = "azure-queue", feature = "pubsub"))]
+#[cfg(any(feature = "azure-queue", feature = "google-pubsub"))]
 use bertha_core::Error;
 
 /// Returns SQS and SNS at `endpoint`, with credentials that any fake accepts.
@@ -30,7 +30,7 @@ pub fn azure_queue(address: &str) -> Result<bertha_queues::azure::AzureQueue, Er
 ///
 /// # Errors
 /// Errors of [`PubSub::emulator`](bertha_queues::google::PubSub::emulator).
-#[cfg(feature = "pubsub")]
+#[cfg(feature = "google-pubsub")]
 pub fn pubsub(host: &str) -> Result<bertha_queues::google::PubSub, Error> {
     bertha_queues::google::PubSub::emulator(host, "bertha-tests")
 }
@@ -39,7 +39,7 @@ pub fn pubsub(host: &str) -> Result<bertha_queues::google::PubSub, Error> {
 ///
 /// # Errors
 /// Errors of [`PubSub::with_credentials`](bertha_queues::google::PubSub::with_credentials).
-#[cfg(feature = "pubsub")]
+#[cfg(feature = "google-pubsub")]
 pub fn pubsub_with_key(host: &str, key: &str) -> Result<bertha_queues::google::PubSub, Error> {
     let credentials = google_cloud_auth::credentials::api_key_credentials::Builder::new(key).build();
     bertha_queues::google::PubSub::with_credentials(&format!("http://{host}"), "bertha-tests", credentials)

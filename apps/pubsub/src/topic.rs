@@ -45,7 +45,7 @@ async fn at(address: &str, is_ordered: bool, work: impl OnService) -> Result<(),
             let service = bertha_queues::sqs::Sqs::connect().await;
             work.on(if is_ordered { service.fifo() } else { service }).await
         }
-        #[cfg(feature = "pubsub")]
+        #[cfg(feature = "google-pubsub")]
         "pubsub" => {
             let service = bertha_queues::google::PubSub::from_env()?;
             work.on(if is_ordered { service.ordered() } else { service }).await

@@ -104,13 +104,13 @@ fn over_kafka_with_a_login() {
         String::from_utf8(run.stderr).unwrap()
     };
     settings("SASL_SSL", "wrong");
-    let expected = match cfg!(feature = "kafka-ssl") {
+    let expected = match cfg!(feature = "kafka-tls") {
         true => "does not accept this client",
-        false => "need the feature `kafka-ssl`",
+        false => "need the feature `kafka-tls`",
     };
     let log = refusal();
     assert!(log.contains(expected) && !log.contains("wrong"), "{log}");
-    if cfg!(feature = "kafka-ssl") {
+    if cfg!(feature = "kafka-tls") {
         settings("SASL_SSL", "bertha");
         moves_its_order(&["--service", &service(&tls), "--store", &store], &[]);
     }
@@ -133,7 +133,7 @@ fn over_fifo_queues_of_sqs() {
 #[test]
 fn over_pubsub_of_google() {
     let variables = ["BERTHA_PUBSUB", "BERTHA_REDIS"];
-    let Some([host, store]) = addresses(cfg!(feature = "pubsub"), "pubsub", variables) else { return };
+    let Some([host, store]) = addresses(cfg!(feature = "google-pubsub"), "pubsub", variables) else { return };
     let environment = [("PUBSUB_EMULATOR_HOST", &*host), ("GOOGLE_CLOUD_PROJECT", "bertha-tests")];
     moves_its_order(&["--service", "pubsub://", "--store", &store], &environment);
 }

@@ -5,7 +5,7 @@
 
 use bertha_core::{Connection, Error, ErrorKind};
 use bertha_queues::{Service, Topic};
-#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
+#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "google-pubsub"))]
 use bertha_tests::servers;
 use std::io::Write;
 #[cfg(any(
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Error> {
         Some(("azure-queue", address)) => {
             hold(servers::azure_queue(address)?.redelivery(IMPATIENT), asked).await
         }
-        #[cfg(feature = "pubsub")]
+        #[cfg(feature = "google-pubsub")]
         Some(("pubsub", host)) => hold(servers::pubsub(host)?, asked).await,
         #[cfg(feature = "nats")]
         Some(("nats", address)) => {

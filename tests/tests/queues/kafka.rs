@@ -169,17 +169,17 @@ async fn publish(topic: &Topic<Kafka>) -> Result<(), Error> {
     topic.publisher().await?.send(Buf::copy_of(b"a message", 0).unwrap()).await
 }
 
-#[cfg(not(feature = "kafka-ssl"))]
+#[cfg(not(feature = "kafka-tls"))]
 #[tokio::test]
 async fn without_the_feature_for_tls_it_is_named() {
     for more in [("security.protocol", "SASL_SSL"), ("sasl.mechanism", "SCRAM-SHA-256")] {
         let error = Kafka::with_config("127.0.0.1:1", login("bertha", "bertha", &[more])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{more:?}: {error:?}");
-        assert!(error.to_string().contains("need the feature `kafka-ssl`"), "{more:?}: {error:?}");
+        assert!(error.to_string().contains("need the feature `kafka-tls`"), "{more:?}: {error:?}");
     }
 }
 
-#[cfg(feature = "kafka-ssl")]
+#[cfg(feature = "kafka-tls")]
 #[tokio::test(flavor = "multi_thread")]
 async fn over_tls_each_wrong_proof_is_named() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA_TLS") else { return };

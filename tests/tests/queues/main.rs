@@ -13,7 +13,7 @@ mod catches;
 mod chaos;
 #[cfg(any(feature = "nats", feature = "redis-streams"))]
 mod endless;
-#[cfg(feature = "pubsub")]
+#[cfg(feature = "google-pubsub")]
 mod google;
 #[cfg(feature = "kafka")]
 mod kafka;

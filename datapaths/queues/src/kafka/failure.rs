@@ -9,7 +9,7 @@ pub(crate) fn failure(error: KafkaError) -> Error {
         let text = error.to_string();
         let advice = match text.contains("OpenSSL") || text.contains("SCRAM") {
             true => {
-                "; TLS and SCRAM need the feature `kafka-ssl` of `bertha`, `kafka-tls` of `bertha-queues`"
+                "; TLS and SCRAM need the feature `kafka-tls`"
             }
             false => "",
         };
@@ -141,7 +141,7 @@ mod tests {
         for error in [tls, KafkaError::ClientCreation(scram.to_owned())] {
             let error = failure(error);
             assert_eq!(error.kind(), ErrorKind::Invalid);
-            assert!(error.to_string().contains("need the feature `kafka-ssl`"), "{error}");
+            assert!(error.to_string().contains("need the feature `kafka-tls`"), "{error}");
         }
     }
 

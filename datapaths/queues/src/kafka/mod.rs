@@ -34,7 +34,7 @@
 //!
 //! Credentials are librdkafka's own settings, passed to [`with_config`](Kafka::with_config):
 //! `security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password` and further settings of its
-//! documentation. TLS and SCRAM need the feature `kafka-tls`, which the crate `bertha` calls `kafka-ssl`.
+//! documentation. TLS and SCRAM need the feature `kafka-tls`.
 //!
 //! # Failures
 //!
