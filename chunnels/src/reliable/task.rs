@@ -186,9 +186,11 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
             ahead = Some(packet);
             None
         });
+        let mut was_notified = false;
         let sent = {
             let burst = pin!(shared.inner.send_batch(packets));
-            let Either::Left((sent, _)) = select(burst, pin!(idle_timeout(shared))).await else {
+            let over = pin!(over_while_blocked(shared, &mut was_notified));
+            let Either::Left((sent, _)) = select(burst, over).await else {
                 return None;
             };
             sent
@@ -203,12 +205,12 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
             }
             Err(error) => return Some(error),
         }
-        if ahead.is_some() {
+        if ahead.is_some() || was_notified {
             continue;
         }
         let (due, is_over) = {
             let machine = shared.machine.lock();
-            (machine.poll_timeout(), machine.is_over())
+            (machine.next_timeout(), machine.is_over())
         };
         if is_over {
             // The receiving half goes on until the connection below ends, so that a repeated close is still acknowledged.
@@ -233,21 +235,35 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
         let now = shared.now();
         let is_due = due.is_some_and(|due| due <= now);
         if is_due {
-            shared.machine.lock().handle_timeout(now);
+            shared.machine.lock().on_timeout(now);
             shared.wake_waiting();
         }
     }
 }
 
-/// Waits until the peer has timed out. A burst may wait below without bound for a peer that receives nothing, and nothing else
-/// drives the timers meanwhile.
-async fn idle_timeout<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) {
+/// Waits until the connection is over, and drives the timers meanwhile. A burst may wait below without bound for a peer that receives
+/// nothing. Sets `was_notified` if it took a notification that there may be a packet to send.
+async fn over_while_blocked<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>, was_notified: &mut bool) {
     let runtime = shared.inner.base().runtime();
     while !shared.machine.lock().is_over() {
-        let due = shared.machine.lock().poll_idle_timeout(shared.now());
-        runtime.sleep_until(shared.start + due).await;
-        shared.machine.lock().handle_timeout(shared.now());
-        shared.wake_waiting();
+        let next = shared.machine.lock().next_timeout_while_blocked();
+        // A message or a packet may have set an earlier timer.
+        let notified = pin!(shared.to_send.notified());
+        match next {
+            None => {
+                notified.await;
+                *was_notified = true;
+            }
+            Some(at) => {
+                let sleep = pin!(runtime.sleep_until(shared.start + at));
+                *was_notified |= matches!(select(sleep, notified).await, Either::Right(_));
+            }
+        }
+        let now = shared.now();
+        if next.is_some_and(|next| next <= now) {
+            shared.machine.lock().on_timeout(now);
+            shared.wake_waiting();
+        }
     }
 }
 

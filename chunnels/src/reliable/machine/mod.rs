@@ -1,6 +1,7 @@
 //! The protocol without I/O: bytes, time and randomness come in as arguments.
 //!
-//! Times are durations since the connection began. `arrival` handles received packets, `departure` decides about sent ones.
+//! Times are durations since the connection began. `arrival` handles received packets, `departure` chooses the packets to send,
+//! `timers` has the times at which something is due.
 
 mod acks;
 mod arrival;
@@ -16,6 +17,7 @@ mod reordering;
 mod rtt;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 use super::settings::Settings;
 use super::wire::{Check, Fault, Grant};
@@ -81,8 +83,7 @@ pub(super) struct Machine {
     last_heard: Duration,
     /// The time of the last new acknowledgement, or of the last packet sent while none was in flight.
     last_progress: Duration,
-    /// The number of the oldest message that was sent and is not acknowledged, and since when it is that.
-    oldest: Option<(u64, Duration)>,
+    oldest: Option<Oldest>,
     /// The next packet number to skip.
     skip: u64,
     /// The state of the generator of `skip`.
@@ -99,6 +100,14 @@ pub(super) struct Machine {
     /// The same as in `counters`, for the connection's report.
     pub(in crate::reliable) damaged: DropCounter,
     pub(in crate::reliable) repeated: DropCounter,
+}
+
+/// The oldest message that was sent and is not acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Oldest {
+    number: u64,
+    /// Time at which the message became the oldest.
+    since: Duration,
 }
 
 /// The progress of the close of this end.
