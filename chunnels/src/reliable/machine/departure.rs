@@ -14,7 +14,7 @@ use std::time::Duration;
 const STARVED_PAUSE: Duration = Duration::from_millis(1);
 
 impl Machine {
-    /// The next packet to send now, if there is one, in a buffer that `make` allocates for a length.
+    /// Returns the next packet to send now, or `None` if no packet is due. `make` makes a buffer of a length for it.
     pub(in crate::reliable) fn poll_packet(
         &mut self,
         now: Duration,
@@ -81,7 +81,7 @@ impl Machine {
         packet
     }
 
-    /// The next piece of the packet that is leaving.
+    /// Returns the next piece of the packet that is leaving.
     fn next_piece(&mut self, now: Duration, make: impl FnOnce(usize) -> Result<Buf, Error>) -> Option<Buf> {
         let cut = self.cut.as_mut()?;
         match cut.next(self.check, make) {
@@ -99,12 +99,12 @@ impl Machine {
         }
     }
 
-    /// The bytes that packets are filled to.
+    /// Returns the size that packets are filled up to.
     fn fill(&self, now: Duration) -> usize {
         if self.black_hole.is_there(now) { self.packet.min(self.black_hole.safe()) } else { self.packet }
     }
 
-    /// The messages of the next packet, as far as window, pace and the peer's grant allow.
+    /// Returns the messages of the next packet, as far as window, pace and the peer's grant allow.
     fn choose(&mut self, draft: &Draft, now: Duration) -> Option<Run> {
         self.paced_until = None;
         let numbers = wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
@@ -126,7 +126,7 @@ impl Machine {
         if self.paced_until.is_some() { None } else { self.outgoing.take(space) }
     }
 
-    /// The number of the next packet. Numbers are skipped now and then, so that a peer that acknowledges packets it has not
+    /// Returns the number of the next packet. Numbers are skipped now and then, so that a peer that acknowledges packets it has not
     /// received is detected.
     fn number(&mut self, now: Duration) -> u64 {
         if self.recovery.next() == self.skip {
@@ -160,7 +160,7 @@ impl Machine {
         }
     }
 
-    /// The bytes of a packet.
+    /// Returns the size of a packet, in bytes.
     fn size(&self, draft: &Draft, run: Option<Run>) -> usize {
         self.check.len() + draft.size() + run.map_or(0, |run| run.size)
     }

@@ -23,7 +23,7 @@ fn drain(machine: &mut Machine, now: Duration) -> Vec<Buf> {
     std::iter::from_fn(|| machine.poll_packet(now, |len| Buf::new(len, 0))).collect()
 }
 
-/// The error of the machine after these packets, and the fault that it sends to the peer.
+/// Returns the error of the machine after these packets, and the fault that it sends to the peer.
 fn refusal(machine: &mut Machine, packets: impl IntoIterator<Item = Buf>) -> (Error, Option<Fault>) {
     for packet in packets {
         machine.handle_packet(packet, MS);

@@ -12,15 +12,15 @@ use wire::{Faults, Wire};
 const MS: Duration = Duration::from_millis(1);
 
 /// Returns settings with the smallest buffers.
-fn settings() -> Settings {
-    Settings { packet: 1200, messages: 64, bytes: 128 * 1024, ..Settings::default() }
+fn settings() -> ReliableSettings {
+    ReliableSettings { packet: 1200, messages: 64, bytes: 128 * 1024, ..ReliableSettings::default() }
 }
 
 fn machine(seed: u64) -> Machine {
     machine_with(settings(), Check::Crc, seed)
 }
 
-fn machine_with(settings: Settings, check: Check, seed: u64) -> Machine {
+fn machine_with(settings: ReliableSettings, check: Check, seed: u64) -> Machine {
     let algorithms: [&dyn Algorithm; 4] = [&NewReno, &Cubic, &Bbr, &FixedWindow(100_000)];
     let algorithm = algorithms[(seed % 4) as usize];
     Machine::new(settings, |packet| algorithm.start(packet), check, 1400, seed)

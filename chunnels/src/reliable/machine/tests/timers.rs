@@ -4,8 +4,8 @@ use super::super::timers::Timer;
 use super::*;
 use crate::reliable::wire::{Draft, write};
 
-fn short_idle() -> Settings {
-    Settings { idle: Duration::from_secs(2), ..settings() }
+fn short_idle() -> ReliableSettings {
+    ReliableSettings { idle: Duration::from_secs(2), ..settings() }
 }
 
 /// Hands `machine` a packet that acknowledges nothing.

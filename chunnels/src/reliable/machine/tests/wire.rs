@@ -39,7 +39,7 @@ impl Wire {
         Self::with(settings(), seed, faults)
     }
 
-    pub(super) fn with(settings: Settings, seed: u64, faults: Faults) -> Self {
+    pub(super) fn with(settings: ReliableSettings, seed: u64, faults: Faults) -> Self {
         // Layers that drop damaged packets make the check superfluous.
         let check = if faults.corruption == 0 && seed.is_multiple_of(2) { Check::Below } else { Check::Crc };
         Self {
