@@ -66,6 +66,7 @@ mod policy;
 mod preference;
 pub mod replay_window;
 mod resolver;
+pub mod rtt;
 mod runtime;
 mod secured;
 mod select;

@@ -61,8 +61,6 @@ pub mod checksum;
 pub mod compress;
 #[cfg(any(feature = "quinn", feature = "reliable"))]
 pub mod congestion;
-#[cfg(any(feature = "framing", feature = "quic", feature = "tls"))]
-pub mod deframer;
 #[cfg(feature = "fault")]
 pub mod fault;
 #[cfg(feature = "fragment")]

@@ -76,6 +76,8 @@ thread_local! {
     static LOCAL: Local = Local::default();
 }
 
+/// Locks of the standard library, which wait without memory of their own: a list is used while a thread ends, when variables of
+/// the thread may be gone, and on the path of messages, which must not allocate.
 static GLOBAL: [Mutex<Vec<Chain>>; CLASS_COUNT] = [const { Mutex::new(Vec::new()) }; CLASS_COUNT];
 
 /// Returns a free block of `class`, which belongs to the caller alone, or `None` if there is none.

@@ -4,7 +4,7 @@ use super::age::Age;
 use super::budget::{Account, Budget, Debtor};
 use super::partial::Partial;
 use super::piece::Piece;
-use super::settings::Settings;
+use super::settings::FragmentSettings;
 use bertha_core::{Buf, DropCounter};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -72,11 +72,11 @@ impl fmt::Display for Contradiction {
 
 impl Assembly {
     pub(super) fn new(
-        settings: Settings,
+        settings: FragmentSettings,
         budget: &Arc<SharedBudget>,
         abandoned: DropCounter,
     ) -> Arc<Mutex<Self>> {
-        let Settings { limit, incomplete: max_messages, expiry, .. } = settings;
+        let FragmentSettings { limit, incomplete: max_messages, expiry, .. } = settings;
         let max_bytes = settings.memory_of_one();
         Arc::new_cyclic(|this| {
             let account = budget.open(this.clone());

@@ -4,7 +4,7 @@ use super::FragmentConnection;
 use super::assembly::SharedBudget;
 use super::connection::Drops;
 use super::piece::{MAX_PIECE, MIN_PIECE};
-use super::settings::Settings;
+use super::settings::FragmentSettings;
 use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Identity)]
 #[chunnel(capability = Self::capability)]
 pub struct Fragment {
-    settings: Settings,
+    settings: FragmentSettings,
     budget: Arc<SharedBudget>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Limit {
 impl Fragment {
     /// Makes a Chunnel that carries messages of up to 64 MiB, in pieces of up to 1,300 bytes.
     pub fn new() -> Self {
-        let settings = Settings::default();
+        let settings = FragmentSettings::default();
         Self { settings, budget: Arc::new(SharedBudget::new(settings.memory)) }
     }
 

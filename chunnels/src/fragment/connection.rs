@@ -4,7 +4,7 @@ use super::assembly::{Assembly, SharedBudget};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
-use super::settings::Settings;
+use super::settings::FragmentSettings;
 use crate::burst::Decoded;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields, forward};
 use parking_lot::Mutex;
@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 /// which the receiver keeps until they expire or it needs their memory. Dropping the future of `recv` loses nothing.
 ///
 /// # Errors
-/// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit. Once the peer's pieces have
+/// The errors of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit. Once the peer's pieces have
 /// contradicted each other, `recv` fails with [`Malformed`](ErrorKind::Malformed), which ends the connection.
 pub struct FragmentConnection<Inner: Connection> {
     /// The connection below, shared with the task that probes the path.
@@ -54,8 +54,13 @@ pub(super) struct Drops {
 const UNACKED: u64 = 1 << 32;
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(inner: Inner, settings: Settings, budget: &Arc<SharedBudget>, drops: Drops) -> Self {
-        let Settings { limit, piece, discovers_path, .. } = settings;
+    pub(super) fn new(
+        inner: Inner,
+        settings: FragmentSettings,
+        budget: &Arc<SharedBudget>,
+        drops: Drops,
+    ) -> Self {
+        let FragmentSettings { limit, piece, discovers_path, .. } = settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);
         let Drops { malformed, abandoned } = drops;

@@ -8,7 +8,7 @@ pub(super) const ASSEMBLY: usize = 8 << 20;
 
 /// The settings that the methods of [`Fragment`](super::Fragment) choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct FragmentSettings {
     /// The largest message.
     pub(super) limit: u32,
     /// The largest piece.
@@ -25,7 +25,7 @@ pub(super) struct Settings {
     pub(super) discovers_path: bool,
 }
 
-impl Settings {
+impl FragmentSettings {
     /// Returns the memory for incomplete messages of one connection: enough for the message that is being
     /// sent, an earlier message that lacks a piece, and records.
     pub(super) fn memory_of_one(&self) -> usize {
@@ -33,7 +33,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for FragmentSettings {
     fn default() -> Self {
         Self {
             limit: 64 * 1024 * 1024,

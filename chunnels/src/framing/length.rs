@@ -2,8 +2,7 @@
 
 use super::framed::framed;
 use super::{Deframe, FramedConnection, Framing};
-use crate::deframer::{Deframer, TooLarge};
-use bertha_core::framing::{HEADER, header};
+use bertha_core::framing::{Deframer, HEADER, TooLarge, header};
 use bertha_core::{Base, Buf, Carries, Chunk, Chunnel, ConnectContext, Error, ErrorKind, Identity};
 
 /// Puts each message behind its length in four bytes, big-endian, as [`framing`](bertha_core::framing)

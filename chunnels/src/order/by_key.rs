@@ -1,7 +1,7 @@
 //! The Chunnel for one order per key.
 
 use super::OrderedConnection;
-use super::sequence::Limits;
+use super::sequence::OrderLimits;
 use bertha_core::capability::exact;
 use bertha_core::guarantee::Set;
 use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity, Mismatch};
@@ -17,7 +17,7 @@ use std::fmt;
 pub struct OrderedByKey {
     key: fn(&[u8]) -> &[u8],
     groups: u16,
-    limits: Limits,
+    limits: OrderLimits,
 }
 
 /// The number of groups, which has to be the same at both ends.
@@ -34,7 +34,7 @@ impl Groups {
 impl OrderedByKey {
     /// Makes a Chunnel that gets the key of a message from `key`.
     pub fn new(key: fn(&[u8]) -> &[u8]) -> Self {
-        Self { key, groups: 1_024, limits: Limits { capacity: 8_192, skip_after: None } }
+        Self { key, groups: 1_024, limits: OrderLimits { capacity: 8_192, skip_after: None } }
     }
 
     /// Sets the number of groups, at least one. Each group takes a few bytes at both ends.

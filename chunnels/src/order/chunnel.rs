@@ -1,7 +1,7 @@
 //! The Chunnel for one order.
 
 use super::OrderedConnection;
-use super::sequence::Limits;
+use super::sequence::OrderLimits;
 use bertha_core::guarantee::Set;
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
@@ -9,13 +9,13 @@ use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
 #[chunnel(guarantees(Ordered), needs = Self::needs)]
 pub struct Ordered {
-    limits: Limits,
+    limits: OrderLimits,
 }
 
 impl Ordered {
     /// Makes a Chunnel that waits for every message, and buffers up to 8,192 early messages.
     pub fn new() -> Self {
-        Self { limits: Limits { capacity: 8_192, skip_after: None } }
+        Self { limits: OrderLimits { capacity: 8_192, skip_after: None } }
     }
 
     /// Sets the number of early messages that are buffered, at least one. It should be at least the number of

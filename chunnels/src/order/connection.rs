@@ -1,6 +1,6 @@
 //! The connection that puts messages in order.
 
-use super::sequence::{Full, Limits, Sequence};
+use super::sequence::{Full, OrderLimits, Sequence};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -61,7 +61,7 @@ struct Arrived {
 impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
     pub(super) fn new(
         inner: Inner,
-        limits: Limits,
+        limits: OrderLimits,
         groups: u16,
         key: fn(&[u8]) -> &[u8],
         dropped: DropCounter,

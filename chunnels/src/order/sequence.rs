@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The size of the buffer, and the condition for skipping a missing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct OrderLimits {
     /// Number of early messages of all groups that are buffered.
     pub(super) capacity: usize,
     /// The number of later messages of its group after which a missing message is skipped.
     pub(super) skip_after: Option<usize>,
 }
 
-impl Limits {
+impl OrderLimits {
     /// Returns the needed guarantees: without skipping, the receiver would wait without end for a lost
     /// message.
     pub(super) fn needs(self) -> Set {
@@ -32,7 +32,7 @@ pub(super) struct Sequence<T> {
     ready: VecDeque<T>,
     /// The number of early messages in all groups.
     early: usize,
-    limits: Limits,
+    limits: OrderLimits,
     /// The number of messages dropped as duplicates, or after they were skipped.
     pub(super) dropped: DropCounter,
 }
@@ -53,7 +53,7 @@ pub(super) struct Full {
 }
 
 impl<T> Sequence<T> {
-    pub(super) fn new(groups: u16, limits: Limits) -> Self {
+    pub(super) fn new(groups: u16, limits: OrderLimits) -> Self {
         let groups = (0..groups).map(|_| Group { next: 0, early: BTreeMap::new() }).collect();
         Self { groups, ready: VecDeque::new(), early: 0, limits, dropped: DropCounter::default() }
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STRICT: Limits = Limits { capacity: 100, skip_after: None };
+    const STRICT: OrderLimits = OrderLimits { capacity: 100, skip_after: None };
 
     fn drain<T>(sequence: &mut Sequence<T>) -> Vec<T> {
         std::iter::from_fn(|| sequence.pop()).collect()
@@ -150,12 +150,12 @@ mod tests {
 
     #[test]
     fn a_full_buffer_is_an_error_unless_messages_can_be_skipped() {
-        let mut sequence = Sequence::new(1, Limits { capacity: 2, skip_after: None });
+        let mut sequence = Sequence::new(1, OrderLimits { capacity: 2, skip_after: None });
         sequence.insert(0, 1, Some(1)).unwrap();
         sequence.insert(0, 2, Some(2)).unwrap();
         assert_eq!(sequence.insert(0, 3, Some(3)), Err(Full { missing: 0 }));
 
-        let mut sequence = Sequence::new(1, Limits { capacity: 9, skip_after: Some(2) });
+        let mut sequence = Sequence::new(1, OrderLimits { capacity: 9, skip_after: Some(2) });
         sequence.insert(0, 1, Some(1)).unwrap();
         assert_eq!(drain(&mut sequence), []);
         sequence.insert(0, 3, Some(3)).unwrap();
@@ -207,7 +207,7 @@ mod tests {
             numbers in prop::collection::vec(0..80_u64, 0..200),
             skip in 1..9_usize,
         ) {
-            let mut sequence = Sequence::new(1, Limits { capacity: 5, skip_after: Some(skip) });
+            let mut sequence = Sequence::new(1, OrderLimits { capacity: 5, skip_after: Some(skip) });
             let mut got = Vec::new();
             for number in numbers {
                 sequence.insert(0, number, Some(number)).unwrap();

@@ -1,6 +1,6 @@
 //! The Chunnel itself.
 
-use super::settings::Settings;
+use super::settings::QuicSettings;
 use super::{QuicConnection, start};
 use crate::certificates::side::Side;
 use crate::certificates::{TlsIdentity, Trust};
@@ -21,7 +21,7 @@ use std::time::Duration;
 )]
 pub struct Quic {
     pub(crate) side: Side,
-    settings: Settings,
+    settings: QuicSettings,
 }
 
 impl Quic {
@@ -44,7 +44,10 @@ impl Quic {
 
     /// Makes a Chunnel with packets of 1,352 bytes and a time-out of 30 seconds.
     pub(crate) fn of(side: Side) -> Self {
-        Self { side, settings: Settings { packet: 1_352, idle: Duration::from_secs(30), congestion: None } }
+        Self {
+            side,
+            settings: QuicSettings { packet: 1_352, idle: Duration::from_secs(30), congestion: None },
+        }
     }
 
     /// Shows this identity, for servers that [require](Self::require_clients) an identity.

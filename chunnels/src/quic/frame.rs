@@ -1,7 +1,7 @@
 //! Messages on the streams of a connection, each behind its length.
 
-use crate::deframer::{Deframer, TooLarge};
 use bertha_core::Buf;
+use bertha_core::framing::{Deframer, TooLarge};
 
 /// The largest message, in bytes.
 pub const LARGEST: usize = 64 * 1024;

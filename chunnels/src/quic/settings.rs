@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The settings that the methods of [`Quic`](super::Quic) choose.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
+pub(super) struct QuicSettings {
     /// The largest packet.
     pub(super) packet: u16,
     /// The idle time-out.

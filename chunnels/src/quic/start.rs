@@ -3,7 +3,7 @@
 use super::QuicConnection;
 use super::agreement::{Failed, agree};
 use super::runtime::{Adapter, Tasks};
-use super::settings::Settings;
+use super::settings::QuicSettings;
 use super::socket::{PEER, Socket};
 use super::stream::failure;
 use super::tls::{ForConnection, Reason};
@@ -28,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn start<Inner>(
     side: &Side,
-    settings: &Settings,
+    settings: &QuicSettings,
     inner: Inner,
     context: ConnectContext<'_, Inner>,
 ) -> Result<QuicConnection<Inner>, Error>
@@ -122,7 +122,7 @@ where
     }
 }
 
-fn transport(settings: &Settings, packet: u16) -> Result<TransportConfig, Error> {
+fn transport(settings: &QuicSettings, packet: u16) -> Result<TransportConfig, Error> {
     let mut transport = TransportConfig::default();
     let idle = quinn::IdleTimeout::try_from(settings.idle).map_err(invalid)?;
     transport

@@ -1,8 +1,8 @@
 //! The two streams of a connection, one in each direction, and the task of each.
 
 use super::frame::{CONTINUED, Frames};
-use crate::deframer::TooLarge;
 use crate::task_end::runtime_ended;
+use bertha_core::framing::TooLarge;
 use bertha_core::{Buf, DropCounter, ErrorKind};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;

@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::ReliableConnection;
-use super::settings::Settings;
+use super::settings::ReliableSettings;
 use super::wire::Check;
 use crate::congestion::{Algorithm, Bbr};
 use bertha_core::guarantee::{IntegrityChecked, Set};
@@ -14,14 +14,14 @@ use std::time::Duration;
 #[derive(Debug, Clone, Identity)]
 #[chunnel(guarantees(Reliable, AtMostOnce, IntegrityChecked))]
 pub struct Reliable {
-    settings: Settings,
+    settings: ReliableSettings,
     congestion: Arc<dyn Algorithm>,
 }
 
 impl Reliable {
     /// Uses [`Bbr`], buffers of 4 MiB and 4,096 messages each way, packets of 1,352 bytes and a time-out of 30 seconds.
     pub fn new() -> Self {
-        Self { settings: Settings::default(), congestion: Arc::new(Bbr) }
+        Self { settings: ReliableSettings::default(), congestion: Arc::new(Bbr) }
     }
 
     /// Sets the congestion control. Each end chooses its own.
@@ -30,8 +30,7 @@ impl Reliable {
         Self { congestion: Arc::new(congestion), ..self }
     }
 
-    /// Bounds each of the two buffers, that of unacknowledged messages and that of messages which have arrived and were not
-    /// received, to `bytes` and to a number of `messages`. At least 128 KiB and 64 messages.
+    /// Bounds each of the two buffers, of unacknowledged messages and of messages that have arrived and were not received, to `bytes` and to a number of `messages`. At least 128 KiB and 64 messages.
     ///
     /// While the first is full `send` waits; while the second is full the peer sends nothing new. The bytes that wait unsent, and
     /// those in flight, are also bounded to about as many as the path delivers in four of its shortest round trips, and at least

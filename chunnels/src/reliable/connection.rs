@@ -2,19 +2,19 @@
 
 use super::Statistics;
 use super::machine::{LARGEST_MESSAGE, Machine, Received};
-use super::settings::Settings;
-use super::task::{self, Shared, TaskOf};
+use super::settings::ReliableSettings;
+use super::task::{self, ReliableState, TaskOf};
 use super::wire::{Check, OVERHEAD};
 use crate::congestion::{Algorithm, NewFlow};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, Runtime, debug_fields};
 use std::sync::Arc;
 
-/// The connection of [`Reliable`](super::Reliable) over one that carries bytes.
+/// The connection of [`Reliable`](super::Reliable), over a connection that carries bytes.
 ///
 /// `send` is ready once the message is in the buffer, from where it is repeated until the peer has it; it waits while
-/// the buffer is full. `recv` returns messages in the order in which they arrive. Dropping the future of either loses
-/// nothing. Dropping the connection drops buffered messages; `close` delivers them first. The future
+/// the buffer is full. `recv` returns messages in the order in which they arrive. Dropping a future of `send` or `recv` loses
+/// nothing. Dropping the connection drops buffered messages; `close` delivers buffered messages first. The future
 /// of `close` can be dropped and made again. `close` fails only if a message of this end may not have arrived.
 ///
 /// # Errors
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// [`TimedOut`](ErrorKind::TimedOut) if the peer is silent, with [`Closed`](ErrorKind::Closed) if the connection's runtime has
 /// ended, and otherwise as the connection below does.
 pub struct ReliableConnection<Inner: Connection> {
-    shared: Arc<Shared<Inner>>,
+    shared: Arc<ReliableState<Inner>>,
     /// Ends the task with the connection.
     task: Option<TaskOf<Inner>>,
 }
@@ -35,7 +35,7 @@ const SAFE: usize = 1_200;
 impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
     pub(super) fn new(
         inner: Inner,
-        settings: Settings,
+        settings: ReliableSettings,
         algorithm: &dyn Algorithm,
         check: Check,
         [damaged, repeated, after_end, not_sent]: [DropCounter; 4],
@@ -44,7 +44,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let below = base.reserved();
         base.reserve(OVERHEAD);
         let max = inner.mtu().saturating_sub(below);
-        let settings = Settings { ecn: settings.ecn && base.set_ecn(true), ..settings };
+        let settings = ReliableSettings { ecn: settings.ecn && base.set_ecn(true), ..settings };
         let marks_before = settings.ecn.then(|| base.marks());
         let control = |packet| {
             let (local, peer) = (base.local_addr(), base.peer_addr());
@@ -56,7 +56,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         if !base.properties().reliable {
             machine.cut_beyond(SAFE.saturating_sub(below));
         }
-        let shared = Arc::new(Shared::new(inner, machine, (below, marks_before), not_sent));
+        let shared = Arc::new(ReliableState::new(inner, machine, (below, marks_before), not_sent));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();
         let task = task_end::spawn(runtime, task::run(shared.clone()), move || {
@@ -66,12 +66,12 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         Self { shared, task: Some(task) }
     }
 
-    /// Counters and the current state.
+    /// Returns counters and the current state.
     pub fn statistics(&self) -> Statistics {
         self.shared.machine.lock().statistics()
     }
 
-    /// The largest message that can be sent, in bytes.
+    /// Returns the largest message that can be sent, in bytes.
     fn max_message(&self) -> usize {
         self.shared.inner.mtu().saturating_sub(self.shared.below + OVERHEAD).min(LARGEST_MESSAGE)
     }
@@ -199,7 +199,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
 }
 
 impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
-    /// The next message or the error of the connection, if there is either. The lock is taken for each message, so that the work
+    /// Returns the next message or the error of the connection, or `None` while there is neither. The lock is taken for each message, so that the work
     /// of the layers above between two messages delays no packet.
     fn pop(&self) -> Option<Result<Buf, Error>> {
         match self.shared.machine.lock().receive() {
@@ -209,7 +209,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         }
     }
 
-    /// Wakes another `recv`, which may find more, and the task if a new grant is due.
+    /// Wakes another `recv`, which may find a message, and the task if a new grant is due.
     fn on_pop(&self) {
         self.shared.arrived.notify_one();
         if self.shared.machine.lock().is_grant_due() {
@@ -219,7 +219,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
 }
 
 impl<Inner: Connection> Drop for ReliableConnection<Inner> {
-    /// A peer that has closed is told that all has arrived, without waiting for that: the task goes on until then.
+    /// The task of a connection whose peer has closed goes on until the peer knows that all messages have arrived.
     fn drop(&mut self) {
         if self.shared.machine.lock().part() {
             // The task has the state and the state the task, until the task is done.

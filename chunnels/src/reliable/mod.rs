@@ -12,8 +12,8 @@
 //!
 //! # Guarantees
 //!
-//! Every message arrives, once and undamaged, or the connection fails. A message is delivered as soon as it arrives: a lost one
-//! delays no other, so **order is not kept**. Put [`Ordered`](crate::Ordered) above it where order matters.
+//! Every message arrives, once and undamaged, or the connection fails. A message is delivered as soon as it arrives: a lost message
+//! delays no other message, so **order is not kept**. Put [`Ordered`](crate::Ordered) above it where order matters.
 //!
 //! # How it works
 //!
@@ -36,12 +36,12 @@
 //! # Faulty peers
 //!
 //! Damaged packets are dropped and counted; a CRC shows them, unless an agreed layer below, such as one that encrypts, is
-//! [`IntegrityChecked`](bertha_core::guarantee::IntegrityChecked) by itself. A peer that acknowledges packets that were not sent, exceeds its grant, contradicts
+//! [`IntegrityChecked`](bertha_core::guarantee::IntegrityChecked) by itself. A peer that acknowledges packets that were not sent, exceeds its grant or contradicts
 //! its own close is refused: calls fail with
 //! [`Malformed`](bertha_core::ErrorKind::Malformed), and at the peer with
-//! [`Reset`](bertha_core::ErrorKind::Reset). With a silent peer they fail with
-//! [`TimedOut`](bertha_core::ErrorKind::TimedOut); so they do, with the number and the length of the message, if one does not arrive for
-//! the idle time-out although the peer is heard.
+//! [`Reset`](bertha_core::ErrorKind::Reset). With a silent peer, calls fail with
+//! [`TimedOut`](bertha_core::ErrorKind::TimedOut). Calls also fail so if a message does not arrive for the idle time-out although the
+//! peer is heard; the error has the number and the length of the message.
 //!
 //! # Defaults
 //!

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 /// The settings that the methods of [`Reliable`](super::Reliable) choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct ReliableSettings {
     pub(super) packet: usize,
     pub(crate) messages: usize,
     pub(super) bytes: usize,
     pub(super) idle: Duration,
-    /// Whether routers may mark packets for congestion.
+    /// True if routers may mark packets for congestion.
     pub(super) ecn: bool,
 }
 
-impl Default for Settings {
+impl Default for ReliableSettings {
     fn default() -> Self {
         Self {
             // Passes almost every path of the Internet, which carry 1,400 bytes; IPv6 guarantees 1,280.

@@ -18,7 +18,7 @@ const BURST: usize = 64;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The state that the task shares with the connection. The lock is held for one packet at a time, never across an await.
-pub(super) struct Shared<Inner: Connection> {
+pub(super) struct ReliableState<Inner: Connection> {
     pub(super) inner: Inner,
     pub(super) machine: Mutex<Machine>,
     /// The headroom of the layers below.
@@ -43,7 +43,7 @@ pub(super) struct Shared<Inner: Connection> {
 /// A task of a connection's runtime.
 pub(super) type TaskOf<Inner> = <<<Inner as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-impl<Inner: Connection<Data = Buf>> Shared<Inner> {
+impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
     /// `marks_before` are the marks for congestion that arrived before the connection began, if they are counted.
     pub(super) fn new(
         inner: Inner,
@@ -83,7 +83,7 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
 
-    /// A buffer of `len` bytes with headroom for the layers below. Buffers of the base have headroom for the layers
+    /// Returns a buffer of `len` bytes with headroom for the layers below. Buffers of the base have headroom for the layers
     /// above as well, which becomes part of the packet.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let base = self.inner.base();
@@ -104,8 +104,8 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
     }
 }
 
-/// Runs until the connection is over.
-pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
+/// Moves packets until the connection is over.
+pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<ReliableState<Inner>>) {
     // Concurrently, since over a stream both ends may wait in `send` until the other receives.
     let (sending, receiving) = (pin!(send(&shared)), pin!(receive(&shared)));
     let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
@@ -114,13 +114,13 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>
     }
     shared.wake_all();
     if shared.parting.get().is_some() {
-        // Nobody is left to tell of an error.
+        // No caller is left that could learn of an error.
         let _ = shared.inner.close().await;
     }
 }
 
 /// Receives packets until the connection below ends.
-async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<Error> {
+async fn receive<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -> Option<Error> {
     let mut packets = Vec::with_capacity(BURST);
     let mut marks_before = shared.marks_before;
     loop {
@@ -136,7 +136,7 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Optio
         if let Some(before) = marks_before {
             let base = shared.inner.base();
             if !shared.machine.lock().on_marks(base.marks().since(before)) {
-                // Nobody would answer them.
+                // The peer would not answer them.
                 base.set_ecn(false);
                 marks_before = None;
             }
@@ -144,7 +144,7 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Optio
         shared.wake_waiting();
         shared.to_send.notify_one();
         if is_full {
-            // Under constant load this half never waits, and without a pause the other one would acknowledge nothing: the
+            // Under constant load this half never waits, and without a pause the other half would acknowledge nothing: the
             // peer would send a whole window and stall.
             yield_now().await;
         }
@@ -164,8 +164,8 @@ async fn yield_now() {
     .await;
 }
 
-/// Sends packets as they become due until there are none left to send, ever.
-async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<Error> {
+/// Sends packets as they become due, until no packet will ever be due.
+async fn send<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -> Option<Error> {
     let runtime = shared.inner.base().runtime();
     let mut alarm = pin!(None);
     let mut alarm_at = Duration::MAX;
@@ -186,16 +186,18 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
             ahead = Some(packet);
             None
         });
+        let mut was_notified = false;
         let sent = {
             let burst = pin!(shared.inner.send_batch(packets));
-            let Either::Left((sent, _)) = select(burst, pin!(idle_timeout(shared))).await else {
+            let over = pin!(over_while_blocked(shared, &mut was_notified));
+            let Either::Left((sent, _)) = select(burst, over).await else {
                 return None;
             };
             sent
         };
         match sent {
             Ok(()) => {}
-            // The packets of the burst are lost, and repeated as all lost ones are.
+            // The packets of the burst are lost, and repeated as all lost packets are.
             Err(error) if !error.ends_connection() => {
                 tracing::debug!(%error, "packets were not sent");
                 shared.not_sent.add(1);
@@ -203,12 +205,12 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
             }
             Err(error) => return Some(error),
         }
-        if ahead.is_some() {
+        if ahead.is_some() || was_notified {
             continue;
         }
         let (due, is_over) = {
             let machine = shared.machine.lock();
-            (machine.poll_timeout(), machine.is_over())
+            (machine.next_timeout(), machine.is_over())
         };
         if is_over {
             // The receiving half goes on until the connection below ends, so that a repeated close is still acknowledged.
@@ -233,25 +235,42 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
         let now = shared.now();
         let is_due = due.is_some_and(|due| due <= now);
         if is_due {
-            shared.machine.lock().handle_timeout(now);
+            shared.machine.lock().on_timeout(now);
             shared.wake_waiting();
         }
     }
 }
 
-/// Waits until the peer has timed out. A burst may wait below without bound for a peer that receives nothing, and nothing else
-/// drives the timers meanwhile.
-async fn idle_timeout<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) {
+/// Waits until the connection is over, and drives the timers meanwhile. A burst may wait below without bound for a peer that receives
+/// nothing. Sets `was_notified` if it took a notification that there may be a packet to send.
+async fn over_while_blocked<Inner: Connection<Data = Buf>>(
+    shared: &ReliableState<Inner>,
+    was_notified: &mut bool,
+) {
     let runtime = shared.inner.base().runtime();
     while !shared.machine.lock().is_over() {
-        let due = shared.machine.lock().poll_idle_timeout(shared.now());
-        runtime.sleep_until(shared.start + due).await;
-        shared.machine.lock().handle_timeout(shared.now());
-        shared.wake_waiting();
+        let next = shared.machine.lock().next_timeout_while_blocked();
+        // A message or a packet may have set an earlier timer.
+        let notified = pin!(shared.to_send.notified());
+        match next {
+            None => {
+                notified.await;
+                *was_notified = true;
+            }
+            Some(at) => {
+                let sleep = pin!(runtime.sleep_until(shared.start + at));
+                *was_notified |= matches!(select(sleep, notified).await, Either::Right(_));
+            }
+        }
+        let now = shared.now();
+        if next.is_some_and(|next| next <= now) {
+            shared.machine.lock().on_timeout(now);
+            shared.wake_waiting();
+        }
     }
 }
 
-async fn pause<Inner: Connection>(shared: &Shared<Inner>) {
+async fn pause<Inner: Connection>(shared: &ReliableState<Inner>) {
     let runtime = shared.inner.base().runtime();
     runtime.sleep_until(runtime.now() + PAUSE).await;
 }

@@ -36,7 +36,7 @@
 mod chunnel;
 mod connection;
 mod requests;
-mod rtt;
+mod timeout;
 mod window;
 
 pub use chunnel::Retry;

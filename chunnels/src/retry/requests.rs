@@ -1,6 +1,6 @@
 //! Requests that wait for a reply, without I/O.
 
-use super::rtt::RttEstimator;
+use super::timeout::RequestTimeout;
 use super::window::Window;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Requests<T> {
     limits: Limits,
-    rtt: RttEstimator,
+    timeout: RequestTimeout,
     window: Window,
     in_flight: HashMap<u64, InFlight<T>>,
     /// The requests that are in the network, by their time-outs.
@@ -74,7 +74,7 @@ impl<T> Requests<T> {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            rtt: RttEstimator::new(limits.initial_timeout, limits.min_timeout, limits.max_timeout),
+            timeout: RequestTimeout::new(limits.initial_timeout, limits.min_timeout, limits.max_timeout),
             window: Window::new(limits.window),
             in_flight: HashMap::new(),
             deadlines: BTreeSet::new(),
@@ -113,7 +113,7 @@ impl<T> Requests<T> {
         self.window.on_reply(in_network);
         // By Karn's rule, only requests that were sent once are sampled, and once per round trip.
         if answered.attempts == 1 && answered.sent >= self.sampled {
-            self.rtt.sample(now.saturating_sub(answered.sent));
+            self.timeout.sample(now.saturating_sub(answered.sent));
             self.sampled = now;
         }
         Some(answered.request)
@@ -136,7 +136,7 @@ impl<T> Requests<T> {
             let Some(late) = self.in_flight.get_mut(&id) else { continue };
             late.deadline = None;
             if self.window.on_loss(late.sent, now) {
-                self.rtt.back_off();
+                self.timeout.back_off();
             }
             if late.attempts < self.limits.attempts {
                 self.lost.push_back(id);
@@ -194,7 +194,7 @@ impl<T> Requests<T> {
 
     /// Returns the smoothed round-trip time, if there has been a sample.
     pub fn round_trip(&self) -> Option<Duration> {
-        self.rtt.smoothed()
+        self.timeout.smoothed()
     }
 
     fn remove(&mut self, id: u64) -> Option<InFlight<T>> {
@@ -209,7 +209,7 @@ impl<T> Requests<T> {
         if let Some(sent) = self.in_flight.get_mut(&id) {
             sent.attempts += 1;
             sent.sent = now;
-            let deadline = now + self.rtt.timeout(sent.attempts);
+            let deadline = now + self.timeout.of_attempt(sent.attempts);
             sent.deadline = Some(deadline);
             self.deadlines.insert((deadline, id));
         }

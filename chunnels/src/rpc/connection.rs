@@ -24,7 +24,7 @@ impl<Inner: Connection<Data = Buf>> RpcConnection<Inner> {
         Self { inner, decoding: Decoding::new(malformed) }
     }
 
-    /// The number of messages that were dropped because they had no header.
+    /// Returns the number of messages that were dropped because they had no header.
     pub fn malformed(&self) -> u64 {
         self.decoding.malformed()
     }

@@ -14,7 +14,7 @@ impl Decoding {
         Self { malformed }
     }
 
-    /// The number of messages that were dropped.
+    /// Returns the number of messages that were dropped.
     pub(super) fn malformed(&self) -> u64 {
         self.malformed.get()
     }

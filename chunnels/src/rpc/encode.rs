@@ -13,7 +13,7 @@ pub trait Encode: Sync {
     /// [`FailureKind::Malformed`] if there is no encoding of it, however large the buffer.
     fn encode(&self, into: &mut [u8]) -> Result<Option<usize>, Failure>;
 
-    /// The most bytes that the other end decodes.
+    /// Returns the most bytes that the other end decodes.
     fn limit(&self) -> usize {
         usize::MAX
     }
@@ -63,7 +63,7 @@ pub fn encode<T, K: Codec<T>>(codec: &K, value: &T, into: &mut [u8]) -> Result<O
     codec.encode(value, into).map_err(|error| unencodable(&error))
 }
 
-/// The value that `bytes` are, all of them.
+/// Returns the value that `bytes` are, all of them.
 ///
 /// # Errors
 /// [`FailureKind::Malformed`] if they are none.
@@ -132,7 +132,7 @@ fn buffer(connection: &impl Connection, size: usize) -> Result<Buf, Failure> {
     connection.base().buffer(size).map_err(|error| Failure::of_connection(&error, false))
 }
 
-/// The longest encoding that the layers below carry.
+/// Returns the longest encoding that the layers below carry.
 fn max_len(connection: &impl Connection) -> usize {
     connection.mtu().saturating_sub(connection.base().reserved())
 }

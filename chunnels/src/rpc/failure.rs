@@ -82,13 +82,13 @@ struct Inner {
 }
 
 impl Failure {
-    /// A failure that a service answers with. `text` is for people, and reaches the client.
+    /// Returns a failure that a service answers with. `text` is for people, and reaches the client.
     #[cold]
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(FailureKind::Failed, text)
     }
 
-    /// A failure of another kind, for layers around calls. It may have run if it [`Failed`](FailureKind::Failed) or
+    /// Returns a failure of another kind, for layers around calls. It may have run if it [`Failed`](FailureKind::Failed) or
     /// [`TimedOut`](FailureKind::TimedOut).
     #[cold]
     pub fn of(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
@@ -96,7 +96,7 @@ impl Failure {
         Self(Box::new(Inner { kind, text: text.into(), may_have_run, connection: None, is_refusal: false }))
     }
 
-    /// A connection that has ended, under a call that was sent or not.
+    /// Returns a connection that has ended, under a call that was sent or not.
     #[cold]
     pub(super) fn of_connection(error: &Error, was_sent: bool) -> Self {
         let kind = match error.kind() {
@@ -109,7 +109,7 @@ impl Failure {
         Self(Box::new(Inner { kind, text, may_have_run: was_sent, connection, is_refusal: false }))
     }
 
-    /// A call that the server has not begun, since this many calls are under way.
+    /// Returns a call that the server has not begun, since this many calls are under way.
     #[cold]
     pub(super) fn refused(calls: u32) -> Self {
         let mut refused = Self::of(
@@ -125,7 +125,7 @@ impl Failure {
         self.0.is_refusal
     }
 
-    /// The failure of a call whose handler has begun, whatever its kind: the call may have run.
+    /// Returns the failure of a call whose handler has begun, whatever its kind: the call may have run.
     #[must_use]
     pub fn after_running(mut self) -> Self {
         self.0.may_have_run = true;
@@ -137,12 +137,12 @@ impl Failure {
         self
     }
 
-    /// The kind, for deciding what to do.
+    /// Returns the kind, for deciding what to do.
     pub fn kind(&self) -> FailureKind {
         self.0.kind
     }
 
-    /// The text without the kind.
+    /// Returns the text without the kind.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -153,7 +153,7 @@ impl Failure {
         self.0.may_have_run
     }
 
-    /// The kind of the error that has ended the connection, if that is the reason.
+    /// Returns the kind of the error that has ended the connection, if that is the reason.
     pub fn connection_error(&self) -> Option<ErrorKind> {
         self.0.connection
     }

@@ -35,7 +35,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// The encoded request or response, or the words of a failure. Empty for other messages.
+    /// Returns the encoded request or response, or the words of a failure. Empty for other messages.
     pub fn body(&self) -> &[u8] {
         self.body.as_deref().unwrap_or_default()
     }

@@ -18,28 +18,28 @@ pub struct Method {
 }
 
 impl Method {
-    /// A method of this name, which may not be repeated.
+    /// Returns a method of this name, which may not be repeated.
     pub const fn new(name: &'static str) -> Self {
         Self { id: fnv(name.as_bytes()), name, is_idempotent: false }
     }
 
-    /// The same method, which does the same if it runs twice as if it runs once. Only such a call is repeated if it may have run.
+    /// Returns the method as idempotent: a call that runs twice has the effect of a call that runs once. Only such a call is repeated if it may have run.
     #[must_use]
     pub const fn idempotent(self) -> Self {
         Self { is_idempotent: true, ..self }
     }
 
-    /// The number that stands for the name.
+    /// Returns the number that stands for the name.
     pub const fn id(self) -> u32 {
         self.id
     }
 
-    /// The name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Whether a call may be repeated although it may have run.
+    /// Returns true if a call may be repeated although it may have run.
     pub const fn is_idempotent(self) -> bool {
         self.is_idempotent
     }

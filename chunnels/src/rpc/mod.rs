@@ -55,7 +55,7 @@
 //! call to its response, with the method's name in `rpc.method`; `rpc.handle` at the server, while the service answers, with the method's
 //! number in `rpc.method_id`. A program whose subscriber has the layer of `tracing-opentelemetry` sees them in one trace, across
 //! processes: the trace of the client's span (`traceparent` of W3C Trace Context, without `tracestate`) goes with the call, in 25 bytes
-//! more. Whoever may call a server so chooses the trace in which its spans appear. Spans of streams end when the stream begins.
+//! more. A client of a server so chooses the trace in which its spans appear. Spans of streams end when the stream begins.
 //!
 //! # On the wire
 //!

@@ -59,7 +59,7 @@ mod spans {
     use tracing::{Instrument, Span, info_span};
     use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-    /// The trace of the span in use, if it has one.
+    /// Returns the trace of the span in use, if it has one.
     pub(in crate::rpc) fn of_caller() -> Option<Trace> {
         let context = Span::current().context();
         let span = context.span().span_context().clone();
@@ -72,7 +72,7 @@ mod spans {
         })
     }
 
-    /// The span of a call at the client.
+    /// Returns the span of a call at the client.
     pub(in crate::rpc) fn calling<F: Future + Send>(
         method: Method,
         call: F,
@@ -87,7 +87,7 @@ mod spans {
         call.instrument(span)
     }
 
-    /// The span of a call at the server, below that of the client if the call has a trace.
+    /// Returns the span of a call at the server, below the span of the client if the call has a trace.
     pub(in crate::rpc) fn handling<F: Future + Send>(
         method: u32,
         trace: Option<Trace>,
@@ -109,7 +109,7 @@ mod spans {
     }
 
     impl Trace {
-        /// The caller's span. None if no trace has such ids.
+        /// Returns the caller's span. None if no trace has such ids.
         fn parent(&self) -> Option<SpanContext> {
             let (trace, rest) = self.0.split_first_chunk::<16>()?;
             let (span, flags) = rest.split_first_chunk::<8>()?;

@@ -111,16 +111,16 @@ pub(super) fn read(mut bytes: Buf) -> Option<Message> {
 }
 
 impl Message {
-    /// The message that these bytes are on the wire, for a Chunnel that carries messages in a way of its own. None if they are none.
+    /// Returns the message that these bytes are on the wire, for a Chunnel that carries messages in a way of its own. `None` if the bytes are no message.
     #[inline]
     pub fn decode(bytes: Buf) -> Option<Self> {
         read(bytes)
     }
 
-    /// The bytes of this message on the wire: in a buffer of `base`, with the headroom that the layers below need.
+    /// Returns the bytes of this message on the wire: in a buffer of `base`, with the headroom that the layers below need.
     ///
     /// # Errors
-    /// Those of [`Base::buffer`](bertha_core::Base::buffer).
+    /// The errors of [`Base::buffer`](bertha_core::Base::buffer).
     #[inline]
     pub fn encode(self, base: &impl Base) -> Result<Buf, Error> {
         let mut body = match self.body {

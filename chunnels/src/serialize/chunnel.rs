@@ -53,19 +53,19 @@ impl<T, C> Serialize<T, C> {
         self
     }
 
-    /// The codec, for a Chunnel that replaces this one.
+    /// Returns the codec, for a Chunnel that replaces this Chunnel.
     pub fn codec(&self) -> &C {
         &self.codec
     }
 
-    /// The encoding, which must be that of the other end.
+    /// Returns the encoding, which must be the encoding of the other end.
     pub fn encoding(&self) -> Encoding {
         (self.encoding)(&self.codec, self.schema.as_deref())
     }
 }
 
 impl<T, C: Codec<T>> Serialize<T, C> {
-    /// The connection over `inner`, which counts what it drops there.
+    /// Returns the connection over `inner`, which counts malformed messages in `malformed`.
     pub(crate) fn over<Inner>(&self, inner: Inner, malformed: DropCounter) -> SerializeConnection<Inner, T, C>
     where
         T: Send + 'static,

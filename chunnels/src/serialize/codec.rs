@@ -29,12 +29,12 @@ pub trait Codec<T>: Clone + Send + Sync + 'static {
     /// The version of the format. Compared between the two ends.
     const VERSION: u16 = 1;
 
-    /// The format's parameters on which both ends must agree, as text. Compared between the two ends.
+    /// Returns the format's parameters on which both ends must agree, as text. Compared between the two ends.
     fn options(&self) -> String {
         String::new()
     }
 
-    /// The longest encoding that the other end decodes, in bytes. Longer messages are not sent.
+    /// Returns the longest encoding that the other end decodes, in bytes. Longer messages are not sent.
     fn limit(&self) -> usize {
         usize::MAX
     }

@@ -33,7 +33,7 @@ where
         Self { inner, codec, size, malformed, message: PhantomData }
     }
 
-    /// The number of messages that were dropped because they did not decode.
+    /// Returns the number of messages that were dropped because they did not decode.
     pub fn malformed(&self) -> u64 {
         self.malformed.get()
     }
@@ -75,7 +75,7 @@ where
         Err(too_large(C::NAME, max, self.codec.limit()))
     }
 
-    /// The message that `bytes` encode; one that is malformed is counted.
+    /// Returns the message that `bytes` encode; a malformed message is counted.
     #[inline(always)]
     fn decode(&self, bytes: &[u8]) -> Option<T> {
         match self.codec.decode(bytes) {
@@ -288,7 +288,7 @@ where
     }
 }
 
-/// The longest encoding that both the layers below and the codec's `limit` allow.
+/// Returns the longest encoding that both the layers below and the codec's `limit` allow.
 fn max_len(inner: &impl Connection, limit: usize) -> usize {
     inner.mtu().saturating_sub(inner.base().reserved()).min(limit)
 }

@@ -2,7 +2,7 @@
 
 use bertha_core::identity::{Bool, False, True};
 
-/// The place of a message's key in its encoding: [`At`] an offset that is known without decoding, or [`Anywhere`].
+/// The place of a message's key in its encoding: [`At`], where the key is found without decoding, or [`Anywhere`].
 pub trait KeyPlace {
     /// True if the offset is known.
     type Fixed: Bool;
@@ -38,7 +38,7 @@ impl<const OFFSET: usize> KeyPlace for At<OFFSET> {
 }
 
 impl<const OFFSET: usize> At<OFFSET> {
-    /// The key in an encoded message; `None` if the message ends before the key does.
+    /// Returns the key in an encoded message; `None` if the message ends before the key does.
     #[inline]
     pub fn key(message: &[u8]) -> Option<&[u8]> {
         const { assert!(OFFSET >= LENGTH, "in front of a key stand the eight bytes of its length") }

@@ -1,6 +1,6 @@
 //! The default name of a message type.
 
-/// The name of `T` without the paths in front of it, as in `Vec<Request>`.
+/// Returns the name of `T` without the paths in front of it, as in `Vec<Request>`.
 ///
 /// Without paths, since one type is often reached through different ones: the client's module, the server's, a
 /// re-export. That makes two types of one name equal; but their names would say nothing about their fields anyway.

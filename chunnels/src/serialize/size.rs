@@ -17,12 +17,12 @@ pub(crate) struct BufferSize {
 }
 
 impl BufferSize {
-    /// The first guess, at most `max` bytes.
+    /// Returns the first guess, at most `max` bytes.
     pub(crate) fn new(max: usize) -> Self {
         Self { guess: AtomicUsize::new(MIN_SIZE.min(max)) }
     }
 
-    /// The size of the buffer for the next message.
+    /// Returns the size of the buffer for the next message.
     #[inline]
     pub(crate) fn guess(&self) -> usize {
         self.guess.load(Relaxed)
@@ -43,7 +43,7 @@ impl BufferSize {
         }
     }
 
-    /// The next size to try for a message that did not fit in `size` bytes; `None` after `max`.
+    /// Returns the next size to try for a message that did not fit in `size` bytes; `None` after `max`.
     pub(crate) fn beyond(size: usize, max: usize) -> Option<usize> {
         // In large steps, so that all attempts together cost little more than the last.
         (size < max).then(|| size.saturating_mul(8).clamp(MIN_SIZE, max.max(MIN_SIZE)).min(max))
@@ -61,7 +61,7 @@ mod tests {
 
     const MAX: usize = 65_507;
 
-    /// The number of attempts that a message of `written` bytes takes.
+    /// Returns the number of attempts that a message of `written` bytes takes.
     fn attempts(sizes: &BufferSize, written: usize) -> usize {
         let mut size = sizes.guess();
         if written <= size {

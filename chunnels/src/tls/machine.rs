@@ -3,8 +3,7 @@
 use super::LARGEST;
 use crate::certificates::binding::{self, PROOF, Proofs};
 use crate::certificates::side::{Config, PROTOCOL, Side};
-use crate::deframer::{Deframer, TooLarge};
-use bertha_core::framing::HEADER;
+use bertha_core::framing::{Deframer, HEADER, TooLarge};
 use bertha_core::{Buf, Error, ErrorKind};
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use std::array::from_fn;

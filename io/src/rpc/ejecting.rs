@@ -4,8 +4,9 @@ use super::EncodedCall;
 use super::ejection::Ejection;
 use bertha_chunnels::rpc::{Failure, FailureKind};
 use bertha_core::{BoxFuture, Buf, Runtime};
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tower_service::Service;
 
@@ -44,7 +45,7 @@ where
                 ready!(waiting.as_mut().poll(cx));
                 self.waiting = None;
             }
-            match locked(&self.ejection).out_until(self.runtime.now()) {
+            match self.ejection.lock().out_until(self.runtime.now()) {
                 Some(until) => self.waiting = Some(Box::pin(self.runtime.sleep_until(until))),
                 None => return self.service.poll_ready(cx),
             }
@@ -58,19 +59,14 @@ where
             let outcome = calling.await;
             match outcome.as_ref().map_err(Failure::kind) {
                 Err(FailureKind::Disconnected | FailureKind::TimedOut | FailureKind::Overloaded) => {
-                    locked(&ejection).on_failure(runtime.now(), runtime.random());
+                    ejection.lock().on_failure(runtime.now(), runtime.random());
                 }
                 // Any other result shows that the service has answered.
-                _ => locked(&ejection).on_success(),
+                _ => ejection.lock().on_success(),
             }
             outcome
         })
     }
-}
-
-/// Locks the ejection. A panic elsewhere leaves a usable number.
-fn locked(ejection: &Mutex<Ejection>) -> std::sync::MutexGuard<'_, Ejection> {
-    ejection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: fmt::Debug, R> fmt::Debug for Ejecting<S, R> {

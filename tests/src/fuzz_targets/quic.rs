@@ -1,8 +1,7 @@
 //! The stream of a `Quic` peer, which any peer with a certificate can fill.
 
-use bertha_chunnels::deframer::TooLarge;
 use bertha_chunnels::quic::frame::{CONTINUED, Frames, LARGEST};
-use bertha_core::framing::HEADER;
+use bertha_core::framing::{HEADER, TooLarge};
 
 /// Passes bytes in pieces, whose length is the first byte. For pieces of any length, equal messages come out,
 /// up to the first message that is too large.

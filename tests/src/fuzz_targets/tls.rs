@@ -1,8 +1,7 @@
 //! The stream of a `Tls` peer behind its handshake, which any peer can fill if clients need no certificate.
 
-use bertha_chunnels::deframer::{Deframer, TooLarge};
 use bertha_chunnels::tls::LARGEST;
-use bertha_core::framing::HEADER;
+use bertha_core::framing::{Deframer, HEADER, TooLarge};
 
 /// Passes bytes in pieces, whose length is the first byte. For pieces of any length, equal messages come out,
 /// up to the first message that is too large.

@@ -1,8 +1,8 @@
 //! The numbers of records that are inserted while others are read.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// A source of record numbers for several connections, which knows up to which number all inserts are over.
 ///
@@ -35,7 +35,7 @@ impl InsertSequence {
 
     /// Records that the insert of `number`, which [`InsertSequence::take`] returned, is over.
     pub fn settle(&self, number: u64) {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead = self.ahead.lock();
         ahead.insert(number);
         let mut settled = self.settled.load(Ordering::Relaxed);
         while ahead.remove(&settled) {

@@ -10,8 +10,8 @@ fn assembly(limit: u32, spare: usize) -> Arc<Mutex<Assembly>> {
     Assembly::new(settings(limit, spare), &Arc::new(SharedBudget::new(1 << 30)), DropCounter::default())
 }
 
-fn settings(limit: u32, assembly: usize) -> Settings {
-    Settings { limit, assembly, ..Settings::default() }
+fn settings(limit: u32, assembly: usize) -> FragmentSettings {
+    FragmentSettings { limit, assembly, ..FragmentSettings::default() }
 }
 
 /// Inserts a piece while time stands still.
@@ -111,7 +111,7 @@ fn contradictions_are_found_and_repetitions_are_none() {
 #[test]
 fn what_lacks_a_piece_is_kept_until_all_that_may_overtake_it_has_come() {
     // As above, a `Reliable` repeats the first piece of each message once its buffer is full of later pieces.
-    let max = crate::reliable::settings::Settings::default().messages;
+    let max = crate::reliable::settings::ReliableSettings::default().messages;
     for length in [65_000, 1_301] {
         let each = pieces(0, &vec![7; length], 1_300);
         let assembly = assembly(65_000, ASSEMBLY);

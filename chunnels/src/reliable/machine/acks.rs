@@ -23,7 +23,7 @@ impl Default for Acks {
 }
 
 impl Acks {
-    /// Takes in a numbered packet. Returns whether its number is new, as far as numbers are remembered.
+    /// Records a numbered packet. Returns true if its number is new, as far as numbers are remembered.
     pub(super) fn on_packet(&mut self, number: u64, now: Duration) -> bool {
         let newest = self.received.newest();
         let is_new = self.received.insert(number);
@@ -38,19 +38,19 @@ impl Acks {
         is_new
     }
 
-    /// The latest time of the next acknowledgement.
+    /// Returns the latest time of the next acknowledgement.
     pub(super) fn due(&self) -> Option<Duration> {
         self.due
     }
 
-    /// The acknowledgement to send, if any packet waits for it.
+    /// Returns the acknowledgement to send, if any packet waits for it.
     pub(super) fn pending(&self, now: Duration) -> Option<Acknowledgement> {
         self.due?;
         let delay_us = now.saturating_sub(self.newest_at).as_micros() as u64;
         Some(Acknowledgement { delay_us, ranges: self.received })
     }
 
-    /// Takes in that the acknowledgement was sent.
+    /// Records that the acknowledgement was sent.
     pub(super) fn on_sent(&mut self) {
         (self.pending, self.due) = (0, None);
     }

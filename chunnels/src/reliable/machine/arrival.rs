@@ -8,7 +8,7 @@ use bertha_core::{Buf, ErrorKind};
 use std::time::Duration;
 
 impl Machine {
-    /// Handles a packet. A damaged one is dropped and counted; one that breaks the protocol ends the connection.
+    /// Handles a packet. A damaged packet is dropped and counted; a packet that breaks the protocol ends the connection.
     pub(in crate::reliable) fn handle_packet(&mut self, packet: Buf, now: Duration) {
         if self.end.is_some() {
             self.incoming.after_end.add(1);

@@ -31,7 +31,7 @@ impl BlackHole {
         Self { safe, lost_in_a_row: 0, events: 0, noticed: Duration::ZERO, until: None }
     }
 
-    /// The size that every path carries.
+    /// Returns the size that every path carries.
     pub(super) fn safe(&self) -> usize {
         self.safe
     }
@@ -46,7 +46,7 @@ impl BlackHole {
         self.until.is_some_and(|until| now < until)
     }
 
-    /// A packet has arrived whole.
+    /// Records that a packet has arrived whole.
     pub(super) fn on_arrived(&mut self, len: usize) {
         if self.is_large(len) {
             self.lost_in_a_row = 0;
@@ -55,7 +55,7 @@ impl BlackHole {
         }
     }
 
-    /// A packet was lost that had left whole at the time `sent`.
+    /// Records the loss of a packet that had left whole at the time `sent`.
     pub(super) fn on_lost(&mut self, len: usize, sent: Duration, now: Duration) {
         if !self.is_large(len) || self.is_there(now) {
             return;

@@ -22,13 +22,13 @@ pub(super) struct Incoming {
     received: Grant,
     /// The grant that was sent to the peer.
     granted: Grant,
-    /// Whether that grant was lost.
+    /// True if the last grant was lost.
     is_grant_lost: bool,
     /// The size of the buffer.
     window: Grant,
     /// The total number of messages, once the peer has closed.
     last: Option<u64>,
-    /// Whether messages are dropped, since this end has closed.
+    /// True if messages are dropped, since this end has closed.
     is_discarding: bool,
     /// The messages that were dropped since, and packets that came once nothing could.
     pub(super) after_end: DropCounter,
@@ -54,7 +54,8 @@ impl Incoming {
         }
     }
 
-    /// Records the arrival of message `number`, of `len` bytes. Returns whether it is new; then [`push`](Self::push) it.
+    /// Records the arrival of message `number`, of `len` bytes. Returns true if the message is new: the caller then
+    /// hands it to [`push`](Self::push).
     ///
     /// # Errors
     /// A [`Fault`] if the peer was not allowed to send it.
@@ -95,14 +96,14 @@ impl Incoming {
         }
     }
 
-    /// The next message for the application.
+    /// Returns the next message for the application.
     pub(super) fn pop(&mut self) -> Option<Buf> {
         let message = self.queue.pop_front()?;
         self.count_received(message.len());
         Some(message)
     }
 
-    /// The number of buffered messages, and their bytes.
+    /// Returns the number of buffered messages, and their bytes.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         (self.queue.len(), self.queue.iter().map(|message| message.len()).sum())
@@ -129,12 +130,12 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether the peer has closed, and all its messages have arrived.
+    /// Returns true if the peer has closed, and all its messages have arrived.
     pub(super) fn is_over(&self) -> bool {
         self.last == Some(self.floor)
     }
 
-    /// The grant to send now, if it is enough more than the last one, or that was lost.
+    /// Returns the grant to send now, if it is enough more than the last grant, or the last grant was lost.
     pub(super) fn grant_due(&self) -> Option<Grant> {
         let grant = self.grant();
         let is_much = grant.messages - self.granted.messages >= self.window.messages / 4
@@ -143,7 +144,7 @@ impl Incoming {
         (is_due && self.last.is_none()).then_some(grant)
     }
 
-    /// Takes in that a grant was sent.
+    /// Records that a grant was sent.
     pub(super) fn on_grant_sent(&mut self, grant: Grant) {
         self.granted = grant;
         self.is_grant_lost = false;

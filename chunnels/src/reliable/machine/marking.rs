@@ -10,7 +10,7 @@ pub(super) struct Marking {
     /// The marks that the peer has told about in all, and those that the congestion control knows.
     told: Marks,
     known: Marks,
-    /// Whether the peer counts marks, once it has acknowledged anything.
+    /// True if the peer counts marks; `None` until the peer has acknowledged a packet.
     is_answered: Option<bool>,
 }
 
@@ -20,7 +20,7 @@ impl Marking {
         self.arrived = marks;
     }
 
-    /// The marks to tell the peer.
+    /// Returns the marks to tell the peer.
     pub(super) fn arrived(&self) -> Marks {
         self.arrived
     }
@@ -34,19 +34,19 @@ impl Marking {
         self.told.bytes = self.told.bytes.max(marks.bytes);
     }
 
-    /// The marks that the congestion control does not know yet, and knows from now on.
+    /// Returns the marks that the congestion control does not know yet, and knows from now on.
     pub(super) fn take(&mut self) -> Marks {
         let new = self.told.since(self.known);
         self.known = self.told;
         new
     }
 
-    /// The marks that the peer has told about in all.
+    /// Returns the marks that the peer has told about in all.
     pub(super) fn told(&self) -> Marks {
         self.told
     }
 
-    /// Whether the peer has acknowledged packets without a word about marks: then it does not count them.
+    /// Returns true if the peer has acknowledged packets and reported no marks: it does not count them.
     pub(super) fn is_unanswered(&self) -> bool {
         self.is_answered == Some(false)
     }

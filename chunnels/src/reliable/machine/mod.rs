@@ -1,6 +1,7 @@
 //! The protocol without I/O: bytes, time and randomness come in as arguments.
 //!
-//! Times are durations since the connection began. `arrival` handles received packets, `departure` decides about sent ones.
+//! Times are durations since the connection began. `arrival` handles received packets, `departure` chooses the packets to send,
+//! `timers` has the times at which something is due.
 
 mod acks;
 mod arrival;
@@ -16,8 +17,9 @@ mod reordering;
 mod rtt;
 #[cfg(test)]
 mod tests;
+mod timers;
 
-use super::settings::Settings;
+use super::settings::ReliableSettings;
 use super::wire::{Check, Fault, Grant};
 use crate::congestion::delivery_rate::DeliveryRate;
 use crate::congestion::{Ack, CongestionControl, Flow};
@@ -27,7 +29,7 @@ use bertha_core::{Buf, DropCounter, Error, ErrorKind, Marks};
 use black_hole::BlackHole;
 use incoming::Incoming;
 use marking::Marking;
-use outgoing::{Limits, Outgoing};
+use outgoing::{BufferLimits, Outgoing};
 use pieces::{Assembly, Cut};
 use reach::Reach;
 use recovery::Recovery;
@@ -48,7 +50,7 @@ const MIN_BURST: u64 = 2;
 /// One end of a connection.
 #[derive(Debug)]
 pub(super) struct Machine {
-    settings: Settings,
+    settings: ReliableSettings,
     check: Check,
     /// The size that packets are filled up to.
     packet: usize,
@@ -81,8 +83,7 @@ pub(super) struct Machine {
     last_heard: Duration,
     /// The time of the last new acknowledgement, or of the last packet sent while none was in flight.
     last_progress: Duration,
-    /// The number of the oldest message that was sent and is not acknowledged, and since when it is that.
-    oldest: Option<(u64, Duration)>,
+    oldest: Option<Oldest>,
     /// The next packet number to skip.
     skip: u64,
     /// The state of the generator of `skip`.
@@ -90,15 +91,24 @@ pub(super) struct Machine {
     closing: Closing,
     /// The number of time-outs since the close was sent without a packet from the peer.
     unanswered: u32,
-    /// Whether the peer has closed, and all its messages have arrived.
+    /// True if the peer has closed, and all its messages have arrived.
     is_peer_gone: bool,
     end: Option<End>,
     /// The fault that still has to be sent to the peer.
     abort: Option<Fault>,
     counters: Counters,
-    /// The same as in `counters`, for the connection's report.
+    /// The packets of `counters.damaged`, for the connection's report.
     pub(in crate::reliable) damaged: DropCounter,
+    /// Messages that arrived again, for the connection's report.
     pub(in crate::reliable) repeated: DropCounter,
+}
+
+/// The oldest message that was sent and is not acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Oldest {
+    number: u64,
+    /// Time at which the message became the oldest.
+    since: Duration,
 }
 
 /// The progress of the close of this end.
@@ -148,10 +158,10 @@ pub(super) enum Received {
 }
 
 impl Machine {
-    /// A new connection, whose packets have at most `max` bytes. `control` starts its congestion control for the bytes that packets are
-    /// filled to.
+    /// Makes the machine of a new connection, whose packets have at most `max` bytes. `control` starts its congestion control, for the
+    /// size that packets are filled up to.
     pub(super) fn new(
-        settings: Settings,
+        settings: ReliableSettings,
         control: impl FnOnce(u64) -> Box<dyn CongestionControl>,
         check: Check,
         max: usize,
@@ -159,7 +169,7 @@ impl Machine {
     ) -> Self {
         let packet = settings.packet.clamp(super::wire::OVERHEAD, max.max(super::wire::OVERHEAD));
         let window = Grant { messages: settings.messages as u64, bytes: settings.bytes as u64 };
-        let limits = Limits { messages: settings.messages, bytes: settings.bytes };
+        let limits = BufferLimits { messages: settings.messages, bytes: settings.bytes };
         let congestion = control(packet as u64);
         Self {
             check,
@@ -198,20 +208,20 @@ impl Machine {
         }
     }
 
-    /// Packets beyond this size leave in pieces if the path loses them.
+    /// Lets packets beyond `size` bytes leave in pieces if the path loses them.
     pub(super) fn cut_beyond(&mut self, size: usize) {
         self.black_hole = BlackHole::beyond(size);
     }
 
-    /// Counts there what arrives for an application that receives no more.
+    /// Sets the counter of messages that arrive for an application that receives no more.
     pub(super) fn count_after_end(&mut self, counter: DropCounter) {
         self.incoming.after_end = counter;
     }
 
-    /// Whether a message of `len` bytes fits into the buffer now.
+    /// Returns true if a message of `len` bytes fits into the buffer now.
     ///
     /// # Errors
-    /// Once this end closes, the peer has closed, or the connection has failed.
+    /// [`Closed`](ErrorKind::Closed) once this end closes or the peer has closed; the error that ended the connection.
     pub(super) fn has_capacity(&self, len: usize) -> Result<bool, Error> {
         match self.ended() {
             Some(error) => Err(error),
@@ -225,7 +235,7 @@ impl Machine {
         self.outgoing.push(message.kept());
     }
 
-    /// The next message that has arrived. After the end, messages that arrived before it are still returned.
+    /// Returns the next message that has arrived. Messages that arrived before the end are returned after the end as well.
     pub(super) fn receive(&mut self) -> Received {
         match self.incoming.pop() {
             Some(message) => Received::Message(message),
@@ -233,7 +243,7 @@ impl Machine {
         }
     }
 
-    /// The reason why nothing can be sent any more, and nothing will arrive.
+    /// Returns the reason why nothing can be sent any more, and nothing will arrive.
     fn ended(&self) -> Option<Error> {
         if self.closing != Closing::No {
             return Some(closed("this end closed the connection"));
@@ -244,8 +254,8 @@ impl Machine {
         self.end.as_ref().map(End::error)
     }
 
-    /// Takes in the marks for congestion that have arrived in all. Returns whether the peer counts them too, as far as is known; if not,
-    /// they are of no use any more.
+    /// Records the marks for congestion that have arrived in all. Returns false if the peer does not count marks: they are of no use
+    /// then.
     pub(super) fn on_marks(&mut self, marks: Marks) -> bool {
         if self.marking.as_ref().is_some_and(Marking::is_unanswered) {
             self.marking = None;
@@ -253,12 +263,12 @@ impl Machine {
         self.marking.as_mut().map(|marking| marking.on_arrived(marks)).is_some()
     }
 
-    /// Whether a new grant is worth a packet.
+    /// Returns true if a new grant is worth a packet.
     pub(super) fn is_grant_due(&self) -> bool {
         self.incoming.grant_due().is_some()
     }
 
-    /// Begins to close: buffered messages are still delivered, and received ones are dropped.
+    /// Begins to close: buffered messages are still delivered, and received messages are dropped.
     pub(super) fn close(&mut self) {
         if self.closing == Closing::No {
             self.closing = Closing::Due;
@@ -266,8 +276,8 @@ impl Machine {
         }
     }
 
-    /// The connection is dropped. Returns true if the peer has closed before: it waits until all that it sent is acknowledged, and this
-    /// end has nothing to lose, so it closes as well.
+    /// Records that the application has dropped the connection. Returns true if this end closes, since the peer has closed before: the
+    /// peer waits until all its messages are acknowledged, and this end has nothing to lose.
     pub(super) fn part(&mut self) -> bool {
         let parts = self.is_peer_gone && self.closing == Closing::No && self.end.is_none();
         if parts {
@@ -276,7 +286,7 @@ impl Machine {
         parts
     }
 
-    /// The result of the close, once it is complete.
+    /// Returns the result of the close, once the close is complete.
     pub(super) fn closed(&self) -> Option<Result<(), Error>> {
         match (self.closing, &self.end) {
             (Closing::Done, _) => Some(Ok(())),
@@ -285,10 +295,10 @@ impl Machine {
         }
     }
 
-    /// Whether all messages are acknowledged.
+    /// Returns true if all messages are acknowledged.
     ///
     /// # Errors
-    /// Once the rest can't be delivered any more.
+    /// The error that ended the connection, if messages are left that can't be delivered any more.
     pub(super) fn is_drained(&self) -> Result<bool, Error> {
         match &self.end {
             _ if self.outgoing.is_empty() && self.end.is_none() => Ok(true),
@@ -305,7 +315,7 @@ impl Machine {
         self.fail(error.kind(), error.context().to_owned());
     }
 
-    /// Whether nothing will ever be sent again.
+    /// Returns true if nothing will ever be sent again.
     pub(super) fn is_over(&self) -> bool {
         (self.end.is_some() && self.abort.is_none()) || self.closing == Closing::Done
     }
@@ -379,8 +389,8 @@ impl Machine {
         self.congestion.on_ack(&ack, &flow);
     }
 
-    /// The pacing rate in bytes per second. Without one of the algorithm it is 5/4 of a window per round trip, so that the window
-    /// limits and not the pace (RFC 9002, section 7.7).
+    /// Returns the pacing rate in bytes per second. If the algorithm sets no rate, it is 5/4 of a window per round trip, so that the
+    /// window limits and not the pace (RFC 9002, section 7.7).
     fn pacing_rate(&self) -> u64 {
         self.congestion.rate().unwrap_or_else(|| {
             let rtt = self.recovery.rtt.smoothed().as_nanos().max(1);
@@ -390,7 +400,7 @@ impl Machine {
     }
 }
 
-/// The rate of the pacer for `per_second` bytes, in packets of up to `packet` bytes.
+/// Returns the rate of the pacer for `per_second` bytes, in packets of up to `packet` bytes.
 fn pace(per_second: u64, packet: u64) -> token_bucket::Rate {
     let mut rate = token_bucket::Rate { per_second, burst: MIN_BURST * packet };
     rate.burst = rate.burst.max(rate.earned_in(BURST));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// The messages that are not acknowledged, in the order of their numbers.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// Acknowledged ones stay as gaps until all before them are acknowledged.
+    /// Acknowledged messages stay as gaps until all messages before them are acknowledged.
     messages: VecDeque<Outstanding>,
     /// The number of the first.
     first: u64,
@@ -24,12 +24,12 @@ pub(super) struct Outgoing {
     sent_bytes: u64,
     /// The messages and bytes that the peer has granted.
     grant: Grant,
-    limits: Limits,
+    limits: BufferLimits,
 }
 
 /// The size of the buffer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct BufferLimits {
     pub(super) messages: usize,
     pub(super) bytes: usize,
 }
@@ -51,7 +51,7 @@ pub(super) struct Run {
 }
 
 impl Outgoing {
-    pub(super) fn new(limits: Limits, grant: Grant) -> Self {
+    pub(super) fn new(limits: BufferLimits, grant: Grant) -> Self {
         Self {
             messages: VecDeque::new(),
             first: 0,
@@ -66,7 +66,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether a message of `len` bytes fits, where about `reach` bytes may wait unsent. A message larger than the buffer fits if
+    /// Returns true if a message of `len` bytes fits, where about `reach` bytes may wait unsent. A message larger than the buffer fits if
     /// the buffer is empty.
     pub(super) fn has_capacity(&self, len: usize, reach: u64) -> bool {
         self.messages.len() < self.limits.messages
@@ -80,17 +80,17 @@ impl Outgoing {
         self.messages.push_back(Outstanding { message: Some(message), is_lost: false });
     }
 
-    /// The number of the next message, which is the number of messages so far.
+    /// Returns the number of the next message, which is the number of messages so far.
     pub(super) fn next(&self) -> u64 {
         self.first + self.messages.len() as u64
     }
 
-    /// Whether all messages are acknowledged.
+    /// Returns true if all messages are acknowledged.
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// The number of buffered messages, with the gaps between them, and their bytes.
+    /// Returns the number of buffered messages, with the gaps between them, and their bytes.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         let bytes = self.messages.iter().filter_map(|it| it.message.as_ref()).map(|it| it.len()).sum();
@@ -100,23 +100,23 @@ impl Outgoing {
         (self.messages.len(), bytes)
     }
 
-    /// Whether all messages were sent, and none is known to be lost.
+    /// Returns true if all messages were sent, and none is known to be lost.
     pub(super) fn is_sent(&self) -> bool {
         self.unsent == self.next() && self.lost.is_empty()
     }
 
-    /// Takes in a grant of the peer. A grant never shrinks.
+    /// Records a grant of the peer. A grant never shrinks.
     pub(super) fn on_grant(&mut self, grant: Grant) {
         self.grant.messages = self.grant.messages.max(grant.messages);
         self.grant.bytes = self.grant.bytes.max(grant.bytes);
     }
 
-    /// Whether a message can be sent within the grant.
+    /// Returns true if a message can be sent within the grant.
     pub(super) fn is_ready(&self) -> bool {
         !self.lost.is_empty() || self.may_send_next(self.sent_bytes).is_some()
     }
 
-    /// Takes the messages of the next packet, lost ones first. The first message is taken in any case; more follow while
+    /// Takes the messages of the next packet, lost messages first. The first message is taken in any case; more follow while
     /// all fit in `space`.
     pub(super) fn take(&mut self, space: usize) -> Option<Run> {
         self.take_lost(space).or_else(|| self.take_unsent(space))
@@ -151,13 +151,13 @@ impl Outgoing {
         run
     }
 
-    /// The length of the first message that was never sent, if there is one and the grant allows it after `sent_bytes`.
+    /// Returns the length of the first message that was never sent, if there is one and the grant allows it after `sent_bytes`.
     fn may_send_next(&self, sent_bytes: u64) -> Option<usize> {
         let (len, _) = self.outstanding(self.unsent)?;
         (self.unsent < self.grant.messages && sent_bytes + len as u64 <= self.grant.bytes).then_some(len)
     }
 
-    /// A message that was sent and is not acknowledged, alone, to be repeated as a probe. All such messages have their turn, so that one
+    /// Returns a message that was sent and is not acknowledged, alone, to be repeated as a probe. All such messages have their turn, so that one
     /// which the path loses again and again holds up no other.
     pub(super) fn next_probe(&mut self) -> Option<Run> {
         let mut turns = (self.probed.max(self.first)..self.unsent).chain(self.first..self.unsent);
@@ -168,13 +168,13 @@ impl Outgoing {
         run
     }
 
-    /// The number and the length of the first message that was sent and is not acknowledged.
+    /// Returns the number and the length of the first message that was sent and is not acknowledged.
     pub(super) fn oldest(&self) -> Option<(u64, usize)> {
         let (len, _) = self.outstanding(self.first).filter(|_| self.first < self.unsent)?;
         Some((self.first, len))
     }
 
-    /// The messages of a run, without those acknowledged since it was taken.
+    /// Returns the messages of a run, without those acknowledged since it was taken.
     pub(super) fn contents(&self, run: Run) -> impl Iterator<Item = &[u8]> {
         let from = (run.first - self.first) as usize;
         let messages = self.messages.range(from..from + run.count as usize);
@@ -214,7 +214,7 @@ impl Outgoing {
         (self.buffered, self.pushed_bytes) = (0, self.sent_bytes);
     }
 
-    /// The length of an unacknowledged message, and whether it waits to be repeated.
+    /// Returns the length of an unacknowledged message, and whether it waits to be repeated.
     fn outstanding(&self, number: u64) -> Option<(usize, bool)> {
         let outstanding = self.messages.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
         Some((outstanding.message.as_ref()?.len(), outstanding.is_lost))
@@ -257,7 +257,7 @@ mod tests {
     const PLENTY: Grant = Grant { messages: 1000, bytes: 1_000_000 };
 
     fn holding(lens: &[usize], grant: Grant) -> Outgoing {
-        let mut outgoing = Outgoing::new(Limits { messages: 4, bytes: 1000 }, grant);
+        let mut outgoing = Outgoing::new(BufferLimits { messages: 4, bytes: 1000 }, grant);
         lens.iter().for_each(|len| outgoing.push(Buf::new(*len, 0).unwrap()));
         outgoing
     }

@@ -34,7 +34,7 @@ impl Cut {
         }
     }
 
-    /// The next piece, in a buffer that `make` allocates. Without a buffer it stays the next.
+    /// Returns the next piece, in a buffer that `make` allocates. Without a buffer it stays the next.
     pub(super) fn next(
         &mut self,
         check: Check,

@@ -55,7 +55,7 @@ impl Reach {
         self.bytes = u64::try_from(delivered).unwrap_or(u64::MAX).saturating_mul(FACTOR);
     }
 
-    /// The bytes that may be in flight, and as many that may wait unsent, in packets of `packet` bytes.
+    /// Returns the bytes that may be in flight, and as many that may wait unsent, in packets of `packet` bytes.
     #[inline]
     pub(super) fn bytes(&self, packet: usize) -> u64 {
         self.bytes.max(MIN).max(MIN_PACKETS * packet as u64)

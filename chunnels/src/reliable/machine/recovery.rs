@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The packet threshold: a packet is lost once one this many numbers later is acknowledged (section 6.1.1), on a path that keeps
+/// The packet threshold: a packet is lost once a packet that is this many numbers later is acknowledged (section 6.1.1), on a path that keeps
 /// packets in order.
 const PACKET_THRESHOLD: u64 = 3;
 
 /// The number of packets that are remembered. Nothing is sent beyond it.
 pub(super) const MAX_RECORDS: usize = 16_384;
 
-/// The number of lost packets that are remembered after all before them are forgotten, in case they arrive after all.
+/// The number of lost packets that are remembered although all packets before them are forgotten, since they may arrive late.
 const MAX_LOST: usize = 1_024;
 
 /// The number of times that the probe time-out doubles.
@@ -109,12 +109,12 @@ impl Recovery {
         }
     }
 
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub(super) fn next(&self) -> u64 {
         self.first + self.sent.len() as u64
     }
 
-    /// The number of packets that are remembered.
+    /// Returns the number of packets that are remembered.
     #[cfg(test)]
     pub(super) fn records(&self) -> usize {
         self.sent.len()
@@ -139,10 +139,10 @@ impl Recovery {
         self.sent.push_back(Sent { state: PacketState::Skipped, at, bytes: 0, contents, snapshot });
     }
 
-    /// Takes in an acknowledgement, and reports each packet to `on_packet`. Returns whether any was new.
+    /// Handles an acknowledgement, and reports each packet to `on_packet`. Returns true if it acknowledges a packet in flight.
     ///
     /// # Errors
-    /// A [`Fault`] if it acknowledges a packet that was not sent.
+    /// A [`Fault`] if the peer acknowledges a packet that was not sent.
     pub(super) fn on_ack(
         &mut self,
         ranges: &Ranges,
@@ -205,7 +205,7 @@ impl Recovery {
         Ok(any)
     }
 
-    /// Finds lost packets (appendix A.10), and reports each to `on_packet`. Returns whether they are persistent congestion.
+    /// Finds lost packets (appendix A.10), and reports each to `on_packet`. Returns true if they show persistent congestion.
     pub(super) fn find_lost(&mut self, now: Duration, mut on_packet: impl FnMut(&Sent, Outcome)) -> bool {
         self.loss_at = None;
         let Some(newest) = self.newest_acked else { return false };
@@ -241,7 +241,7 @@ impl Recovery {
             }
         }
         self.forget_oldest();
-        // Longer than a packet is waited for by far.
+        // Far longer than the wait for any packet.
         let timeout = self.rtt.persistent() * 2;
         while self.lost.front().is_some_and(|lost| lost.sent.at + timeout < now) {
             self.lost.pop_front();
@@ -249,13 +249,13 @@ impl Recovery {
         is_persistent
     }
 
-    /// The expiry of the loss timer (appendix A.8), unless nothing is in flight. About thirty probes are sent within the time-out
+    /// Returns the expiry of the loss timer (appendix A.8), or `None` if nothing is in flight. About thirty probes are sent within the time-out
     /// `idle`, if round trips are short enough.
     pub(super) fn timer(&self, idle: Duration) -> Option<Duration> {
         self.loss_at.or_else(|| (self.packets_in_flight > 0).then(|| self.probe_at(idle)))
     }
 
-    /// Whether the timer that expired is the loss timer and not a probe time-out.
+    /// Returns true if the timer that expired is the loss timer and not a probe time-out.
     pub(super) fn is_loss_due(&self, now: Duration) -> bool {
         self.loss_at.is_some_and(|at| at <= now)
     }

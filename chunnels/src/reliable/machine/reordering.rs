@@ -43,12 +43,12 @@ impl Reordering {
         }
     }
 
-    /// Whether a packet may count as lost for the number of later ones that have arrived (RFC 9002, section 6.1.1).
+    /// Returns true if a packet may count as lost for the number of later packets that have arrived (RFC 9002, section 6.1.1).
     pub(super) fn counts_packets(&self) -> bool {
         !self.is_seen
     }
 
-    /// The time after its sending at which a packet counts as lost, at least `usual`, and less than the time `persistent` after which
+    /// Returns the time after its sending at which a packet counts as lost, at least `usual`, and less than the time `persistent` after which
     /// the loss of all packets means persistent congestion.
     ///
     /// RFC 8985 adds at most a smoothed round trip. But the newest packet of an acknowledgement, which is the one that is measured,

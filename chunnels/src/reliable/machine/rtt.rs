@@ -1,23 +1,24 @@
 //! The round-trip time (RFC 9002, section 5).
 
+use bertha_core::rtt::RttEstimator;
 use std::time::Duration;
 
 /// The estimate before the first sample (section 6.2.2).
 const INITIAL: Duration = Duration::from_millis(333);
 
-/// The longest time for which a receiver delays an acknowledgement, the same at both ends.
+/// The longest time for which a receiver delays an acknowledgement, equal at both ends.
 pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// The resolution of timers (section 6.1.2).
 pub(super) const GRANULARITY: Duration = Duration::from_millis(1);
 
+/// The round-trip time, with the delay that a receiver adds to its acknowledgements.
 #[derive(Debug)]
 pub(super) struct Rtt {
     pub(super) latest: Duration,
-    smoothed: Duration,
-    variation: Duration,
+    average: RttEstimator,
     min: Duration,
-    /// The time of the first sample.
+    /// Time of the first sample.
     pub(super) first_sample: Option<Duration>,
 }
 
@@ -25,8 +26,7 @@ impl Default for Rtt {
     fn default() -> Self {
         Self {
             latest: Duration::ZERO,
-            smoothed: INITIAL,
-            variation: INITIAL / 2,
+            average: RttEstimator::default(),
             min: Duration::MAX,
             first_sample: None,
         }
@@ -34,42 +34,44 @@ impl Default for Rtt {
 }
 
 impl Rtt {
-    /// Takes in a sample of an acknowledgement that was delayed by `delay`, as the peer states.
+    /// Records a sample of an acknowledgement that was delayed by `delay`, as the peer states.
     pub(super) fn sample(&mut self, latest: Duration, delay: Duration, now: Duration) {
         self.latest = latest;
         self.min = self.min.min(latest);
         if self.first_sample.is_none() {
-            (self.smoothed, self.variation) = (latest, latest / 2);
             self.first_sample = Some(now);
+            self.average.sample(latest);
             return;
         }
-        // An overstated delay must not reduce the sample below the smallest one.
+        // An overstated delay must not reduce the sample below the smallest sample.
         let delay = delay.min(MAX_ACK_DELAY);
         let adjusted = if latest >= self.min + delay { latest - delay } else { latest };
-        self.variation = (self.variation * 3 + self.smoothed.abs_diff(adjusted)) / 4;
-        self.smoothed = (self.smoothed * 7 + adjusted) / 8;
+        self.average.sample(adjusted);
     }
 
+    /// Returns the smoothed round-trip time; before the first sample, the estimate of the RFC.
     pub(super) fn smoothed(&self) -> Duration {
-        self.smoothed
+        self.average.smoothed().unwrap_or(INITIAL)
     }
 
-    /// The smallest sample; zero before the first.
+    /// Returns the smallest sample; zero before the first sample.
     pub(super) fn min(&self) -> Duration {
         if self.first_sample.is_some() { self.min } else { Duration::ZERO }
     }
 
-    /// The time after its sending at which a packet is declared lost, once a later one is acknowledged (section 6.1.2).
+    /// Returns the time after its sending at which a packet is lost, once a later packet is acknowledged (section 6.1.2).
     pub(super) fn loss_delay(&self) -> Duration {
-        (self.latest.max(self.smoothed) * 9 / 8).max(GRANULARITY)
+        (self.latest.max(self.smoothed()) * 9 / 8).max(GRANULARITY)
     }
 
-    /// The probe time-out (section 6.2.1).
+    /// Returns the probe time-out (section 6.2.1).
     pub(super) fn probe_timeout(&self) -> Duration {
-        self.smoothed + (self.variation * 4).max(GRANULARITY) + MAX_ACK_DELAY
+        // Before the first sample, the variation is half of the estimate (section 5.3).
+        let timeout = self.average.timeout(GRANULARITY).unwrap_or(INITIAL + INITIAL / 2 * 4);
+        timeout + MAX_ACK_DELAY
     }
 
-    /// The time in which all packets have to be lost to count as persistent congestion (section 7.6.1).
+    /// Returns the time in which all packets have to be lost to count as persistent congestion (section 7.6.1).
     pub(super) fn persistent(&self) -> Duration {
         self.probe_timeout() * 3
     }
@@ -88,9 +90,10 @@ mod tests {
         let mut rtt = Rtt::default();
         assert_eq!(rtt.probe_timeout(), Duration::from_micros(333_000 + 4 * 166_500 + 1_000));
         rtt.sample(ms(80), ms(0), ms(80));
-        assert_eq!((rtt.smoothed(), rtt.variation), (ms(80), ms(40)));
+        assert_eq!((rtt.smoothed(), rtt.probe_timeout()), (ms(80), ms(80 + 4 * 40 + 1)));
         rtt.sample(ms(85), ms(1), ms(200));
-        assert_eq!((rtt.smoothed(), rtt.variation), (Duration::from_micros(80_500), ms(31)));
+        let smoothed = Duration::from_micros(80_500);
+        assert_eq!((rtt.smoothed(), rtt.probe_timeout()), (smoothed, smoothed + ms(4 * 31 + 1)));
         assert_eq!(rtt.loss_delay(), Duration::from_micros(95_625));
     }
 

@@ -13,7 +13,7 @@ pub enum Check {
 pub(super) const CRC: usize = 4;
 
 impl Check {
-    /// The bytes that it takes of each packet.
+    /// Returns the bytes that it takes of each packet.
     pub(in crate::reliable) const fn len(self) -> usize {
         match self {
             Self::Crc => CRC,
@@ -30,7 +30,7 @@ impl Check {
         }
     }
 
-    /// Whether a packet is undamaged as far as this shows.
+    /// Returns true if a packet is undamaged, as far as the check shows.
     pub(super) fn holds(self, packet: &[u8]) -> bool {
         match (self, packet.split_first_chunk::<CRC>()) {
             (Self::Crc, Some((check, rest))) => crc32fast::hash(rest) == u32::from_le_bytes(*check),

@@ -179,7 +179,7 @@ fn acknowledgement(reader: &mut Reader<'_>) -> Option<Acknowledgement> {
 }
 
 impl Messages {
-    /// The messages of `packet`, whose header this is a part of.
+    /// Returns the messages of `packet`, whose header this is a part of.
     pub fn iter(self, packet: &[u8]) -> impl Iterator<Item = Message> + '_ {
         let mut next = self;
         std::iter::from_fn(move || next.pop(packet))
@@ -196,7 +196,7 @@ impl Messages {
         Some(Message { number, bytes: start..end })
     }
 
-    /// The end of the last message; `None` if there is none, or one is malformed.
+    /// Returns the end of the last message; `None` if there is no message, or a malformed message.
     fn check(mut self, packet: &[u8]) -> Option<usize> {
         self.pop(packet)?;
         while self.at < packet.len() {

@@ -22,12 +22,12 @@ pub struct Piece {
     pub bytes: Range<usize>,
 }
 
-/// The bytes of a packet that a piece of `len` bytes holds at least.
+/// Returns the bytes of a packet that a piece of `len` bytes holds at least.
 pub(in crate::reliable) fn room(len: usize) -> usize {
     len.saturating_sub(LONGEST_HEADER)
 }
 
-/// The bytes of a piece with `content` of its packet.
+/// Returns the bytes of a piece with `content` of its packet.
 pub(in crate::reliable) fn piece_size(check: Check, packet: u64, content: usize) -> usize {
     check.len() + FIXED + size(packet) + 2 + content
 }

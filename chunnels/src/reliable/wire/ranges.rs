@@ -20,7 +20,7 @@ impl Ranges {
     /// The empty set.
     pub const NONE: Self = Self { ranges: [(0, 0); RANGES], len: 0 };
 
-    /// Inserts a number, and returns whether it was missing.
+    /// Inserts a number. Returns true if it was missing.
     pub fn insert(&mut self, number: u64) -> bool {
         // Almost always the newest, or right behind it.
         let at = self.as_slice().iter().position(|(low, _)| *low <= number).unwrap_or(self.len);
@@ -49,7 +49,7 @@ impl Ranges {
         true
     }
 
-    /// Adds a range below all others, and returns whether that was possible.
+    /// Adds a range below all other ranges. Returns false if the range does not lie below them, or there is no room.
     pub(super) fn push_older(&mut self, low: u64, high: u64) -> bool {
         let fits = self.len < RANGES && low <= high && self.oldest().is_none_or(|oldest| high + 1 < oldest);
         if fits {
@@ -59,17 +59,17 @@ impl Ranges {
         fits
     }
 
-    /// The largest number.
+    /// Returns the largest number.
     pub fn newest(&self) -> Option<u64> {
         self.as_slice().first().map(|(_, high)| *high)
     }
 
-    /// The smallest number.
+    /// Returns the smallest number.
     pub fn oldest(&self) -> Option<u64> {
         self.as_slice().last().map(|(low, _)| *low)
     }
 
-    /// The ranges, oldest first.
+    /// Returns the ranges, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = RangeInclusive<u64>> + ExactSizeIterator + '_ {
         self.as_slice().iter().rev().map(|(low, high)| *low..=*high)
     }

@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         Some(number)
     }
 
-    /// The number of bytes read.
+    /// Returns the number of bytes read.
     pub(super) fn position(&self) -> usize {
         self.at
     }

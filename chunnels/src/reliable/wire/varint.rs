@@ -4,7 +4,7 @@
 /// The largest number.
 pub(in crate::reliable) const MAX: u64 = (1 << 62) - 1;
 
-/// The number of bytes of an encoded `number`.
+/// Returns the number of bytes of an encoded `number`.
 pub(in crate::reliable) const fn size(number: u64) -> usize {
     match number {
         0..0x40 => 1,
@@ -14,7 +14,7 @@ pub(in crate::reliable) const fn size(number: u64) -> usize {
     }
 }
 
-/// The bytes of `number`: the first [`size`] of the result. Larger numbers than [`MAX`] are written as that.
+/// Returns the bytes of `number`: the first [`size`] of the result. Larger numbers than [`MAX`] are written as that.
 pub(super) fn encode(number: u64) -> [u8; 8] {
     let number = number.min(MAX);
     let size = size(number);
@@ -22,7 +22,7 @@ pub(super) fn encode(number: u64) -> [u8; 8] {
     (tagged << (64 - 8 * size)).to_be_bytes()
 }
 
-/// The number at the start of `bytes`, and its length; `None` if it is cut off.
+/// Returns the number at the start of `bytes`, and its length; `None` if it is cut off.
 pub(super) fn decode(bytes: &[u8]) -> Option<(u64, usize)> {
     let size = 1 << (bytes.first()? >> 6);
     let mut number = [0; 8];

@@ -25,7 +25,7 @@ pub(in crate::reliable) struct Draft {
 }
 
 impl Draft {
-    /// The number of bytes without the check and the messages.
+    /// Returns the number of bytes without the check and the messages.
     pub(in crate::reliable) fn size(&self) -> usize {
         let numbers = [self.number, self.last, self.first].into_iter().flatten().map(size).sum::<usize>();
         let ack = self.ack.as_ref().map_or(0, ack_size);

@@ -54,7 +54,7 @@ where
     /// Makes the call, to a method with a stream of responses. The deadline holds for all of them together.
     ///
     /// # Errors
-    /// Those of sending; others come with the stream.
+    /// The errors of sending; later errors come with the stream.
     pub async fn responses(self) -> Result<Responses<T::Parts, K, R>, Failure> {
         let Self { client: Client { caller, codec, .. }, method, request, deadline, .. } = self;
         let parts = caller.open(method, deadline, &Encoded::new(codec, request)).await?;

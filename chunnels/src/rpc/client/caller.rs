@@ -27,7 +27,7 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// Makes a call with a stream of responses.
     ///
     /// # Errors
-    /// Those of sending.
+    /// The errors of sending.
     fn open<E: Encode + ?Sized>(
         &self,
         method: Method,
@@ -38,6 +38,6 @@ pub trait Caller: Clone + Send + Sync + 'static {
 
 /// A stream of encoded responses. Dropping it cancels the call.
 pub trait ResponseParts: Send + Unpin + 'static {
-    /// The next response; nothing after the last, and after a failure.
+    /// Returns the next response; nothing after the last, and after a failure.
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Buf, Failure>>>;
 }

@@ -32,11 +32,11 @@ pub(super) struct Calls {
 struct Slot {
     generation: u32,
     deadline: Option<Instant>,
-    state: State,
+    state: CallState,
 }
 
 #[derive(Debug)]
-enum State {
+enum CallState {
     Free,
     /// Has no response, and will have one.
     Waiting(Option<Waker>),
@@ -81,12 +81,12 @@ impl Calls {
         Self { slots, free, limit, earliest: None, outgoing, ended: None, unexpected: 0, full_at: None }
     }
 
-    /// The number of calls under way, and of those whose answers were not taken.
+    /// Returns the number of calls under way, and of calls whose answers were not taken.
     pub(super) fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// The number of messages that belong to no call: late ones, mostly.
+    /// Returns the number of messages that belong to no call: late messages, mostly.
     pub(super) fn unexpected(&self) -> u64 {
         self.unexpected
     }
@@ -111,7 +111,7 @@ impl Calls {
         let number = match self.free.pop() {
             Some(number) => number,
             None if self.slots.len() < self.limit => {
-                self.slots.push(Slot { generation: 0, deadline: None, state: State::Free });
+                self.slots.push(Slot { generation: 0, deadline: None, state: CallState::Free });
                 (self.slots.len() - 1) as u32
             }
             None => return Err(overloaded(self.limit)),
@@ -119,9 +119,9 @@ impl Calls {
         let slot = &mut self.slots[number as usize];
         slot.deadline = deadline;
         slot.state = match responses {
-            Responses::One => State::Waiting(None),
+            Responses::One => CallState::Waiting(None),
             Responses::Several => {
-                State::Streaming(Box::new(Stream { parts: Parts::new(), failure: None, waker: None }))
+                CallState::Streaming(Box::new(Stream { parts: Parts::new(), failure: None, waker: None }))
             }
         };
         if let Some(deadline) = deadline {
@@ -130,7 +130,7 @@ impl Calls {
         Ok(CallId { slot: number, generation: slot.generation })
     }
 
-    /// The message of a call, which tells the server how long the client still waits.
+    /// Returns the message of a call, which tells the server how long the client still waits.
     #[inline]
     pub(super) fn message(
         id: CallId,
@@ -159,34 +159,34 @@ impl Calls {
         !self.outgoing.is_empty()
     }
 
-    /// The messages to send, in exchange for an empty list.
+    /// Returns the messages to send, in exchange for an empty list.
     pub(super) fn swap_outgoing(&mut self, with: &mut Vec<Message>) {
         std::mem::swap(&mut self.outgoing, with);
     }
 
-    /// The answer of a call, whose slot is free then; or `waker` is called once there is one.
+    /// Returns the answer of a call, whose slot is free then; or `waker` is called once there is one.
     #[inline]
     pub(super) fn poll_answer(&mut self, id: CallId, waker: &Waker) -> Poll<Result<Buf, Failure>> {
         let Some(slot) = self.live(id) else { return Poll::Ready(Err(no_such_call())) };
         match &mut slot.state {
-            State::Waiting(waiting) => {
+            CallState::Waiting(waiting) => {
                 wait(waiting, waker);
                 Poll::Pending
             }
             state => {
-                let answered = std::mem::replace(state, State::Free);
+                let answered = std::mem::replace(state, CallState::Free);
                 self.free(id);
                 Poll::Ready(match answered {
-                    State::Answered(answer) => answer,
+                    CallState::Answered(answer) => answer,
                     _ => Err(no_such_call()),
                 })
             }
         }
     }
 
-    /// The next part of a stream of responses. After the end and after a failure the slot is free.
+    /// Returns the next part of a stream of responses. After the end and after a failure the slot is free.
     pub(super) fn poll_part(&mut self, id: CallId, waker: &Waker) -> Poll<Option<Result<Buf, Failure>>> {
-        let Some(Slot { state: State::Streaming(stream), .. }) = self.live(id) else {
+        let Some(Slot { state: CallState::Streaming(stream), .. }) = self.live(id) else {
             return Poll::Ready(None);
         };
         match stream.parts.take() {
@@ -217,9 +217,9 @@ impl Calls {
     pub(super) fn cancel(&mut self, id: CallId) {
         let Some(slot) = self.live(id) else { return };
         let is_at_work = match &slot.state {
-            State::Waiting(_) => true,
-            State::Streaming(stream) => stream.failure.is_none(),
-            State::Free | State::Answered(_) => false,
+            CallState::Waiting(_) => true,
+            CallState::Streaming(stream) => stream.failure.is_none(),
+            CallState::Free | CallState::Answered(_) => false,
         };
         self.free(id);
         if is_at_work && self.ended.is_none() {
@@ -250,29 +250,33 @@ impl Calls {
             return;
         };
         let taken = match (&mut slot.state, content, body) {
-            (State::Waiting(waker), Content::Response, Some(body)) => {
+            (CallState::Waiting(waker), Content::Response, Some(body)) => {
                 woken.extend(waker.take());
-                slot.state = State::Answered(Ok(body));
+                slot.state = CallState::Answered(Ok(body));
                 Taken::Expected
             }
-            (State::Waiting(_) | State::Streaming(_), Content::Failure { kind, may_have_run }, body) => {
+            (
+                CallState::Waiting(_) | CallState::Streaming(_),
+                Content::Failure { kind, may_have_run },
+                body,
+            ) => {
                 woken.extend(slot.fail(reported(kind, may_have_run, body.as_deref())));
                 Taken::Expected
             }
-            (State::Waiting(_) | State::Streaming(_), Content::Full { calls }, _) => {
+            (CallState::Waiting(_) | CallState::Streaming(_), Content::Full { calls }, _) => {
                 woken.extend(slot.fail(Failure::refused(calls)));
                 self.full_at = Some(self.full_at.map_or(calls, |earlier| earlier.min(calls)));
                 Taken::Expected
             }
-            (State::Streaming(stream), Content::Part { index }, Some(body)) => {
+            (CallState::Streaming(stream), Content::Part { index }, Some(body)) => {
                 woken.extend(stream.waker.take());
                 Taken::of(stream.parts.on_part(index, body))
             }
-            (State::Streaming(stream), Content::End { parts }, _) => {
+            (CallState::Streaming(stream), Content::End { parts }, _) => {
                 woken.extend(stream.waker.take());
                 Taken::of(stream.parts.on_end(parts))
             }
-            (State::Answered(_), _, _) => Taken::Late,
+            (CallState::Answered(_), _, _) => Taken::Late,
             _ => Taken::Wrong,
         };
         match taken {
@@ -307,9 +311,9 @@ impl Calls {
         // All slots: this happens about once for as long as callers wait, and not for each call.
         for (number, slot) in self.slots.iter_mut().enumerate() {
             let is_under_way = match &slot.state {
-                State::Waiting(_) => true,
-                State::Streaming(stream) => stream.failure.is_none(),
-                State::Free | State::Answered(_) => false,
+                CallState::Waiting(_) => true,
+                CallState::Streaming(stream) => stream.failure.is_none(),
+                CallState::Free | CallState::Answered(_) => false,
             };
             match slot.deadline {
                 Some(deadline) if is_under_way && deadline <= now => {
@@ -336,12 +340,12 @@ impl Calls {
 
     fn live(&mut self, id: CallId) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(id.slot as usize)?;
-        (slot.generation == id.generation && !matches!(slot.state, State::Free)).then_some(slot)
+        (slot.generation == id.generation && !matches!(slot.state, CallState::Free)).then_some(slot)
     }
 
     fn free(&mut self, id: CallId) {
         let slot = &mut self.slots[id.slot as usize];
-        slot.state = State::Free;
+        slot.state = CallState::Free;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.slot);
     }
@@ -351,16 +355,16 @@ impl Slot {
     /// Answers with a failure, unless there is an answer already. Returns the task that waits.
     fn fail(&mut self, failure: Failure) -> Option<Waker> {
         match &mut self.state {
-            State::Waiting(waker) => {
+            CallState::Waiting(waker) => {
                 let waker = waker.take();
-                self.state = State::Answered(Err(failure));
+                self.state = CallState::Answered(Err(failure));
                 waker
             }
-            State::Streaming(stream) => {
+            CallState::Streaming(stream) => {
                 stream.failure.get_or_insert(failure);
                 stream.waker.take()
             }
-            State::Free | State::Answered(_) => None,
+            CallState::Free | CallState::Answered(_) => None,
         }
     }
 }
@@ -396,7 +400,7 @@ fn no_such_call() -> Failure {
     Failure::of(FailureKind::Failed, "the answer of this call was taken already")
 }
 
-/// A failure of which the server has told.
+/// Returns a failure of which the server has told.
 #[cold]
 fn reported(kind: FailureKind, may_have_run: bool, text: Option<&[u8]>) -> Failure {
     let failure = Failure::of(kind, String::from_utf8_lossy(text.unwrap_or_default()).into_owned());

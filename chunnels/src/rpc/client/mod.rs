@@ -46,7 +46,7 @@ impl<T: Caller> Client<T> {
 }
 
 impl<T: Caller, K> Client<T, K> {
-    /// The same calls in the format of another codec, which has to be that of the service.
+    /// Returns a client whose calls have the format of another codec, which has to be the codec of the service.
     pub fn codec<L>(self, codec: L) -> Client<T, L> {
         Client { caller: self.caller, codec, deadline: self.deadline }
     }
@@ -58,12 +58,12 @@ impl<T: Caller, K> Client<T, K> {
         self
     }
 
-    /// The carrier of encoded calls.
+    /// Returns the carrier of encoded calls.
     pub fn caller(&self) -> &T {
         &self.caller
     }
 
-    /// A call, to be awaited; or with [`Call::responses`] a stream of responses.
+    /// Returns a call, to be awaited; or with [`Call::responses`] a stream of responses.
     ///
     /// ```
     /// use bertha_chunnels::rpc::{Caller, Client, Failure, Method};

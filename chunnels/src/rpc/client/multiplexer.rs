@@ -79,17 +79,17 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         Self { held: Arc::new(Held { shared, _tasks: [receiver, sender] }) }
     }
 
-    /// The number of calls under way.
+    /// Returns the number of calls under way.
     pub fn in_flight(&self) -> usize {
         self.held.shared.state.lock().calls.in_flight()
     }
 
-    /// The number of messages that belonged to no call: answers to cancelled ones, mostly.
+    /// Returns the number of messages that belonged to no call: answers to cancelled calls, mostly.
     pub fn unexpected(&self) -> u64 {
         self.held.shared.state.lock().calls.unexpected()
     }
 
-    /// The same as a report, to be added to that of the connection:
+    /// Returns the counts as a report, to be added to the report of the connection:
     ///
     /// ```
     /// # use bertha_chunnels::rpc::{Message, Multiplexer};
@@ -105,7 +105,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         drops
     }
 
-    /// The connection. What it receives or sends on its own is missing in the calls.
+    /// Returns the connection. What it receives or sends on its own is missing in the calls.
     pub fn connection(&self) -> &C {
         &self.held.shared.connection
     }
@@ -113,7 +113,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
     /// Closes the connection. Calls under way, and later ones, fail with [`Disconnected`](crate::rpc::FailureKind::Disconnected).
     ///
     /// # Errors
-    /// Those of the connection.
+    /// The errors of the connection.
     pub async fn close(&self) -> Result<(), Error> {
         self.held.shared.connection.close().await
     }
@@ -248,7 +248,7 @@ impl<C: Connection> Pending<C> {
         &self.place.held.shared
     }
 
-    /// The failure of a call that was not sent.
+    /// Returns the failure of a call that was not sent.
     #[cold]
     fn not_sent(mut self, error: &Error) -> Failure {
         self.is_done = true;

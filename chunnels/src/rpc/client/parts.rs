@@ -73,7 +73,7 @@ impl Parts {
         }
     }
 
-    /// The number of parts that the server may send from now on, once half of those granted were taken.
+    /// Returns the number of parts that the server may send from now on, once half of those granted were taken.
     pub(super) fn due_credit(&mut self) -> Option<u32> {
         let wanted = self.taken.checked_add(WINDOW)?;
         let is_due = self.total.is_none() && wanted - self.granted >= WINDOW / 2;

@@ -71,7 +71,7 @@ where
     /// Connects by `connect` now, and whenever the connection is lost.
     ///
     /// # Errors
-    /// Those of the first `connect`.
+    /// The errors of the first `connect`.
     pub async fn new(connect: F) -> Result<Self, Error> {
         let connection = connect().await?;
         let runtime = connection.base().runtime().clone();
@@ -85,12 +85,12 @@ where
         self.shared.current.lock().connections
     }
 
-    /// The number of calls that failed because the connection was lost, and may have run.
+    /// Returns the number of calls that failed because the connection was lost, and may have run.
     pub fn in_doubt(&self) -> u64 {
         self.shared.in_doubt.load(Relaxed)
     }
 
-    /// The connection in use, or one that is made now.
+    /// Returns the connection in use, or one that is made now.
     async fn connected(&self, deadline: Option<Instant>) -> Result<Numbered<C>, Failure> {
         let shared = &self.shared;
         if let Some(current) = shared.current() {
@@ -124,7 +124,7 @@ where
         }
     }
 
-    /// Whether a call that has failed is to be made again.
+    /// Returns true if a call that has failed is to be made again.
     fn retries(&self, method: Method, failure: &Failure, number: u64) -> bool {
         if failure.kind() != FailureKind::Disconnected {
             return false;
@@ -137,7 +137,7 @@ where
         retries
     }
 
-    /// The deadline as a time, and what is left of it.
+    /// Returns the deadline as a time, and what is left of it.
     fn until(&self, within: Option<Duration>) -> Option<Instant> {
         within.and_then(|within| self.shared.runtime.now().checked_add(within))
     }
@@ -165,7 +165,7 @@ impl<C: Connection<Data = Message>, F> Shared<C, F> {
         Numbered { calls, number: current.connections }
     }
 
-    /// The connection of this number has ended.
+    /// Records that the connection of this number has ended.
     fn lose(&self, number: u64) {
         let mut current = self.current.lock();
         let lost = if current.connections == number { current.calls.take() } else { None };

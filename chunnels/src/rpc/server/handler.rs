@@ -15,7 +15,7 @@ pub struct Handler<F, Q, R, K = Postcard> {
     types: PhantomData<fn(Q) -> R>,
 }
 
-/// A service of one method.
+/// Returns a service of one method.
 ///
 /// ```
 /// use bertha_chunnels::rpc::{Method, handler, serve};
@@ -34,7 +34,7 @@ where
 }
 
 impl<F, Q, R, K> Handler<F, Q, R, K> {
-    /// The same in the format of another codec, which has to be that of the client.
+    /// Makes a handler in the format of another codec, which has to be the codec of the client.
     pub fn codec<L>(self, codec: L) -> Handler<F, Q, R, L> {
         Handler { method: self.method, codec, answer: self.answer, types: PhantomData }
     }

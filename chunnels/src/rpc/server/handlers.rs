@@ -71,12 +71,12 @@ where
         self.free.is_empty() && self.slots.len() >= self.limit
     }
 
-    /// The number of calls that have no answer yet.
+    /// Returns the number of calls that have no answer yet.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether the call was cancelled before it arrived, or is under way already.
+    /// Returns true if the call was cancelled before it arrived, or is under way already.
     pub(super) fn is_void(&mut self, call: CallId) -> bool {
         if !self.early.is_empty()
             && let Some(at) = self.early.iter().position(|early| *early == call)
@@ -158,7 +158,7 @@ where
         made(progress)
     }
 
-    /// The client no longer waits: the future is dropped.
+    /// Drops the future of a call, since the client no longer waits.
     pub(super) fn cancel(&mut self, call: CallId) {
         if let Some(number) = self.waiting.get(&call).copied() {
             self.free(number);
@@ -170,7 +170,7 @@ where
         self.early.push_back(call);
     }
 
-    /// The client takes parts up to this number. Returns the slot if it can go on now.
+    /// Records that the client takes parts up to this number. Returns the slot if it can go on now.
     ///
     /// It can have taken no part that was not sent, so whatever it grants, no more than a window of them are made at a time.
     pub(super) fn credit(&mut self, call: CallId, parts: u32) -> Option<usize> {

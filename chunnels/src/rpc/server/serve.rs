@@ -12,7 +12,7 @@ use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, ErrorKin
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub struct Serve<C, S> {
 /// next one, and its handlers.
 ///
 /// # Errors
-/// Those of the connection, but [`Closed`](ErrorKind::Closed).
+/// The errors of the connection, but [`Closed`](ErrorKind::Closed).
 pub fn serve<C, S>(connection: C, service: S) -> Serve<C, S>
 where
     C: Connection<Data = Message>,
@@ -58,8 +58,8 @@ impl<C, S> Serve<C, S> {
         Self { concurrency, ..self }
     }
 
-    /// Counts the messages there that are dropped since they are of no call: calls that came twice, or after their cancellation, and what a
-    /// client does not send.
+    /// Sets the counter of messages that are dropped since they are of no call: calls that came twice or after their cancellation, and
+    /// messages that only a server sends.
     pub fn counting(self, of_no_call: DropCounter) -> Self {
         Self { of_no_call, ..self }
     }
@@ -131,8 +131,11 @@ struct Answering<'a, C, S: Service, B, F> {
     ready: VecDeque<usize>,
     /// The calls of a burst that is sent, for the failure to send it.
     calls: Vec<CallId>,
-    timer: Option<(Instant, BoxFuture<'static, ()>)>,
+    timer: Option<Timer>,
 }
+
+/// The time of a deadline, and the wait for it.
+type Timer = (Instant, BoxFuture<'static, ()>);
 
 impl<'a, C, S, B, F> Answering<'a, C, S, B, F>
 where
@@ -199,52 +202,54 @@ where
         let mut burst = self.outbox.take();
         let mut calls = std::mem::take(&mut self.calls);
         let sent = {
-            let connection = self.connection;
-            let mut sending = pin!(send(connection, &mut burst, &mut calls));
-            let mut is_listening = true;
-            loop {
-                self.arm();
-                // Calls that are refused meanwhile take room as well.
-                let listens = is_listening && !self.outbox.is_full();
-                let event = {
-                    let timer = &mut self.timer;
-                    let received = pin!(async {
-                        if listens { connection.recv_batch(arrived, BURST).await } else { pending().await }
-                    });
-                    let expired = poll_fn(|cx| match timer {
-                        Some((_, sleep)) => sleep.as_mut().poll(cx),
-                        None => Poll::Pending,
-                    });
-                    match select(sending.as_mut(), select(received, expired)).await {
-                        Either::Left((sent, _)) => break sent,
-                        Either::Right((Either::Left((received, _)), _)) => Event::Received(received),
-                        Either::Right((Either::Right(_), _)) => Event::Expired,
-                    }
-                };
-                match event {
-                    // The error comes again when nothing is to be sent.
-                    Event::Received(Err(_)) => is_listening = false,
-                    Event::Expired => self.timer = None,
-                    Event::Received(Ok(_)) | Event::Woken => {}
-                }
-                self.expire();
-                for message in arrived.drain(..) {
-                    let slot = self.take_in(message);
-                    self.ready.extend(slot);
-                }
-            }
+            let sending = pin!(send(self.connection, &mut burst, &mut calls));
+            self.listen_while(sending, arrived).await
         };
         self.outbox.give_back(burst);
         self.calls = calls;
-        // What arrived as the last answer was sent.
+        // Messages may have arrived as the last answer was sent.
+        self.keep(arrived);
+        sent
+    }
+
+    /// Handles messages and deadlines until `sending` is over.
+    async fn listen_while(
+        &mut self,
+        mut sending: Pin<&mut impl Future<Output = Result<(), Error>>>,
+        arrived: &mut Vec<Message>,
+    ) -> Result<(), Error> {
+        let mut is_listening = true;
+        loop {
+            self.arm();
+            // Calls that are refused meanwhile take room as well.
+            let listens = is_listening && !self.outbox.is_full();
+            let event = {
+                let waiting = pin!(next_event(self.connection, &mut self.timer, listens, arrived));
+                match select(sending.as_mut(), waiting).await {
+                    Either::Left((sent, _)) => return sent,
+                    Either::Right((event, _)) => event,
+                }
+            };
+            match event {
+                // The error comes again when nothing is to be sent.
+                Event::Received(Err(_)) => is_listening = false,
+                Event::Expired => self.timer = None,
+                Event::Received(Ok(_)) | Event::Woken => {}
+            }
+            self.expire();
+            self.keep(arrived);
+        }
+    }
+
+    /// Handles messages whose futures wait for their turn.
+    fn keep(&mut self, arrived: &mut Vec<Message>) {
         for message in arrived.drain(..) {
             let slot = self.take_in(message);
             self.ready.extend(slot);
         }
-        sent
     }
 
-    /// Takes a message of the client in. Returns the slot whose future can go on.
+    /// Handles a message of the client. Returns the slot whose future can go on.
     fn take_in(&mut self, message: Message) -> Option<usize> {
         let Message { call, content, body } = message;
         match (content, body) {
@@ -315,7 +320,26 @@ where
     }
 }
 
-/// Takes the trace off the front of a traced call. A body without the room for one has none, and stays as it is.
+/// Waits for messages of the client if `listens`, and for the timer.
+async fn next_event<C: Connection<Data = Message>>(
+    connection: &C,
+    timer: &mut Option<Timer>,
+    listens: bool,
+    arrived: &mut Vec<Message>,
+) -> Event {
+    let received =
+        pin!(async { if listens { connection.recv_batch(arrived, BURST).await } else { pending().await } });
+    let expired = poll_fn(|cx| match timer {
+        Some((_, sleep)) => sleep.as_mut().poll(cx),
+        None => Poll::Pending,
+    });
+    match select(received, expired).await {
+        Either::Left((received, _)) => Event::Received(received),
+        Either::Right(((), _)) => Event::Expired,
+    }
+}
+
+/// Takes the trace off the front of a traced call. A body that is too short for a trace stays as it is.
 fn take_trace(body: &mut Buf) -> Option<Trace> {
     let trace = Trace::of_bytes(*body.first_chunk()?);
     body.advance(trace::LENGTH).ok()?;

@@ -22,32 +22,32 @@ impl Request {
         Self { method, body, deadline }
     }
 
-    /// The number of the method, [`Method::id`].
+    /// Returns the number of the method, [`Method::id`].
     pub fn method(&self) -> u32 {
         self.method
     }
 
-    /// Whether it is a call of this method.
+    /// Returns true if it is a call of this method.
     pub fn is(&self, method: Method) -> bool {
         self.method == method.id()
     }
 
-    /// The time, by the clock of the connection's runtime, at which the client gives up. The call is then cancelled here, too.
+    /// Returns the time, by the clock of the connection's runtime, at which the client gives up. The call is then cancelled here, too.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// The encoded request.
+    /// Returns the encoded request.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The encoded request, in the buffer in which it has arrived.
+    /// Returns the encoded request, in the buffer in which it has arrived.
     pub fn into_body(self) -> Buf {
         self.body
     }
 
-    /// The request.
+    /// Returns the request.
     ///
     /// # Errors
     /// [`FailureKind::Malformed`] if it is no encoding of a `Q`.
@@ -55,7 +55,7 @@ impl Request {
         decode(codec, &self.body)
     }
 
-    /// The failure of a service that has no such method.
+    /// Returns the failure of a service that has no such method.
     #[cold]
     pub fn unknown(&self) -> Failure {
         let what = format!("the service has no method with the number {:#010x}", self.method);
@@ -72,7 +72,7 @@ pub enum Reply<'a, R> {
 }
 
 impl<'a, R: 'a> Reply<'a, R> {
-    /// A response for each item of a stream.
+    /// Returns a response for each item of a stream.
     pub fn each<T: 'a>(items: impl Stream<Item = T> + Send + 'a, response: fn(T) -> R) -> Self {
         Self::Several(Box::pin(items.map(move |item| Ok(response(item)))))
     }
@@ -114,7 +114,7 @@ pub trait Service: Send + Sync + 'static {
     /// [`FailureKind::Malformed`] if there is no encoding of it.
     fn encode(&self, response: &Self::Response, into: &mut [u8]) -> Result<Option<usize>, Failure>;
 
-    /// The most bytes of a response that the client decodes.
+    /// Returns the most bytes of a response that the client decodes.
     fn limit(&self) -> usize {
         usize::MAX
     }

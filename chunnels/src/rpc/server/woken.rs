@@ -26,7 +26,7 @@ pub(super) struct SlotWaker {
 }
 
 impl SlotWaker {
-    /// The waker of the slot with this number.
+    /// Returns the waker of the slot with this number.
     pub(super) fn waker(number: usize, woken: Arc<Woken>) -> Waker {
         Waker::from(Arc::new(Self { number, is_woken: AtomicBool::new(false), woken }))
     }

@@ -27,7 +27,7 @@ impl RpcWithTls {
         Self { rpc, tls }
     }
 
-    /// The layers that the other end sees, top first.
+    /// Returns the layers that the other end sees, top first.
     fn layers(&self) -> Vec<Node> {
         [self.rpc.nodes(), self.tls.nodes()].concat()
     }

@@ -22,7 +22,7 @@ impl<Inner: Connection<Data: Octets>> RpcWithTlsConnection<Inner> {
         Self { tls, decoding: Decoding::new(malformed) }
     }
 
-    /// The number of messages that were dropped because they had no header.
+    /// Returns the number of messages that were dropped because they had no header.
     pub fn malformed(&self) -> u64 {
         self.decoding.malformed()
     }

@@ -28,7 +28,7 @@ pub(in crate::serialize) struct Nested<'m, I> {
 }
 
 impl<'m, T> Nested<'m, PhantomData<T>> {
-    /// The seed of a whole message.
+    /// Returns the seed of a whole message.
     #[inline(always)]
     pub(in crate::serialize) fn message(elements: &'m Elements) -> Self {
         Level { below: DEPTH, elements }.around(PhantomData)
@@ -49,7 +49,7 @@ impl<'m> Level<'m> {
         Nested { inner, level: self }
     }
 
-    /// The level of a value within this one.
+    /// Returns the level of a value within this value.
     #[inline(always)]
     fn deeper<E: Error>(self) -> Result<Self, E> {
         match self.below.checked_sub(1) {

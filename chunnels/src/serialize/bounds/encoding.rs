@@ -15,7 +15,7 @@ pub(in crate::serialize) struct NestedValue<I> {
 }
 
 impl<'a, T> NestedValue<&'a T> {
-    /// A whole message.
+    /// Returns a whole message, as a value at the top level.
     #[inline(always)]
     pub(in crate::serialize) fn message(message: &'a T) -> Self {
         Level { below: DEPTH }.around(message)
@@ -35,7 +35,7 @@ impl Level {
         NestedValue { inner, level: self }
     }
 
-    /// The level of a value within this one.
+    /// Returns the level of a value within this one.
     #[inline(always)]
     fn deeper<E: Error>(self) -> Result<Self, E> {
         match self.below.checked_sub(1) {

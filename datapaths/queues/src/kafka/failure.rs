@@ -8,9 +8,7 @@ pub(crate) fn failure(error: KafkaError) -> Error {
     if let KafkaError::ClientConfig(..) | KafkaError::ClientCreation(_) = &error {
         let text = error.to_string();
         let advice = match text.contains("OpenSSL") || text.contains("SCRAM") {
-            true => {
-                "; TLS and SCRAM need the feature `kafka-tls`"
-            }
+            true => "; TLS and SCRAM need the feature `kafka-tls`",
             false => "",
         };
         return invalid(format!("the settings can't be used{advice} ({text})")).because(error);

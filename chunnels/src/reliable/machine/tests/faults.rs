@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The number of seeds: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
+/// Returns the number of seeds: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
 fn seeds() -> u64 {
     std::env::var("RELIABLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10_000)
 }

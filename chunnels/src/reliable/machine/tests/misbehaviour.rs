@@ -23,7 +23,7 @@ fn drain(machine: &mut Machine, now: Duration) -> Vec<Buf> {
     std::iter::from_fn(|| machine.poll_packet(now, |len| Buf::new(len, 0))).collect()
 }
 
-/// The error of the machine after these packets, and the fault that it sends to the peer.
+/// Returns the error of the machine after these packets, and the fault that it sends to the peer.
 fn refusal(machine: &mut Machine, packets: impl IntoIterator<Item = Buf>) -> (Error, Option<Fault>) {
     for packet in packets {
         machine.handle_packet(packet, MS);
@@ -31,7 +31,7 @@ fn refusal(machine: &mut Machine, packets: impl IntoIterator<Item = Buf>) -> (Er
     let Received::End(error) = machine.receive() else { panic!("not refused") };
     let last =
         drain(machine, MS).pop().and_then(|packet| crate::reliable::wire::decode(&packet, machine.check));
-    assert!(drain(machine, MS).is_empty() && machine.poll_timeout().is_none(), "it goes on");
+    assert!(drain(machine, MS).is_empty() && machine.next_timeout().is_none(), "it goes on");
     (error, last.and_then(|header| header.abort))
 }
 
@@ -91,7 +91,7 @@ fn talking_without_ever_acknowledging() {
         packets += drain(&mut machine, now).len();
         let chatter = Draft { number: Some(now.as_millis() as u64), ..Draft::default() };
         machine.handle_packet(packet(&chatter, &[]), now);
-        machine.handle_timeout(now);
+        machine.on_timeout(now);
         now += 100 * MS;
         assert!(now < Duration::from_secs(60), "still trying after {packets} packets");
     }

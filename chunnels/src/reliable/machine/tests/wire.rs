@@ -1,6 +1,7 @@
 //! The simulated wire between two machines.
 
 use super::*;
+use crate::reliable::wire::decode;
 use std::collections::BTreeMap;
 
 /// The percentage of packets for each fault.
@@ -20,11 +21,13 @@ pub(super) struct Wire {
     pub(super) ends: [Machine; 2],
     pub(super) now: Duration,
     pub(super) faults: Faults,
-    /// The number of a packet to lose, counted over both ends.
-    pub(super) doomed: Option<u64>,
+    /// The number of a message whose first packet is lost.
+    pub(super) lost_message: Option<u64>,
+    /// True for an end whose connection below takes no packets.
+    pub(super) is_blocked: [bool; 2],
     /// The length of the largest packet that the wire carries.
     pub(super) largest: usize,
-    collected: u64,
+    check: Check,
     /// Packets in flight, by arrival time, with their destination.
     packets: BTreeMap<(Duration, u64), (usize, Buf)>,
     sent: u64,
@@ -33,18 +36,21 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn new(seed: u64, faults: Faults) -> Self {
+        Self::with(settings(), seed, faults)
+    }
+
+    pub(super) fn with(settings: ReliableSettings, seed: u64, faults: Faults) -> Self {
         // Layers that drop damaged packets make the check superfluous.
         let check = if faults.corruption == 0 && seed.is_multiple_of(2) { Check::Below } else { Check::Crc };
-        let ends = [machine_with(check, seed), machine_with(check, seed / 4)];
-        let (now, packets) = (Duration::ZERO, BTreeMap::new());
         Self {
-            ends,
-            now,
+            ends: [machine_with(settings, check, seed), machine_with(settings, check, seed / 4)],
+            now: Duration::ZERO,
             faults,
-            doomed: None,
+            lost_message: None,
+            is_blocked: [false; 2],
             largest: usize::MAX,
-            collected: 0,
-            packets,
+            check,
+            packets: BTreeMap::new(),
             sent: 0,
             dice: seed,
         }
@@ -81,10 +87,12 @@ impl Wire {
     /// Takes the packets that the ends send now.
     fn collect(&mut self) {
         for from in 0..2 {
+            if self.is_blocked[from] {
+                continue;
+            }
             while let Some(packet) = self.ends[from].poll_packet(self.now, |len| Buf::new(len, 0)) {
-                self.collected += 1;
                 let is_too_large = packet.len() > self.largest;
-                if self.happens(self.faults.loss) || self.doomed == Some(self.collected) || is_too_large {
+                if self.happens(self.faults.loss) || self.loses_message(&packet) || is_too_large {
                     continue;
                 }
                 self.put(1 - from, &packet);
@@ -95,12 +103,32 @@ impl Wire {
         }
     }
 
+    /// Returns true for the first packet that carries the message to lose.
+    fn loses_message(&mut self, packet: &[u8]) -> bool {
+        let Some(lost) = self.lost_message else { return false };
+        let messages = decode(packet, self.check).and_then(|header| header.messages);
+        let is_lost =
+            messages.is_some_and(|messages| messages.iter(packet).any(|message| message.number == lost));
+        if is_lost {
+            self.lost_message = None;
+        }
+        is_lost
+    }
+
+    /// Returns the earliest timer of both ends.
+    fn next_timeout(&self) -> Option<Duration> {
+        let next = |(end, is_blocked): (&Machine, bool)| {
+            if is_blocked { end.next_timeout_while_blocked() } else { end.next_timeout() }
+        };
+        self.ends.iter().zip(self.is_blocked).filter_map(next).min()
+    }
+
     /// Advances to the next event before `until`, if there is one.
     pub(super) fn step(&mut self, until: Duration) -> bool {
         self.collect();
         let arrival = self.packets.keys().next().map(|(at, _)| *at);
-        let timers = self.ends.iter().filter_map(Machine::poll_timeout);
-        let Some(next) = timers.chain(arrival).min().filter(|next| *next <= until) else { return false };
+        let next = self.next_timeout().into_iter().chain(arrival).min();
+        let Some(next) = next.filter(|next| *next <= until) else { return false };
         self.now = self.now.max(next);
         while let Some(entry) = self.packets.first_entry()
             && entry.key().0 <= self.now
@@ -109,7 +137,7 @@ impl Wire {
             self.ends[to].handle_packet(packet, self.now);
         }
         let now = self.now;
-        self.ends.iter_mut().for_each(|end| end.handle_timeout(now));
+        self.ends.iter_mut().for_each(|end| end.on_timeout(now));
         true
     }
 

@@ -1,13 +1,7 @@
-//! Messages behind their lengths, from the bytes of a stream that arrive in pieces, without I/O: the format
-//! of [`bertha_core::framing`], for bytes that are in memory already. [`LengthFramed`](crate::LengthFramed),
-//! `Tls` and `Quic` share it.
+//! The parser for the bytes of a stream that are in memory already, in pieces.
 
-use bertha_core::Buf;
-use bertha_core::framing::HEADER;
-
-/// Maximum memory for a message whose first bytes arrive: a pooled buffer. It doubles as more bytes arrive,
-/// so that a peer that announces a large message without sending it costs little.
-const FIRST: usize = 64 << 10;
+use super::length::{HEADER, TooLarge, checked, memory, split_off};
+use crate::Buf;
 
 /// Decodes messages. It holds one message, and at most twice the memory of the bytes of it that have arrived,
 /// or 64 KiB.
@@ -29,10 +23,6 @@ struct Partial {
     length: usize,
 }
 
-/// The error for a length that no peer sends, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLarge(pub usize);
-
 impl Deframer {
     /// Makes a decoder for the beginning of a stream whose messages have at most `largest` bytes.
     pub fn new(largest: usize) -> Self {
@@ -53,7 +43,7 @@ impl Deframer {
             if self.known < HEADER {
                 return Ok(None);
             }
-            self.message = Some(Partial::new(u32::from_be_bytes(self.header) as usize, self.largest)?);
+            self.message = Some(Partial::new(checked(self.header, self.largest)?)?);
         }
         let Some(partial) = &mut self.message else { return Ok(None) };
         if !partial.fill(bytes)? {
@@ -65,14 +55,11 @@ impl Deframer {
 
     /// Splits a message off the front of `bytes`, without a copy, if it lies there as a whole.
     pub fn split_off(&self, bytes: &mut Buf) -> Option<Buf> {
-        let header = bytes.first_chunk::<HEADER>().filter(|_| self.is_between())?;
-        let length = u32::from_be_bytes(*header) as usize;
-        if length > self.largest || bytes.len() - HEADER < length {
+        if !self.is_between() {
             return None;
         }
-        let mut message = bytes.split_to(HEADER + length).ok()?;
-        message.advance(HEADER).ok()?;
-        Some(message)
+        // `take` reports a length beyond the largest.
+        split_off(bytes, self.largest).ok().flatten()
     }
 
     /// Returns true if the stream may end here: between two messages.
@@ -82,9 +69,9 @@ impl Deframer {
 }
 
 impl Partial {
-    fn new(length: usize, largest: usize) -> Result<Self, TooLarge> {
-        let message = if length <= largest { Buf::new(length.min(FIRST), 0).ok() } else { None };
-        Ok(Self { message: message.ok_or(TooLarge(length))?, filled: 0, length })
+    fn new(length: usize) -> Result<Self, TooLarge> {
+        let message = Buf::new(memory(length, 0), 0).map_err(|_| TooLarge(length))?;
+        Ok(Self { message, filled: 0, length })
     }
 
     /// Takes the message's next bytes. Returns true if the message is complete.
@@ -99,8 +86,8 @@ impl Partial {
             if bytes.is_empty() {
                 return Ok(false);
             }
-            let mut larger =
-                Buf::new(self.length.min(2 * self.filled), 0).map_err(|_| TooLarge(self.length))?;
+            let larger = memory(self.length, self.filled);
+            let mut larger = Buf::new(larger, 0).map_err(|_| TooLarge(self.length))?;
             larger[..self.filled].copy_from_slice(&self.message);
             self.message = larger;
         }
@@ -116,6 +103,7 @@ fn split<'a>(bytes: &mut &'a [u8], limit: usize) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::length::FIRST;
     use super::*;
     use proptest::prelude::*;
 

@@ -1,25 +1,13 @@
-//! Messages on a stream of bytes: each is preceded by its length in four bytes, big-endian.
-//!
-//! All datapaths over TCP frame messages in this way, so that a client over one datapath works with a server
-//! over another.
+//! The parser for a stream that is read into buffers of its own.
 
+use super::length::{FIRST, HEADER, TooLarge, announced, memory, split_off};
 use crate::{Buf, Error, ErrorKind};
 use std::io;
 
-/// The length of the header in front of each message, in bytes.
-pub const HEADER: usize = 4;
-
-/// The smallest buffer to read into, in bytes.
-const READ: usize = 65_536;
-
-/// Returns the header of `message`, whose length the caller has checked against the maximum.
-pub fn header(message: &Buf) -> [u8; HEADER] {
-    (message.len() as u32).to_be_bytes()
-}
-
 /// Received bytes that are not a whole message yet. It does no I/O: the caller reads the stream.
 ///
-/// It holds no memory between messages, and within a message at most twice the bytes that have arrived, and 64 KiB.
+/// It holds no memory between messages, and within a message at most twice the bytes that have arrived, or
+/// 64 KiB.
 #[derive(Debug)]
 pub struct Frames {
     /// The bytes of the current message; `None` between messages, so that an idle connection holds no memory.
@@ -43,7 +31,7 @@ impl Frames {
         self.partial.as_ref().map_or(0, |partial| partial.len() + partial.tailroom())
     }
 
-    /// Gives up the message that has arrived in part, and its memory. The stream can't be read any more.
+    /// Drops the message that has arrived in part, and its memory. The stream can't be read any more.
     pub fn discard(&mut self) {
         self.partial = None;
     }
@@ -56,15 +44,15 @@ impl Frames {
     /// Returns true if the header of the next message announces more than `largest` bytes. The next read then
     /// fails.
     pub fn is_malformed(&self) -> bool {
-        self.partial.as_deref().is_some_and(|partial| self.announced(partial).is_err())
+        self.partial.as_deref().is_some_and(|partial| announced(partial, self.largest).is_err())
     }
 
     /// Calls `read` with a slice to fill, then `deliver` with each message that is now whole. `read` returns
     /// the number of bytes that it has filled, and this method returns the same number.
     ///
     /// # Errors
-    /// The errors of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header
-    /// announces more than `largest` bytes. The stream can't be read behind it, so this error ends the
+    /// The errors of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header announces
+    /// more than `largest` bytes. The stream can't be read behind such a header, so this error ends the
     /// connection.
     pub fn read(
         &mut self,
@@ -81,12 +69,7 @@ impl Frames {
         }
         let mut bytes = if whole == before { cut(bytes, whole) } else { bytes.fitted(whole) };
         // The next call reports an error; the messages before it are whole and are delivered first.
-        while let Ok(Some(len)) = self.announced(&bytes) {
-            if bytes.len() < HEADER + len {
-                break;
-            }
-            let mut message = bytes.split_to(HEADER + len).map_err(io::Error::other)?;
-            message.advance(HEADER).map_err(io::Error::other)?;
+        while let Ok(Some(message)) = split_off(&mut bytes, self.largest) {
             deliver(message);
         }
         self.partial = (!bytes.is_empty()).then_some(bytes);
@@ -97,35 +80,29 @@ impl Frames {
     /// bytes as it has so far.
     fn with_room(&mut self) -> Result<Buf, Error> {
         let announced = match &self.partial {
-            Some(partial) => self.announced(partial)?,
+            Some(partial) => announced(partial, self.largest).map_err(|length| self.malformed(length))?,
             None => None,
         };
         let Some(partial) = self.partial.take() else {
-            let mut buffer = Buf::new(READ, 0)?;
+            let mut buffer = Buf::new(FIRST, 0)?;
             buffer.truncate(0);
             return Ok(buffer);
         };
         let whole = HEADER + announced.unwrap_or_default();
-        if partial.tailroom() > 0 && partial.len() + partial.tailroom() >= whole.min(READ) {
+        if partial.tailroom() > 0 && partial.len() + partial.tailroom() >= whole.min(FIRST) {
             return Ok(partial);
         }
-        // Before each doubling the peer has to send as many bytes as before: an announcement alone reserves
-        // no memory.
-        let mut buffer = Buf::new(whole.min(2 * partial.len()).max(READ), 0)?;
+        // The buffer may take the messages behind as well.
+        let mut buffer = Buf::new(memory(whole, partial.len()).max(FIRST), 0)?;
         buffer[..partial.len()].copy_from_slice(&partial);
         buffer.truncate(partial.len());
         Ok(buffer)
     }
 
-    /// Returns the length of the message that begins with `bytes`, or `None` while its header is incomplete.
-    fn announced(&self, bytes: &[u8]) -> Result<Option<usize>, Error> {
-        let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
-        let len = u32::from_be_bytes(*header) as usize;
-        if len > self.largest {
-            let what = format!("the peer announced a message of {len} bytes, at most {} fit", self.largest);
-            return Err(Error::new(ErrorKind::Malformed, what).ending_connection());
-        }
-        Ok(Some(len))
+    #[cold]
+    fn malformed(&self, TooLarge(length): TooLarge) -> Error {
+        let what = format!("the peer announced a message of {length} bytes, at most {} fit", self.largest);
+        Error::new(ErrorKind::Malformed, what).ending_connection()
     }
 }
 
@@ -158,7 +135,7 @@ mod tests {
             assert!(feed(&mut frames, &mut rest, 10_000, &mut seen));
             let partial = frames.partial.as_ref().unwrap();
             let (held, arrived) = (partial.len() + partial.tailroom(), partial.len());
-            assert!(held <= 2 * (READ + arrived), "{held} for {arrived}");
+            assert!(held <= 2 * (FIRST + arrived), "{held} for {arrived}");
         }
         assert!(seen.is_empty());
     }
