@@ -40,7 +40,6 @@ mod abilities;
 mod acknowledging;
 #[cfg(feature = "azure")]
 pub mod azure;
-mod backoff;
 mod base;
 mod calls;
 #[cfg(any(feature = "nats", feature = "redis-tls", feature = "sqs"))]
@@ -62,6 +61,7 @@ mod prices;
 mod receiving;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod retries;
 mod sending;
 mod service;
 mod settings;

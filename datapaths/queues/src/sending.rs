@@ -1,7 +1,7 @@
 //! Sending: messages are published, in bursts, and again after temporary errors.
 
-use crate::backoff::{Backoff, is_temporary};
 use crate::calls::Counters;
+use crate::retries::{Retries, is_temporary};
 use crate::{Abilities, Outgoing, Publisher, QueueSettings, Unsent};
 use bertha_core::{Buf, Error, ErrorKind, Runtime};
 use bertha_runtime::tokio::TokioRuntime;
@@ -98,7 +98,7 @@ impl<P: Publisher> Sending<P> {
     /// Publishes a burst that fits into a single call, and repeats the call for messages that the service did
     /// not accept at that moment.
     async fn publish(&self, mut burst: Vec<Parcel>) -> Result<(), Error> {
-        let mut backoff = Backoff::new(&self.settings);
+        let mut retries = Retries::new(&self.settings);
         let mut refused = Ok(());
         loop {
             let failure = match self.publish_once(&burst).await {
@@ -109,7 +109,7 @@ impl<P: Publisher> Sending<P> {
                 Err(error) => Some(error),
             };
             let Some(failure) = failure else { return refused };
-            let pause = backoff.after(failure, TokioRuntime.now(), TokioRuntime.random())?;
+            let pause = retries.after(failure, TokioRuntime.now(), TokioRuntime.random())?;
             tokio::time::sleep(pause).await;
         }
     }

@@ -2,8 +2,8 @@
 
 use super::gathering::{Call, Fate};
 use super::ledger::{Ledger, Step};
-use crate::backoff::Backoff;
 use crate::calls::Counters;
+use crate::retries::Retries;
 use crate::{QueueSettings, Subscription};
 use bertha_core::{Error, Runtime};
 use bertha_runtime::tokio::TokioRuntime;
@@ -63,7 +63,7 @@ async fn make<S: Subscription>(
     counters: &Counters,
     settings: &QueueSettings,
 ) -> Result<(), Error> {
-    let mut backoff = Backoff::new(settings);
+    let mut retries = Retries::new(settings);
     loop {
         let outcome = match call.fate {
             Fate::Acknowledge => {
@@ -76,7 +76,7 @@ async fn make<S: Subscription>(
             }
         };
         let Err(error) = outcome else { return Ok(()) };
-        let pause = backoff.after(error, TokioRuntime.now(), TokioRuntime.random())?;
+        let pause = retries.after(error, TokioRuntime.now(), TokioRuntime.random())?;
         tokio::time::sleep(pause).await;
     }
 }

@@ -3,8 +3,8 @@
 use super::idling::Idling;
 use super::inbox::Inbox;
 use crate::acknowledging::{AckDelay, Ledger, hold};
-use crate::backoff::Backoff;
 use crate::calls::Counters;
+use crate::retries::Retries;
 use crate::{Abilities, QueueSettings, Subscription};
 use bertha_core::{Error, Runtime};
 use bertha_runtime::tokio::TokioRuntime;
@@ -24,23 +24,23 @@ pub(crate) async fn run<S: Subscription>(
     abilities: Abilities,
 ) {
     let mut idling = Idling::new(settings.idle_pause);
-    let mut backoff = Backoff::new(&settings);
+    let mut retries = Retries::new(&settings);
     loop {
         if !inbox.is_wanted() {
             // The next request has the whole time limit again.
-            backoff = Backoff::new(&settings);
+            retries = Retries::new(&settings);
         }
         let limit = inbox.wanted().await.max(settings.prefetch).min(abilities.receive_batch).max(1);
         counters.receives();
         let asked = TokioRuntime.now();
         let pause = match subscription.receive(limit, settings.long_poll).await {
             Ok(burst) if burst.is_empty() => {
-                backoff = Backoff::new(&settings);
+                retries = Retries::new(&settings);
                 let waited = TokioRuntime.now().saturating_duration_since(asked);
                 idling.pause(waited, settings.long_poll)
             }
             Ok(burst) => {
-                backoff = Backoff::new(&settings);
+                retries = Retries::new(&settings);
                 idling.reset();
                 counters.has_received(burst.len(), burst.iter().map(|message| message.payload.len()).sum());
                 let mut messages = VecDeque::with_capacity(burst.len());
@@ -49,7 +49,7 @@ pub(crate) async fn run<S: Subscription>(
                 inbox.put(messages, outcome);
                 Duration::ZERO
             }
-            Err(error) => on_error(error, &mut backoff, &inbox, &settings),
+            Err(error) => on_error(error, &mut retries, &inbox, &settings),
         };
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
@@ -73,11 +73,11 @@ fn ack_delay(limit: usize, abilities: &Abilities, delay: Duration) -> AckDelay {
 /// Returns the pause before the call is repeated; zero if the error goes to the application, which decides
 /// about a repetition.
 #[cold]
-fn on_error(error: Error, backoff: &mut Backoff, inbox: &Inbox, settings: &QueueSettings) -> Duration {
-    match backoff.after(error, TokioRuntime.now(), TokioRuntime.random()) {
+fn on_error(error: Error, retries: &mut Retries, inbox: &Inbox, settings: &QueueSettings) -> Duration {
+    match retries.after(error, TokioRuntime.now(), TokioRuntime.random()) {
         Ok(pause) => pause,
         Err(error) => {
-            *backoff = Backoff::new(settings);
+            *retries = Retries::new(settings);
             inbox.put(VecDeque::new(), Err(error));
             Duration::ZERO
         }

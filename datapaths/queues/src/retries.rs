@@ -1,24 +1,24 @@
-//! The pauses between repetitions of a call, without a clock.
+//! The repetitions of a call, without a clock.
 
 use crate::QueueSettings;
+use bertha_core::backoff::Backoff;
 use bertha_core::{Error, ErrorKind};
 use std::time::{Duration, Instant};
 
 /// The repetitions of a call.
 #[derive(Debug)]
-pub(crate) struct Backoff {
-    pause: Duration,
-    max: Duration,
+pub(crate) struct Retries {
+    pauses: Backoff,
     retry_for: Duration,
     /// Time after which the call is not repeated any more; known from the first failure on.
     until: Option<Instant>,
     attempts: u32,
 }
 
-impl Backoff {
+impl Retries {
     pub(crate) fn new(settings: &QueueSettings) -> Self {
-        let (pause, max) = (settings.retry_pause, settings.max_retry_pause);
-        Self { pause, max, retry_for: settings.retry_for, until: None, attempts: 0 }
+        let pauses = Backoff::new(settings.retry_pause, settings.max_retry_pause).at_least_half();
+        Self { pauses, retry_for: settings.retry_for, until: None, attempts: 0 }
     }
 
     /// Returns the pause before the call that failed at `now` is repeated, with `random` bits.
@@ -31,12 +31,10 @@ impl Backoff {
         }
         self.attempts += 1;
         let until = *self.until.get_or_insert(now + self.retry_for);
-        let whole = self.pause.min(self.max);
-        let pause = whole - whole.mul_f64((random >> 32) as f64 / f64::from(u32::MAX) / 2.0);
+        let pause = self.pauses.pause(random);
         if now + pause > until {
             return Err(self.given_up(failure));
         }
-        self.pause = whole * 2;
         Ok(pause)
     }
 
@@ -67,35 +65,35 @@ mod tests {
         Error::new(ErrorKind::Exhausted, "too many requests").at("Example MQ")
     }
 
-    fn backoff() -> Backoff {
+    fn retries() -> Retries {
         let mut settings = QueueSettings::default();
         (settings.retry_pause, settings.max_retry_pause) = (100 * MS, 400 * MS);
         settings.retry_for = 1000 * MS;
-        Backoff::new(&settings)
+        Retries::new(&settings)
     }
 
     #[test]
     fn pauses_double_up_to_the_longest() {
-        let (mut backoff, now) = (backoff(), Instant::now());
-        let pauses = [(); 4].map(|()| backoff.after(throttled(), now, 0).unwrap());
+        let (mut retries, now) = (retries(), Instant::now());
+        let pauses = [(); 4].map(|()| retries.after(throttled(), now, u64::MAX).unwrap());
         assert_eq!(pauses, [100 * MS, 200 * MS, 400 * MS, 400 * MS]);
     }
 
     #[test]
     fn chance_takes_off_a_half_at_most() {
-        let (mut lucky, mut between, now) = (backoff(), backoff(), Instant::now());
-        assert_eq!(lucky.after(throttled(), now, u64::MAX).unwrap(), 50 * MS);
-        assert_eq!(lucky.after(throttled(), now, u64::MAX).unwrap(), 100 * MS);
+        let (mut lucky, mut between, now) = (retries(), retries(), Instant::now());
+        assert_eq!(lucky.after(throttled(), now, 0).unwrap(), 50 * MS);
+        assert_eq!(lucky.after(throttled(), now, 0).unwrap(), 100 * MS);
         let pause = between.after(throttled(), now, u64::MAX / 2).unwrap();
         assert!(pause > 74 * MS && pause < 76 * MS, "{pause:?}");
     }
 
     #[test]
     fn it_ends_in_time_and_says_so() {
-        let (mut backoff, start) = (backoff(), Instant::now());
-        backoff.after(throttled(), start, 0).unwrap();
-        backoff.after(throttled(), start + 800 * MS, 0).unwrap();
-        let error = backoff.after(throttled(), start + 900 * MS, 0).unwrap_err();
+        let (mut retries, start) = (retries(), Instant::now());
+        retries.after(throttled(), start, u64::MAX).unwrap();
+        retries.after(throttled(), start + 800 * MS, u64::MAX).unwrap();
+        let error = retries.after(throttled(), start + 900 * MS, u64::MAX).unwrap_err();
         assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Exhausted, Some("Example MQ")));
         assert_eq!(error.context(), "too many requests; given up after 3 attempts in 1s");
     }
@@ -103,7 +101,7 @@ mod tests {
     #[test]
     fn what_does_not_pass_is_not_repeated() {
         for kind in [ErrorKind::Unauthenticated, ErrorKind::Invalid, ErrorKind::TooLarge, ErrorKind::Io] {
-            let error = backoff().after(Error::new(kind, "no"), Instant::now(), 0).unwrap_err();
+            let error = retries().after(Error::new(kind, "no"), Instant::now(), 0).unwrap_err();
             assert_eq!((error.kind(), error.context()), (kind, "no"));
         }
     }
