@@ -70,6 +70,7 @@ pub mod rtt;
 mod runtime;
 mod secured;
 mod select;
+mod setters;
 mod stack;
 pub mod token_bucket;
 mod truth;

@@ -94,6 +94,26 @@ pub struct Settings {
     pub remembered_flights: usize,
 }
 
+bertha_core::setters!(Settings {
+    repeat_after: Duration,
+    handshake_timeout: Duration,
+    idle_timeout: Duration,
+    early_messages: usize,
+    concurrent_handshakes: usize,
+    connections: usize,
+    close_timeout: Duration,
+    drain_timeout: Duration,
+    credentials: Credentials,
+    floor: guarantee::Set,
+    may_lose: guarantee::Set,
+    unproven_clients: usize,
+    offers_per_second: u32,
+    first_flight: usize,
+    first_flight_delay: Duration,
+    early_data: bool,
+    remembered_flights: usize,
+});
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

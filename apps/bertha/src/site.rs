@@ -31,9 +31,7 @@ impl Site {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
-        settings.handshake_timeout = self.timeout;
-        settings
+        Settings::default().handshake_timeout(self.timeout)
     }
 
     /// Returns the stack over `datapath`, for a client of the server at `host` or for a server.

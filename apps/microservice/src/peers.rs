@@ -66,9 +66,8 @@ where
     S: Negotiate + Sync + 'static,
     D: Runs<S, Out: Connection<Data = Message>>,
 {
-    let mut settings = Settings::default();
     // A load generator connects from a single address as fast as it can.
-    settings.offers_per_second = u32::MAX;
+    let settings = Settings::default().offers_per_second(u32::MAX);
     let mut incoming = stack.listen(datapath, on).settings(settings).await?;
     let addr = incoming.local_addr();
     let mut accepting = JoinSet::new();

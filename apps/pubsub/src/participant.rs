@@ -87,11 +87,8 @@ pub(crate) struct Part {
 
 impl Part {
     fn settings(&self) -> RendezvousSettings {
-        let mut settings = RendezvousSettings::default();
-        settings.lease = Duration::from_millis(self.lease);
-        settings.staging_timeout = 3 * settings.lease;
-        settings.join_timeout = 10 * settings.lease;
-        settings
+        let lease = Duration::from_millis(self.lease);
+        RendezvousSettings::default().lease(lease).staging_timeout(3 * lease).join_timeout(10 * lease)
     }
 
     fn sends(&self) -> bool {

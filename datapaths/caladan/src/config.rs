@@ -71,6 +71,18 @@ pub struct Config {
     pub log_level: u8,
 }
 
+bertha_core::setters!(Config {
+    address: String,
+    gateway: Option<Ipv4Addr>,
+    threads: u16,
+    guaranteed: u16,
+    spinning: u16,
+    priority: Priority,
+    mtu: u16,
+    tasks: usize,
+    log_level: u8,
+});
+
 impl Default for Config {
     /// Returns settings with two threads that park, without an address.
     fn default() -> Self {

@@ -107,6 +107,23 @@ pub struct Config {
     pub promiscuous: bool,
 }
 
+bertha_core::setters!(Config {
+    eal: Option<Vec<String>>,
+    device: Option<String>,
+    port: Option<String>,
+    address: Vec<String>,
+    gateway: Vec<IpAddr>,
+    mtu: u16,
+    vlan: Option<u16>,
+    polling: Polling,
+    queues: u16,
+    offload: bool,
+    checksums: Checksums,
+    buffers: u32,
+    descriptors: u16,
+    promiscuous: bool,
+});
+
 impl Default for Config {
     /// Returns the settings of the first port of the machine, without an address.
     fn default() -> Self {

@@ -7,9 +7,7 @@ use std::time::Duration;
 /// ```
 /// # use bertha_queues::QueueSettings;
 /// # use std::time::Duration;
-/// let mut settings = QueueSettings::default();
-/// settings.prefetch = 10;
-/// settings.retry_for = Duration::from_secs(120);
+/// let settings = QueueSettings::default().prefetch(10).retry_for(Duration::from_secs(120));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -42,6 +40,17 @@ pub struct QueueSettings {
     /// dropped connection goes on giving messages back. 5 seconds by default.
     pub close_timeout: Duration,
 }
+
+bertha_core::setters!(QueueSettings {
+    prefetch: usize,
+    ack_delay: Duration,
+    long_poll: Duration,
+    idle_pause: Duration,
+    retry_pause: Duration,
+    max_retry_pause: Duration,
+    retry_for: Duration,
+    close_timeout: Duration,
+});
 
 impl Default for QueueSettings {
     fn default() -> Self {

@@ -47,6 +47,19 @@ pub struct RendezvousSettings {
     pub group_key: Option<SharedKey>,
 }
 
+bertha_core::setters!(RendezvousSettings {
+    lease: Duration,
+    staging_timeout: Duration,
+    store_timeout: Duration,
+    join_timeout: Duration,
+    participants: usize,
+    renews: bool,
+    drain_timeout: Duration,
+    handover_timeout: Duration,
+    may_lose: guarantee::Set,
+    group_key: Option<SharedKey>,
+});
+
 impl Default for RendezvousSettings {
     fn default() -> Self {
         Self {

@@ -96,8 +96,7 @@ pub(super) trait Task: Send {
 impl Carriage {
     pub(super) async fn carry(self, task: impl Task, encryption: Option<Encryption>) -> Result<(), Error> {
         let timeout = Duration::from_secs_f64(self.timeout);
-        let mut settings = Settings::default();
-        settings.idle_timeout = timeout;
+        let settings = Settings::default().idle_timeout(timeout);
         // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
         // The datapath is the kernel's, or a DPDK port if the program is built so.
