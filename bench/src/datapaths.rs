@@ -41,7 +41,8 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         let dpdk = Dpdk::open(&config(0, side, role, address));
         dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
     };
-    let (server, client) = (&open(0, "server", "10.0.0.1/24")?, &open(1, "client", "10.0.0.2/24")?);
+    let server = &open(0, "server", "10.0.0.1/24")?;
+    let client = &open(1, "client", "10.0.0.2/24")?;
     let (local, port): (Addr, Addr) = (([127, 0, 0, 1], 0).into(), ([10, 0, 0, 1], 0).into());
     let name = format!("unix:@bertha-bench-{}", std::process::id());
     let socket: Addr = name.parse().map_err(Error::while_doing(ErrorKind::Bertha, "naming a socket"))?;
@@ -69,7 +70,8 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
         for in_flight in LOADS {
             let sample = middle_of(run, &setup(in_flight, effort), effort.pick(5, 2))?;
             kv::figures(&format!("{name}, {in_flight} in flight"), &[sample], &mut report);
-            let (load, latency) = (sample.requests_per_second, sample.latency);
+            let load = sample.requests_per_second;
+            let latency = sample.latency;
             line.points.push(Point { load, p50: latency.p50_us, p95: latency.p95_us });
         }
         lines.push(line);
@@ -173,7 +175,8 @@ where
     meet(
         Placement::AcrossCores,
         || async {
-            let (connection, shard) = (accept().await?, Shard::new(Capacity::default()));
+            let connection = accept().await?;
+            let shard = Shard::new(Capacity::default());
             tokio::select! {
                 // The task ends with the client's connection.
                 _ = shard.serve(&connection) => {}

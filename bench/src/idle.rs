@@ -103,7 +103,8 @@ fn processor_time() -> Duration {
 
 /// Allows a socket for each connection, and some more files.
 fn raise_limit() -> Result<(), Error> {
-    let (limit, wanted) = (getrlimit(Resource::Nofile), CONNECTIONS as u64 + 500);
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = CONNECTIONS as u64 + 500;
     if limit.maximum.is_some_and(|maximum| maximum < wanted) {
         return Err(Error::new(ErrorKind::Core, format!("the system allows fewer than {wanted} open files")));
     }

@@ -1,7 +1,7 @@
 //! The bottom of a stack, as every layer reaches it.
 
 use crate::guarantee::{self, Set};
-use crate::{Addr, Buf, Error, Headroom, Marks, Runtime};
+use crate::{Addr, Buf, EcnMarks, Error, Headroom, Runtime};
 
 /// The delivery properties of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,7 +117,7 @@ pub trait Base: Send + Sync + 'static {
 
     /// Returns the number of datagrams that arrived with a mark for congestion since
     /// [`set_ecn`](Self::set_ecn) was first called, and their bytes. The default returns zeros.
-    fn marks(&self) -> Marks {
-        Marks::default()
+    fn marks(&self) -> EcnMarks {
+        EcnMarks::default()
     }
 }

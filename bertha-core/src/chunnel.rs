@@ -249,7 +249,9 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     where
         'a: 'b,
     {
-        let (connector, drops, secured) = (self.connector, self.drops, Some(secured));
+        let connector = self.connector;
+        let drops = self.drops;
+        let secured = Some(secured);
         ConnectContext { connector, role: Role::Client, transcript, peer, secured, drops, layers: (0, 0) }
     }
 

@@ -99,7 +99,7 @@ pub use guaranteed::{guaranteed_above, withdrawing};
 pub use headroom::Headroom;
 pub use identity::Identity;
 pub use map_output::map_output;
-pub use marks::Marks;
+pub use marks::EcnMarks;
 pub use name::Name;
 pub use needs::check_needs;
 pub use pass::{Optimized, Pass};

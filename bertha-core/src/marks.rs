@@ -1,16 +1,16 @@
-//! Marks for congestion on datagrams.
+//! EcnMarks for congestion on datagrams.
 
 /// The datagrams that arrived with a mark for congestion, which routers set instead of dropping the datagram
 /// (RFC 3168). See [`Base::set_ecn`](crate::Base::set_ecn).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct EcnMarks {
     /// The number of datagrams.
     pub datagrams: u64,
     /// The number of bytes in the datagrams, without the headers of the datapath.
     pub bytes: u64,
 }
 
-impl Marks {
+impl EcnMarks {
     /// Returns the marks since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {

@@ -46,7 +46,8 @@ impl<const WORDS: usize> ReplayWindow<WORDS> {
         if number >= self.next {
             self.advance(number);
         }
-        let (word, bit) = (&mut self.seen[(number / 64 % words) as usize], 1 << (number % 64));
+        let word = &mut self.seen[(number / 64 % words) as usize];
+        let bit = 1 << (number % 64);
         let is_new = *word & bit == 0;
         *word |= bit;
         is_new
@@ -55,7 +56,8 @@ impl<const WORDS: usize> ReplayWindow<WORDS> {
     /// Moves the window up to `number`. The numbers in between are new until they are inserted.
     fn advance(&mut self, number: u64) {
         // The word of the highest number so far is in use, and its bits above that number are clear.
-        let (first, last) = (self.next.div_ceil(64), number / 64);
+        let first = self.next.div_ceil(64);
+        let last = number / 64;
         let oldest = (last + 1).saturating_sub(WORDS as u64);
         for word in first.max(oldest)..=last {
             self.seen[(word % WORDS as u64) as usize] = 0;

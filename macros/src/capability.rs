@@ -15,7 +15,9 @@ enum Comparison {
 /// The first mistake in the attributes.
 pub(crate) fn derive(input: TokenStream, core: &Path) -> syn::Result<TokenStream> {
     let input = &parse2::<DeriveInput>(input)?;
-    let (mut wire_version, mut comparison, mut label) = (1, None, None);
+    let mut wire_version = 1;
+    let mut comparison = None;
+    let mut label = None;
     arguments(&input.attrs, "capability", |meta| {
         if meta.path.is_ident("version") {
             wire_version = version(&meta)?;
@@ -61,7 +63,8 @@ pub(crate) fn derive(input: TokenStream, core: &Path) -> syn::Result<TokenStream
             }
         }
     });
-    let (ident, name) = (&input.ident, full_name(input));
+    let ident = &input.ident;
+    let name = full_name(input);
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     Ok(quote! {
         impl #impl_generics #core::Capability for #ident #type_generics #where_clause {

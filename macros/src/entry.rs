@@ -19,8 +19,11 @@ pub(crate) fn expand(arguments: &TokenStream, function: TokenStream) -> TokenStr
 fn ordinary(arguments: &TokenStream, function: TokenStream) -> syn::Result<TokenStream> {
     let function = parse2::<ItemFn>(function)?;
     check(arguments, &function)?;
-    let (attributes, visibility, output) = (&function.attrs, &function.vis, &function.sig.output);
-    let (name, body) = (&function.sig.ident, &function.block);
+    let attributes = &function.attrs;
+    let visibility = &function.vis;
+    let output = &function.sig.output;
+    let name = &function.sig.ident;
+    let body = &function.block;
     Ok(quote! {
         #(#attributes)*
         #visibility fn #name() #output {

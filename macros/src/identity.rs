@@ -13,7 +13,8 @@ use syn::{DeriveInput, ExprPath, Generics, Ident, Path, Type, parse_quote, parse
 pub(crate) fn derive(input: TokenStream, core: &Path) -> syn::Result<TokenStream> {
     let input = &parse2::<DeriveInput>(input)?;
     let chunnel = Attributes::read(input)?;
-    let (ident, name) = (&input.ident, full_name(input));
+    let ident = &input.ident;
+    let name = full_name(input);
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let of = parse_quote!(#ident #type_generics);
     let kind = format_ident!("{}", if chunnel.parameter { "Parameter" } else { "Layer" });

@@ -2,8 +2,8 @@
 
 use crate::early::connect_early;
 use crate::handshake::CurrentAgreement;
+use crate::happy_eyeballs::HappyEyeballs;
 use crate::link::{LinkConnector, establish};
-use crate::reach::Reach;
 use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
@@ -22,13 +22,14 @@ use tracing::Instrument;
 pub struct Connect<'s, S: ?Sized, D, C> {
     stack: &'s S,
     datapath: D,
-    to: Reach,
+    to: HappyEyeballs,
     settings: Settings,
     connect: Function<'s, S, D, C>,
 }
 
 /// Connects over a datapath with these settings.
-type Function<'s, S, D, C> = fn(&'s S, D, Reach, Settings) -> BoxFuture<'s, Result<Negotiated<C>, Error>>;
+type Function<'s, S, D, C> =
+    fn(&'s S, D, HappyEyeballs, Settings) -> BoxFuture<'s, Result<Negotiated<C>, Error>>;
 
 impl<'s, S, D> Connect<'s, S, D, D::Out>
 where
@@ -41,7 +42,7 @@ where
         let connect = |stack, datapath, to, settings| -> BoxFuture<'s, _> {
             Box::pin(connect(stack, datapath, to, settings))
         };
-        let to = Reach { to, resolver: None };
+        let to = HappyEyeballs { to, resolver: None };
         Self { stack, datapath, to, settings: Settings::default(), connect }
     }
 
@@ -58,8 +59,10 @@ where
         let Self { stack, datapath, to, settings, .. } = self;
         let stack = Arc::new(stack.clone());
         let connect = move || {
-            let (stack, datapath) = (stack.clone(), datapath.clone());
-            let (to, settings) = (to.clone(), settings.clone());
+            let stack = stack.clone();
+            let datapath = datapath.clone();
+            let to = to.clone();
+            let settings = settings.clone();
             async move { connect(&*stack, datapath, to, settings).await }
         };
         Reconnecting::new(connect, backoff).await
@@ -162,7 +165,7 @@ impl<S: Describe + ?Sized, D, C> fmt::Debug for Connect<'_, S, D, C> {
 pub struct ConnectEarly<S, D> {
     stack: S,
     datapath: D,
-    to: Reach,
+    to: HappyEyeballs,
     cache: EarlyCache,
     settings: Settings,
 }
@@ -204,7 +207,7 @@ impl<S: Describe, D> fmt::Debug for ConnectEarly<S, D> {
 async fn connect<S, D>(
     stack: &S,
     datapath: D,
-    to: Reach,
+    to: HappyEyeballs,
     settings: Settings,
 ) -> Result<Negotiated<D::Out>, Error>
 where
@@ -220,26 +223,30 @@ where
 async fn agree<S, D>(
     stack: &S,
     datapath: D,
-    to: Reach,
+    to: HappyEyeballs,
     settings: Settings,
 ) -> Result<Negotiated<D::Out>, Error>
 where
     S: Describe + Sync + ?Sized,
     D: Runs<S>,
 {
-    let (nodes, settings) = (stack.nodes(), Arc::new(settings));
+    let nodes = stack.nodes();
+    let settings = Arc::new(settings);
     let (link, mut answer, session) = to
         .first(&datapath, settings.handshake_timeout, |addr, limit| {
-            let (datapath, nodes) = (&datapath, &nodes);
+            let datapath = &datapath;
+            let nodes = &nodes;
             let settings = within(&settings, limit);
             async move { establish(datapath.connect(addr).await?, nodes, &settings).await }
         })
         .await?;
-    let (dropped, setup) = (link.dropped(), link.setup());
+    let dropped = link.dropped();
+    let setup = link.setup();
     let differing = std::mem::take(&mut answer.capabilities);
     let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
     let peer = agreement.peer_layers(differing);
-    let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
+    let picks = agreement.picks().to_vec();
+    let transcript = agreement.binding();
     let (current_agreement, connector) =
         (CurrentAgreement::new(agreement), Arc::new(LinkConnector { datapath, settings }));
     link.stand(current_agreement.clone(), connector.clone());

@@ -6,7 +6,7 @@
 //!
 //! * **Rooms.** Each uses only those before it: `wire`, the messages, specified in `WIRE.md`; `auth`,
 //!   credentials and proofs; `handshake`, the protocol without I/O; `link`, the connection below a stack;
-//!   `upgrade`, changing the stack; `reach`, the addresses of a name; `early`, 0-RTT; `reconnecting`;
+//!   `upgrade`, changing the stack; `happy_eyeballs`, the addresses of a name; `early`, 0-RTT; `reconnecting`;
 //!   `connect` and `listen`.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the
 //!   offer is repeated. Data that overtakes the answer is kept.
@@ -14,7 +14,7 @@
 //!   reason.
 //! * **Strangers.** A server keeps no state for an address before it has accepted an offer from it, apart
 //!   from a bounded number of handshakes under way. Garbage is dropped and counted. A busy server asks for a
-//!   proof of address. Replies to an unproven address are limited to three times the bytes received, and each
+//!   proof of address. Replies to an unvalidated address are limited to three times the bytes received, and each
 //!   network has a maximum rate of offers ([`Settings`]).
 //! * **Attackers.** With [`Credentials`] all handshake messages are authenticated, replayed ones change
 //!   nothing, and edited ones are dropped. [`Settings::floor`] sets the guarantees that a stack must give,
@@ -48,12 +48,12 @@ mod connections;
 mod deadline;
 mod early;
 mod handshake;
+mod happy_eyeballs;
 mod link;
 mod listen;
 mod memory;
 pub mod names;
 mod negotiate;
-mod reach;
 mod reconnecting;
 #[cfg(feature = "rendezvous")]
 pub mod rendezvous;
@@ -66,7 +66,7 @@ pub mod testing;
 mod upgrade;
 mod wire;
 
-pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
+pub use auth::{Credentials, IdentityKey, PublicKey, Session, SharedKey};
 pub use connect::{Connect, ConnectEarly};
 pub use connection::Negotiated;
 pub use early::{Early, EarlyCache};

@@ -12,7 +12,7 @@ mod server;
 mod stages;
 
 use crate::handshake::{Requirements, check_possible};
-use crate::reach::Reach;
+use crate::happy_eyeballs::HappyEyeballs;
 use crate::{Runs, Settings};
 use bertha_core::{BoxFuture, Describe, Destination, Error, Listener, Properties, Role};
 pub use incoming::Incoming;
@@ -30,13 +30,13 @@ const FROM_LINKS: usize = 1024;
 pub struct Listen<S, D> {
     stack: S,
     datapath: D,
-    on: Reach,
+    on: HappyEyeballs,
     settings: Settings,
 }
 
 impl<S, D> Listen<S, D> {
     pub(crate) fn new(stack: S, datapath: D, on: Destination) -> Self {
-        let on = Reach { to: on, resolver: None };
+        let on = HappyEyeballs { to: on, resolver: None };
         Self { stack, datapath, on, settings: Settings::default() }
     }
 
@@ -72,7 +72,12 @@ impl<S: Describe, D> fmt::Debug for Listen<S, D> {
 }
 
 /// Starts to serve.
-async fn listen<S, D>(stack: S, datapath: D, on: Reach, settings: Settings) -> Result<Incoming<S, D>, Error>
+async fn listen<S, D>(
+    stack: S,
+    datapath: D,
+    on: HappyEyeballs,
+    settings: Settings,
+) -> Result<Incoming<S, D>, Error>
 where
     S: Describe,
     D: Runs<S>,

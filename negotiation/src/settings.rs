@@ -15,7 +15,7 @@ const CONNECTION: usize = 16 << 10;
 /// | setting | default | | setting | default |
 /// |---|---|---|---|---|
 /// | `repeat_after` | 100 ms | | `floor` | none |
-/// | `handshake_timeout` | 10 s | | `unproven_clients` | 32 |
+/// | `handshake_timeout` | 10 s | | `unvalidated_clients` | 32 |
 /// | `idle_timeout` | 30 s | | `offers_per_second` | 10,000 |
 /// | `early_messages` | 64 | | `first_flight` | 16 |
 /// | `concurrent_handshakes` | 2,048 | | `first_flight_delay` | 1 ms |
@@ -37,7 +37,7 @@ pub struct Settings {
     /// The number of messages that a client keeps if they overtake the answer; more are dropped and counted.
     pub early_messages: usize,
     /// The most handshakes of a server at once, from accepting a client until its stack is ready, and at most a quarter of the
-    /// [descriptors](bertha_core::Listener::capacity) of the process. Clients with unproven addresses have other places: at most `unproven_clients`.
+    /// [descriptors](bertha_core::Listener::capacity) of the process. Clients with unvalidated addresses have other places: at most `unvalidated_clients`.
     ///
     /// When all places are taken, a handshake that has waited for its peer for too long is given up for the next client, which
     /// [`Incoming::overload`](crate::Incoming::overload) counts: at first a twentieth of the `handshake_timeout`, and, the more of such waiting is in vain,
@@ -70,13 +70,13 @@ pub struct Settings {
     /// messages how they are delivered. They do not see whether others read the messages, or who sent them, so a change loses
     /// none of the other guarantees, such as `Encrypted`, unless both ends let go of it.
     pub may_lose: guarantee::Set,
-    /// The number of clients with unproven addresses from which a server demands cookies. From half of it on, a stack is built
+    /// The number of clients with unvalidated addresses from which a server demands cookies. From half of it on, a stack is built
     /// for a client only once it has confirmed its address, which takes no further round trip; beyond it, each further client
     /// returns a cookie first, which takes one. With identities, which take signatures, it is also the most
-    /// offers a second that unproven addresses may make without cookies: while there are more, each returns one, and no signature is
+    /// offers a second that unvalidated addresses may make without cookies: while there are more, each returns one, and no signature is
     /// spent on any other. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of streams and Unix sockets, don't
     /// count, nor do clients that have confirmed.
-    pub unproven_clients: usize,
+    pub unvalidated_clients: usize,
     /// The number of offers that a server takes per second from one network: the first 24 bits of an IPv4 address, the first
     /// 56 of an IPv6 address. It holds twice: for clients that proved their address, and for the others, which are asked to
     /// prove it when there are more. After that, offers are dropped and counted.
@@ -106,7 +106,7 @@ bertha_core::setters!(Settings {
     credentials: Credentials,
     floor: guarantee::Set,
     may_lose: guarantee::Set,
-    unproven_clients: usize,
+    unvalidated_clients: usize,
     offers_per_second: u32,
     first_flight: usize,
     first_flight_delay: Duration,
@@ -128,7 +128,7 @@ impl Default for Settings {
             credentials: Credentials::default(),
             floor: guarantee::Set::NONE,
             may_lose: DELIVERY,
-            unproven_clients: 32,
+            unvalidated_clients: 32,
             offers_per_second: 10_000,
             first_flight: 16,
             first_flight_delay: Duration::from_millis(1),

@@ -3,7 +3,7 @@
 //! This module exists with the feature `__testing` alone. It is outside of the promise of stability: every
 //! release may change or remove any item here. Applications and Chunnels need no item of it.
 
-pub use crate::auth::GroupKey;
+pub use crate::auth::{GroupKey, HandshakeNonce};
 use crate::upgrade::Pick;
 use bertha_core::{Error, Node};
 

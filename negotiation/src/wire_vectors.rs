@@ -1,12 +1,13 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
+use crate::auth::HandshakeNonce;
 use crate::auth::{Answering, GroupKey, MacKey, Offering, claim, early_in, offer_hash, with_early};
 use crate::handshake::{Cookies, Tickets};
 use crate::wire::{
     self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, PresentedTicket,
     ProvenOrigin, Refusal, RefusalKind, Retry, TICKET, Tag, Upgrade, UpgradeStep, envelop, offer_in,
 };
-use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
+use crate::{Credentials, IdentityKey, Session, SharedKey};
 use bertha_core::{ConnectContext, DifferingCapability, LayerInfo, Node, Role, Secured};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,7 +28,8 @@ fn written() -> BTreeMap<String, (String, String)> {
     let blocks = WIRE.split("```vector ").skip(1).filter_map(|rest| rest.split_once("```"));
     for (block, _) in blocks {
         let (name, lines) = block.split_once('\n').unwrap();
-        let (mut bytes, mut meaning) = (String::new(), String::new());
+        let mut bytes = String::new();
+        let mut meaning = String::new();
         for line in lines.lines() {
             match line.strip_prefix("= ") {
                 Some(means) => meaning.push_str(means),
@@ -155,7 +157,7 @@ fn authenticated(
         panic!("{name}")
     };
     assert_eq!(read, offer());
-    let fresh = Fresh::draw(counting(100));
+    let fresh = HandshakeNonce::draw(counting(100));
     let answer = Answer { confirm: Some(fresh.number), ..answer() };
     let (reply, server) = answering.answer(&answer, Some(&fresh), PATH).unwrap();
     let (_, client) = offering.answer(&reply).unwrap();
@@ -265,7 +267,8 @@ fn upgrades(vectors: &mut Vectors) {
 }
 
 fn vectors() -> Vectors {
-    let (mut vectors, start) = (Vectors::default(), Instant::now());
+    let mut vectors = Vectors::default();
+    let start = Instant::now();
     vectors.value("data", &Tag::of(ID).header(Kind::Data));
     for (name, sender, kind) in [
         ("close-seen of the client", Role::Client, Kind::CloseSeen),
@@ -337,7 +340,8 @@ fn vectors() -> Vectors {
     let shared = Credentials::shared(SharedKey::new([1; 32]));
     let session = authenticated(&mut vectors, "shared:", &shared, &shared);
     secured(&mut vectors, "shared and secured:", &session);
-    let (ours, theirs) = (IdentityKey::from_seed([4; 32]), IdentityKey::from_seed([5; 32]));
+    let ours = IdentityKey::from_seed([4; 32]);
+    let theirs = IdentityKey::from_seed([5; 32]);
     let at_client = Credentials::default().trusting([theirs.public()]).identity(ours.clone());
     let at_server = Credentials::default().identity(theirs).trusting([ours.public()]);
     authenticated(&mut vectors, "identity:", &at_client, &at_server);
@@ -351,8 +355,10 @@ fn among_any_number(vectors: &mut Vectors) {
     let data = [&header[..], &origin.to_bytes(), b"hello"].concat();
     vectors.add("group data", &data, format!("{origin:?}"));
     assert_eq!(wire::origin(&data[wire::HEADER..]), Some(origin));
-    let (key, sender) = (GroupKey::new(&SharedKey::new([1; 32])), origin.sender);
-    let (number, header) = (u64::from(origin.number), Tag::of_round(ID, 3).header(Kind::ProvenGroupData));
+    let key = GroupKey::new(&SharedKey::new([1; 32]));
+    let sender = origin.sender;
+    let number = u64::from(origin.number);
+    let header = Tag::of_round(ID, 3).header(Kind::ProvenGroupData);
     let said = [&header[..], &number.to_le_bytes(), &sender.to_le_bytes(), b"hello"];
     let proven = ProvenOrigin { number, sender, mac: key.sender((ID, 3), sender).tag(&said) };
     let data = [&header[..], &proven.to_bytes(), b"hello"].concat();
@@ -374,7 +380,8 @@ fn among_any_number(vectors: &mut Vectors) {
 
 #[test]
 fn the_document_says_what_the_code_does() {
-    let (vectors, mut written) = (vectors().0, written());
+    let vectors = vectors().0;
+    let mut written = written();
     for (name, vector) in vectors {
         let found = written.remove(&name).unwrap_or_else(|| panic!("WIRE.md lacks the vector `{name}`"));
         assert_eq!(found, vector, "{name}");

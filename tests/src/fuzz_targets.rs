@@ -27,6 +27,7 @@ use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::testing::GroupKey;
+use bertha_negotiation::testing::HandshakeNonce;
 use bertha_negotiation::testing::handshake::{
     Accepted, Admission, AdmissionControl, AmplificationLimit, Decision, EarlyData, Expected, FirstFlight,
     Flight, Handshake, HeldTicket, Progress, Requirements, Terms, Tickets, claim, decide, find,
@@ -35,7 +36,7 @@ use bertha_negotiation::testing::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, PresentedTicket,
     Refusal, Retry, TICKET, Tag, Upgrade, envelop, offer_in,
 };
-use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
+use bertha_negotiation::{Credentials, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -80,7 +81,7 @@ pub fn decision(body: &[u8]) {
 }
 
 fn check_decision(message: &[u8], nodes: &[Node]) {
-    let (credentials, fresh) = (Credentials::default(), Fresh::draw(|| 7));
+    let (credentials, fresh) = (Credentials::default(), HandshakeNonce::draw(|| 7));
     let terms = Terms { fresh: Some(&fresh), ..terms(&credentials, EarlyData::AtOnce) };
     match decide(message, nodes, &terms) {
         Decision::Ignore | Decision::Retry => {}
@@ -229,7 +230,7 @@ pub fn handshake(bytes: &[u8]) {
 pub fn gate(bytes: &[u8]) {
     let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 5000)));
     let mut settings = Settings::default();
-    settings.unproven_clients = 1;
+    settings.unvalidated_clients = 1;
     let mut gate = AdmissionControl::new(&settings, || 7, start);
     let mut messages = vec![bytes.to_vec(), offer(bytes)];
     if let Some((cookie, body)) = bytes.split_first_chunk::<COOKIE>() {
@@ -287,7 +288,7 @@ pub fn proofs(bytes: &[u8]) {
 /// Checks that only a server that doesn't authenticate clients accepts a client without a key, and that no
 /// message confirms by chance.
 fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool) {
-    let fresh = Fresh::draw(|| 7);
+    let fresh = HandshakeNonce::draw(|| 7);
     let terms = Terms { fresh: Some(&fresh), ..terms(credentials, EarlyData::AtOnce) };
     match decide(message, &choice(), &terms) {
         Decision::Accept(accepted) => {

@@ -172,7 +172,8 @@ impl Answers {
     }
 
     fn printed(&self, address: String, agreement: String, sent: u64) -> Printed {
-        let (times, received) = (&self.times, self.times.len());
+        let times = &self.times;
+        let received = self.times.len();
         let of = |nanos: u64| nanos as f64 / 1e3;
         let microseconds = (received > 0).then(|| Times {
             min: of(times.min()),
@@ -211,7 +212,8 @@ mod tests {
 
     #[test]
     fn an_answer_counts_once_and_only_if_it_was_asked_for() {
-        let (mut answers, start) = (Answers::new(3), Instant::now());
+        let mut answers = Answers::new(3);
+        let start = Instant::now();
         answers.sent_at = vec![Some(start); 3];
         let later = |millis| start + Duration::from_millis(millis);
         assert_eq!(answers.on_pong(1, later(2)), Some(Duration::from_millis(2)));

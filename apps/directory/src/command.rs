@@ -92,7 +92,8 @@ fn rules(names: Vec<Kept>, addresses: Vec<Kept>) -> Rules {
 
 async fn serve(socket: PathBuf, rules: Rules) -> Result<(), Error> {
     let server = DirectoryServer::listen(socket, rules)?;
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     // Dropping the server removes its socket.
     tokio::select! {
         served = server.serve() => served,

@@ -193,7 +193,8 @@ impl Source {
         if !metadata.is_file() {
             return Err(Error::Name(path.to_owned()));
         }
-        let (path, digesting) = (path.to_owned(), Digesting::default());
+        let path = path.to_owned();
+        let digesting = Digesting::default();
         Ok(Self { file, path, name, length: metadata.len(), at: 0, digesting, confirmed: None })
     }
 

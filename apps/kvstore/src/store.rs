@@ -61,7 +61,8 @@ struct Record {
 impl Store {
     /// Creates an empty store. Memory is allocated as records arrive.
     pub fn new(capacity: Capacity) -> Self {
-        let (records, expiring) = (HashMap::default(), BTreeSet::new());
+        let records = HashMap::default();
+        let expiring = BTreeSet::new();
         Self { records, bytes: 0, capacity, now: Duration::ZERO, expiring }
     }
 

@@ -60,7 +60,8 @@ enum Service {
 
 impl Arguments {
     pub(crate) async fn execute(self) -> Result<(), Error> {
-        let (site, transport) = (Site::new(self.folder), self.transport);
+        let site = Site::new(self.folder);
+        let transport = self.transport;
         match self.command {
             Command::Serve { service, on, cart, price } => {
                 let (name, handler) = match (service, cart, price) {

@@ -51,7 +51,8 @@ where
     let connection = Arc::new(stack.connect(datapath, to).await?);
     let turn = Arc::new(Mutex::new(()));
     Ok(Call(Arc::new(move |request| {
-        let (connection, turn) = (connection.clone(), turn.clone());
+        let connection = connection.clone();
+        let turn = turn.clone();
         Box::pin(async move {
             let _turn = turn.lock().await;
             connection.send(request).await?;

@@ -33,7 +33,8 @@ pub fn price() -> Handler {
 /// Returns the service that asks cart, and then price.
 pub fn front(cart: Call, price: Call) -> Handler {
     Arc::new(move |request| {
-        let (cart, price) = (cart.clone(), price.clone());
+        let cart = cart.clone();
+        let price = price.clone();
         Box::pin(async move { price.ask(cart.ask(request).await?).await })
     })
 }

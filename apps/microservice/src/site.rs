@@ -42,7 +42,8 @@ impl Site {
     /// [`Io`](ErrorKind::Io) if the folder can't be written to, [`Invalid`](ErrorKind::Invalid) if the files
     /// are no certificate and key.
     pub fn server(&self) -> Result<Tls, Error> {
-        let (certificate, key) = (self.certificate(), self.folder.join("key.pem"));
+        let certificate = self.certificate();
+        let key = self.folder.join("key.pem");
         if !certificate.exists() {
             let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
                 .map_err(|error| Error::new(ErrorKind::Io, format!("no certificate: {error}")))?;

@@ -33,7 +33,8 @@ pub(crate) fn draw(lines: &[Line]) -> String {
         .collect();
     let end = points.iter().map(|point| point.0).fold(1.0, f64::max);
     let slowest = points.iter().map(|point| point.1).fold(100.0, f64::max);
-    let (bottom, top) = (1.0, 10f64.powf(slowest.log10().ceil()).log10());
+    let bottom = 1.0;
+    let top = 10f64.powf(slowest.log10().ceil()).log10();
     let x = |time: f64| PLOT.0 + time / end * (PLOT.2 - PLOT.0);
     let y = |micros: f64| PLOT.3 - (micros.max(10.0).log10() - bottom) / (top - bottom) * (PLOT.3 - PLOT.1);
 

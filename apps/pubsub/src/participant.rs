@@ -115,7 +115,8 @@ where
 {
     let connection = stack.rendezvous(group, store, &part.topic).settings(part.settings()).await?;
     let agreement = connection.explain();
-    let (stack, leads) = (names(&agreement), leads(&agreement));
+    let stack = names(&agreement);
+    let leads = leads(&agreement);
     journal.note(part.id, What::Joined { round: agreement.round(), stack, leads })?;
     let mut commands = commands.lines();
     let ended = tokio::select! {
@@ -221,7 +222,8 @@ async fn follow<C: Connection>(
 ) -> Result<(), Error> {
     loop {
         agreement = connection.changed(&agreement).await?;
-        let (stack, leads) = (names(&agreement), leads(&agreement));
+        let stack = names(&agreement);
+        let leads = leads(&agreement);
         journal.note(id, What::Changed { round: agreement.round(), stack, leads })?;
     }
 }

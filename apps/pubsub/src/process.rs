@@ -74,7 +74,8 @@ impl Process {
         // The task reads all the time, so that the process never waits for a reader. It ends with the
         // process.
         tokio::spawn(read(printed, lines));
-        let (runs, input) = (Runs::Apart(Box::new(child)), Box::new(input));
+        let runs = Runs::Apart(Box::new(child));
+        let input = Box::new(input);
         Ok(Self { id: part.id, runs, input, output, lines: Vec::new() })
     }
 

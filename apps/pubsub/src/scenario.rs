@@ -114,7 +114,8 @@ pub(crate) async fn play(
     termination: impl Future<Output = ()>,
 ) -> Result<Vec<Line>, Error> {
     let Some(service) = &scenario.service else { return unless_ended(termination, perform(scenario)).await };
-    let (topic, is_ordered) = (&scenario.topic, scenario.is_ordered());
+    let topic = &scenario.topic;
+    let is_ordered = scenario.is_ordered();
     let creating = timeout(TIMEOUT, topic::create(topic, service, is_ordered));
     creating.await.map_err(|_| failed(format!("{service} has not created the topic in time")))??;
     // The participants have ended when the future is dropped.
@@ -137,7 +138,8 @@ async fn unless_ended<T>(
 }
 
 async fn perform(scenario: &Scenario) -> Result<Vec<Line>, Error> {
-    let (all, first) = (scenario.participants, scenario.messages);
+    let all = scenario.participants;
+    let first = scenario.messages;
     let publish = format!("publish {first} {}", scenario.interval);
     let mut processes = Vec::new();
     for id in 1..all {
@@ -183,7 +185,8 @@ fn is_sent(what: &What, messages: u32) -> bool {
 async fn wait_for_all(processes: &mut [Process]) -> Result<(), Error> {
     let deadline = Instant::now() + TIMEOUT;
     loop {
-        let (mut sent, mut received) = (BTreeSet::new(), BTreeSet::new());
+        let mut sent = BTreeSet::new();
+        let mut received = BTreeSet::new();
         for process in &mut *processes {
             process.read_for(Duration::from_millis(50)).await;
             for line in process.lines() {

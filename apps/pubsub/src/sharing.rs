@@ -19,7 +19,8 @@ pub(crate) fn check(lines: &[Line], is_ordered: bool) -> Result<Summary, Error> 
     let mut summary = Summary::default();
     let mut lines: Vec<&Line> = lines.iter().collect();
     lines.sort_by_key(|line| line.at);
-    let (mut participants, mut rounds) = (BTreeSet::new(), BTreeMap::new());
+    let mut participants = BTreeSet::new();
+    let mut rounds = BTreeMap::new();
     let (mut attempted, mut sent, mut seen): (BTreeSet<Id>, BTreeSet<Id>, BTreeSet<Id>) = Default::default();
     let mut last: BTreeMap<(u32, u8), u32> = BTreeMap::new();
     for line in lines {
@@ -31,7 +32,8 @@ pub(crate) fn check(lines: &[Line], is_ordered: bool) -> Result<Summary, Error> 
             What::Sending { number } => drop(attempted.insert((line.participant, *number))),
             What::Sent { number, error: None } => drop(sent.insert((line.participant, *number))),
             What::Received { publisher, number, group, .. } => {
-                let (receiver, id) = (line.participant, (*publisher, *number));
+                let receiver = line.participant;
+                let id = (*publisher, *number);
                 if !attempted.contains(&id) {
                     return Err(wrong(format!(
                         "{receiver} received {number} of {publisher}, which was not sent"

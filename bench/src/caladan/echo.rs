@@ -68,7 +68,8 @@ where
     let accepting = incoming.next();
     let connecting = make_stack!().connect(datapath, to).into_future();
     let (accepted, connection) = futures_util::join!(accepting, connecting);
-    let (served, connection) = (accepted.transpose()?, connection?);
+    let served = accepted.transpose()?;
+    let connection = connection?;
     let task = served.map(|served| connection.base().runtime().spawn(echo(served)));
     let figure = measure(&connection, options).await;
     drop(task);
@@ -101,8 +102,10 @@ async fn keep_in_flight(
     in_flight: u64,
     count: u64,
 ) -> Result<(), bertha_core::Error> {
-    let (mut sent, mut received) = (0, 0);
-    let (mut requests, mut answers) = (Vec::with_capacity(BURST), Vec::with_capacity(BURST));
+    let mut sent = 0;
+    let mut received = 0;
+    let mut requests = Vec::with_capacity(BURST);
+    let mut answers = Vec::with_capacity(BURST);
     while received < count {
         let room = (received + in_flight).min(count) - sent;
         for _ in 0..room {

@@ -199,7 +199,8 @@ fn number(command: &mut Command) -> Result<f64, Error> {
 
 fn output(command: &mut Command) -> Result<String, Error> {
     let doing = |what| format!("{what} {}", command.get_program().display());
-    let (starting, running) = (doing("starting"), doing("running"));
+    let starting = doing("starting");
+    let running = doing("running");
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(Error::while_doing(ErrorKind::Core, starting))?;
     if !output.status.success() {

@@ -52,7 +52,8 @@ impl AfterAnswer {
 
 impl Connect for AfterAnswer {
     async fn connect(&mut self) -> Result<Trial, Error> {
-        let (server, settings) = (self.server.clone(), self.settings.clone());
+        let server = self.server.clone();
+        let settings = self.settings.clone();
         let started = Instant::now();
         let connection = stack().connect(Udp::new(), server).settings(settings).await.map_err(failed)?;
         let trial = measured(started, &connection).await?;
@@ -73,7 +74,8 @@ impl AtOnce {
     pub(super) async fn new(proof: Proof) -> Result<Self, Error> {
         let [settings, mut servers] = proof.settings();
         servers.early_data = true;
-        let (server, cache) = (serve(stack(), Udp::new(), servers).await?, EarlyCache::new());
+        let server = serve(stack(), Udp::new(), servers).await?;
+        let cache = EarlyCache::new();
         let known = stack().connect(Udp::new(), server.clone()).early(&cache).settings(settings.clone());
         let known = known.await.map_err(failed)?;
         known.close().await.map_err(failed)?;
@@ -83,7 +85,8 @@ impl AtOnce {
 
 impl Connect for AtOnce {
     async fn connect(&mut self) -> Result<Trial, Error> {
-        let (server, settings) = (self.server.clone(), self.settings.clone());
+        let server = self.server.clone();
+        let settings = self.settings.clone();
         let started = Instant::now();
         let connection = stack().connect(Udp::new(), server).early(&self.cache).settings(settings);
         let connection = connection.await.map_err(failed)?;

@@ -89,7 +89,8 @@ impl Taken {
     }
 
     fn describe(&self, report: &mut Report) {
-        let (name, set_ups) = (self.way.name(), self.set_ups());
+        let name = self.way.name();
+        let set_ups = self.set_ups();
         for percent in [5, 25, 50, 75, 95] {
             let value = percentile(&set_ups, f64::from(percent) / 100.0).unwrap_or(f64::NAN);
             report.figure(format!("{name}, p{percent}"), value, "us");

@@ -36,7 +36,8 @@ pub(super) async fn noise_shared() -> Result<impl Connect, Error> {
 /// Returns a client of `Noise` whose ends each prove a key of their own.
 pub(super) async fn noise_static() -> Result<impl Connect, Error> {
     let [client, server] = [1, 2].map(|byte| NoiseKey::from_bytes([byte; 32]));
-    let (of_client, of_server) = (client.public(), server.public());
+    let of_client = client.public();
+    let of_server = server.public();
     let make = move || Ok(make_stack!(Serialize::<Message>::new(), Noise::client(client.clone(), of_server)));
     let server = make_stack!(Serialize::<Message>::new(), Noise::server(server, [of_client]));
     Client::new(Udp::new(), server, Box::new(make)).await

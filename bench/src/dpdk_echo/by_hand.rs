@@ -70,7 +70,8 @@ fn answer(frame: &mut [u8]) -> Option<usize> {
     let request: [u64; 5] = std::array::from_fn(word);
     let checksum = u16::from_le_bytes([headers[40], headers[41]]);
     let differing = (0..5).fold(0, |all, at| all | request[at] & COMPARED[at] ^ REQUEST[at]);
-    let (total, len) = ((request[2] as u16).swap_bytes(), ((request[4] >> 48) as u16).swap_bytes());
+    let total = (request[2] as u16).swap_bytes();
+    let len = ((request[4] >> 48) as u16).swap_bytes();
     if differing != 0 || u32::from(total) != u32::from(len) + 20 {
         return None;
     }
@@ -100,7 +101,8 @@ fn answer(frame: &mut [u8]) -> Option<usize> {
 fn turned_round(request: &[u64; 5]) -> [u64; 5] {
     const MAC: u64 = (1 << 48) - 1;
     let (to, from) = (request[0] & MAC, (request[0] >> 48 | request[1] << 16) & MAC);
-    let (peer, port) = (request[3] >> 16 & 0xffff_ffff, request[4] >> 16 & 0xffff);
+    let peer = request[3] >> 16 & 0xffff_ffff;
+    let port = request[4] >> 16 & 0xffff;
     [
         from | to << 48,
         to >> 16 | ANSWER[1],
@@ -128,7 +130,8 @@ fn udp_sum(headers: &[u64; 5], payload: &[u8]) -> u128 {
 fn sum(bytes: &[u8]) -> u128 {
     let (words, rest) = bytes.as_chunks();
     let (blocks, words) = words.as_chunks::<4>();
-    let (mut sum, mut carries) = (0_u64, 0);
+    let mut sum = 0_u64;
+    let mut carries = 0;
     for block in blocks {
         let mut carry = false;
         for word in block {
@@ -165,7 +168,9 @@ impl Serve for ByHand {
     fn serve(&mut self) -> Result<(), Error> {
         let port = &mut self.0;
         port.enter_thread();
-        let (mut arrived, mut leaving, mut last) = (Burst::new(), Burst::new(), false);
+        let mut arrived = Burst::new();
+        let mut leaving = Burst::new();
+        let mut last = false;
         while !last {
             port.receive(&mut arrived);
             while let Some(mut packet) = arrived.pop() {

@@ -58,7 +58,8 @@ impl Client {
         let interface = Interface::new(self.port.mac(), self.port.mtu(), None, &[subnet], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the client"))?;
         let flow = Flow::new((ADDRESS, PORT).into(), OWN);
-        let (started, mut burst) = (Instant::now(), Burst::new());
+        let started = Instant::now();
+        let mut burst = Burst::new();
         while !self.port.is_up() {
             if started.elapsed() > TIMEOUT {
                 return Err(Error::new(ErrorKind::Stalled, "the ports have not found each other"));
@@ -86,7 +87,8 @@ impl Client {
             .map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))?;
         let interface = Interface::new(server, self.port.mtu(), None, &[subnet], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the server"))?;
-        let (mut other, now) = (Stack::new(interface, started), Instant::now());
+        let mut other = Stack::new(interface, started);
+        let now = Instant::now();
         // A new stack asks at once.
         stack = Stack::new(stack.interface().clone(), now);
         let _ = stack.route(flow, now);
@@ -135,8 +137,11 @@ impl Client {
         for _ in 0..in_flight {
             self.send(&frame)?;
         }
-        let (mut arrived, mut leaving) = (Burst::new(), Burst::new());
-        let (mut left, mut echoes, mut progress) = (in_flight as u64, 0, Instant::now());
+        let mut arrived = Burst::new();
+        let mut leaving = Burst::new();
+        let mut left = in_flight as u64;
+        let mut echoes = 0;
+        let mut progress = Instant::now();
         while left > 0 {
             if self.port.receive(&mut arrived) == 0 {
                 if echoes % 64 == 0 && progress.elapsed() > TIMEOUT {
@@ -170,7 +175,9 @@ impl Client {
         let mut frame = vec![7; path.len() + len];
         path.seal(&mut frame);
         self.send(&frame)?;
-        let (mut burst, mut sent, mut polls) = (Burst::new(), Instant::now(), 0_u64);
+        let mut burst = Burst::new();
+        let mut sent = Instant::now();
+        let mut polls = 0_u64;
         while recorder.count() < rounds {
             if self.port.receive(&mut burst) == 0 {
                 polls += 1;

@@ -56,7 +56,8 @@ const LATENCY: Budget = Budget::AtMost(1.1);
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let messages = effort.pick(1_000_000, 200_000);
     let load = Load { len: 64, in_flight: 128, messages, rounds: effort.pick(50_000, 10_000) };
-    let (mut by_hand, mut stack) = (Pair::<ByHand>::open(0)?, Pair::<Stack>::open(1)?);
+    let mut by_hand = Pair::<ByHand>::open(0)?;
+    let mut stack = Pair::<Stack>::open(1)?;
     let paired = alternate(effort.pairs(), || by_hand.run(load), || stack.run(load))?;
     let mut report = Report::new("dpdk-echo");
     let throughput = |it: &Sample| it.messages_per_second;

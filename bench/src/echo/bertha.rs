@@ -56,7 +56,8 @@ pub(super) async fn measure(
 pub(super) fn ready(rounds: Rounds) -> Result<(), Error> {
     let echoes = async {
         let mut incoming = make_stack!(Nothing).listen(Udp::new(), ANY_PORT).await?;
-        let (stack, addr) = (make_stack!(Nothing), incoming.local_addr());
+        let stack = make_stack!(Nothing);
+        let addr = incoming.local_addr();
         let (client, server) = tokio::join!(stack.connect(Udp::new(), addr), incoming.next());
         let (client, Some(server)) = (client?, server.transpose()?) else { return Ok(()) };
         for _ in 0..rounds.measured {

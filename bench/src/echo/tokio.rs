@@ -37,7 +37,8 @@ pub(super) async fn measure(
     rounds: Rounds,
 ) -> Result<Latency, Error> {
     let server = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
-    let (mut recorder, mut buffer) = (Recorder::new()?, [7; BYTES]);
+    let mut recorder = Recorder::new()?;
+    let mut buffer = [7; BYTES];
     let echo = async {
         let socket = UdpSocket::bind(ANY_PORT).await?;
         socket.connect(server).await?;
@@ -61,9 +62,11 @@ pub(super) async fn measure(
 /// Runs both ends in a single task, each of which finds its data there.
 pub(super) fn ready(rounds: Rounds) -> Result<(), Error> {
     let echoes = async {
-        let (server, client) = (UdpSocket::bind(ANY_PORT).await?, UdpSocket::bind(ANY_PORT).await?);
+        let server = UdpSocket::bind(ANY_PORT).await?;
+        let client = UdpSocket::bind(ANY_PORT).await?;
         client.connect(server.local_addr()?).await?;
-        let (mut message, mut buffer) = ([7; BYTES], [0; BYTES]);
+        let mut message = [7; BYTES];
+        let mut buffer = [0; BYTES];
         for _ in 0..rounds.measured {
             client.send(&message).await?;
             let (length, from) = server.recv_from(&mut buffer).await?;

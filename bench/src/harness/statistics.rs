@@ -72,7 +72,8 @@ fn ratio(first: &mut [f64], second: &mut [f64]) -> Option<f64> {
 fn percentile_of_sorted(sorted: &[f64], fraction: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = fraction.clamp(0.0, 1.0) * last as f64;
-    let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
+    let below = sorted[position.floor() as usize];
+    let above = sorted[position.ceil() as usize];
     Some(below + (above - below) * position.fract())
 }
 

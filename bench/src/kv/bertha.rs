@@ -42,7 +42,8 @@ pub(super) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
     // The store's threads inherit the core.
     let start = || Server::start(options).map_err(failed("starting the store"));
     let server = harness::run_on(server_core, start)?;
-    let (map, addr) = (server.map().clone(), server.addr());
+    let map = server.map().clone();
+    let addr = server.addr();
     let routing = select!(ClientShard::new(map.clone()), ServerShard::new(map));
     let stack = make_stack!(routing, Serialize::<Message>::new(), Checksum::new());
     let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, stack, addr)));
@@ -113,7 +114,8 @@ where
 {
     let records = script.records();
     client.run(script, Phase::Load, records, &mut Recorder::new()?).await?;
-    let (mut latency, started) = (Recorder::new()?, Instant::now());
+    let mut latency = Recorder::new()?;
+    let started = Instant::now();
     client.run(script, Phase::Mix, setup.requests, &mut latency).await?;
     Ok(Sample::new(&latency, started.elapsed(), client.resent()))
 }

@@ -78,7 +78,8 @@ async fn measure(server: &Server, duration: Duration) -> Result<Sample, Error> {
     let mut parameters = Workload { value_bytes: 1000, ..Workload::default() }.parameters()?;
     // Only the time ends the run.
     parameters.operations = 0;
-    let (mut few, mut many) = (driver(server, FEW).await?, driver(server, MANY).await?);
+    let mut few = driver(server, FEW).await?;
+    let mut many = driver(server, MANY).await?;
     few.load(&parameters, &plan(Pace::Closed { in_flight: 8 }, duration), &Counter::default()).await;
     let mut peak = 0.0_f64;
     for in_flight in IN_FLIGHT {

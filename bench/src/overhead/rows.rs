@@ -50,7 +50,8 @@ fn allocations(report: &mut Report, calls: u64) -> Result<(), Error> {
         };
         // An allocation that a run makes once, for any number of calls, does not belong to a message.
         allocations(calls)?;
-        let (once, twice) = (allocations(calls)?, allocations(2 * calls)?);
+        let once = allocations(calls)?;
+        let twice = allocations(2 * calls)?;
         let name = format!("{}, allocations per message", shown(case));
         let messages = calls as f64 * case.call.messages() as f64;
         let count = twice.saturating_sub(once) as f64;
@@ -92,7 +93,8 @@ fn throughput(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let messages: u64 = effort.pick(20_000, 5_000);
     for path in Path::ALL {
         let case = |depth| Case { layer: Layer::PassThrough, depth, path, call: Call::Send };
-        let (stack, bare) = (RefCell::new(case(16).open()?), RefCell::new(case(0).open()?));
+        let stack = RefCell::new(case(16).open()?);
+        let bare = RefCell::new(case(0).open()?);
         let sample = |repeat: &RefCell<Repeat>| {
             let started = Instant::now();
             repeat.borrow_mut()(messages)?;

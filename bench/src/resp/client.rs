@@ -79,7 +79,8 @@ impl OwnLoad {
 
 /// Waits for `count` of this reply.
 async fn replies(connection: &impl Connection<Data = Chunk>, reply: &[u8], count: u32) -> Result<(), Error> {
-    let (mut at, expected) = (0, reply.len() * count as usize);
+    let mut at = 0;
+    let expected = reply.len() * count as usize;
     while at < expected {
         let chunk = connection.recv().await.map_err(failed)?;
         for byte in &*chunk {

@@ -79,7 +79,8 @@ pub(super) fn rows(report: &mut Report, effort: Effort, cores: (usize, usize)) -
     let _over_dpdk = run_on(server_core, || Store::start(number))?;
     let client =
         run_on(client_core, || Dpdk::open(&config(number, 1, "client", "10.0.0.2/24")).map_err(failed))?;
-    let (dpdk, to_dpdk) = (Tcp::over(&client).bytes(), ADDRESS.parse().map_err(failed)?);
+    let dpdk = Tcp::over(&client).bytes();
+    let to_dpdk = ADDRESS.parse().map_err(failed)?;
     for pipelined in [1, 16] {
         let load = OwnLoad { pipelined, requests: pipelined.max(4) * effort.pick(30_000, 10_000) };
         let paired = alternate(

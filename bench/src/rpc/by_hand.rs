@@ -69,7 +69,8 @@ fn decode(message: &Buf) -> Outcome<(u64, Vec<u8>)> {
 }
 
 async fn answer(connection: &impl Connection<Data = Buf>, in_flight: usize) -> Outcome<()> {
-    let (mut requests, mut responses) = (Vec::new(), Vec::new());
+    let mut requests = Vec::new();
+    let mut responses = Vec::new();
     loop {
         match connection.recv_batch(&mut requests, in_flight).await {
             Err(error) if error.kind() == bertha_core::ErrorKind::Closed => return Ok(()),
@@ -84,7 +85,9 @@ async fn answer(connection: &impl Connection<Data = Buf>, in_flight: usize) -> O
 }
 
 async fn ask(connection: &impl Connection<Data = Buf>, load: Load) -> Outcome<()> {
-    let (mut requests, mut responses, mut next) = (Vec::new(), Vec::new(), 0);
+    let mut requests = Vec::new();
+    let mut responses = Vec::new();
+    let mut next = 0;
     let mut free = load.in_flight;
     let mut left = load.calls;
     loop {

@@ -104,7 +104,8 @@ fn compare(
         report.median(name.clone(), &paired.b(), |it| it.per_second, "calls/s");
         report.median(format!("{name}, p50"), &paired.b(), |it| it.p50_us, "us");
         let is_ours = matches!(program, Program::Bertha(_));
-        let (throughput, latency) = (is_ours.then_some(THROUGHPUT), is_ours.then_some(LATENCY));
+        let throughput = is_ours.then_some(THROUGHPUT);
+        let latency = is_ours.then_some(LATENCY);
         report.compare(
             &format!("{name} to tonic, calls per second"),
             &paired,

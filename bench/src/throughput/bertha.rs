@@ -85,7 +85,8 @@ where
     let incoming = listen(stack(), &ends).await?;
     let server = incoming.local_addr();
     let serving = serve(incoming, 1, file(&setup), message(&setup, 0));
-    let (stack, client) = (stack(), ends.client.clone());
+    let stack = stack();
+    let client = ends.client.clone();
     let measuring = measure(&stack, &client, server, &setup);
     let (served, measured) = futures_util::join!(serving, measuring);
     served.and(measured)
@@ -152,7 +153,8 @@ where
     let mut clients = Vec::new();
     for _ in 0..connections {
         let Some(accepted) = incoming.next().await else { break };
-        let (connection, file) = (accepted.map_err(failed)?, file.clone());
+        let connection = accepted.map_err(failed)?;
+        let file = file.clone();
         let runtime = connection.base().runtime().clone();
         let (tell, told) = oneshot::channel();
         let serving = async move {
@@ -198,7 +200,8 @@ where
         let mut request = connection.base().buffer(REQUEST.len())?;
         request.copy_from_slice(REQUEST);
         connection.send(request).await?;
-        let (mut received, mut burst) = (0, Vec::new());
+        let mut received = 0;
+        let mut burst = Vec::new();
         while received < setup.bytes {
             connection.recv_batch(&mut burst, 64).await?;
             received += burst.drain(..).map(|message: Buf| message.len()).sum::<usize>();

@@ -53,9 +53,11 @@ impl Socket {
 pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
     let (client_core, server_core) = Placement::AcrossCores.cores()?;
     let open = || (0..setup.connections).map(|_| Socket::open()).collect::<io::Result<Vec<_>>>();
-    let (senders, receivers) = (open().map_err(failed)?, open().map_err(failed)?);
+    let senders = open().map_err(failed)?;
+    let receivers = open().map_err(failed)?;
     let arrived: Vec<_> = receivers.iter().map(|_| AtomicU64::new(0)).collect();
-    let (file, start) = (file(setup), Instant::now());
+    let file = file(setup);
+    let start = Instant::now();
     let peers = receivers.iter().map(|receiver| receiver.socket.local_addr()).collect::<io::Result<Vec<_>>>();
     let peers = peers.map_err(failed)?;
     std::thread::scope(|scope| {

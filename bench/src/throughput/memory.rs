@@ -61,7 +61,8 @@ where
     let mut sim = Sim::new(1).schedule(Schedule::Fifo).step_limit(u64::MAX);
     let (here, there) = pair(sim.runtime());
     let transfer = async {
-        let (here, there) = (end(stack, here).await?, end(stack, there).await?);
+        let here = end(stack, here).await?;
+        let there = end(stack, there).await?;
         let sending = async {
             let chunks = (0..messages).map_while(|_| {
                 // The buffer stays as it is: filling it would count, byte by byte, as work of the transport.
@@ -70,7 +71,8 @@ where
             here.send_batch(chunks).await
         };
         let receiving = async {
-            let (mut received, mut burst) = (0, Vec::new());
+            let mut received = 0;
+            let mut burst = Vec::new();
             while received < messages {
                 received += there.recv_batch(&mut burst, 64).await?;
                 burst.clear();

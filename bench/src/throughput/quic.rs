@@ -63,7 +63,8 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
                 let mut clients = Vec::new();
                 for _ in 0..setup.connections {
                     let Some(incoming) = endpoint.accept().await else { break };
-                    let (connection, file) = (incoming.await?, file.clone());
+                    let connection = incoming.await?;
+                    let file = file.clone();
                     clients.push(tokio::spawn(serve(connection, file)));
                 }
                 for client in clients {

@@ -69,7 +69,8 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
 
 async fn receive(stream: &mut TcpStream, bytes: usize) -> io::Result<()> {
     stream.write_all(REQUEST).await?;
-    let (mut received, mut chunk) = (0, vec![0; CHUNK]);
+    let mut received = 0;
+    let mut chunk = vec![0; CHUNK];
     while received < bytes {
         match stream.read(&mut chunk).await? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),

@@ -153,7 +153,8 @@ async fn measure(setup: &Setup, server: SocketAddr, root: CertificateDer<'static
 
 async fn receive(stream: &mut TlsStream<TcpStream>, bytes: usize) -> Outcome<()> {
     stream.write_all(REQUEST).await?;
-    let (mut received, mut chunk) = (0, vec![0; CHUNK]);
+    let mut received = 0;
+    let mut chunk = vec![0; CHUNK];
     while received < bytes {
         match stream.read(&mut chunk).await? {
             0 => return Err("the stream ended early".into()),

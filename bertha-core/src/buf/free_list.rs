@@ -109,7 +109,8 @@ pub(super) unsafe fn put(class: usize, block: NonNull<Block>) {
 impl Local {
     #[cold]
     fn refill(&self, class: usize) -> Option<NonNull<Block>> {
-        let (current, spare) = (&self.current[class], &self.spare[class]);
+        let current = &self.current[class];
+        let spare = &self.spare[class];
         if spare.first.get().is_none() {
             // A poisoned lock means that a thread died between two pushes; the list is still consistent.
             let chain = GLOBAL[class].lock().unwrap_or_else(PoisonError::into_inner).pop()?;
@@ -121,7 +122,8 @@ impl Local {
 
     #[cold]
     fn unload(&self, class: usize) {
-        let (current, spare) = (&self.current[class], &self.spare[class]);
+        let current = &self.current[class];
+        let spare = &self.spare[class];
         if spare.first.get().is_some() {
             let full = Chain::default();
             full.swap(spare);

@@ -7,14 +7,14 @@ mod free_list;
 mod owned;
 mod pieces;
 mod pool;
-mod spent;
+mod recycled_bufs;
 mod storage;
 mod view;
 mod window;
 
 use crate::{Error, ErrorKind};
 pub use pieces::Pieces;
-pub use spent::Spent;
+pub use recycled_bufs::RecycledBufs;
 use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,4 @@
-use super::{Buf, RawBuf, Spent, Storage, Vtable};
+use super::{Buf, RawBuf, RecycledBufs, Storage, Vtable};
 use crate::ErrorKind;
 use proptest::prelude::*;
 use std::ptr::NonNull;
@@ -143,7 +143,7 @@ fn pieces_share_no_room() {
 
 #[test]
 fn what_is_spent_in_several_storages_is_released() {
-    let mut spent = Spent::new();
+    let mut spent = RecycledBufs::new();
     for _ in 0..3 {
         let pieces = Buf::copy_of(b"aabbc", 0).unwrap().into_pieces(2);
         pieces.for_each(|piece| spent.add(piece));
@@ -268,7 +268,7 @@ proptest! {
         let mut whole = whole;
         let witness = whole.split_to(0).unwrap();
         let (mut left, mut expected) = (whole.into_pieces(len), bytes.chunks(len));
-        let (mut kept, mut spent, mut held) = (Vec::new(), Spent::new(), expected.len() as u32);
+        let (mut kept, mut spent, mut held) = (Vec::new(), RecycledBufs::new(), expected.len() as u32);
         for (splits, count) in steps {
             prop_assert_eq!(left.len(), expected.len());
             let mut some = if splits && count < left.len() { left.split_first(count) } else {

@@ -14,7 +14,7 @@ use std::slice;
 /// 3. these bytes belong to this view alone: no other view or pointer reads or writes them;
 /// 4. `share` and `release` may be called with `storage` from any thread.
 ///
-/// It has no destructor: [`Buf`](super::Buf), [`Pieces`](super::Pieces) and [`Spent`](super::Spent) release it.
+/// It has no destructor: [`Buf`](super::Buf), [`Pieces`](super::Pieces) and [`RecycledBufs`](super::RecycledBufs) release it.
 pub(super) struct View {
     storage: NonNull<Storage>,
     window: Window,
@@ -54,7 +54,9 @@ impl View {
     #[inline]
     pub(super) fn raw(&self) -> RawBuf {
         let Self { storage, window } = *self;
-        let (start, len, headroom) = (window.start(), window.len(), window.headroom());
+        let start = window.start();
+        let len = window.len();
+        let headroom = window.headroom();
         RawBuf { storage, start, len, headroom, tailroom: self.tailroom() }
     }
 

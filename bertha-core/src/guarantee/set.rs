@@ -40,7 +40,8 @@ impl Set {
             gives::<G::ForwardSecret>(),
             gives::<G::PeerIdentified>(),
         ];
-        let (mut bits, mut flag) = (0, 0);
+        let mut bits = 0;
+        let mut flag = 0;
         while flag < flags.len() {
             bits |= (flags[flag] as u8) << flag;
             flag += 1;

@@ -18,7 +18,8 @@ pub(super) fn why_not(pattern: &[&str], stack: &[Node]) -> String {
         }
         Some(Progress { matched, instead }) if matched > 0 => {
             let instead = instead.map_or("nothing", short);
-            let (found, missing) = (written(&pattern[..matched]), short(pattern[matched]));
+            let found = written(&pattern[..matched]);
+            let missing = short(pattern[matched]);
             format!("below {found} stands {instead} where {missing} should be")
         }
         _ => format!("there is no {} in the stack", pattern.first().copied().map_or("Chunnel", short)),
@@ -33,7 +34,8 @@ struct Progress<'s> {
 }
 
 fn progress<'s>(pattern: &[&str], list: &[&'s str]) -> Progress<'s> {
-    let (mut position, mut gap) = (0, false);
+    let mut position = 0;
+    let mut gap = false;
     for (matched, &item) in pattern.iter().enumerate() {
         if item == GAP {
             gap = true;

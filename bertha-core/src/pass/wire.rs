@@ -5,7 +5,8 @@ use crate::{LayerInfo, Node};
 /// Returns true if two lists of layers differ for the other end: in their two-sided Chunnels, their
 /// capabilities or their order.
 pub(super) fn differs(before: &[Node], after: &[Node]) -> bool {
-    let (before, after) = (two_sided(before), two_sided(after));
+    let before = two_sided(before);
+    let after = two_sided(after);
     before.len() != after.len() || before.iter().zip(after).any(|(before, after)| node_differs(before, after))
 }
 
@@ -29,7 +30,8 @@ fn node_differs(before: &Node, after: &Node) -> bool {
 }
 
 fn layer_differs(before: &LayerInfo, after: &LayerInfo) -> bool {
-    let (before, after) = (before.capability(), after.capability());
+    let before = before.capability();
+    let after = after.capability();
     before.id() != after.id()
         || before.version() != after.version()
         || before.encode().ok() != after.encode().ok()

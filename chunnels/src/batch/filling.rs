@@ -40,7 +40,8 @@ impl Filling {
         now: Duration,
         make: impl FnOnce(usize) -> Result<Buf, Error>,
     ) -> Result<(), Error> {
-        let (len, header) = (message.len(), frame::size(message.len()));
+        let len = message.len();
+        let header = frame::size(message.len());
         if self.open.as_ref().is_some_and(|open| open.batch.len() + header + len > self.bytes) {
             self.flush();
         }

@@ -86,7 +86,8 @@ struct Name<'a>(&'a [u8]);
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mut parts, mut separator) = (self.0, "");
+        let mut parts = self.0;
+        let mut separator = "";
         while let Some(mut part) = expect(&mut parts, SET) {
             while let Some(mut attribute) = expect(&mut part, SEQUENCE) {
                 let label = expect(&mut attribute, OBJECT_ID).and_then(label).unwrap_or("?");

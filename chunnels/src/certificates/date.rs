@@ -12,7 +12,9 @@ impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();
         let (year, month, day) = civil(seconds / DAY);
-        let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+        let hour = seconds / 3_600 % 24;
+        let minute = seconds / 60 % 60;
+        let second = seconds % 60;
         write!(f, "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
     }
 }
@@ -22,7 +24,8 @@ fn civil(days: u64) -> (u64, u64, u64) {
     // Years begin in March here, so that the leap day is the last day of a year, and eras of 400 years begin
     // with the year 0.
     let since_era = days + 719_468;
-    let (era, day_of_era) = (since_era / 146_097, since_era % 146_097);
+    let era = since_era / 146_097;
+    let day_of_era = since_era % 146_097;
     let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * day_of_year + 2) / 153;

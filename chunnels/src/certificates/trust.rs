@@ -68,7 +68,8 @@ impl Trust {
         if lists.is_empty() {
             return Err(Error::new(ErrorKind::Invalid, "there is no revocation list in the PEM given"));
         }
-        let (authorities, pinned) = (authorities.clone(), pinned.clone());
+        let authorities = authorities.clone();
+        let pinned = pinned.clone();
         let revoked = revoked.iter().cloned().chain(lists).collect();
         let trust = Self { believed: Arc::new(Believed::Certificates { authorities, pinned, revoked }) };
         // Making the verifier parses the lists.
@@ -77,7 +78,8 @@ impl Trust {
     }
 
     fn from_bytes(bytes: &[u8], source: &str) -> Result<Self, Error> {
-        let (mut authorities, mut pinned) = (RootCertStore::empty(), Vec::new());
+        let mut authorities = RootCertStore::empty();
+        let mut pinned = Vec::new();
         for der in certificates(bytes, source)? {
             let Some(certificate) = Certificate::parse(&der) else {
                 let what = format!("a certificate in {source} can't be read");
@@ -96,7 +98,8 @@ impl Trust {
                 return Err(Error::new(ErrorKind::Invalid, what));
             }
         }
-        let (authorities, revoked) = (Arc::new(authorities), Vec::new());
+        let authorities = Arc::new(authorities);
+        let revoked = Vec::new();
         Ok(Self { believed: Arc::new(Believed::Certificates { authorities, pinned, revoked }) })
     }
 

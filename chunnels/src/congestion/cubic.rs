@@ -72,7 +72,8 @@ impl State {
 
     /// Grows the window in congestion avoidance, sections 4.2 to 4.5.
     fn avoid(&mut self, packets: f64, now: Duration) {
-        let (at_loss, window) = (self.at_loss, self.window);
+        let at_loss = self.at_loss;
+        let window = self.window;
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
             start: now,
             window,

@@ -16,7 +16,8 @@ pub struct Fault {
 impl Fault {
     /// Makes a Chunnel that injects no fault until rates are set.
     pub fn new(seed: u64) -> Self {
-        let (delay, detour) = (Duration::ZERO, Duration::from_millis(10));
+        let delay = Duration::ZERO;
+        let detour = Duration::from_millis(10);
         Self { seed, rates: Rates { loss: 0.0, duplication: 0.0, reordering: 0.0, delay, detour } }
     }
 

@@ -39,7 +39,8 @@ impl Schedule {
         // other rates.
         let is_lost = self.dice.chance(self.rates.loss);
         let is_double = self.dice.chance(self.rates.duplication);
-        let (first, second) = (self.draw_time(now), self.draw_time(now));
+        let first = self.draw_time(now);
+        let second = self.draw_time(now);
         if is_lost {
             self.lost.add(1);
             return Ok(());

@@ -256,7 +256,8 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
         self.check_sending()?;
         // Messages that fit go on as one burst, up to the next one that has to be cut.
         loop {
-            let (mut large, mut failed) = (None, None);
+            let mut large = None;
+            let mut failed = None;
             let whole = messages.by_ref().map_while(|message| {
                 if let Some(discovery) = &self.discovery {
                     discovery.on_send(message.len());

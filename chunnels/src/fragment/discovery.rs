@@ -41,7 +41,8 @@ impl Discovery {
     pub(super) fn new(max: usize, below: usize, runtime: &impl Runtime) -> Self {
         let path = Path::new(max, runtime.random() as u32);
         let (is_used, receivers) = Default::default();
-        let (size, start) = (AtomicUsize::new(path.size()), runtime.now());
+        let size = AtomicUsize::new(path.size());
+        let start = runtime.now();
         Self { path: Mutex::new(path), size, is_used, receivers, below, start, acked: Notify::new() }
     }
 

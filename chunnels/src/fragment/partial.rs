@@ -57,7 +57,8 @@ impl Partial {
             _ => Content::Few { pieces: BTreeMap::new(), bytes: 0 },
         };
         let Piece { length, size, .. } = piece;
-        let (missing, cost) = (piece.count(), Self::first_cost(piece));
+        let missing = piece.count();
+        let cost = Self::first_cost(piece);
         Some(Self { length, size, missing, content, cost, age, since: now, is_active: false })
     }
 

@@ -78,7 +78,8 @@ impl<Decoder: Deframe> Incoming<Decoder> {
 
 impl<Inner: Connection<Data = Chunk>, F: Framing> FramedConnection<Inner, F> {
     pub(super) fn new(inner: Inner, format: F, below: usize) -> Self {
-        let (chunks, decoder) = (VecDeque::new(), format.decoder());
+        let chunks = VecDeque::new();
+        let decoder = format.decoder();
         let incoming = Incoming { chunks, decoder, has_ended: false, late: None, failed: None };
         Self { inner, format, below, incoming: AsyncMutex::new(incoming), is_closed: AtomicBool::new(false) }
     }

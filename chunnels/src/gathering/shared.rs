@@ -80,9 +80,12 @@ impl<Inner, G: Gather> Shared<Inner, G> {
 impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
     pub(crate) fn new(name: &'static str, inner: Inner, gathered: G) -> Self {
         let start = inner.base().runtime().now();
-        let (refusals, refusal) = (0, None);
-        let (failure, unreceived) = (None, VecDeque::new());
-        let (is_closed, is_sending) = (false, false);
+        let refusals = 0;
+        let refusal = None;
+        let failure = None;
+        let unreceived = VecDeque::new();
+        let is_closed = false;
+        let is_sending = false;
         let state = State { gathered, is_closed, failure, is_sending, refusals, refusal, unreceived };
         Self { inner, state: Mutex::new(state), name, start, to_send: Notify::new(), sent: Notify::new() }
     }

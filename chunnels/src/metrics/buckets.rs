@@ -31,7 +31,8 @@ pub(super) fn bucket(nanos: u64) -> usize {
 /// Returns the longest time in a bucket; `None` for the last bucket.
 pub(super) fn upper_bound(bucket: usize) -> Option<Duration> {
     let Some(place) = bucket.checked_sub(1) else { return Some(Duration::from_nanos(1 << FIRST)) };
-    let (octave, within) = (place >> SPLIT, place & ((1 << SPLIT) - 1));
+    let octave = place >> SPLIT;
+    let within = place & ((1 << SPLIT) - 1);
     let quarter = 1_u64 << (octave as u32 + FIRST - SPLIT);
     (octave < OCTAVES).then(|| Duration::from_nanos(quarter * ((1 << SPLIT) + 1 + within as u64)))
 }

@@ -71,7 +71,8 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
     forward!(self.inner => base, mtu, drain, close);
 
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        let (since, bytes) = (self.now(), bytes_in(&message));
+        let since = self.now();
+        let bytes = bytes_in(&message);
         map_output(self.inner.send(message), move |outcome| {
             let (messages, bytes) = if outcome.is_ok() { (1, bytes) } else { (0, 0) };
             self.on_sent(since, messages, bytes, &outcome);
@@ -88,7 +89,8 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Inner::Data> + Send) -> Result<(), Error> {
-        let (mut count, mut bytes) = (0, 0);
+        let mut count = 0;
+        let mut bytes = 0;
         let since = self.now();
         let counted = messages.inspect(|message| {
             count += 1;

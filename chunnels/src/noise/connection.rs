@@ -67,8 +67,10 @@ impl<Inner: Connection<Data = Buf>> NoiseConnection<Inner> {
             replay.insert(number);
             message
         });
-        let (has_first, next) = (AtomicBool::new(first.is_some()), AtomicU64::new(CONFIRMATION + 1));
-        let (replay, first) = (Mutex::new(replay), Mutex::new(first));
+        let has_first = AtomicBool::new(first.is_some());
+        let next = AtomicU64::new(CONFIRMATION + 1);
+        let replay = Mutex::new(replay);
+        let first = Mutex::new(first);
         Self { link, session, next, replay, first, has_first, forged, repeated, _confirming }
     }
 
@@ -150,7 +152,8 @@ impl<Inner: Connection<Data = Buf>> Link<Inner> {
     /// lost, the connection is lost too.
     async fn confirm(self: Arc<Self>, confirmation: [u8; HEADER]) {
         let runtime = self.inner.base().runtime();
-        let (end, mut pause) = (runtime.now() + TIMEOUT, REPEAT);
+        let end = runtime.now() + TIMEOUT;
+        let mut pause = REPEAT;
         while !self.is_heard.load(Relaxed) && runtime.now() < end {
             // The connection's own calls report errors.
             let _ = exchange::send(&self.inner, self.below, &confirmation).await;

@@ -42,7 +42,8 @@ pub(super) async fn initiate<C: Connection<Data = Buf>>(
     let ephemeral = Ephemeral::draw(|| runtime.random());
     let mut initiator = Initiator::new(configuration, transcript, ephemeral)?;
     let mut limit = TimeLimit::from(runtime.now());
-    let (mut pause, mut repeat_at) = (REPEAT, runtime.now());
+    let mut pause = REPEAT;
+    let mut repeat_at = runtime.now();
     loop {
         let now = runtime.now();
         limit.check(now)?;

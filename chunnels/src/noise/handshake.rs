@@ -130,7 +130,8 @@ impl<'a> Responder<'a> {
         if self.candidates.len() == CANDIDATES {
             self.candidates.remove(0);
         }
-        let (initiation, response) = (initiation.to_vec(), wire::response(&response));
+        let initiation = initiation.to_vec();
+        let response = wire::response(&response);
         let session = Session::of(&mut state, Side::Responder)?;
         self.candidates.push(Candidate { initiation, response: response.clone(), session });
         Ok(Request::Respond(response))

@@ -150,7 +150,8 @@ impl Key {
 
     #[inline]
     fn decrypt(&self, header: Header, message: &mut [u8]) -> bool {
-        let (nonce, tag) = (nonce(header.number), header.tag.into());
+        let nonce = nonce(header.number);
+        let tag = header.tag.into();
         self.cipher.open_in_place_separate_tag(nonce, Aad::empty(), tag, message, 0..).is_ok()
     }
 }

@@ -196,7 +196,8 @@ struct Unsent<'a> {
 
 impl Drop for Unsent<'_> {
     fn drop(&mut self) {
-        let (group, number) = ((self.header >> 48) as usize, self.header & NUMBER);
+        let group = (self.header >> 48) as usize;
+        let number = self.header & NUMBER;
         let mut next = self.next.lock();
         if !self.was_tried && next[group] == number + 1 {
             // This is the newest number, which the peer has not seen: the next message gets it. So there are
@@ -272,7 +273,9 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
         // Messages are numbered in the order of the calls.
         let header = self.number(&message);
-        let (next, voids, has_voids) = (&self.next, &self.voids, &self.has_voids);
+        let next = &self.next;
+        let voids = &self.voids;
+        let has_voids = &self.has_voids;
         self.send_numbered(message, Unsent { header, was_tried: false, next, voids, has_voids })
     }
 
@@ -281,7 +284,8 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
             if self.has_voids.load(Acquire) {
                 self.send_voids().await?;
             }
-            let (mut failed, mut unsent) = (None, UnsentBurst::new(&self.voids, &self.has_voids));
+            let mut failed = None;
+            let mut unsent = UnsentBurst::new(&self.voids, &self.has_voids);
             let framed = messages.by_ref().take(BURST).map_while(|message| {
                 // A message is numbered when the layer below takes it.
                 let header = self.number(&message);

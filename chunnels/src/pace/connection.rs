@@ -23,7 +23,8 @@ pub struct PaceConnection<Inner> {
 impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
     pub(super) fn new(inner: Inner, rate: Rate) -> Self {
         let base = inner.base();
-        let (below, start) = (base.reserved(), base.runtime().now());
+        let below = base.reserved();
+        let start = base.runtime().now();
         Self { inner, rate, below, start, bucket: Mutex::new(TokenBucket::new(rate.burst)) }
     }
 

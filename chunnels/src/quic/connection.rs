@@ -54,7 +54,9 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         let shared = Arc::new(Shared::new(after_end));
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
-        let (ended, writer, quic) = (shared.clone(), shared.clone(), connection.clone());
+        let ended = shared.clone();
+        let writer = shared.clone();
+        let quic = connection.clone();
         let writing = async move { stream::write(&writer, &quic, sends, to_write).await };
         tasks.spawn_watched(base.runtime(), writing, move || ended.on_writer_end());
         let (ended, reader, quic, below) =

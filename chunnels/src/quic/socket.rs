@@ -92,7 +92,8 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
 
     /// Moves packets until the connection below ends.
     pub(super) async fn run(self: Arc<Self>) {
-        let (sending, receiving) = (pin!(self.send()), pin!(self.receive()));
+        let sending = pin!(self.send());
+        let receiving = pin!(self.receive());
         let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
         self.on_end(&error);
     }

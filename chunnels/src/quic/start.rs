@@ -77,7 +77,8 @@ where
     let runtime = base.runtime().clone();
     let [too_long, after_end, not_sent] = ["too long", "after the end", "not sent by this machine"]
         .map(|reason| context.counts_drops("Quic", reason));
-    let (socket, tasks) = (Socket::new(inner, below, too_long, not_sent), Tasks::new());
+    let socket = Socket::new(inner, below, too_long, not_sent);
+    let tasks = Tasks::new();
     let ended = socket.clone();
     tasks.spawn_watched(&runtime, socket.clone().run(), move || ended.on_end(&runtime_ended()));
     let adapter = Arc::new(Adapter { runtime: runtime.clone(), tasks: Arc::downgrade(&tasks) });

@@ -67,7 +67,8 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(after_end: DropCounter) -> Self {
-        let (phase, running) = (watch::Sender::new(Phase::Open), watch::Sender::new(2));
+        let phase = watch::Sender::new(Phase::Open);
+        let running = watch::Sender::new(2);
         Self { phase, running, end: Mutex::new(None), left: Mutex::new(None), after_end }
     }
 
@@ -261,7 +262,8 @@ async fn read_stream(
     while let Some(chunk) = stream.read_chunk(READ, true).await.map_err(StreamError::Read)? {
         let mut bytes = &chunk.bytes[..];
         while let Some(message) = frames.take(&mut bytes).map_err(StreamError::TooLarge)? {
-            let (closed, kept) = (pin!(shared.reached(Phase::Closed)), pin!(messages.send(message)));
+            let closed = pin!(shared.reached(Phase::Closed));
+            let kept = pin!(messages.send(message));
             if let Either::Left(_) = select(closed, kept).await {
                 shared.after_end.add(1);
             }

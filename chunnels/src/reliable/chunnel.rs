@@ -120,7 +120,8 @@ mod tests {
         sim.run(async {
             let (here, there) = pair(runtime.clone());
             let stack = Reliable::new().idle_timeout(Duration::MAX);
-            let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
+            let here = stack.wrap(here).await.unwrap();
+            let there = stack.wrap(there).await.unwrap();
             for number in 0..3 {
                 here.send(Buf::copy_of(&[number], 0).unwrap()).await.unwrap();
                 assert_eq!(*there.recv().await.unwrap(), [number]);

@@ -47,7 +47,8 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let settings = ReliableSettings { ecn: settings.ecn && base.set_ecn(true), ..settings };
         let marks_before = settings.ecn.then(|| base.marks());
         let control = |packet| {
-            let (local, peer) = (base.local_addr(), base.peer_addr());
+            let local = base.local_addr();
+            let peer = base.peer_addr();
             algorithm.start_flow(&NewFlow { packet, local, peer, has_marks: settings.ecn })
         };
         let mut machine = Machine::new(settings, control, check, max, base.runtime().random());

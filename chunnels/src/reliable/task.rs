@@ -1,7 +1,7 @@
 //! The task of a connection, which moves packets between the machine and the connection below, and drives the timers.
 
 use super::machine::Machine;
-use bertha_core::{Base, Buf, Connection, DropCounter, Error, Marks, Runtime};
+use bertha_core::{Base, Buf, Connection, DropCounter, EcnMarks, Error, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::future::poll_fn;
@@ -24,7 +24,7 @@ pub(super) struct ReliableState<Inner: Connection> {
     /// The headroom of the layers below.
     pub(super) below: usize,
     /// The marks for congestion that had arrived before, if they are counted.
-    marks_before: Option<Marks>,
+    marks_before: Option<EcnMarks>,
     start: Instant,
     /// The packets that the connection below refused, and survived.
     not_sent: DropCounter,
@@ -48,7 +48,7 @@ impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
     pub(super) fn new(
         inner: Inner,
         machine: Machine,
-        (below, marks_before): (usize, Option<Marks>),
+        (below, marks_before): (usize, Option<EcnMarks>),
         not_sent: DropCounter,
     ) -> Self {
         let start = inner.base().runtime().now();
@@ -107,7 +107,8 @@ impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
 /// Moves packets until the connection is over.
 pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<ReliableState<Inner>>) {
     // Concurrently, since over a stream both ends may wait in `send` until the other receives.
-    let (sending, receiving) = (pin!(send(&shared)), pin!(receive(&shared)));
+    let sending = pin!(send(&shared));
+    let receiving = pin!(receive(&shared));
     let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
     if let Some(error) = error {
         shared.machine.lock().on_base_end(&error);
@@ -129,7 +130,8 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -
             Err(error) if !error.ends_connection() => pause(shared).await,
             Err(error) => return Some(error),
         }
-        let (now, is_full) = (shared.now(), packets.len() == BURST);
+        let now = shared.now();
+        let is_full = packets.len() == BURST;
         for packet in packets.drain(..) {
             shared.machine.lock().handle_packet(packet, now);
         }

@@ -42,7 +42,9 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
     pub(super) fn new(inner: Inner, limits: Limits, vain: DropCounter) -> Self {
         let start = inner.base().runtime().now();
         let requests = Mutex::new(Requests::new(limits));
-        let (given_up, room, armed) = (Mutex::default(), Notify::new(), Notify::new());
+        let given_up = Mutex::default();
+        let room = Notify::new();
+        let armed = Notify::new();
         Self { inner, start, requests, given_up, vain, room, armed }
     }
 
@@ -79,7 +81,8 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
     async fn resend(&self) -> Result<Option<Duration>, Error> {
         let mut again = Vec::new();
         let (next, given_up) = {
-            let (mut requests, mut given_up) = (self.requests.lock(), self.given_up.lock());
+            let mut requests = self.requests.lock();
+            let mut given_up = self.given_up.lock();
             // The check is made not only at a time-out: a reply makes room for requests that were lost
             // before.
             requests.poll(

@@ -47,7 +47,8 @@ impl Method {
 
 /// FNV-1a, which a constant can be made of. Names come from programs and not from peers.
 const fn fnv(bytes: &[u8]) -> u32 {
-    let (mut hash, mut at) = (0x811c_9dc5_u32, 0);
+    let mut hash = 0x811c_9dc5_u32;
+    let mut at = 0;
     while at < bytes.len() {
         hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
         at += 1;

@@ -114,7 +114,8 @@ mod spans {
             let (trace, rest) = self.0.split_first_chunk::<16>()?;
             let (span, flags) = rest.split_first_chunk::<8>()?;
             let flags = TraceFlags::new(*flags.first()?);
-            let (trace, span) = (TraceId::from_bytes(*trace), SpanId::from_bytes(*span));
+            let trace = TraceId::from_bytes(*trace);
+            let span = SpanId::from_bytes(*span);
             let parent = SpanContext::new(trace, span, flags, true, TraceState::default());
             parent.is_valid().then_some(parent)
         }

@@ -100,7 +100,8 @@ impl<T, C: Codec<T> + Default> Default for Serialize<T, C> {
 
 impl<T, C: Clone> Clone for Serialize<T, C> {
     fn clone(&self) -> Self {
-        let (codec, schema) = (self.codec.clone(), self.schema.clone());
+        let codec = self.codec.clone();
+        let schema = self.schema.clone();
         Self { codec, schema, encoding: self.encoding, message: PhantomData }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Codec;
 use super::size::BufferSize;
-use bertha_core::buf::Spent;
+use bertha_core::buf::RecycledBufs;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields};
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
@@ -225,12 +225,12 @@ struct Decoded<'a, Inner, T, C, Into> {
     connection: &'a SerializeConnection<Inner, T, C>,
     into: &'a mut Into,
     malformed: usize,
-    spent: Spent,
+    spent: RecycledBufs,
 }
 
 impl<'a, Inner, T, C, Into> Decoded<'a, Inner, T, C, Into> {
     fn new(connection: &'a SerializeConnection<Inner, T, C>, into: &'a mut Into) -> Self {
-        Self { connection, into, malformed: 0, spent: Spent::new() }
+        Self { connection, into, malformed: 0, spent: RecycledBufs::new() }
     }
 
     /// Releases the buffers of the decoded messages. Returns how many messages since the last call were malformed.
@@ -251,7 +251,8 @@ where
     fn extend<Bufs: IntoIterator<Item = Buf>>(&mut self, bufs: Bufs) {
         // One by one: handing an iterator on would have its state in memory between any two messages.
         for bytes in bufs {
-            let (connection, encoded) = (self.connection, Some(&*bytes));
+            let connection = self.connection;
+            let encoded = Some(&*bytes);
             self.into.extend(Decoding { connection, encoded, malformed: &mut self.malformed });
             self.spent.add(bytes);
         }

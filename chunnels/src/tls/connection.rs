@@ -147,7 +147,8 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
         messages: impl Iterator<Item = M> + Send,
     ) -> Result<(), Error> {
         self.open()?;
-        let (mut messages, mut outgoing) = (messages, self.outgoing.lock().await);
+        let mut messages = messages;
+        let mut outgoing = self.outgoing.lock().await;
         loop {
             self.finish(&mut outgoing).await?;
             self.open()?;

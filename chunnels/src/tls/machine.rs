@@ -133,7 +133,8 @@ impl Machine {
         while let Ok(decrypted) = reader.fill_buf()
             && !decrypted.is_empty()
         {
-            let (len, mut rest) = (decrypted.len(), decrypted);
+            let len = decrypted.len();
+            let mut rest = decrypted;
             while let Some(message) = self.deframer.take(&mut rest)? {
                 deliver(message);
             }

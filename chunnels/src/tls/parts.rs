@@ -51,13 +51,15 @@ impl Plain {
     pub(super) fn gather<M: Parts>(&mut self, messages: &mut impl Iterator<Item = M>) -> Group<M> {
         // The bytes are left from a call that was dropped or failed.
         self.bytes.clear();
-        let (mut in_place, mut length_in_place) = (Vec::new(), 0);
+        let mut in_place = Vec::new();
+        let mut length_in_place = 0;
         let end = loop {
             if self.bytes.len() + length_in_place >= GROUP_BYTES {
                 break End::Full;
             }
             let Some(message) = messages.next() else { break End::Last };
-            let (head, body) = (message.head(), message.body());
+            let head = message.head();
+            let body = message.body();
             let length = head.len() + body.len();
             if length > LARGEST {
                 break End::TooLarge(length);

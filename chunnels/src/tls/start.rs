@@ -107,7 +107,8 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
         let proofs = self.machine.proofs(transcript, self.side)?;
         self.machine.write(&[IoSlice::new(&proofs.ours())])?;
         self.flush().await?;
-        let (mut proof, mut known) = ([0; PROOF], 0);
+        let mut proof = [0; PROOF];
+        let mut known = 0;
         loop {
             known = self.machine.take_proof(&mut proof, known);
             if known == PROOF {

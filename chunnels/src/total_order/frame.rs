@@ -42,7 +42,9 @@ impl Frame {
         message.advance(HEADER).ok()?;
         let mut numbers =
             header.chunks_exact(8).map(|it| it.try_into().map(u64::from_le_bytes).unwrap_or(UNPLACED));
-        let (sender, number, place) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        let sender = numbers.next()?;
+        let number = numbers.next()?;
+        let place = numbers.next()?;
         let placed = Placed { sender, number, place: (place != UNPLACED).then_some(place) };
         (number < UNPLACED).then_some(Self { placed, payload: message })
     }

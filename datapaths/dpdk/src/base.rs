@@ -3,7 +3,7 @@
 use crate::ecn::Ecn;
 use crate::failure::{NAME, failure};
 use crate::{Pool, TokioRuntime};
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Headroom, Marks, Properties};
+use bertha_core::{Addr, Base, Buf, EcnMarks, Error, ErrorKind, Headroom, Properties};
 use bertha_netstack::HEADERS;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Base for DpdkBase {
         self.ecn.set(on)
     }
 
-    fn marks(&self) -> Marks {
+    fn marks(&self) -> EcnMarks {
         self.ecn.marks()
     }
 }

@@ -211,7 +211,7 @@ impl Config {
     }
 
     /// Returns the number of queues, or an error if it is not possible.
-    pub(crate) fn queues(&self) -> Result<usize, Error> {
+    pub(crate) fn checked_queues(&self) -> Result<usize, Error> {
         match self.queues {
             1..=MAX_QUEUES => Ok(self.queues.into()),
             other => {
@@ -300,7 +300,7 @@ mod tests {
         let config = config.unwrap();
         assert_eq!((config.mtu, config.vlan, config.polling), (9000, Some(7), Polling::Thread));
         assert_eq!((config.subnets().unwrap().len(), config.port_name()), (2, Some("net_memif0")));
-        assert_eq!((config.queues().unwrap(), config.offload), (4, false));
+        assert_eq!((config.checked_queues().unwrap(), config.offload), (4, false));
         assert_eq!((config.checksums, Config::default().checksums), (Checksums::None, Checksums::Software));
         assert_eq!(config.eal_arguments().unwrap(), ["--in-memory"]);
         for wrong in ["mtuu = 3", "mtu = \"x\"", "polling = \"no\"", "vlan"] {
@@ -325,9 +325,9 @@ mod tests {
         ]);
         let config = config.unwrap();
         assert_eq!(config.checksums, Checksums::None);
-        assert_eq!((config.queues().unwrap(), config.offload), (3, false));
+        assert_eq!((config.checked_queues().unwrap(), config.offload), (3, false));
         for queues in ["0", "65"] {
-            let error = with(&[("BERTHA_DPDK_QUEUES", queues)]).unwrap().queues().unwrap_err();
+            let error = with(&[("BERTHA_DPDK_QUEUES", queues)]).unwrap().checked_queues().unwrap_err();
             assert!(error.context().contains("BERTHA_DPDK_QUEUES"), "{error}");
         }
         assert_eq!((config.address.len(), config.gateway.len(), config.polling), (2, 1, Polling::Thread));

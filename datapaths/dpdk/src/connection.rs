@@ -108,7 +108,8 @@ impl DpdkConnection {
     /// Makes frames of messages, as many as fit into the burst.
     #[inline]
     fn frames(&self, messages: &mut impl Iterator<Item = Buf>, burst: &mut Burst) -> Framed {
-        let (max, mut copied) = (self.base.mtu(), 0);
+        let max = self.base.mtu();
+        let mut copied = 0;
         for _ in 0..burst.room() {
             let Some(message) = messages.next() else { return Framed { more: Ok(false), copied } };
             match self.frame(message, max) {

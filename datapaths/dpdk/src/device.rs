@@ -28,7 +28,8 @@ pub(crate) struct Device {
 impl Device {
     /// Opens the port that `config` describes, and gives it its addresses.
     pub(crate) fn open(config: &Config) -> Result<Arc<Self>, Error> {
-        let (subnets, count) = (config.subnets()?, config.queues()?);
+        let subnets = config.subnets()?;
+        let count = config.checked_queues()?;
         let OpenPort { handle: port, queues } = open(config)?;
         let interface = Interface::new(port.mac, port.mtu.into(), config.vlan, &subnets, &config.gateway)
             .map_err(|error| failure(ErrorKind::Invalid, error.to_string()).because(error))?;

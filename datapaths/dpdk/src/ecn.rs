@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::marked::Marked;
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -47,8 +47,8 @@ impl Ecn {
     }
 
     /// Returns the marks counted so far.
-    pub(crate) fn marks(&self) -> Marks {
-        self.marked.get().map_or_else(Marks::default, |marked| marked.marks())
+    pub(crate) fn marks(&self) -> EcnMarks {
+        self.marked.get().map_or_else(EcnMarks::default, |marked| marked.marks())
     }
 }
 

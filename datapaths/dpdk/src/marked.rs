@@ -1,6 +1,6 @@
 //! The congestion marks on a connection's datagrams.
 
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of datagrams that arrived with a mark. Relaxed accesses suffice, since no value depends on
@@ -19,8 +19,8 @@ impl Marked {
     }
 
     /// Returns the marks counted so far.
-    pub(crate) fn marks(&self) -> Marks {
+    pub(crate) fn marks(&self) -> EcnMarks {
         let [datagrams, bytes] = [&self.datagrams, &self.bytes].map(|number| number.load(Ordering::Relaxed));
-        Marks { datagrams, bytes }
+        EcnMarks { datagrams, bytes }
     }
 }

@@ -263,7 +263,8 @@ impl Packet {
             return Err(unsafe { Buf::from_raw(raw) });
         }
         // The memory of an mbuf is at most 64 KiB long.
-        let (start, len) = ((raw.start - headers) as u16, (raw.len + headers) as u16);
+        let start = (raw.start - headers) as u16;
+        let len = (raw.len + headers) as u16;
         // SAFETY: an `Area` with this module's vtable belongs to a pool's mbuf.
         let mbuf = unsafe { mbuf_of(area) };
         Ok(Self(sys::Frame::new(mbuf.as_ptr(), start, len, 0)))

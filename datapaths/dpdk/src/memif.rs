@@ -38,7 +38,9 @@ pub(crate) fn free_socket(device: &str) -> Option<Error> {
 fn socket(device: &str) -> Option<&str> {
     let mut words = device.split(',');
     words.next().filter(|name| name.starts_with("net_memif"))?;
-    let (mut path, mut listens, mut is_file) = (None, false, false);
+    let mut path = None;
+    let mut listens = false;
+    let mut is_file = false;
     for word in words {
         match word.split_once('=')? {
             ("role", role) => listens = matches!(role, "server" | "master"),

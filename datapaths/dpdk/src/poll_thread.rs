@@ -33,7 +33,8 @@ impl PollThreads {
         let mut started = Self { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         let count = if polling == Polling::Inline { 1 } else { queues.len() };
         for number in 0..count {
-            let (stop, queues) = (started.stop.clone(), queues.clone());
+            let stop = started.stop.clone();
+            let queues = queues.clone();
             let thread = std::thread::Builder::new().name("dpdk".into()).spawn(move || match polling {
                 Polling::Inline => look_after(&queues, &stop),
                 Polling::Thread => poll(&queues[number], &stop),

@@ -2,7 +2,7 @@
 
 use crate::TokioRuntime;
 use crate::ecn::Ecn;
-use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Marks, Properties};
+use bertha_core::{Addr, Base, EcnMarks, Error, ErrorKind, Headroom, Properties};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -151,7 +151,7 @@ impl Base for SocketBase {
         self.ecn.as_ref().is_some_and(|ecn| ecn.set(on))
     }
 
-    fn marks(&self) -> Marks {
-        self.ecn.as_ref().map_or_else(Marks::default, Ecn::marks)
+    fn marks(&self) -> EcnMarks {
+        self.ecn.as_ref().map_or_else(EcnMarks::default, Ecn::marks)
     }
 }

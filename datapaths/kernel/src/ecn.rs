@@ -1,6 +1,6 @@
 //! Congestion marks on datagrams (explicit congestion notification, RFC 3168).
 
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 use parking_lot::Mutex;
 use quinn_udp::EcnCodepoint;
 use rustix::net::sockopt::{set_ip_recvtos, set_ip_tos, set_ipv6_recvtclass, set_ipv6_tclass};
@@ -131,8 +131,8 @@ impl Ecn {
     }
 
     /// Returns the marks counted so far.
-    pub(crate) fn marks(&self) -> Marks {
-        Marks {
+    pub(crate) fn marks(&self) -> EcnMarks {
+        EcnMarks {
             datagrams: self.state.datagrams.load(Ordering::Relaxed),
             bytes: self.state.bytes.load(Ordering::Relaxed),
         }

@@ -111,7 +111,8 @@ impl Group for UdpMulticast {
         let local = outgoing.local_addr().map_err(|error| failed(error, "join", group))?;
         let peer = Addr::Ip(SocketAddr::V4(group));
         let base = SocketBase::new(NAME, Properties::DATAGRAM, MTU, Addr::Ip(local), peer);
-        let (own, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
+        let own = AtomicU64::new(0);
+        let is_closed = AtomicBool::new(false);
         Ok(MulticastConnection { incoming, outgoing, local, base, own, is_closed, closing: Notify::new() })
     }
 }
@@ -260,7 +261,9 @@ mod tests {
     #[tokio::test]
     async fn what_a_member_sends_reaches_all_others_and_not_itself() {
         let port = free_port();
-        let (one, two, three) = (member(port).await, member(port).await, member(port).await);
+        let one = member(port).await;
+        let two = member(port).await;
+        let three = member(port).await;
         one.send(message("of one")).await.unwrap();
         two.send(message("of two")).await.unwrap();
         assert_eq!(&*three.recv().await.unwrap(), b"of one");

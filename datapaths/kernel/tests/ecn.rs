@@ -1,7 +1,7 @@
 //! Congestion marks over UDP: the datagrams that may be marked, and the datagrams that are counted as marked.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener, Marks};
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, EcnMarks, Listener};
 use bertha_datapath_kernel::{Udp, UdpConnection};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::SockRef;
@@ -126,7 +126,7 @@ async fn other_connections_of_a_listener_stay_unmarked() {
             connection.recv().await.unwrap();
         }
         let share = share as u64;
-        assert_eq!(connection.base().marks(), Marks { datagrams: 3 * share, bytes: 12 * share });
+        assert_eq!(connection.base().marks(), EcnMarks { datagrams: 3 * share, bytes: 12 * share });
     }
 }
 
@@ -138,7 +138,7 @@ async fn marks_are_counted_from_the_beginning_of_the_count() {
             let send = |len: usize, ecn| other.send(to, &vec![0; len], ecn);
             send(10, Some(EcnCodepoint::Ce));
             connection.recv().await.unwrap();
-            assert_eq!(connection.base().marks(), Marks::default());
+            assert_eq!(connection.base().marks(), EcnMarks::default());
             assert!(connection.base().set_ecn(true));
             let mut received = Vec::new();
             // Datagrams come one at a time, and many at once.
@@ -154,7 +154,7 @@ async fn marks_are_counted_from_the_beginning_of_the_count() {
                 assert!(received.iter().all(|message: &Buf| message.len() == 100));
             }
             let marks = connection.base().marks();
-            assert_eq!(marks, Marks { datagrams: 102, bytes: 10_200 }, "{on}");
+            assert_eq!(marks, EcnMarks { datagrams: 102, bytes: 10_200 }, "{on}");
         }
     }
 }
@@ -165,5 +165,5 @@ async fn a_stream_carries_no_marks() {
     let listener = Tcp::new().listen("127.0.0.1:0".parse::<Addr>().unwrap()).await.unwrap();
     let connection = Tcp::new().connect(listener.local_addr()).await.unwrap();
     assert!(!connection.base().set_ecn(true));
-    assert_eq!(connection.base().marks(), Marks::default());
+    assert_eq!(connection.base().marks(), EcnMarks::default());
 }

@@ -140,7 +140,8 @@ impl<S: Subscription> Receiving<S> {
             acknowledging::run(subscription.clone(), ledger.clone(), counters.clone(), settings.clone());
         // The task outlives the connection, to give back its messages, for a bounded time.
         tokio::spawn(acknowledge);
-        let (settings, counters) = (settings.clone(), counters.clone());
+        let settings = settings.clone();
+        let counters = counters.clone();
         let ask = receiving::run(subscription, inbox.clone(), ledger.clone(), counters, settings, *abilities);
         Self { inbox, ledger, task: parking_lot::Mutex::new(Some(TokioRuntime.spawn(ask))) }
     }

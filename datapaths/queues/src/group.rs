@@ -67,7 +67,8 @@ impl<S: Service> Group for TopicGroup<S> {
 
     fn delivery(&self) -> Delivery {
         let redelivery = self.topic.abilities().redelivery;
-        let (sends, receives) = (self.role != Role::Receiver, self.role != Role::Publisher);
+        let sends = self.role != Role::Receiver;
+        let receives = self.role != Role::Publisher;
         Delivery::Shared { sends, receives, redelivery }
     }
 }

@@ -27,7 +27,8 @@ impl Prices {
     /// Creates a price for calls only, of every kind. `currency` and the date `as_of` are shown beside each
     /// cost.
     pub fn per_million_calls(currency: impl Into<String>, price: f64, as_of: impl Into<String>) -> Self {
-        let (currency, as_of) = (currency.into(), as_of.into());
+        let currency = currency.into();
+        let as_of = as_of.into();
         Self { currency, as_of, per_million_calls: price, per_gigabyte: 0.0, call_unit: None }
     }
 
@@ -75,7 +76,8 @@ impl Calls {
         let total = calls as f64 * prices.per_million_calls / 1e6 + bytes as f64 * prices.per_gigabyte / 1e9;
         let messages = self.published + self.received;
         let per_million_messages = (messages > 0).then(|| total * 1e6 / messages as f64);
-        let (currency, as_of) = (prices.currency.clone(), prices.as_of.clone());
+        let currency = prices.currency.clone();
+        let as_of = prices.as_of.clone();
         Cost { total, messages, per_million_messages, currency, as_of }
     }
 }

@@ -40,7 +40,8 @@ impl Retries {
 
     #[cold]
     fn given_up(&self, failure: Error) -> Error {
-        let (attempts, retry_for) = (self.attempts, self.retry_for);
+        let attempts = self.attempts;
+        let retry_for = self.retry_for;
         let what = format!("{}; given up after {attempts} attempts in {retry_for:?}", failure.context());
         let error = Error::new(failure.kind(), what);
         match failure.chunnel() {

@@ -48,10 +48,12 @@ impl<P: Publisher> Sending<P> {
         &self,
         mut messages: impl Iterator<Item = (Option<u64>, Buf)> + Send,
     ) -> Result<(), Error> {
-        let (most, most_bytes) = (self.abilities.publish_batch.max(1), self.abilities.publish_bytes);
+        let most = self.abilities.publish_batch.max(1);
+        let most_bytes = self.abilities.publish_bytes;
         let mut next = None;
         loop {
-            let (mut burst, mut bytes) = (Vec::new(), 0_usize);
+            let mut burst = Vec::new();
+            let mut bytes = 0_usize;
             let mut outcome = Ok(());
             while burst.len() < most
                 && let Some((key, message)) = next.take().or_else(|| messages.next())

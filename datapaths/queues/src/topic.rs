@@ -102,7 +102,8 @@ impl<S: Service> Topic<S> {
         publisher: Option<S::Publisher>,
         subscription: Option<S::Subscription>,
     ) -> QueueConnection<S> {
-        let (topic, settings) = (self.name.clone(), self.settings.clone());
+        let topic = self.name.clone();
+        let settings = self.settings.clone();
         QueueConnection::new(self.abilities(), topic, settings, publisher, subscription)
     }
 }

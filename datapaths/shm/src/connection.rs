@@ -138,7 +138,8 @@ impl ShmConnection {
         self.check_sendable()?;
         let ring = self.outgoing();
         let mut producer = self.producer.lock();
-        let (mut count, mut outcome) = (0, Ok(true));
+        let mut count = 0;
+        let mut outcome = Ok(true);
         for message in messages {
             outcome = producer.push(ring, message);
             if outcome != Ok(true) {
@@ -170,7 +171,8 @@ impl ShmConnection {
     /// Takes messages out of the ring, in up to `looks` looks.
     #[inline]
     fn take<const N: usize>(&self, most: usize, looks: u32) -> Result<ArrayVec<Buf, N>, Error> {
-        let (ring, mut messages) = (self.incoming(), ArrayVec::new());
+        let ring = self.incoming();
+        let mut messages = ArrayVec::new();
         let mut consumer = self.consumer.lock();
         if !consumer.has_message(ring) {
             if consumer.release(ring, true) {

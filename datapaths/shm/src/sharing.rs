@@ -47,7 +47,8 @@ impl Settings {
     pub(crate) async fn take(&self, socket: Aside<UnixStream>) -> Result<ShmConnection, Error> {
         let shared =
             handshake::take(&socket, &self.users, self.largest()).await.map_err(|error| error.at(NAME))?;
-        let (local, peer) = (address::of(&socket)?, address::of_peer(&socket)?);
+        let local = address::of(&socket)?;
+        let peer = address::of_peer(&socket)?;
         let at = At { waiting: self.waiting, local, peer };
         Ok(ShmConnection::new(socket, shared, Direction::FromServer, at))
     }

@@ -54,7 +54,8 @@ where
 
     fn call(&mut self, call: EncodedCall) -> Self::Future {
         let calling = self.service.call(call);
-        let (runtime, ejection) = (self.runtime.clone(), self.ejection.clone());
+        let runtime = self.runtime.clone();
+        let ejection = self.ejection.clone();
         Box::pin(async move {
             let outcome = calling.await;
             match outcome.as_ref().map_err(Failure::kind) {

@@ -52,7 +52,8 @@ mod tests {
 
     #[test]
     fn failures_in_a_row_take_an_address_out_for_longer_and_longer() {
-        let (mut ejection, mut now) = (Ejection::new(), Instant::now());
+        let mut ejection = Ejection::new();
+        let mut now = Instant::now();
         for _ in 0..FAILURES - 1 {
             ejection.on_failure(now, u64::MAX);
         }

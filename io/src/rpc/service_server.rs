@@ -43,7 +43,8 @@ where
     async fn call(&self, request: Request) -> Result<Reply<'_, Buf>, Failure> {
         let mut service = self.service.clone();
         poll_fn(|cx| service.poll_ready(cx)).await.map_err(failed)?;
-        let (method, deadline) = (request.method(), request.deadline());
+        let method = request.method();
+        let deadline = request.deadline();
         let request = EncodedRequest { method, deadline, body: request.into_body() };
         service.call(request).await.map(Reply::One).map_err(failed)
     }

@@ -12,7 +12,9 @@ use syn::{Ident, Path, Type};
 /// compiler would report the trait's errors twice.
 pub(crate) fn expand(arguments: &TokenStream, item: TokenStream, rpc: &Path) -> syn::Result<TokenStream> {
     let service = Service::parse(arguments, item)?;
-    let (own, client, server) = (own_trait(&service), client(&service, rpc), server(&service, rpc));
+    let own = own_trait(&service);
+    let client = client(&service, rpc);
+    let server = server(&service, rpc);
     let distinct = distinct(&service, rpc);
     Ok(quote!(#own #client #server #distinct))
 }
@@ -23,7 +25,8 @@ fn own_trait(service: &Service) -> TokenStream {
     let methods = methods.iter().map(|method| {
         let Method { attributes, name, arguments, response, .. } = method;
         let arguments = arguments.iter().map(|argument| {
-            let (name, ty) = (&argument.name, &argument.ty);
+            let name = &argument.name;
+            let ty = &argument.ty;
             quote!(#name: #ty)
         });
         let output = match response {
@@ -58,10 +61,14 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
     let client = format_ident!("{name}Client");
     let about = format!(" Calls the methods of [`{name}`] at another process.");
     let calls = methods.iter().map(|method| {
-        let (docs, constant) = (docs(method), constant(service, method, rpc));
-        let (name, request, response) = (&method.name, request(method), method.response.ty());
+        let docs = docs(method);
+        let constant = constant(service, method, rpc);
+        let name = &method.name;
+        let request = request(method);
+        let response = method.response.ty();
         let arguments = method.arguments.iter().map(|argument| {
-            let (name, ty) = (&argument.name, &argument.ty);
+            let name = &argument.name;
+            let ty = &argument.ty;
             quote!(#name: #ty)
         });
         let names = method.arguments.iter().map(|argument| &argument.name);
@@ -119,7 +126,8 @@ fn client(service: &Service, rpc: &Path) -> TokenStream {
 
 fn server(service: &Service, rpc: &Path) -> TokenStream {
     let Service { visibility, name, methods, .. } = service;
-    let (server, response) = (format_ident!("{name}Server"), format_ident!("{name}Response"));
+    let server = format_ident!("{name}Server");
+    let response = format_ident!("{name}Response");
     let about = format!(" Answers calls by an implementation of [`{name}`], for `rpc::serve`.");
     let variants: Vec<_> = methods.iter().map(variant).collect();
     let types: Vec<_> = methods.iter().map(|method| method.response.ty()).collect();
@@ -127,7 +135,8 @@ fn server(service: &Service, rpc: &Path) -> TokenStream {
     let first = types[0];
     let arms = methods.iter().zip(&variants).map(|(method, variant)| {
         let constant = constant(service, method, rpc);
-        let (function, request) = (&method.name, request(method));
+        let function = &method.name;
+        let request = request(method);
         let names: Vec<_> = method.arguments.iter().map(|argument| &argument.name).collect();
         let reply = match &method.response {
             Response::One(_) => quote! {

@@ -28,7 +28,8 @@ pub(super) fn replacing(rule: &Subst) -> Vec<Ident> {
 
 /// Returns statements that bind the names of the replacement, given the names of the matched Chunnels.
 pub(super) fn bind(rule: &Subst, core: &Path) -> syn::Result<TokenStream> {
-    let (matched, replacing) = (matched(rule), replacing(rule));
+    let matched = matched(rule);
+    let replacing = replacing(rule);
     match &rule.build {
         Some(closure) => Ok(by_closure(rule, closure, &matched, &replacing)),
         None => by_from(rule, core, &matched, &replacing),
@@ -66,7 +67,8 @@ fn by_closure(
 fn by_from(rule: &Subst, core: &Path, matched: &[Ident], replacing: &[Ident]) -> syn::Result<TokenStream> {
     let text = |chunnel: &Type| chunnel.to_token_stream().to_string();
     let mut left: Vec<_> = rule.pattern.chunnels().zip(matched).collect();
-    let (mut kept, mut new) = (Vec::new(), Vec::new());
+    let mut kept = Vec::new();
+    let mut new = Vec::new();
     for (chunnel, name) in rule.replacement.chunnels().zip(replacing) {
         match left.iter().position(|(other, _)| text(other) == text(chunnel)) {
             Some(position) => {

@@ -87,7 +87,8 @@ fn pattern(rule: &Subst, core: &Path) -> TokenStream {
         Item::Gap => quote!((#core::pass::Gap, #rest)),
     });
     let truth = |so: bool| if so { quote!(#core::identity::True) } else { quote!(#core::identity::False) };
-    let (at_top, at_bottom) = (truth(!side.open_above), truth(!side.open_below));
+    let at_top = truth(!side.open_above);
+    let at_bottom = truth(!side.open_below);
     let span = at(side.span);
     let core = moved(core, span);
     quote_spanned!(span=> #core::pass::Segment<#items, #at_top, #at_bottom>)
@@ -148,7 +149,8 @@ fn rewrite(rule: &Subst, pass: &Ident, core: &Path) -> syn::Result<TokenStream> 
     let variables = rule.variables.all();
     let gaps = gaps(&rule.pattern);
     let captured_type = captured(&rule.pattern, &gaps);
-    let (names, rest) = (named(rule), build::own("rest"));
+    let names = named(rule);
+    let rest = build::own("rest");
     let (output, bounds, value) = output(rule, &gaps, core);
     let bind = build::bind(rule, core)?;
     let given = &rule.bounds;
@@ -171,7 +173,8 @@ fn rewrite(rule: &Subst, pass: &Ident, core: &Path) -> syn::Result<TokenStream> 
 /// Returns the pattern that destructures the matched part of the stack.
 fn named(rule: &Subst) -> TokenStream {
     let matched = build::matched(rule);
-    let (mut chunnels, mut gaps) = (matched.iter().rev(), gap_names(&rule.pattern).into_iter().rev());
+    let mut chunnels = matched.iter().rev();
+    let mut gaps = gap_names(&rule.pattern).into_iter().rev();
     rule.pattern.items.iter().rev().fold(quote!(()), |rest, item| {
         let name = match item {
             Item::Chunnel(_) => chunnels.next().cloned(),
@@ -189,13 +192,15 @@ fn gap_names(side: &Side) -> Vec<Ident> {
 fn output(rule: &Subst, gaps: &[Ident], core: &Path) -> (TokenStream, Vec<TokenStream>, TokenStream) {
     let replacing = build::replacing(rule);
     let names = gap_names(&rule.replacement);
-    let (mut chunnels, mut gaps) = (replacing.iter().rev(), gaps.iter().zip(&names).rev());
+    let mut chunnels = replacing.iter().rev();
+    let mut gaps = gaps.iter().zip(&names).rev();
     let (mut output, mut bounds, mut value) =
         (quote!(__Rest), Vec::new(), build::own("rest").into_token_stream());
     for item in rule.replacement.items.iter().rev() {
         match item {
             Item::Chunnel(chunnel) => {
-                let (name, span) = (chunnels.next(), at(chunnel.span()));
+                let name = chunnels.next();
+                let span = at(chunnel.span());
                 let core = moved(core, span);
                 output = quote!(#core::Stack<#chunnel, #output>);
                 value = quote_spanned!(span=> #core::Stack::new(#name, #value));

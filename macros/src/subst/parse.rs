@@ -140,7 +140,8 @@ fn replacement(input: ParseStream<'_>, pattern: &Side) -> syn::Result<Side> {
     }
     let side = Side { open_above: pattern.open_above, items, open_below: pattern.open_below, span };
     let ends = usize::from(side.open_above) + usize::from(side.open_below);
-    let (there, here) = (pattern.gaps() + ends, side.gaps() + ends);
+    let there = pattern.gaps() + ends;
+    let here = side.gaps() + ends;
     if here != there {
         let what = format!(
             "the pattern has {there} `*`, and this has {here}; each stands for Chunnels that stay, in this order"
@@ -172,7 +173,8 @@ fn bounds(input: ParseStream<'_>) -> syn::Result<Vec<WherePredicate>> {
 
 fn closure(input: ParseStream<'_>, pattern: &Side) -> syn::Result<ExprClosure> {
     let closure = input.parse::<ExprClosure>()?;
-    let (taken, matched) = (closure.inputs.len(), pattern.chunnels().count());
+    let taken = closure.inputs.len();
+    let matched = pattern.chunnels().count();
     if taken != matched {
         let span = if taken == 0 { closure.or1_token.span() } else { closure.inputs.span() };
         let (chunnels, arguments) = match matched {

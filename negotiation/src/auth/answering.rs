@@ -3,7 +3,7 @@
 use super::identity::Ephemeral;
 use super::proof::{self, Head};
 use super::schedule::MacKey;
-use super::{Credentials, Fresh, PublicKey, Session};
+use super::{Credentials, HandshakeNonce, PublicKey, Session};
 use crate::wire::{self, Answer, Early, Kind, Offer, Refusal, Tag, Unreadable};
 use bertha_core::Role;
 
@@ -100,7 +100,7 @@ impl<'o> Answering<'o> {
     pub(crate) fn answer(
         &self,
         answer: &Answer,
-        fresh: Option<&Fresh>,
+        fresh: Option<&HandshakeNonce>,
         path: &[u8],
     ) -> Option<(Vec<u8>, Session)> {
         let tag = Tag::of(answer.id);

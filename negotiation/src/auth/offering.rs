@@ -3,7 +3,7 @@
 use super::identity::Ephemeral;
 use super::proof::{self, Head, offer_hash};
 use super::schedule::MacKey;
-use super::{Credentials, Fresh, PublicKey, Session};
+use super::{Credentials, HandshakeNonce, PublicKey, Session};
 use crate::wire::{self, Answer, Kind, Offer, Refusal, Tag, Unreadable};
 use bertha_core::Role;
 use serde::de::DeserializeOwned;
@@ -26,9 +26,10 @@ impl Offering {
         random: impl FnMut() -> u64,
     ) -> Result<Self, postcard::Error> {
         let tag = Tag::of(offer.id);
-        let (mut ephemeral, credentials) = (None, credentials.clone());
+        let mut ephemeral = None;
+        let credentials = credentials.clone();
         let message = if credentials.is_some() {
-            let fresh = Fresh::draw(random);
+            let fresh = HandshakeNonce::draw(random);
             ephemeral = credentials.uses_identities().then(|| Ephemeral::new(*fresh.secret));
             let head = Head {
                 nonce: fresh.nonce,

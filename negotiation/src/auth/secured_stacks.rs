@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 pub(super) struct SecuredStacks {
     /// The place for the result of the stack with which the connection begins.
     first: OnceLock<SecuredCell>,
-    in_force: OnceLock<Box<InForce>>,
+    active: OnceLock<Box<InForce>>,
     /// A stack to which the connection may change.
     staged: Mutex<Option<Staged>>,
 }
@@ -51,7 +51,7 @@ impl Material<'_> {
 
 impl SecuredStacks {
     pub(super) const fn new() -> Self {
-        Self { first: OnceLock::new(), in_force: OnceLock::new(), staged: Mutex::new(None) }
+        Self { first: OnceLock::new(), active: OnceLock::new(), staged: Mutex::new(None) }
     }
 
     /// Returns the place for the result of the first stack.
@@ -60,10 +60,10 @@ impl SecuredStacks {
     }
 
     /// Returns the result in force, if any.
-    pub(super) fn in_force(&self, material: &Material<'_>) -> Option<&InForce> {
-        self.in_force.get().map(|in_force| &**in_force).or_else(|| {
+    pub(super) fn active(&self, material: &Material<'_>) -> Option<&InForce> {
+        self.active.get().map(|active| &**active).or_else(|| {
             let secured = self.first.get()?.get()?;
-            Some(self.in_force.get_or_init(|| material.with(secured)))
+            Some(self.active.get_or_init(|| material.with(secured)))
         })
     }
 
@@ -86,10 +86,10 @@ impl SecuredStacks {
     /// is in force already.
     pub(super) fn commit(&self, material: &Material<'_>) {
         let Some(Staged { cell, keys, .. }) = self.lock().take() else { return };
-        if let Some(in_force) = keys.or_else(|| Some(material.with(cell.get()?)))
-            && self.in_force(material).is_none()
+        if let Some(active) = keys.or_else(|| Some(material.with(cell.get()?)))
+            && self.active(material).is_none()
         {
-            let _ = self.in_force.set(in_force);
+            let _ = self.active.set(active);
         }
     }
 
@@ -104,6 +104,6 @@ impl SecuredStacks {
         if keys.is_none() {
             *keys = Some(material.with(cell.get()?));
         }
-        keys.as_ref().and_then(|in_force| read(&in_force.keys))
+        keys.as_ref().and_then(|active| read(&active.keys))
     }
 }

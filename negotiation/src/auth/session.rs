@@ -65,7 +65,8 @@ impl Session {
         let transcript = hash("bertha 3 transcript", &[offer, answer]);
         let credentials = proven.map(|(secret, head)| {
             let keys = ControlKeys::new(role, secret, BY_CREDENTIALS, &transcript);
-            let (nonce, reset) = (head.nonce, head.reset.unwrap_or_default());
+            let nonce = head.nonce;
+            let reset = head.reset.unwrap_or_default();
             Box::new(ByCredentials { secret: secret.clone(), keys, nonce, reset })
         });
         Self { role, transcript, peer, credentials, ..Self::unknown() }
@@ -100,7 +101,7 @@ impl Session {
     /// Returns the identity that the peer has proved: to a secure Chunnel of the stack, or else by its
     /// credentials, if this end required an identity.
     pub fn peer(&self) -> Option<PeerIdentity> {
-        let of_chunnel = self.stacks.in_force(&self.material()).and_then(|it| it.peer.clone());
+        let of_chunnel = self.stacks.active(&self.material()).and_then(|it| it.peer.clone());
         of_chunnel.or_else(|| self.peer.map(|key| PeerIdentity::Key(*key.as_bytes())))
     }
 
@@ -148,7 +149,7 @@ impl Session {
 
     /// Returns the keys for messages from now on, if any.
     fn control_keys(&self) -> Option<&ControlKeys> {
-        let secured = self.stacks.in_force(&self.material()).map(|it| &it.keys);
+        let secured = self.stacks.active(&self.material()).map(|it| &it.keys);
         secured.or_else(|| self.credentials.as_ref().map(|it| &it.keys))
     }
 
@@ -164,7 +165,7 @@ impl Session {
 
     /// Returns true if the handshake of a secure Chunnel is over, so that messages need proofs by it.
     pub(crate) fn is_secured(&self) -> bool {
-        self.stacks.in_force(&self.material()).is_some()
+        self.stacks.active(&self.material()).is_some()
     }
 
     /// Returns the number of messages that claimed to belong to this connection and were forged, replayed, or
@@ -226,8 +227,8 @@ impl Session {
     ) -> Result<(M, Proof), Unreadable> {
         let received = if !self.is_from_peer(message) {
             Err(Unreadable::Unproven)
-        } else if let Some(in_force) = self.stacks.in_force(&self.material()) {
-            in_force.keys.decode(message).map(|message| (message, Proof::Chunnel))
+        } else if let Some(active) = self.stacks.active(&self.material()) {
+            active.keys.decode(message).map(|message| (message, Proof::Chunnel))
         } else if let Some(message) =
             self.stacks.try_staged(&self.material(), |keys| keys.decode(message).ok())
         {

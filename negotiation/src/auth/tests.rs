@@ -62,7 +62,7 @@ fn agree((at_client, at_server): &(Credentials, Credentials)) -> (Offering, Vec<
         panic!("not opened")
     };
     assert_eq!(read.id, ID);
-    let fresh = Fresh::draw(|| 77);
+    let fresh = HandshakeNonce::draw(|| 77);
     let (reply, server) = answering.answer(&answer(), Some(&fresh), b"path").unwrap();
     let (read, client) = offering.answer(&reply).unwrap();
     assert_eq!(read, answer());
@@ -92,7 +92,8 @@ fn no_bit_of_an_offer_or_its_answer_can_be_altered() {
             let Ok((_, answering)) = Answering::open(&pair.1, &altered, offer_hash(&altered)) else {
                 continue;
             };
-            let Some((reply, server)) = answering.answer(&answer(), Some(&Fresh::draw(|| 77)), b"path")
+            let Some((reply, server)) =
+                answering.answer(&answer(), Some(&HandshakeNonce::draw(|| 77)), b"path")
             else {
                 continue;
             };
@@ -250,8 +251,11 @@ fn resets_are_of_one_server_one_path_and_one_connection() {
 #[test]
 fn fresh_bits_are_the_same_for_one_context_only() {
     let secret = seed(|| 5);
-    let (one, same, other) =
-        (Fresh::derive(&secret, b"1"), Fresh::derive(&secret, b"1"), Fresh::derive(&secret, b"2"));
+    let (one, same, other) = (
+        HandshakeNonce::derive(&secret, b"1"),
+        HandshakeNonce::derive(&secret, b"1"),
+        HandshakeNonce::derive(&secret, b"2"),
+    );
     assert_eq!((one.number, one.nonce), (same.number, same.nonce));
     assert!(one.number != other.number && one.nonce != other.nonce && one.secret != other.secret);
 }

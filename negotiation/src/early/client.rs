@@ -57,8 +57,10 @@ where
         agreement: Agreement,
         differing: Vec<DifferingCapability>,
     ) -> Result<Built<D::Out>, Error> {
-        let (dropped, setup) = (link.dropped(), link.setup());
-        let (picks, peer) = (agreement.picks().to_vec(), agreement.peer_layers(differing));
+        let dropped = link.dropped();
+        let setup = link.setup();
+        let picks = agreement.picks().to_vec();
+        let peer = agreement.peer_layers(differing);
         let session = agreement.session().clone();
         let secured = session.secured().clone();
         let context = ConnectContext::new(&*self.connector, Role::Client)

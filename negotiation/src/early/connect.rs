@@ -8,8 +8,8 @@ use crate::handshake::{
     Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout, check_layers,
     check_possible, takes_early_data,
 };
+use crate::happy_eyeballs::HappyEyeballs;
 use crate::link::{Answered, EarlyLink, LinkConnector, establish, given_up};
-use crate::reach::Reach;
 use crate::wire::CLAIM;
 use crate::{Agreement, Link, Runs, Settings, ZeroRtt};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Describe, Error, Node, Picks, Runtime, resolve};
@@ -61,7 +61,7 @@ struct Expectation {
 pub(crate) async fn connect_early<S, D>(
     stack: S,
     datapath: D,
-    to: Reach,
+    to: HappyEyeballs,
     cache: &EarlyCache,
     settings: Settings,
     span: Span,
@@ -79,7 +79,8 @@ where
     let requirements = Requirements::new(settings.floor, base.base().properties());
     check_possible(&nodes, requirements)?;
     let proposal = Proposal::new(&nodes, requirements)?;
-    let (key, choices) = (cache.key(to, &proposal.stack, &settings), proposal.choices.clone());
+    let key = cache.key(to, &proposal.stack, &settings);
+    let choices = proposal.choices.clone();
     let connector = Arc::new(LinkConnector { datapath, settings: Arc::new(settings) });
     // Boxed, since it is handed on a few times.
     let client =
@@ -143,9 +144,12 @@ where
         Expectation { expected, claim, ticket, picks, layers }: Expectation,
     ) -> Result<Early<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
-        let (mtu, now, settings) = (base.base().mtu(), runtime.now(), &self.connector.settings);
+        let mtu = base.base().mtu();
+        let now = runtime.now();
+        let settings = &self.connector.settings;
         let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, settings)?;
-        let (max, delay) = (settings.first_flight, settings.first_flight_delay);
+        let max = settings.first_flight;
+        let delay = settings.first_flight_delay;
         let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
         let differing = expected.capabilities.clone();
         let flight = FirstFlight::claiming(handshake, (expected, claim, ticket), mtu, max, delay, now);

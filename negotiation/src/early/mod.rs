@@ -77,7 +77,8 @@ impl<C: Connection> Early<C> {
 
     /// Works as [`Negotiated::drops`](crate::Negotiated::drops), of the stack in use.
     pub fn drops(&self) -> Drops {
-        let (agreement, built) = (self.explain(), &self.shared.latest().session);
+        let agreement = self.explain();
+        let built = &self.shared.latest().session;
         let mut drops = agreement.session().drops_of_link(self.dropped());
         // The stack was built before the answer, which brought another session.
         if !Arc::ptr_eq(agreement.session(), built) {

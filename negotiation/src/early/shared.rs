@@ -216,12 +216,14 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             kept.is_closed = true;
             std::mem::take(&mut kept.messages)
         };
-        let (count, mut left) = (messages.len(), messages.len());
+        let count = messages.len();
+        let mut left = messages.len();
         second.agreement.set_zero_rtt(ZeroRtt::Resent(count));
         // Receiving begins at once: a stack may have to receive in order to send.
         let _ = self.second.set(second.clone());
         self.changed.notify_waiters();
-        let (over, runtime) = (&second.connection, second.connection.base().runtime());
+        let over = &second.connection;
+        let runtime = second.connection.base().runtime();
         for (_, message) in messages {
             if let Err(error) = insist(runtime, limit, move || over.send(message.clone())).await {
                 return self.fail_with(&error, left);

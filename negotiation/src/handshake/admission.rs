@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct AdmissionControl {
     cookies: Cookies,
-    /// The rates of clients that have proved their addresses. Clients at unproven addresses can't use up
+    /// The rates of clients that have proved their addresses. Clients at unvalidated addresses can't use up
     /// these rates.
     proven: RateLimiter,
-    unproven: RateLimiter,
+    unvalidated: RateLimiter,
     max_unproven: usize,
-    /// The signatures that are made and verified for unproven addresses; `None` without identities.
+    /// The signatures that are made and verified for unvalidated addresses; `None` without identities.
     signatures: Option<TokenBucket>,
     rate: Rate,
     start: Instant,
@@ -30,7 +30,7 @@ pub struct AdmissionControl {
 /// The tokens of a signature, so that fractions of it count.
 const SIGNATURE: u64 = 1000;
 
-/// Maximum time for which an unproven address waits for a signature once a flood is over.
+/// Maximum time for which an unvalidated address waits for a signature once a flood is over.
 const MOST_DEBT: Duration = Duration::from_secs(1);
 
 /// The decision about an offer.
@@ -52,8 +52,8 @@ impl AdmissionControl {
         Self {
             cookies: Cookies::new(*secret.derive("cookies", &[]).bytes(), now),
             proven: limiter("proven"),
-            unproven: limiter("unproven"),
-            max_unproven: settings.unproven_clients,
+            unvalidated: limiter("unvalidated"),
+            max_unproven: settings.unvalidated_clients,
             signatures: settings
                 .credentials
                 .uses_identities()
@@ -64,14 +64,14 @@ impl AdmissionControl {
     }
 
     /// Returns the treatment of `message` from `peer`. `is_certain` is true if the address can't be forged,
-    /// and `unproven` is the number of clients at unproven addresses that the server serves.
+    /// and `unvalidated` is the number of clients at unvalidated addresses that the server serves.
     pub fn admit(
         &mut self,
         now: Instant,
         peer: &Addr,
         message: &[u8],
         is_certain: bool,
-        unproven: usize,
+        unvalidated: usize,
     ) -> Admission {
         let Some((offer, cookie)) = offer_in(message) else { return Admission::Drop };
         let is_valid = |cookie| self.cookies.is_valid(now, &name(peer), offer, cookie);
@@ -82,7 +82,7 @@ impl AdmissionControl {
         let amplification_limit = AmplificationLimit::of(message.len());
         // First, since it counts them all.
         let signs = self.signs(now);
-        if signs && unproven < self.max_unproven && self.unproven.admits(now, peer) {
+        if signs && unvalidated < self.max_unproven && self.unvalidated.admits(now, peer) {
             return Admission::Admit(amplification_limit);
         }
         // An offer of another version, say, whose sender wants to be told. That takes no work.
@@ -92,7 +92,7 @@ impl AdmissionControl {
         self.retry(now, peer, message)
     }
 
-    /// Returns true if an offer from an unproven address may cost signatures. Rejected offers are charged
+    /// Returns true if an offer from an unvalidated address may cost signatures. Rejected offers are charged
     /// too, so a flood gets no signatures until it subsides.
     fn signs(&mut self, now: Instant) -> bool {
         let Some(signatures) = &mut self.signatures else { return true };
@@ -117,9 +117,9 @@ impl AdmissionControl {
     }
 }
 
-/// Returns the rate of signatures: as many in a second as there may be unproven clients.
+/// Returns the rate of signatures: as many in a second as there may be unvalidated clients.
 fn rate(settings: &Settings) -> Rate {
-    let tokens = u64::try_from(settings.unproven_clients).unwrap_or(u64::MAX).saturating_mul(SIGNATURE);
+    let tokens = u64::try_from(settings.unvalidated_clients).unwrap_or(u64::MAX).saturating_mul(SIGNATURE);
     Rate { per_second: tokens, burst: tokens }
 }
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn under_load_an_address_is_proven_first() {
         let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 7)));
-        let settings = Settings { unproven_clients: 3, ..Settings::default() };
+        let settings = Settings { unvalidated_clients: 3, ..Settings::default() };
         let mut gate = AdmissionControl::new(&settings, || 9, start);
         let offer = offer(1);
         assert_eq!(
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_flood_of_unproven_addresses_gets_no_signatures() {
         let start = Instant::now();
-        let mut settings = Settings { unproven_clients: 10, ..Settings::default() };
+        let mut settings = Settings { unvalidated_clients: 10, ..Settings::default() };
         settings.credentials = Credentials::default().identity(IdentityKey::from_seed([1; 32]));
         let mut gate = AdmissionControl::new(&settings, || 9, start);
         let mut admitted = |milliseconds: u64| {

@@ -62,7 +62,8 @@ impl Agreement {
 
     /// Makes the agreement that a client expects of the server.
     pub(crate) fn expected(layers: Vec<Node>, picks: Vec<u8>) -> Self {
-        let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
+        let reasons = String::new();
+        let session = Arc::new(Session::unknown());
         let zero_rtt = Some(ZeroRtt::Unanswered);
         Self { role: Role::Client, layers, picks, reasons, round: 0, session, zero_rtt }
     }
@@ -73,8 +74,10 @@ impl Agreement {
 
     /// Of a participant, which has no peer.
     pub(crate) fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
-        let (role, layers) = (Role::Participant { leads }, resolve(nodes, Picks::new(&picks)));
-        let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
+        let role = Role::Participant { leads };
+        let layers = resolve(nodes, Picks::new(&picks));
+        let reasons = String::new();
+        let session = Arc::new(Session::unknown());
         Self { role, layers, picks, reasons, round, session, zero_rtt: None }
     }
 
@@ -87,7 +90,8 @@ impl Agreement {
     /// Makes the agreement to which the connection has changed.
     pub(crate) fn renewed(&self, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
         let layers = resolve(nodes, Picks::new(&picks));
-        let (reasons, zero_rtt) = (String::new(), self.zero_rtt.clone());
+        let reasons = String::new();
+        let zero_rtt = self.zero_rtt.clone();
         Self { role: self.role, layers, picks, reasons, round, session: self.session.clone(), zero_rtt }
     }
 

@@ -136,7 +136,8 @@ impl Handshake {
         offer.id = id;
         offer.idle_ms = idle_timeout::to_millis(settings.idle_timeout);
         let offering = Offering::new((&offer, &stack), &settings.credentials, random).map_err(unencoded)?;
-        let (len, most) = (offering.message().len() + ENVELOPE, mtu.min(LARGEST));
+        let len = offering.message().len() + ENVELOPE;
+        let most = mtu.min(LARGEST);
         if len > most {
             let what = format!(
                 "the offer takes {len} bytes, at most {most} fit into one message; use fewer alternatives or smaller capabilities"
@@ -349,7 +350,8 @@ mod tests {
     #[test]
     fn guessed_refusals_are_not_believed() {
         const ID: u64 = 0x0123_4567_89ab_cdef;
-        let (now, settings) = (Instant::now(), Settings::default());
+        let now = Instant::now();
+        let settings = Settings::default();
         let mut handshake = Handshake::new(&[], Requirements::OPEN, || ID, 1200, now, &settings).unwrap();
         let text = "try something weaker".into();
         let refusal = Refusal { id: 0, kind: RefusalKind::Incompatible, text };
@@ -368,7 +370,8 @@ mod tests {
     /// Over a stream only the server can say that it has no room, and it may not know the client's id.
     #[test]
     fn a_server_without_room_is_believed_over_a_stream_alone() {
-        let (now, settings) = (Instant::now(), Settings::default());
+        let now = Instant::now();
+        let settings = Settings::default();
         let text = "come back later".into();
         let busy = Refusal { id: 0, kind: RefusalKind::Busy, text };
         let message = wire::encode(Kind::Refusal, Tag::of(0), &busy).unwrap();

@@ -131,7 +131,7 @@ mod tests {
         ];
         for id in 0..200 {
             let stack = &stacks[(id * id + id / 7) as usize % stacks.len()];
-            for early_data in [EarlyData::AtOnce, EarlyData::Spent] {
+            for early_data in [EarlyData::AtOnce, EarlyData::RecycledBufs] {
                 let known = decide(id, stack, &decisions, early_data);
                 assert_eq!(known, decide(id, stack, &DecisionCache::default(), early_data), "{id}");
             }

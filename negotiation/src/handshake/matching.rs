@@ -196,7 +196,8 @@ impl<'a, L> Automaton<'a, L> {
     /// so a choice takes its number before its branches are added.
     fn add<T: Tree<Layer = L>>(&mut self, nodes: &'a [T], next: usize, choices: &mut usize) -> usize {
         *choices += nodes.iter().map(count).sum::<usize>();
-        let (mut next, mut number) = (next, *choices);
+        let mut next = next;
+        let mut number = *choices;
         for node in nodes.iter().rev() {
             number -= count(node);
             let state = match node.view() {

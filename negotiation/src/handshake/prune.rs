@@ -28,7 +28,8 @@ impl<'n> Pruned<'n> {
             return Self { nodes: nodes.into(), choices: Choices::default() };
         }
         let mut taken = Vec::new();
-        let (wanted, given) = (Wants::one(requirements.floor), Wants::given_by(requirements.transport));
+        let wanted = Wants::one(requirements.floor);
+        let given = Wants::given_by(requirements.transport);
         let nodes = prune(nodes, wanted, given, &mut taken).into();
         Self { nodes, choices: Choices { taken } }
     }

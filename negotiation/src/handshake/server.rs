@@ -9,12 +9,13 @@ use super::matching;
 use super::requirements::Requirements;
 use super::ticket::Tickets;
 use super::unknown_connection::reply_to_unknown;
+use crate::auth::HandshakeNonce;
 use crate::auth::{Answering, Unanswerable, offer_hash};
 use crate::wire::{
     self, Answer, Early, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, TICKET, Tag,
     Unreadable, VERSION,
 };
-use crate::{Credentials, Fresh, Session};
+use crate::{Credentials, Session};
 use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, resolve};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -31,7 +32,7 @@ pub struct Terms<'t> {
     /// The random values of an answer that the client has to confirm; `None` if the client need not confirm.
     /// They are required with credentials, without which there is no answer, and for an address that is not
     /// proven.
-    pub fresh: Option<&'t Fresh>,
+    pub fresh: Option<&'t HandshakeNonce>,
     /// The guarantees required of the stack, and the guarantees of the transport.
     pub requirements: Requirements,
     /// The addresses of both ends, as bytes.
@@ -54,7 +55,7 @@ pub enum EarlyData {
     Refused,
     /// The server made a connection of this offer before, and may have taken the messages then. It refuses
     /// the offer, since the client would repeat messages that a connection which is gone has received.
-    Spent,
+    RecycledBufs,
     /// The server takes them once the client has confirmed.
     Confirmed,
     /// The server takes them at once, and asks for no confirmation of this offer if the address is proven.
@@ -150,7 +151,7 @@ fn decide_offer(
     }
     let stated = if terms.credentials.is_some() { None } else { Stated::read(message, tag) };
     if let Some(stated) = &stated
-        && terms.early_data != EarlyData::Spent
+        && terms.early_data != EarlyData::RecycledBufs
         && let Some(found) = decisions.find(stated, terms.requirements)
     {
         let answering = Answering::unproven(terms.credentials, message, hash);
@@ -182,9 +183,9 @@ fn decide_offer(
             terms,
         );
     };
-    if terms.early_data == EarlyData::Spent {
+    if terms.early_data == EarlyData::RecycledBufs {
         let text = "this offer has made a connection before, which is gone; connect again".into();
-        return refuse(&answering, (offer.id, tag), RefusalKind::Spent, text, terms);
+        return refuse(&answering, (offer.id, tag), RefusalKind::RecycledBufs, text, terms);
     }
     match matching::find_within(&offered, nodes, terms.requirements) {
         Ok(picks) => {

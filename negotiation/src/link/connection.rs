@@ -56,7 +56,8 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             self.shared.base.send(seal(left, self.queue.header)?).await?;
         }
         let mut outcome = Ok(());
-        let (header, failed) = (self.queue.header, &mut outcome);
+        let header = self.queue.header;
+        let failed = &mut outcome;
         let sealed = messages.map_while(move |message| match seal(message, header) {
             Ok(message) => Some(message),
             Err(error) => {

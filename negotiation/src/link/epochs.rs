@@ -281,7 +281,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
                     Some(upgrades) => drop(upgrades.try_send(Received { upgrade, proof })),
                     None if matches!(upgrade.step, UpgradeStep::Propose { .. }) => {
                         let text = "the stack of the other end can't be changed; it is not `upgradable()`";
-                        let (round, next) = (upgrade.round, 0);
+                        let round = upgrade.round;
+                        let next = 0;
                         let step = UpgradeStep::Decline { next, text: text.into() };
                         self.say_upgrade(&Upgrade { id: self.id, round, step }).await;
                     }

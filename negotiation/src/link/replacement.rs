@@ -1,7 +1,7 @@
 //! A client that restarted on its port, and its old connection, which the server still has.
 
-use crate::Fresh;
-use crate::auth::FreshByOffer;
+use crate::auth::HandshakeNonce;
+use crate::auth::NonceByOffer;
 use crate::handshake::{Accepted, AmplificationLimit, CANDIDATES, Overtaken};
 use crate::wire::{Kind, Tag, header};
 use bertha_core::{Base, Buf, Connection, Runtime};
@@ -20,7 +20,7 @@ pub(crate) enum FromLink<C> {
         /// The new client's offer.
         offer: Buf,
         /// The random values of the answer.
-        fresh: Fresh,
+        fresh: HandshakeNonce,
         /// The place in which the candidate waits for its confirmation.
         slot: Arc<CandidateSlot>,
     },
@@ -53,7 +53,7 @@ pub(super) struct Replacement<C> {
     /// The place of candidates, made when it is first needed.
     slot: OnceLock<Arc<CandidateSlot>>,
     /// The source of the numbers, by which a repeated offer gets its first answer again.
-    fresh: FreshByOffer,
+    fresh: NonceByOffer,
     /// Time of the client's last keep-alive.
     heard: Mutex<Instant>,
 }
@@ -128,7 +128,7 @@ impl CandidateSlot {
 impl<C: Connection<Data = Buf>> Replacement<C> {
     /// Makes the readiness to replace a client that is there now.
     pub(super) fn new(listener: Sender<FromLink<C>>, now: Instant) -> Self {
-        Self { listener, slot: OnceLock::new(), fresh: FreshByOffer::default(), heard: Mutex::new(now) }
+        Self { listener, slot: OnceLock::new(), fresh: NonceByOffer::default(), heard: Mutex::new(now) }
     }
 
     /// Records that a keep-alive of the client has arrived.

@@ -20,7 +20,8 @@ pub(super) fn later<C: Connection<Data = Buf>>(
     shared: &Arc<Shared<C>>,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();
-    let (now, pause) = (runtime.now(), shared.idle_timeout / TICKS);
+    let now = runtime.now();
+    let pause = shared.idle_timeout / TICKS;
     let watching = watch(shared, now);
     async move {
         runtime.sleep_until(now + pause).await;
@@ -35,7 +36,8 @@ fn watch<C: Connection<Data = Buf>>(
     start: Instant,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();
-    let (link, pause) = (Arc::downgrade(shared), shared.idle_timeout / TICKS);
+    let link = Arc::downgrade(shared);
+    let pause = shared.idle_timeout / TICKS;
     let mut idle = Idle::new(shared.idle_timeout, start);
     async move {
         loop {

@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The gate with its clock, and the counts of clients with unproven addresses.
+/// The gate with its clock, and the counts of clients with unvalidated addresses.
 pub(super) struct Admissions {
     gate: Mutex<Option<AdmissionControl>>,
     replay_filter: Mutex<Option<ReplayFilter>>,
     settings: Arc<Settings>,
     /// The clients at unvalidated addresses that were let in on their word.
-    pub(super) unproven: LiveCount,
+    pub(super) unvalidated: LiveCount,
     /// The clients at unvalidated addresses that have to confirm.
     pub(super) unconfirmed: LiveCount,
 }
@@ -26,7 +26,7 @@ impl Admissions {
             gate: Mutex::default(),
             replay_filter: Mutex::default(),
             settings,
-            unproven: LiveCount::default(),
+            unvalidated: LiveCount::default(),
             unconfirmed: LiveCount::default(),
         }
     }
@@ -39,8 +39,10 @@ impl Admissions {
         message: &[u8],
     ) -> Admission {
         let peer = base.base().peer_addr();
-        let unproven = self.unproven.taken() + self.unconfirmed.taken();
-        self.with_gate(now, base, |gate| gate.admit(now, &peer, message, is_certain(base, &peer), unproven))
+        let unvalidated = self.unvalidated.taken() + self.unconfirmed.taken();
+        self.with_gate(now, base, |gate| {
+            gate.admit(now, &peer, message, is_certain(base, &peer), unvalidated)
+        })
     }
 
     /// Returns the message that asks the sender of `message` for a proof of its address.
@@ -54,11 +56,11 @@ impl Admissions {
         self.with_gate(now, base, |gate| gate.retry(now, &peer, message))
     }
 
-    /// Returns true if a client at an unproven address has to confirm before the server builds its stack.
+    /// Returns true if a client at an unvalidated address has to confirm before the server builds its stack.
     /// Such a confirmation costs the client no round trip, but keeps its first messages waiting. So the
     /// server demands it once the clients that it has accepted without a proof reach half of their maximum.
     pub(super) fn builds_after_confirmation(&self) -> bool {
-        self.unproven.taken() >= self.settings.unproven_clients / 2
+        self.unvalidated.taken() >= self.settings.unvalidated_clients / 2
     }
 
     /// Returns the replay filter's knowledge of an offer that came with messages.

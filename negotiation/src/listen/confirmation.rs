@@ -2,7 +2,7 @@
 
 use super::server::{Admitted, Server, reply_with};
 use crate::Runs;
-use crate::auth::FreshByOffer;
+use crate::auth::NonceByOffer;
 use crate::handshake::{Accepted, AmplificationLimit, ConfirmationWait, Step, are_you_there};
 use crate::shortage::or_lost;
 use bertha_core::{Base, Buf, Connection, Runtime};
@@ -24,11 +24,12 @@ where
         base: &D::Connection,
         first: Accepted,
         amplification_limit: AmplificationLimit,
-        fresh: &FreshByOffer,
+        fresh: &NonceByOffer,
     ) -> Option<(Accepted, VecDeque<Buf>)> {
         let _unconfirmed = (amplification_limit != AmplificationLimit::UNLIMITED)
             .then(|| self.admissions.unconfirmed.take());
-        let (runtime, settings) = (base.base().runtime(), &self.settings);
+        let runtime = base.base().runtime();
+        let settings = &self.settings;
         let deadline = runtime.now() + settings.handshake_timeout;
         let mut pending = ConfirmationWait::new(
             first,

@@ -142,8 +142,12 @@ where
         };
         let now = || self.runtime.as_ref().map(Runtime::now);
         let ended = self.stages.next(now, Outcome::is_good, Outcome::is_ready);
-        let (ended, wait, accept) = (pin!(ended.fuse()), pin!(wait.fuse()), pin!(accept.fuse()));
-        let (mut ended, mut wait, mut accept) = (ended, wait, accept);
+        let ended = pin!(ended.fuse());
+        let wait = pin!(wait.fuse());
+        let accept = pin!(accept.fuse());
+        let mut ended = ended;
+        let mut wait = wait;
+        let mut accept = accept;
         select_biased! {
             outcome = ended => Event::Ended(outcome),
             from_link = self.from_links.recv().fuse() => from_link.map_or(Event::Due, Event::Said),
@@ -221,7 +225,7 @@ where
             outcome = match outcome {
                 Outcome::Unconfirmed(client) => {
                     let is_proven = client.amplification_limit == AmplificationLimit::UNLIMITED;
-                    let kind = if is_proven { Kind::Proven } else { Kind::Unproven };
+                    let kind = if is_proven { Kind::Proven } else { Kind::Unvalidated };
                     let base = client.base.clone();
                     let confirming = Box::pin(self.server.clone().confirm(client));
                     let progress = begun(&*base);
@@ -355,11 +359,11 @@ impl<S, D: Runs<S>> Incoming<S, D> {
 
 impl<S, D: Runs<S>> fmt::Debug for Incoming<S, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [handshakes, unproven] = self.stages.len();
+        let [handshakes, unvalidated] = self.stages.len();
         f.debug_struct("Incoming")
             .field("addr", &self.local_addr())
             .field("handshakes", &handshakes)
-            .field("unproven", &unproven)
+            .field("unvalidated", &unvalidated)
             .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,8 @@
 use super::admission::Admissions;
 use super::overload::{Lack, OverloadCount};
 use super::progress::Progress;
-use crate::auth::{FreshByOffer, offer_hash, seed};
+use crate::auth::HandshakeNonce;
+use crate::auth::{NonceByOffer, offer_hash, seed};
 use crate::connections::{Connections, Room};
 use crate::deadline::within;
 use crate::handshake::CurrentAgreement;
@@ -14,7 +15,7 @@ use crate::handshake::{
 use crate::link::LinkConnector;
 use crate::link::{AddressChallenge, Agreed, AnswerTask, CandidateSlot, Evictable, FromLink, Setup, Start};
 use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
-use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt, span};
+use crate::{Agreement, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{
     Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Node, Picks, Role, Runtime,
 };
@@ -121,7 +122,7 @@ pub(super) struct Unconfirmed<C> {
     /// The anti-amplification limit of its address, after the answer.
     pub(super) amplification_limit: AmplificationLimit,
     /// The source of the random values of its answer.
-    fresh: FreshByOffer,
+    fresh: NonceByOffer,
 }
 
 /// A client whose stack can be built.
@@ -217,7 +218,7 @@ where
         message: Buf,
     ) -> Outcome<D::Connection, D::Out> {
         let now = base.base().runtime().now();
-        let fresh = FreshByOffer::default();
+        let fresh = NonceByOffer::default();
         let random = || base.base().runtime().random();
         let admitted =
             match self.decide(now, &base, (&message, false), |hash| fresh.of(hash, now, random)).await {
@@ -264,7 +265,8 @@ where
         let accepted = &mut entering.accepted;
         if accepted.is_flight && self.settings.early_data {
             let memory = self.admissions.insert(now, accepted.offer);
-            if memory == Freshness::Spent || (memory == Freshness::Full && !accepted.early.is_empty()) {
+            if memory == Freshness::RecycledBufs || (memory == Freshness::Full && !accepted.early.is_empty())
+            {
                 // The same offer was let in from another address meanwhile, or so many were that this one
                 // can't be remembered. The answer says that its messages were taken, so nothing else can
                 // become of them.
@@ -284,7 +286,7 @@ where
         self: Arc<Self>,
         base: Arc<D::Connection>,
         offer: Buf,
-        fresh: Fresh,
+        fresh: HandshakeNonce,
         slot: Arc<CandidateSlot>,
     ) -> Outcome<D::Connection, D::Out> {
         match self.decide(base.base().runtime().now(), &base, (&offer, true), |_| fresh).await {
@@ -307,7 +309,7 @@ where
         now: Instant,
         base: &D::Connection,
         (message, confirms): (&[u8], bool),
-        fresh: impl FnOnce(&[u8; 32]) -> Fresh + Send,
+        fresh: impl FnOnce(&[u8; 32]) -> HandshakeNonce + Send,
     ) -> Result<Option<Admitted>, (u64, Error)> {
         let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
         let is_offer = hash.is_some();
@@ -326,7 +328,7 @@ where
                     Freshness::New if confirms || may_be_anybody => EarlyData::Confirmed,
                     Freshness::New => EarlyData::AtOnce,
                     Freshness::Full => EarlyData::Refused,
-                    Freshness::Spent => EarlyData::Spent,
+                    Freshness::RecycledBufs => EarlyData::RecycledBufs,
                 }
             }
             _ => EarlyData::Refused,
@@ -356,7 +358,7 @@ where
             }
             Decision::Refuse { id, reply, error } => {
                 Box::pin(reply_with(base, &reply)).await;
-                if early_data == EarlyData::Spent {
+                if early_data == EarlyData::RecycledBufs {
                     // A late duplicate, which is not reported.
                     self.count_dropped();
                     return Ok(None);
@@ -460,7 +462,7 @@ where
                 .map(|number| AddressChallenge {
                     number,
                     amplification_limit,
-                    counted: self.admissions.unproven.take(),
+                    counted: self.admissions.unvalidated.take(),
                 }),
             settings: self.settings.clone(),
             idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
@@ -470,15 +472,18 @@ where
             self.answer_task.add(&link);
         }
         let place = self.connections.add(network, link.evictable(), now);
-        let (dropped, mut setup) = (link.dropped(), Cancelled(Some(link.setup())));
+        let dropped = link.dropped();
+        let mut setup = Cancelled(Some(link.setup()));
         let evictable = link.evictable();
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
         let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
-        let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
+        let picks = agreement.picks().to_vec();
+        let transcript = agreement.binding();
         let peer = agreement.peer_layers(capabilities);
         let current_agreement = CurrentAgreement::new(agreement);
         link.stand(current_agreement.clone(), self.connector.clone());
-        let (secured, counters) = (session.secured().clone(), session.clone());
+        let secured = session.secured().clone();
+        let counters = session.clone();
         let context = ConnectContext::new(&*self.connector, Role::Server)
             .with_transcript(transcript)
             .with_peer(Some(&peer))

@@ -26,15 +26,15 @@ pub(super) enum Kind {
     /// A stream that has not made its offer.
     Silent,
     /// A client at an unvalidated address, which has to confirm.
-    Unproven,
+    Unvalidated,
     /// Any other handshake.
     Proven,
 }
 
 /// The handshakes that wait, each in its own task. The outcome of each is an `O`.
 pub(super) struct Stages<C: Connection, O> {
-    /// The handshakes of clients with unproven addresses, which keep no other client from a place.
-    unproven: Handshakes<Work<C>>,
+    /// The handshakes of clients with unvalidated addresses, which keep no other client from a place.
+    unvalidated: Handshakes<Work<C>>,
     proven: Handshakes<Work<C>>,
     next: u64,
     outcomes: mpsc::Sender<Ended<O>>,
@@ -61,10 +61,10 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         let most =
             capacity.map_or(MOST, |capacity| capacity / 4).min(settings.concurrent_handshakes).min(MOST);
         let patience = settings.handshake_timeout / 20;
-        let unproven = settings.unproven_clients.min(most);
-        let (outcomes, ended) = mpsc::channel(most + unproven + 1);
+        let unvalidated = settings.unvalidated_clients.min(most);
+        let (outcomes, ended) = mpsc::channel(most + unvalidated + 1);
         Self {
-            unproven: Handshakes::new(unproven, patience),
+            unvalidated: Handshakes::new(unvalidated, patience),
             proven: Handshakes::new(most, patience),
             next: 0,
             outcomes,
@@ -72,9 +72,9 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         }
     }
 
-    /// Returns the number of handshakes, and the number of handshakes at unproven addresses.
+    /// Returns the number of handshakes, and the number of handshakes at unvalidated addresses.
     pub(super) fn len(&self) -> [usize; 2] {
-        [self.proven.len() + self.unproven.len(), self.unproven.len()]
+        [self.proven.len() + self.unvalidated.len(), self.unvalidated.len()]
     }
 
     /// Makes room for a stream from this network, or returns the time at which there may be room.
@@ -115,7 +115,8 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
         handshake: Handshake<O>,
         overload: &OverloadCount,
     ) {
-        let (network, now) = (Network::of(&base.base().peer_addr()), progress.heard_at());
+        let network = Network::of(&base.base().peer_addr());
+        let now = progress.heard_at();
         let place = match self.of(kind).room(network, now) {
             Room::Free => None,
             Room::InPlaceOf(number) => Some(number),
@@ -151,7 +152,7 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
                 return std::future::pending().await;
             };
             let finished = now().filter(|_| is_good(&outcome));
-            let is_held = [&mut self.proven, &mut self.unproven].into_iter().any(|stage| match finished {
+            let is_held = [&mut self.proven, &mut self.unvalidated].into_iter().any(|stage| match finished {
                 Some(now) => stage.finish(number, now),
                 None => stage.remove(number).is_some(),
             });
@@ -163,7 +164,7 @@ impl<C: Connection<Data = Buf>, O: From<Error> + Send + 'static> Stages<C, O> {
 
     fn of(&mut self, kind: Kind) -> &mut Handshakes<Work<C>> {
         match kind {
-            Kind::Unproven => &mut self.unproven,
+            Kind::Unvalidated => &mut self.unvalidated,
             Kind::Silent | Kind::Proven => &mut self.proven,
         }
     }

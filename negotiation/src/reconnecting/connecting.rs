@@ -23,7 +23,9 @@ impl<C: Connection> Connecting<C> {
     {
         let connect = Arc::new(connect);
         let begin = Box::new(move || -> Attempts<C> {
-            let (connect, runtime, backoff) = (connect.clone(), runtime.clone(), backoff.clone());
+            let connect = connect.clone();
+            let runtime = runtime.clone();
+            let backoff = backoff.clone();
             Box::pin(attempts(connect, runtime, backoff))
         });
         Self { begin, under_way: None }

@@ -39,7 +39,8 @@ impl Ledger {
 
     /// Records that the connection was lost.
     pub(super) fn lose(&mut self, error: &Error) {
-        let (kind, cause) = (error.kind(), error.to_string());
+        let kind = error.kind();
+        let cause = error.to_string();
         let in_doubt = self.open..self.next;
         self.open = self.next;
         self.pending = Some(match self.pending.take() {

@@ -355,7 +355,8 @@ impl PeerAgreement {
             return;
         }
         if next > self.highest && !self.is_far(next) {
-            let (request, proposal) = (request.clone(), proposal.clone());
+            let request = request.clone();
+            let proposal = proposal.clone();
             return self.propose_as(now, next, request, proposal);
         }
         self.handover.discard();
@@ -375,13 +376,15 @@ impl PeerAgreement {
                 if let UpgradeStep::Accept { is_ready, .. } = accept {
                     *is_ready = true;
                 }
-                let (epoch, accept) = (*epoch, accept.clone());
+                let epoch = *epoch;
+                let accept = accept.clone();
                 self.handover.built();
                 self.send(epoch, accept);
                 self.repeat_from(now);
             }
             (Phase::Staging { epoch, .. }, Err(failure)) => {
-                let (epoch, text) = (*epoch, wire::cut(failure.to_string()));
+                let epoch = *epoch;
+                let text = wire::cut(failure.to_string());
                 self.send(epoch, UpgradeStep::Decline { next: 0, text });
                 self.unstage(now);
                 self.rest(now);
@@ -409,7 +412,8 @@ impl PeerAgreement {
         match result {
             Ok(count) => {
                 *sent = Some(count);
-                let (epoch, is_requested) = (*epoch, request.take().is_some());
+                let epoch = *epoch;
+                let is_requested = request.take().is_some();
                 self.active = epoch;
                 self.picks = agreed.picks.clone();
                 self.send(epoch, UpgradeStep::Begin { sent: count });
@@ -479,7 +483,8 @@ fn said(
 ) -> [u8; 32] {
     // The encoding fails for no offer that was decoded, or encoded to be sent.
     let offer = postcard::to_allocvec(offer).unwrap_or_default();
-    let (epoch, differing) = (epoch.to_le_bytes(), postcard::to_allocvec(capabilities).unwrap_or_default());
+    let epoch = epoch.to_le_bytes();
+    let differing = postcard::to_allocvec(capabilities).unwrap_or_default();
     let mut parts = vec![&epoch[..], &offer, proposer_picks, other_picks];
     if !capabilities.is_empty() {
         parts.push(&differing);

@@ -65,7 +65,8 @@ where
         inbound: mpsc::Receiver<Received>,
         requests: mpsc::Receiver<Request>,
     ) -> Self {
-        let (shared, settings) = (&fork.shared, fork.shared.settings());
+        let shared = &fork.shared;
+        let settings = fork.shared.settings();
         let picks = shared.agreement().map(|agreement| agreement.picks().to_vec()).unwrap_or_default();
         let terms = Terms {
             id: shared.id(),
@@ -77,7 +78,9 @@ where
             repeat_after: settings.repeat_after,
         };
         let agreement = PeerAgreement::new(terms, picks);
-        let (secured, report, cause) = (SecuredCell::default(), None, Span::none());
+        let secured = SecuredCell::default();
+        let report = None;
+        let cause = Span::none();
         Self { stack, fork, agreement, inbound, requests, secured, report, cause }
     }
 
@@ -126,7 +129,9 @@ where
 
     fn build(&mut self, link: Link<B>) -> BoxFuture<'static, Result<S::Connection, Error>> {
         let agreed = self.agreement.agreed().cloned().unwrap_or_default();
-        let (stack, shared, secured) = (self.stack.clone(), self.fork.shared.clone(), self.secured.clone());
+        let stack = self.stack.clone();
+        let shared = self.fork.shared.clone();
+        let secured = self.secured.clone();
         Box::pin(async move {
             let connector = shared.connector();
             let context = connector
@@ -189,7 +194,8 @@ where
 
     async fn input(&mut self) -> Input {
         let shared = &self.fork.shared;
-        let (deadline, may_request) = (self.agreement.poll_timeout(), !self.agreement.has_request());
+        let deadline = self.agreement.poll_timeout();
+        let may_request = !self.agreement.has_request();
         let mut timer = pin!(
             async {
                 match deadline {
@@ -289,7 +295,9 @@ const LONGEST_LOOK: Duration = Duration::from_millis(16);
 /// for the whole time-out while a call waited for messages. Time without such a call does not count, since a
 /// Chunnel may hold messages for an application that does not receive.
 async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared: Arc<Shared<B>>, sent: u64) {
-    let (mut before, mut waited, mut pause) = (epochs.receiving.total(), Duration::ZERO, LOOK);
+    let mut before = epochs.receiving.total();
+    let mut waited = Duration::ZERO;
+    let mut pause = LOOK;
     while before < sent {
         sleep(Shared::base(&shared).runtime(), pause).await;
         let received = epochs.receiving.total();

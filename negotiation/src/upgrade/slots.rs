@@ -174,7 +174,8 @@ impl<E> Slots<E> {
                 *guard = Some(epoch.clone());
             }
         }
-        let (waiting, watcher) = (std::mem::take(&mut state.waiting), state.watcher.take());
+        let waiting = std::mem::take(&mut state.waiting);
+        let watcher = state.watcher.take();
         drop(state);
         waiting.into_iter().chain(watcher).for_each(Waker::wake);
     }

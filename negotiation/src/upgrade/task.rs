@@ -118,7 +118,9 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
     async fn event(&mut self) -> Event<P::Input, P::Connection> {
         let may_read = self.protocol.listens() && !self.protocol.handover().is_leaving();
         let handle = self.protocol.link_handle().clone();
-        let (epochs, current, building) = (&self.epochs, &self.current.epoch, &mut self.building);
+        let epochs = &self.epochs;
+        let current = &self.current.epoch;
+        let building = &mut self.building;
         let mut reading = pin!(
             async {
                 if may_read { read_meanwhile(epochs, current, &*handle).await } else { pending().await }
@@ -163,7 +165,8 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
 
     fn perform(&mut self, step: Step<P::Epoch>) {
         let handle = self.protocol.link_handle().clone();
-        let (base, limits) = (handle.base(), self.protocol.limits());
+        let base = handle.base();
+        let limits = self.protocol.limits();
         match step {
             Step::Stage(epoch) => {
                 let span = span::changing(&self.protocol.cause());
@@ -174,7 +177,8 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
             Step::Build => {
                 let Some(Next { link, span, .. }) = &mut self.next else { return };
                 let Some(link) = link.take() else { return };
-                let (building, runtime) = (self.protocol.build(link), handle.runtime().clone());
+                let building = self.protocol.build(link);
+                let runtime = handle.runtime().clone();
                 let building = async move {
                     let what = "a Chunnel did not get ready in time";
                     within(&runtime, limits.building, (P::NAME, what), building).await
@@ -189,7 +193,8 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
                 }
             }
             Step::EndSending { may_fail } => {
-                let (epochs, old) = (self.epochs.clone(), self.current.epoch.clone());
+                let epochs = self.epochs.clone();
+                let old = self.current.epoch.clone();
                 let ending = Ending { limit: limits.ending, may_fail, name: P::NAME };
                 let runtime = handle.runtime().clone();
                 self.work.push(Box::pin(async move {
@@ -212,7 +217,8 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
                 if dry {
                     self.current.epoch.end();
                 }
-                let (epochs, old) = (self.epochs.clone(), self.current.epoch.clone());
+                let epochs = self.epochs.clone();
+                let old = self.current.epoch.clone();
                 let leaving = leave(epochs, old, handle.runtime().clone(), dry);
                 self.work.push(Box::pin(leaving.map(|()| Done::ReceiversLeft)));
             }

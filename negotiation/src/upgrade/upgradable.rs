@@ -84,7 +84,8 @@ where
             let (to_agent, inbound) = mpsc::channel(INBOUND);
             let (requests, requested) = mpsc::channel(REQUESTS);
             let fork = inner.fork(to_agent);
-            let (shared, queue) = (fork.shared.clone(), fork.first());
+            let shared = fork.shared.clone();
+            let queue = fork.first();
             let before = shared.base().reserved();
             let first = self.stack.instantiate(inner, picks, context).await?;
             let reserved = shared.base().reserved().saturating_sub(before);

@@ -82,10 +82,14 @@ impl<'de> Visitor<'de> for AnswerVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Answer, A::Error> {
-        let (id, client_picks, server_picks) = (next(&mut fields)?, next(&mut fields)?, next(&mut fields)?);
+        let id = next(&mut fields)?;
+        let client_picks = next(&mut fields)?;
+        let server_picks = next(&mut fields)?;
         let (idle_ms, confirm, early) =
             (next(&mut fields)?, next(&mut fields)?, next::<u32, _>(&mut fields)?);
-        let (ticket, stack, reasons) = (next(&mut fields)?, next(&mut fields)?, next(&mut fields)?);
+        let ticket = next(&mut fields)?;
+        let stack = next(&mut fields)?;
+        let reasons = next(&mut fields)?;
         let capabilities = match early & HAS_CAPABILITIES {
             0 => Vec::new(),
             _ => next::<Vec<_>, _>(&mut fields)?,
@@ -136,7 +140,7 @@ pub enum RefusalKind {
     /// One end requires a proof of origin that the other can't give.
     Unauthenticated,
     /// The offer came with messages and made an earlier connection, which is gone.
-    Spent,
+    RecycledBufs,
     /// The server has no room for the client at the moment.
     Busy,
 }
@@ -149,7 +153,7 @@ impl RefusalKind {
             Self::Version => ErrorKind::Version,
             Self::Malformed => ErrorKind::Malformed,
             Self::Unauthenticated => ErrorKind::Unauthenticated,
-            Self::Spent => ErrorKind::Reset,
+            Self::RecycledBufs => ErrorKind::Reset,
             Self::Busy => ErrorKind::Exhausted,
         }
     }

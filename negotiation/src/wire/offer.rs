@@ -55,7 +55,8 @@ impl Offer {
     /// A [`Mismatch`] if a capability can't be encoded, a name is too long, or the stack has too many Chunnels.
     pub fn new(id: u64, nodes: &[Node]) -> Result<Self, Mismatch> {
         // Each Chunnel needs two strings for its name, and two for the name of its capability.
-        let (strings, entries) = (Vec::with_capacity(4 * nodes.len()), Vec::with_capacity(nodes.len()));
+        let strings = Vec::with_capacity(4 * nodes.len());
+        let entries = Vec::with_capacity(nodes.len());
         let mut offer = Self { id, idle_ms: u32::MAX, strings, entries };
         offer.push_all(nodes)?;
         if offer.entries.len() > NODES {
@@ -114,7 +115,8 @@ impl Offer {
 
     fn push_layer(&mut self, layer: &LayerInfo) -> Result<(), Mismatch> {
         let name = self.name(layer.full_name());
-        let (one_sided, version) = (layer.is_one_sided(), layer.capability().version());
+        let one_sided = layer.is_one_sided();
+        let version = layer.capability().version();
         let encoding = layer.capability().encode()?;
         let entry = if layer.capability().id() == layer.full_name() && encoding.is_empty() {
             Entry::Plain { name, one_sided, version }

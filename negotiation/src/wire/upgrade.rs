@@ -115,7 +115,8 @@ mod accept {
             if flags > IS_READY | HAS_CAPABILITIES {
                 return Err(A::Error::custom("an unknown flag of an accept"));
             }
-            let (proposer_picks, own_picks) = (next(&mut fields)?, next(&mut fields)?);
+            let proposer_picks = next(&mut fields)?;
+            let own_picks = next(&mut fields)?;
             let reasons = next(&mut fields)?;
             let capabilities = match flags & HAS_CAPABILITIES {
                 0 => Vec::new(),

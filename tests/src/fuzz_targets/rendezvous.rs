@@ -23,7 +23,7 @@ pub fn snapshots(bytes: &[u8]) {
             if inside {
                 join(&mut member, &mut snapshot);
             }
-            let before = member.in_force().cloned();
+            let before = member.active().cloned();
             for key in [RECORD.to_owned(), presence_key(7), UPGRADE.to_owned(), "participant/?".to_owned()] {
                 snapshot.revision.0 += 1;
                 let entry = Entry { version: snapshot.revision, value: value.clone() };
@@ -31,7 +31,7 @@ pub fn snapshots(bytes: &[u8]) {
                 settle(&mut member, &snapshot);
             }
             assert!(
-                !inside || member.in_force() == before.as_ref(),
+                !inside || member.active() == before.as_ref(),
                 "nobody is made to switch by a record alone"
             );
         }

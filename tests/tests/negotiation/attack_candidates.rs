@@ -28,12 +28,12 @@ fn shared() -> [Settings; 2] {
 }
 
 /// Returns the settings of both ends, with signatures. Each second, the server makes fewer signatures for
-/// unproven addresses than there are recorded offers.
+/// unvalidated addresses than there are recorded offers.
 fn signed() -> [Settings; 2] {
     let key = IdentityKey::from_seed([2; 32]);
     let trusting = Credentials::default().trusting([key.public()]);
     let [at_client, mut at_server] = with([trusting, Credentials::default().identity(key)]);
-    at_server.unproven_clients = RECORDED - 2;
+    at_server.unvalidated_clients = RECORDED - 2;
     [at_client, at_server]
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 fn settings(seed: u64) -> Settings {
     with(|settings| {
         settings.credentials = Credentials::shared(SharedKey::new([1; 32]));
-        settings.unproven_clients = [256, 256, 1, 0][(seed / 4) as usize % 4];
+        settings.unvalidated_clients = [256, 256, 1, 0][(seed / 4) as usize % 4];
         settings.first_flight = 1 + (seed / 16) as usize % 5;
     })
 }
@@ -90,7 +90,7 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
             // for connected, and leaves after three seconds. A server that is not busy takes the flight
             // before it asks.
             let received = of(&attacked);
-            let is_busy = settings(seed).unproven_clients == 1;
+            let is_busy = settings(seed).unvalidated_clients == 1;
             match (attacker.lock().unwrap().is_confirmation_lost(), is_good) {
                 (true, _) if is_busy => assert_eq!(received, [""; 0], "seed {seed}"),
                 (true, _) => assert!(attacked.starts_with(&received), "seed {seed}: {received:?}"),

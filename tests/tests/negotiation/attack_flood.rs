@@ -114,7 +114,7 @@ fn an_attacker_that_returns_cookies_keeps_nobody_else_out() {
 }
 
 /// A flooder gets signatures until the server has recognised the flood, for as many offers as the server
-/// serves unproven clients. Afterwards it gets none.
+/// serves unvalidated clients. Afterwards it gets none.
 #[test]
 fn replayed_offers_get_a_bounded_number_of_signatures() {
     let [client, server] = &credentials()[2];

@@ -37,7 +37,7 @@ fn settings(seed: u64) -> [Settings; 2] {
         let mut settings = Settings::default();
         settings.credentials = credentials;
         // The server asks for cookies in a third of all runs.
-        settings.unproven_clients = if seed.is_multiple_of(3) { 0 } else { 256 };
+        settings.unvalidated_clients = if seed.is_multiple_of(3) { 0 } else { 256 };
         settings
     })
 }

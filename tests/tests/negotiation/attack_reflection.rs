@@ -200,7 +200,7 @@ fn messages_that_come_with_an_offer_are_answered_within_three_times_their_bytes(
     });
 }
 
-/// The bound on unproven addresses costs honest clients no round trip, whether the reply is short or long.
+/// The bound on unvalidated addresses costs honest clients no round trip, whether the reply is short or long.
 #[test]
 fn a_client_waits_no_longer_for_a_long_reply() {
     simulate(1, async |network: Network| {

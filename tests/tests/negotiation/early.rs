@@ -189,9 +189,9 @@ fn with_credentials() {
 
 #[test]
 fn under_load_a_cookie_comes_first_and_then_a_confirmation() {
-    for (unproven, kinds) in [(0, vec![12, 9, 12, 15]), (1, vec![12, 2, 8, 0])] {
+    for (unvalidated, kinds) in [(0, vec![12, 9, 12, 15]), (1, vec![12, 2, 8, 0])] {
         simulate(9, async |network: Network| {
-            let busy = || with(|settings| settings.unproven_clients = unproven);
+            let busy = || with(|settings| settings.unvalidated_clients = unvalidated);
             let (cache, history) = known(&network, over!(select!(A, B)), [open(), busy()]).await;
             let seen = Arc::new(Mutex::new(Vec::new()));
             let see = seen.clone();

@@ -56,7 +56,7 @@ fn torment(network: &Network, seed: u64, percent: u64) {
 
 fn settings(seed: u64) -> Settings {
     with(|settings| {
-        settings.unproven_clients = [256, 256, 1, 0][(seed / 4) as usize % 4];
+        settings.unvalidated_clients = [256, 256, 1, 0][(seed / 4) as usize % 4];
         settings.first_flight = 1 + (seed / 16) as usize % 5;
         if seed / 2 % 2 == 1 {
             settings.credentials = Credentials::shared(SharedKey::new([1; 32]));

@@ -39,7 +39,7 @@ fn a_client_returns_the_cookie_that_it_is_asked_for() {
         simulate(1, async |network: Network| {
             let counts = count(&network);
             let always = with(|settings| {
-                settings.unproven_clients = 0;
+                settings.unvalidated_clients = 0;
                 settings.credentials = credentials.clone();
             });
             let incoming =
@@ -82,7 +82,7 @@ fn cookies_survive_a_poor_network() {
     for seed in 0..300 {
         simulate(seed, async |network: Network| {
             network.set_link(Link { corruption: 0.05, ..Link::poor(0.2) });
-            let always = with(|settings| settings.unproven_clients = 0);
+            let always = with(|settings| settings.unvalidated_clients = 0);
             let incoming =
                 make_stack!(A).listen(server(&network), server_addr()).settings(always).await.unwrap();
             echo(&network, incoming, |error| panic!("{error}"));
@@ -152,13 +152,13 @@ fn spoofed_offers_fill_neither_memory_nor_the_door() {
     }
 }
 
-/// The server lets unproven clients in up to half of their places. Further clients have to confirm their
+/// The server lets unvalidated clients in up to half of their places. Further clients have to confirm their
 /// address first, which costs an honest client no time.
 #[test]
 fn a_busy_server_waits_for_the_confirmation() {
     simulate(4, async |network: Network| {
         network.answer_closed_ports(false);
-        let few = with(|settings| settings.unproven_clients = 10);
+        let few = with(|settings| settings.unvalidated_clients = 10);
         let mut incoming =
             make_stack!(A).listen(server(&network), server_addr()).settings(few).await.unwrap();
         let runtime = network.runtime().clone();
@@ -189,7 +189,7 @@ fn a_busy_server_waits_for_the_confirmation() {
     });
 }
 
-/// The server sends an unproven address at most three times the bytes that came from it, whatever the
+/// The server sends an unvalidated address at most three times the bytes that came from it, whatever the
 /// messages are.
 #[test]
 fn nobody_gets_three_times_what_was_sent_in_his_name() {

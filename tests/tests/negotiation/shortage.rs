@@ -160,7 +160,7 @@ fn messages_go_over_another_stack_when_there_is_room() {
 fn what_a_server_can_not_send_or_receive_just_now_is_repeated() {
     for (sends, receptions) in [(0b1, 0), (0b11, 0), (0, 0b10), (0, 0b110), (0b1, 0b10)] {
         simulate(7, async |network: Network| {
-            let cautious = with(|settings| settings.unproven_clients = 1);
+            let cautious = with(|settings| settings.unvalidated_clients = 1);
             let datapath = Lean(server(&network), Plan { sends, receptions, ..GOOD });
             let mut incoming =
                 make_stack!(A).listen(datapath, server_addr()).settings(cautious).await.unwrap();

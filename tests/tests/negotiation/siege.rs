@@ -40,7 +40,7 @@ pub(crate) fn with(credentials: &Credentials, slots: Option<usize>) -> Settings 
     settings.credentials = credentials.clone();
     if let Some(slots) = slots {
         settings.concurrent_handshakes = slots;
-        settings.unproven_clients = slots / 8;
+        settings.unvalidated_clients = slots / 8;
     }
     settings
 }

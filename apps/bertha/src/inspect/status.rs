@@ -29,7 +29,7 @@ pub(crate) struct Status {
 pub(crate) struct Participant {
     pub(crate) id: String,
     /// The round that was active when the participant last wrote.
-    pub(crate) in_force: u64,
+    pub(crate) active: u64,
     /// The latest round that the participant staged.
     pub(crate) staged: u64,
 }
@@ -67,7 +67,7 @@ impl Status {
         let view = View::of(snapshot);
         let participants = view.participants.iter().map(|(id, (_, presence))| Participant {
             id: format!("{id:016x}"),
-            in_force: presence.in_force,
+            active: presence.active,
             staged: presence.accepted,
         });
         let mut status = Self { participants: participants.collect(), ..Self::unknown(name) };

@@ -94,7 +94,9 @@ impl OverDatapath for Client<'_> {
         let counters: Vec<Arc<Transferred>> = connections.iter().map(|_| Arc::default()).collect();
         let mut running = JoinSet::new();
         for (number, (connection, counts)) in connections.into_iter().zip(&counters).enumerate() {
-            let (counts, time, is_reverse) = (counts.clone(), perf.time, perf.reverse);
+            let counts = counts.clone();
+            let time = perf.time;
+            let is_reverse = perf.reverse;
             running.spawn(async move {
                 let outcome = match is_reverse {
                     true => reverse::run(&connection, length, time, &counts).await,
@@ -143,9 +145,11 @@ async fn watch(
     let start = Instant::now();
     let mut ticks = interval_at((start + perf.interval).into(), perf.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let (mut intervals, mut ended) = (Vec::new(), Vec::new());
+    let mut intervals = Vec::new();
+    let mut ended = Vec::new();
     let mut seen: Vec<Transferred> = counters.iter().map(|_| Transferred::default()).collect();
-    let (mut last, mut drops) = (Duration::ZERO, Drops::default());
+    let mut last = Duration::ZERO;
+    let mut drops = Drops::default();
     loop {
         tokio::select! {
             _ = ticks.tick(), if last < perf.time => {
@@ -186,7 +190,8 @@ fn interval(
     seen: &mut [Transferred],
 ) -> Interval {
     let mut streams = Vec::with_capacity(counters.len());
-    let (mut all_bytes, mut all_messages) = (0, 0);
+    let mut all_bytes = 0;
+    let mut all_messages = 0;
     for (counter, seen) in counters.iter().zip(seen) {
         let bytes = counter.bytes.load(Relaxed);
         let messages = counter.messages.load(Relaxed);

@@ -20,14 +20,16 @@ pub(super) struct Span {
 impl Span {
     pub(super) fn new(start: Duration, end: Duration, bytes: u64, messages: u64) -> Self {
         let seconds = (end - start).as_secs_f64();
-        let (start, end) = (start.as_secs_f64(), end.as_secs_f64());
+        let start = start.as_secs_f64();
+        let end = end.as_secs_f64();
         Self { start, end, seconds, bytes, bits_per_second: rate::bits_per_second(bytes, seconds), messages }
     }
 
     /// Returns a line; `id` is the number of a connection, or SUM.
     pub(super) fn line(&self, id: &str, remark: &str) -> String {
         let Self { start, end, bytes, bits_per_second, messages, .. } = *self;
-        let (bytes, rate) = (rate::bytes(bytes), rate::bits(bits_per_second));
+        let bytes = rate::bytes(bytes);
+        let rate = rate::bits(bits_per_second);
         let line = format!(
             "[{id:>3}] {start:6.2}-{end:<6.2} sec  {bytes:>12}  {rate:>15}  {messages:>10}  {remark}"
         );
@@ -100,7 +102,9 @@ impl Ended {
 }
 
 fn together(spans: impl Iterator<Item = Span>) -> Span {
-    let (mut end, mut bytes, mut messages) = (0.0, 0, 0);
+    let mut end = 0.0;
+    let mut bytes = 0;
+    let mut messages = 0;
     for span in spans {
         end = f64::max(end, span.end);
         bytes += span.bytes;

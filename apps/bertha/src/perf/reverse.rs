@@ -23,8 +23,10 @@ pub(super) async fn run(
     time: Duration,
     received: &Transferred,
 ) -> Result<Outcome, Error> {
-    let (mut tally, mut burst) = (Tally::default(), Vec::with_capacity(BURST));
-    let (mut unanswered, mut ask_at) = (0, Instant::now());
+    let mut tally = Tally::default();
+    let mut burst = Vec::with_capacity(BURST);
+    let mut unanswered = 0;
+    let mut ask_at = Instant::now();
     while unanswered <= ATTEMPTS {
         let is_due = tokio::select! {
             outcome = connection.recv_batch(&mut burst, BURST) => match outcome {

@@ -75,7 +75,8 @@ pub(super) async fn run(
         let sending = Duration::from_micros(microseconds);
         Ok(Outcome { sent_messages: messages, sent_bytes: bytes, sending, received })
     };
-    let (mut receiving, mut sending) = (pin!(receiving), pin!(sending));
+    let mut receiving = pin!(receiving);
+    let mut sending = pin!(sending);
     tokio::select! {
         biased;
         outcome = &mut sending => outcome,

@@ -110,8 +110,10 @@ impl Report {
     }
 
     fn read(number: u64, mut numbers: impl Iterator<Item = u64>) -> Option<Self> {
-        let (messages, bytes) = (numbers.next()?, numbers.next()?);
-        let (late, microseconds) = (numbers.next()?, numbers.next()?);
+        let messages = numbers.next()?;
+        let bytes = numbers.next()?;
+        let late = numbers.next()?;
+        let microseconds = numbers.next()?;
         Some(Self { number, messages, bytes, late, microseconds })
     }
 }
@@ -129,7 +131,8 @@ impl Order {
     }
 
     fn read(number: u64, mut numbers: impl Iterator<Item = u64>) -> Option<Self> {
-        let (time, length) = (Duration::from_micros(numbers.next()?), numbers.next()?);
+        let time = Duration::from_micros(numbers.next()?);
+        let length = numbers.next()?;
         Some(Self::new(number, time, usize::try_from(length).ok()?))
     }
 }

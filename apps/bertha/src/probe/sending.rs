@@ -50,7 +50,8 @@ pub(crate) async fn send_for(
     if let Ok(drained) = timeout(DRAINING, connection.drain()).await {
         drained?;
     }
-    let (messages, bytes) = (sent.messages.load(Relaxed), sent.bytes.load(Relaxed));
+    let messages = sent.messages.load(Relaxed);
+    let bytes = sent.bytes.load(Relaxed);
     Ok(Report { messages, bytes, microseconds, ..Report::default() })
 }
 

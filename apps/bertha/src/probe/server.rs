@@ -114,7 +114,8 @@ fn served(client: String, tally: &Tally, end: &Error, drops: &Drops) -> Served {
 
 fn sentence(served: &Served, drops: &Drops) -> String {
     let Served { client, messages, late, pings, sent_messages, seconds, end, .. } = served;
-    let (bytes, rate) = (rate::bytes(served.bytes), rate::bits(served.bits_per_second));
+    let bytes = rate::bytes(served.bytes);
+    let rate = rate::bits(served.bits_per_second);
     format!(
         "{client}: {messages} messages, {bytes} in {seconds:.2} s, {rate}, {late} late; {pings} pings; {sent_messages} sent; dropped: {drops}; {end}"
     )

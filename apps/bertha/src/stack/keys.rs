@@ -43,7 +43,8 @@ impl Keys {
     /// [`Invalid`](ErrorKind::Invalid) if files are missing or have the wrong content; and errors of reading
     /// them.
     pub(super) fn tls(&self, side: Side<'_>) -> Result<Tls, Error> {
-        let (identity, trust) = (self.identity()?, self.trust()?);
+        let identity = self.identity()?;
+        let trust = self.trust()?;
         match side {
             Side::Server => {
                 let tls = Tls::server(identity.ok_or_else(|| missing("tls", "--tls-cert and --tls-key"))?)?;
@@ -62,7 +63,8 @@ impl Keys {
     #[cfg(feature = "quic")]
     pub(super) fn quic(&self, side: Side<'_>) -> Result<bertha::chunnels::Quic, Error> {
         use bertha::chunnels::Quic;
-        let (identity, trust) = (self.identity()?, self.trust()?);
+        let identity = self.identity()?;
+        let trust = self.trust()?;
         match side {
             Side::Server => {
                 let quic =

@@ -88,7 +88,8 @@ impl Partial {
         // The record is written before the file has its name: until then the record describes no file with
         // this name.
         Record::new(&metadata, self.digest()).write(name, directory).await?;
-        let (from, finished) = (self.path.clone(), name.finished(directory));
+        let from = self.path.clone();
+        let finished = name.finished(directory);
         let to = finished.clone();
         blocking(move || fs::rename(from, to)).await.map_err(Error::file("naming", &finished))?;
         let at = directory.to_owned();

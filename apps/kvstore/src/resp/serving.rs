@@ -52,7 +52,8 @@ impl Clients {
                 if !descriptors::is_one_free() {
                     one.shared.places.end_one(now, Ending::Descriptors);
                 }
-                let (one, working) = (one.clone(), working.clone());
+                let one = one.clone();
+                let working = working.clone();
                 bertha::spawn(async move {
                     one.converse(client, place.client()).await;
                     drop((place, working));

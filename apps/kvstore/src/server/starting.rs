@@ -40,7 +40,8 @@ pub(super) fn start_shard(
     stopper: &Stopper,
 ) -> Result<Thread, Error> {
     let ShardSettings { addr, capacity, encryption, queue, with_resp } = settings;
-    let (name, stop) = (format!("shard {number}"), stopper.subscribe());
+    let name = format!("shard {number}");
+    let stop = stopper.subscribe();
     let messages = Serialize::<Message>::new();
     match encryption {
         None => thread::start(

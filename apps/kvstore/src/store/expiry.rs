@@ -50,7 +50,8 @@ impl Store {
 
     /// Sets the record's lifetime from now on. Returns true if there is such a record.
     pub fn set_lifetime(&mut self, key: &Key, lifetime: Lifetime) -> bool {
-        let (now, until) = (self.now, self.end(lifetime));
+        let now = self.now;
+        let until = self.end(lifetime);
         let Some(record) = self.records.get_mut(key).filter(|record| record.until > now) else {
             return false;
         };

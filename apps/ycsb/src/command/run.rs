@@ -95,7 +95,8 @@ impl Run {
     async fn connect_and_measure(self) -> Result<(), Failure> {
         let parameters = self.parameters()?;
         let map = self.map()?;
-        let (client, server) = (ClientShard::new(map.clone()), ServerShard::new(map));
+        let client = ClientShard::new(map.clone());
+        let server = ServerShard::new(map);
         let messages = Serialize::<Message>::new();
         let settings = Settings::default();
         // Each combination is a type of its own, and no bound can say that a type parameter runs over both of
@@ -130,7 +131,8 @@ impl Run {
         S: Negotiate,
         DefaultDatapath: Runs<S, Out: Connection<Data = Message>>,
     {
-        let (mut ports, mut negotiated) = (Vec::new(), Vec::new());
+        let mut ports = Vec::new();
+        let mut negotiated = Vec::new();
         for _ in 0..self.connections {
             let port = connect(&stack, self.server.into(), settings.clone()).await?;
             negotiated.push(port.negotiated());

@@ -123,7 +123,8 @@ impl<P: Port> Driver<P> {
     ) -> Phased {
         let phase = Arc::new(Phase::new(plan.max_time));
         // Dropping a task ends it.
-        let (mut tasks, mut ends) = (Vec::new(), Vec::new());
+        let mut tasks = Vec::new();
+        let mut ends = Vec::new();
         for (part, (port, operations)) in self.ports.iter().zip(all).enumerate() {
             let mut rng = StdRng::seed_from_u64(plan.seed ^ (self.phases << 32) ^ ((part as u64) << 48));
             let starts = match plan.pace {

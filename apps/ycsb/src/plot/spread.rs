@@ -51,7 +51,8 @@ pub fn spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
             .y_label_formatter(&|time| number(*time))
             .draw()?;
         for (series, spread) in spreads.iter().enumerate() {
-            let (x, style) = (series as f64, colour(series).stroke_width(2));
+            let x = series as f64;
+            let style = colour(series).stroke_width(2);
             let [p5, p25, p50, p75, p95] = spread.percentiles;
             let across = |half: f64, y: f64| vec![(x - half, y), (x + half, y)];
             let lines = [

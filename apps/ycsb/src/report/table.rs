@@ -75,7 +75,8 @@ fn write_troubles(f: &mut fmt::Formatter<'_>, phase: &Measured) -> fmt::Result {
         }
     }
     if phase.retransmissions + phase.ignored > 0 {
-        let (again, ignored) = (phase.retransmissions, phase.ignored);
+        let again = phase.retransmissions;
+        let ignored = phase.ignored;
         writeln!(f, "  {again} messages were sent again, {ignored} answered nothing that waited")?;
     }
     phase.errors.iter().try_for_each(|(i, error)| writeln!(f, "  connection {i} ended early: {error}"))

@@ -101,7 +101,8 @@ impl Operations for Mixed {
 
 impl Chooser {
     fn new(parameters: &Parameters) -> Self {
-        let (first, count) = (parameters.insert_start, parameters.insert_count);
+        let first = parameters.insert_start;
+        let count = parameters.insert_count;
         match parameters.distribution {
             RequestDistribution::Uniform => Self::Uniform { first, over: Uniform::new(count) },
             RequestDistribution::Zipfian => {

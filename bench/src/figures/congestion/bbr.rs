@@ -21,7 +21,8 @@ const QUEUES: Budget = Budget::AtMost(10.0);
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let path = path(48.0, 20).buffered(2.0);
     let course = Course::alone(path.clone(), effort.pick(40, 25), Duration::from_millis(50), 1);
-    let (mut throughputs, mut queues) = (Vec::new(), Vec::new());
+    let mut throughputs = Vec::new();
+    let mut queues = Vec::new();
     for control in [Control::CcpBbr, Control::Bbr] {
         let history = course.run(control)?;
         let rates = history.throughputs(0);

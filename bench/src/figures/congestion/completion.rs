@@ -160,12 +160,14 @@ async fn completions(
             // The connection stays open until everything has arrived.
             std::future::pending::<()>().await;
         }));
-        let (progress, clock) = (Arc::clone(&progress), runtime.clone());
+        let progress = Arc::clone(&progress);
+        let clock = runtime.clone();
         tasks.push(runtime.spawn(async move {
             while let Ok(message) = server.recv().await {
                 let number =
                     |at: usize| message[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-                let (flow, count) = (number(0), number(8));
+                let flow = number(0);
+                let count = number(8);
                 let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
                 let left = progress.left.entry(flow).or_insert(count);
                 *left -= 1;

@@ -60,7 +60,8 @@ fn compare(report: &mut Report, scenario: &Scenario<'_>, effort: Effort) -> Resu
     for (datapath, agent) in PAIRS {
         let mut quantities = Vec::new();
         for control in [datapath, agent] {
-            let (mut throughputs, mut delays) = (Vec::new(), Vec::new());
+            let mut throughputs = Vec::new();
+            let mut delays = Vec::new();
             for history in histories(scenario, control, effort)? {
                 // Slow start fills an unlimited buffer, which then takes long to empty.
                 throughputs.extend_from_slice(late(&history.throughputs(0)));

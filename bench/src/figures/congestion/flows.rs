@@ -108,8 +108,11 @@ impl Course {
         let mut tasks = Vec::new();
         for (number, (flow, state)) in self.flows.iter().copied().zip(&states).enumerate() {
             let client = if self.shares_host { 0 } else { number };
-            let (datapath, server) = (network.host(host(client)), listener.local_addr());
-            let (clock, stack, state) = (runtime.clone(), stack.clone().packet(PACKET), Arc::clone(state));
+            let datapath = network.host(host(client));
+            let server = listener.local_addr();
+            let clock = runtime.clone();
+            let stack = stack.clone().packet(PACKET);
+            let state = Arc::clone(state);
             let lasts = flow.lasts.unwrap_or(self.time);
             tasks.push(runtime.spawn(async move {
                 clock.sleep(flow.start).await;
@@ -121,7 +124,8 @@ impl Course {
                 state.set_client(None);
             }));
         }
-        let (clock, by_number) = (runtime.clone(), states.clone());
+        let clock = runtime.clone();
+        let by_number = states.clone();
         tasks.push(runtime.spawn(async move {
             let mut receiving = Vec::new();
             loop {
@@ -216,7 +220,8 @@ impl History {
     /// Returns the bytes per second of each flow, after the first fifth of the time.
     pub(super) fn rates(&self) -> Vec<f64> {
         let of = |samples: &Vec<Sample>| {
-            let (first, last) = (samples.len() / 5, samples.len().saturating_sub(1));
+            let first = samples.len() / 5;
+            let last = samples.len().saturating_sub(1);
             let bytes = samples[last].delivered - samples[first].delivered;
             bytes as f64 / ((last - first).max(1) as f64 * self.period.as_secs_f64())
         };

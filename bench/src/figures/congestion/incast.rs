@@ -75,7 +75,8 @@ async fn incast(
     let ends = connect(&network, &stack.packet(PACKET), FLOWS).await?;
     let mut rng = StdRng::seed_from_u64(seed);
     let begin = runtime.elapsed();
-    let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+    let mut sending = Vec::new();
+    let mut receiving = Vec::new();
     for ends in ends {
         let start = runtime.sleep(Duration::from_nanos(rng.random_range(0..10_000)));
         let client = ends.client;
@@ -91,7 +92,8 @@ async fn incast(
             std::future::pending::<()>().await;
         }));
         receiving.push(async move {
-            let (mut burst, mut left) = (Vec::<Buf>::new(), packets as usize);
+            let mut burst = Vec::<Buf>::new();
+            let mut left = packets as usize;
             while left > 0 {
                 left -= ends.server.recv_batch(&mut burst, left).await?;
                 burst.clear();

@@ -18,7 +18,8 @@ const THROUGHPUT: Budget = Budget::AtLeast(0.95);
 pub(super) fn run(report: &mut Report, effort: Effort) -> Result<(), Error> {
     let path = path(96.0, 20);
     for flows in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|flows| effort.pick(true, flows % 8 == 0)) {
-        let (mut used, mut processor) = (Vec::new(), Vec::new());
+        let mut used = Vec::new();
+        let mut processor = Vec::new();
         for control in [Control::NewReno, Control::CcpNewReno] {
             let alone = Course::alone(path.clone(), effort.pick(20, 8), Duration::from_millis(100), 1);
             let flow = |number| Flow { start: Duration::from_millis(7) * number, ..Flow::default() };

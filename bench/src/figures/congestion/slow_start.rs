@@ -34,7 +34,8 @@ pub(super) fn run(report: &mut Report) -> Result<(), Error> {
     let product = path.product() / PACKET as f64;
     let period = ROUND_TRIP / 10;
     let course = Course::alone(path, 2, period, 1);
-    let (mut series, mut in_datapath) = (Vec::new(), f64::NAN);
+    let mut series = Vec::new();
+    let mut in_datapath = f64::NAN;
     for way in WAYS {
         let history = course.run(way)?;
         // The points show what arrives in a round trip: a window that a rate keeps from being used says

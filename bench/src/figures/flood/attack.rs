@@ -39,7 +39,8 @@ impl Attack {
         match self {
             Self::Peace => Ok(Underway::default()),
             Self::Replays(rate) => {
-                let (sockets, offer) = (addresses()?, offer.to_vec());
+                let sockets = addresses()?;
+                let offer = offer.to_vec();
                 Ok(Underway::at_rate(rate, move |number| {
                     // A message that the kernel does not take is lost, as on any path.
                     let _ = sockets[number % sockets.len()].send_to(&offer, server);

@@ -68,9 +68,11 @@ impl Wire {
         let to_server = Port::open(&side(0, 1, "client", SERVER)).map_err(failed())?;
         let to_client = Port::open(&side(1, 0, "server", CLIENT)).map_err(failed())?;
         let client = Dpdk::open(&side(1, 1, "client", CLIENT)).map_err(failed())?;
-        let (rate, is_over) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+        let rate = Arc::new(AtomicU32::new(0));
+        let is_over = Arc::new(AtomicBool::new(false));
         let relay = Relay { to_server, to_client, recorded: None };
-        let (asked, over) = (rate.clone(), is_over.clone());
+        let asked = rate.clone();
+        let over = is_over.clone();
         let thread = Some(spawn(move || relay.run(&asked, &over)));
         Ok(Self { server, client, rate, is_over, thread })
     }
@@ -110,8 +112,10 @@ struct Relay {
 impl Relay {
     fn run(mut self, rate: &AtomicU32, is_over: &AtomicBool) {
         self.to_server.enter_thread();
-        let (mut arrived, mut leaving) = (Burst::new(), Burst::new());
-        let (mut pace, mut asked) = (Pace::new(), 0);
+        let mut arrived = Burst::new();
+        let mut leaving = Burst::new();
+        let mut pace = Pace::new();
+        let mut asked = 0;
         while !is_over.load(Ordering::Relaxed) {
             let mut moved = self.to_client.receive(&mut arrived);
             while let Some(packet) = arrived.pop() {

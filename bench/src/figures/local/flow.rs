@@ -20,7 +20,8 @@ const TO_RING: Budget = Budget::AtLeast(0.5);
 
 /// Measures messages per second, in turn.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
-    let (messages, pairs) = (effort.pick(2_000_000, 200_000), effort.pick(16, 4));
+    let messages = effort.pick(2_000_000, 200_000);
+    let pairs = effort.pick(16, 4);
     let name = "64-byte messages per second, shared memory (adaptive) to a ring by hand";
     let paired = alternate(pairs, || by_hand(messages), || over_shm(messages));
     let Some(paired) = report.unless_impossible(name, paired)? else { return Ok(()) };
@@ -59,7 +60,8 @@ fn over_shm(messages: usize) -> Result<f64, Error> {
             let listener = shm.listen(on).await.map_err(failed)?;
             let _ = tell.send(listener.local_addr());
             let connection = listener.accept().await.map_err(failed)?;
-            let (mut received, mut burst) = (0, Vec::new());
+            let mut received = 0;
+            let mut burst = Vec::new();
             while received < messages {
                 received += connection.recv_batch(&mut burst, BURST).await.map_err(failed)?;
                 burst.clear();
@@ -72,7 +74,8 @@ fn over_shm(messages: usize) -> Result<f64, Error> {
             let addr =
                 told.await.map_err(Error::while_doing(ErrorKind::Bertha, "waiting for the receiver"))?;
             let connection = shm.connect(addr).await.map_err(failed)?;
-            let (start, mut left) = (Instant::now(), messages);
+            let start = Instant::now();
+            let mut left = messages;
             while left > 0 {
                 let count = left.min(BURST);
                 let burst = (0..count).filter_map(|at| {

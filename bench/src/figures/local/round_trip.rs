@@ -25,7 +25,8 @@ const UDP_TO: Budget = Budget::AtLeast(5.0);
 
 /// Measures medians in microseconds, in turn.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
-    let (rounds, pairs) = (effort.pick(50_000, 5_000), effort.pick(16, 4));
+    let rounds = effort.pick(50_000, 5_000);
+    let pairs = effort.pick(16, 4);
     let shm = |waiting| over(Shm::new().waiting(waiting), unused("round-trip")?, rounds);
     let any: Addr = ([127, 0, 0, 1], 0).into();
     let udp = |waiting| over(Udp::new().waiting(waiting), any.clone(), rounds);

@@ -41,7 +41,9 @@ pub(crate) fn instructions(report: &mut Report, calls: u64, paths: &[Path]) -> R
                 return Ok(());
             }
             written => {
-                let (written, optimised, by_hand) = (written?, optimised?, by_hand?);
+                let written = written?;
+                let optimised = optimised?;
+                let by_hand = by_hand?;
                 report.figure(name("8 layers as written, both ends"), written, "instructions");
                 report.figure(name("1 layer by hand, both ends"), by_hand, "instructions");
                 report.bounded(name("optimised against by hand"), optimised / by_hand, "x", OPTIMISED);

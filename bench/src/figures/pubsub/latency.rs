@@ -211,8 +211,10 @@ impl Study<'_> {
         case: Case,
         by_hand: impl AsyncFnOnce(&str, &Count) -> Result<(P, R), Error>,
     ) -> Result<(), Error> {
-        let (count, hand_count) = (Count::default(), Count::default());
-        let (topic, other) = (unused("ours"), unused("by-hand"));
+        let count = Count::default();
+        let hand_count = Count::default();
+        let topic = unused("ours");
+        let other = unused("by-hand");
         let other = Topic::new(service.clone(), other);
         let topic = Topic::new(Counted { inner: service, count: count.clone() }, topic);
         let (connections, hand) = self.runtime.block_on(async {
@@ -261,7 +263,8 @@ impl Study<'_> {
     ) -> Result<(), Error> {
         let plan = Plan { groups: case.groups(), ..self.plan };
         let runtime = self.runtime;
-        let (of_hand, of_ours) = (RefCell::default(), RefCell::default());
+        let of_hand = RefCell::default();
+        let of_ours = RefCell::default();
         let mut by_hand =
             || runtime.block_on(sample(&hand_sender, &mut hand_receiver, plan, hand_count, &of_hand));
         let mut ours = || runtime.block_on(sample(&sender, &mut receiver, plan, count, &of_ours));
@@ -290,7 +293,8 @@ async fn sample(
     count: &Count,
     all: &RefCell<Vec<f64>>,
 ) -> Result<Sample, Error> {
-    let (calls, empty_looks) = (count.calls(), count.empty_looks());
+    let calls = count.calls();
+    let empty_looks = count.empty_looks();
     let latencies = latencies(sender, receiver, plan).await?;
     let median_us = median(&latencies).unwrap_or(f64::NAN);
     all.borrow_mut().extend(latencies);

@@ -68,8 +68,10 @@ pub(super) fn measure(
             };
             Ok(Run { calls: of(|run| run.calls), median_ms: of(|run| run.median_ms) })
         };
-        let (none, nagle) = (of(Batches::Nobody)?, of(Batches::Nagle(Duration::ZERO))?);
-        let (waiting, own) = (of(Batches::Nagle(WAIT))?, of(Batches::Application)?);
+        let none = of(Batches::Nobody)?;
+        let nagle = of(Batches::Nagle(Duration::ZERO))?;
+        let waiting = of(Batches::Nagle(WAIT))?;
+        let own = of(Batches::Application)?;
         let runs =
             [("no batches", none), ("Nagle", nagle), (WAITING, waiting), ("batches of the application", own)];
         for (name, run) in runs {

@@ -118,7 +118,8 @@ async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<
     let topic = Topic::new(service, unused("switch"));
     topic.create().await.map_err(failed)?;
     let store = MemoryStore::new(TokioRuntime);
-    let (group, name) = (topic.group("bench"), topic.name());
+    let group = topic.group("bench");
+    let name = topic.name();
     let publisher = join(group.clone().publisher(), &store, name).await?;
     let first = join(group.clone().receiver(), &store, name).await?;
 
@@ -126,7 +127,8 @@ async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<
     let sent = RefCell::new(vec![None; 2 * half as usize]);
     // A message that arrives again counts once.
     let arrivals = RefCell::new(BTreeMap::new());
-    let (joins, joined) = (Cell::new(f64::NAN), Cell::new(f64::NAN));
+    let joins = Cell::new(f64::NAN);
+    let joined = Cell::new(f64::NAN);
     let since = || start.elapsed().as_secs_f64();
     let sending = async {
         for number in 0..2 * half {

@@ -71,7 +71,8 @@ impl Study<'_> {
     ) -> Result<(), Error> {
         let topic = Topic::new(service.clone(), unused("ours"));
         let other = Topic::new(service, unused("by-hand"));
-        let (runtime, load) = (self.runtime, self.load);
+        let runtime = self.runtime;
+        let load = self.load;
         let (sender, mut receiver, (hand_sender, mut hand_receiver)) = runtime.block_on(async {
             topic.create().await.map_err(failed)?;
             other.create().await.map_err(failed)?;

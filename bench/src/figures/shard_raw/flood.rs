@@ -48,7 +48,9 @@ impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
         duration: Duration,
     ) -> Result<Answered, Error> {
         let started = Instant::now();
-        let (mut sent, mut in_flight, mut answered) = (0, 0, 0);
+        let mut sent = 0;
+        let mut in_flight = 0;
+        let mut answered = 0;
         while started.elapsed() < duration {
             let free = max_in_flight - in_flight;
             self.send(requests, sent, free).await?;

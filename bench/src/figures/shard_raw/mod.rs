@@ -78,7 +78,8 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
 fn closed(routing: Routing, workload: &Workload, seconds: f64) -> Result<Sample, Error> {
     service::run(routing, async |service| {
         let connection = connect(service).await?;
-        let (flood, requests) = (Flood::new(&connection), requests(workload)?);
+        let flood = Flood::new(&connection);
+        let requests = requests(workload)?;
         let duration = Duration::from_secs_f64(seconds);
         flood.closed(&requests, IN_FLIGHT, duration / 4).await?;
         let before = service.cpu_time().await?;

@@ -74,7 +74,8 @@ pub(super) fn run<T: Send>(
             let map = echoes().await?;
             let (opened, listening) = oneshot::channel();
             let (clock, questions) = mpsc::unbounded_channel();
-            let (stop, routed) = (stopper.subscribe(), map.clone());
+            let stop = stopper.subscribe();
+            let routed = map.clone();
             // Profilers tell threads apart by name.
             let name = format!("router {}", routing.name());
             let thread = std::thread::Builder::new().name(name).spawn(move || {

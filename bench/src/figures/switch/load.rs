@@ -115,7 +115,8 @@ where
         }
     };
     let changing = async {
-        let (started, pause) = (Instant::now(), setup.lasting / (setup.changes as u32 + 1));
+        let started = Instant::now();
+        let pause = setup.lasting / (setup.changes as u32 + 1);
         let mut changes = 0;
         for number in 1..=setup.changes {
             tokio::time::sleep_until((started + pause * number as u32).into()).await;
@@ -146,8 +147,11 @@ where
     let none = || bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted no client");
     let connection: Negotiated<D::Out> = incoming.next().await.transpose()?.ok_or_else(none)?;
     let mut history = History { distinct: 0, outcome: Outcome::default() };
-    let (mut expected, mut received, mut skipped) = (0, 0, std::collections::HashSet::new());
-    let (started, mut before) = (Instant::now(), Instant::now());
+    let mut expected = 0;
+    let mut received = 0;
+    let mut skipped = std::collections::HashSet::new();
+    let started = Instant::now();
+    let mut before = Instant::now();
     loop {
         let [number, ..] = connection.recv().await?;
         let now = Instant::now();

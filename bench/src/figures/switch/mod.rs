@@ -41,7 +41,8 @@ const NOTHING: Budget = Budget::AtMost(0.0);
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("switch");
     let lasting = Duration::from_secs_f64(effort.pick(5.0, 1.0));
-    let (with, without) = (Setup { changes: effort.pick(100, 20), lasting }, Setup { changes: 0, lasting });
+    let with = Setup { changes: effort.pick(100, 20), lasting };
+    let without = Setup { changes: 0, lasting };
     let udp =
         across_threads(Udp::new, without).and_then(|still| Ok((still, across_threads(Udp::new, with)?)));
     let tcp =

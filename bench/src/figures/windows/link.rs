@@ -18,7 +18,8 @@ pub(super) struct Link {
 }
 
 const fn link(megabits: f64, round_trip_ms: u64, loss: f64, seconds: u64) -> Link {
-    let (round_trip, time) = (Duration::from_millis(round_trip_ms), Duration::from_secs(seconds));
+    let round_trip = Duration::from_millis(round_trip_ms);
+    let time = Duration::from_secs(seconds);
     Link { megabits, round_trip, loss, time }
 }
 

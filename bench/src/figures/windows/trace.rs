@@ -110,7 +110,8 @@ async fn empty(server: &Flow, received: &AtomicU64) -> Result<Never, bertha_core
 }
 
 async fn sample(network: &Network, client: &Flow, link: Link, received: &AtomicU64) -> Trace {
-    let (runtime, start) = (network.runtime(), network.runtime().elapsed());
+    let runtime = network.runtime();
+    let start = network.runtime().elapsed();
     let mut samples = Vec::with_capacity(SAMPLES as usize);
     let mut before = 0;
     for number in 0..SAMPLES {

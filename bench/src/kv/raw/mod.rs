@@ -45,7 +45,8 @@ pub(crate) fn across_cores<F: Format>(setup: &Setup) -> Result<Sample, Error> {
         return Err(Error::new(ErrorKind::Core, "the store and its client need two cores"));
     };
     std::thread::scope(|scope| {
-        let (mut threads, mut addresses) = (Vec::new(), Vec::new());
+        let mut threads = Vec::new();
+        let mut addresses = Vec::new();
         for shard in 0..setup.shards {
             let core = server_cores[shard % server_cores.len()];
             let (opened, address) = mpsc::channel();
@@ -78,7 +79,8 @@ pub(crate) fn across_cores<F: Format>(setup: &Setup) -> Result<Sample, Error> {
 /// Errors of [`across_cores`], except for the cores.
 pub(crate) fn on_one_thread<F: Format>(setup: &Setup) -> Result<Sample, Error> {
     runtime()?.block_on(async {
-        let (mut shards, mut addresses) = (tokio::task::JoinSet::new(), Vec::new());
+        let mut shards = tokio::task::JoinSet::new();
+        let mut addresses = Vec::new();
         for _ in 0..setup.shards {
             let socket = BatchSocket::open()?;
             addresses.push(socket.address()?);
@@ -117,7 +119,8 @@ async fn measure<F: Format>(setup: &Setup, addresses: Vec<SocketAddr>) -> Result
     let mut script = setup.workload.script()?;
     let records = script.records();
     client.run::<F>(&mut script, Phase::Load, records, &mut Recorder::new()?).await?;
-    let (mut latency, started) = (Recorder::new()?, Instant::now());
+    let mut latency = Recorder::new()?;
+    let started = Instant::now();
     client.run::<F>(&mut script, Phase::Mix, setup.requests, &mut latency).await?;
     Ok(Sample::new(&latency, started.elapsed(), client.resent()))
 }

@@ -115,7 +115,9 @@ impl Outbox {
     }
 
     fn add_spare(&mut self) {
-        let (to, segment, filled) = (super::ANY_PORT, 0, 0);
+        let to = super::ANY_PORT;
+        let segment = 0;
+        let filled = 0;
         self.runs.push(Run { to, segment, filled, bytes: vec![0; BUFFER_BYTES] });
     }
 }

@@ -35,7 +35,8 @@ impl Policy {
     /// # Errors
     /// The errors of [`episode`].
     pub(crate) fn score(&self, seed: u64) -> Result<f64, Error> {
-        let (mut sum, mut count) = (0.0, 0);
+        let mut sum = 0.0;
+        let mut count = 0;
         let last = episode(seed, |observation| {
             sum += observation.reward();
             count += 1;
@@ -51,7 +52,8 @@ impl Policy {
 /// The errors of [`episode`].
 pub(crate) fn learn(generations: usize, seed: u64) -> Result<Policy, Error> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let (mut mean, mut deviation) = (Policy::default().0, [FIRST_DEVIATION; EDGES.len() + 1]);
+    let mut mean = Policy::default().0;
+    let mut deviation = [FIRST_DEVIATION; EDGES.len() + 1];
     for _ in 0..generations {
         let mut scored = Vec::with_capacity(TRIED);
         for _ in 0..TRIED {

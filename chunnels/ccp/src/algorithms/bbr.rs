@@ -122,7 +122,8 @@ impl<I: Ipc> BbrFlow<I> {
 
     /// Returns the inputs of the pattern of rates.
     fn pattern(&self) -> [(&'static str, u32); 6] {
-        let (rate, round) = (self.rate(), self.round_trip.as_micros() as f64);
+        let rate = self.rate();
+        let round = self.round_trip.as_micros() as f64;
         [
             ("high", register(1.25 * rate)),
             ("low", register(0.75 * rate)),
@@ -166,7 +167,8 @@ impl<I: Ipc> Flow for BbrFlow<I> {
         else {
             return;
         };
-        let (round_trip, now) = (Duration::from_micros(round_trip), Duration::from_micros(now));
+        let round_trip = Duration::from_micros(round_trip);
+        let now = Duration::from_micros(now);
         let is_stale = self.filter(rate as f64, round_trip, now);
         let rate = self.rate();
         match &mut self.phase {

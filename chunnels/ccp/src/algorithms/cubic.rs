@@ -64,7 +64,8 @@ impl State {
     }
 
     fn avoid(&mut self, round: &Round) {
-        let (at_loss, packets) = (self.at_loss, self.packets);
+        let at_loss = self.at_loss;
+        let packets = self.packets;
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
             start: round.now,
             until_max: ((at_loss - packets).max(0.0) / C).cbrt(),

@@ -120,7 +120,8 @@ impl State {
     }
 
     fn on_round(&mut self, now: u64) {
-        let (acked, marked) = (std::mem::take(&mut self.acked), std::mem::take(&mut self.marked));
+        let acked = std::mem::take(&mut self.acked);
+        let marked = std::mem::take(&mut self.marked);
         if acked == 0.0 {
             return;
         }

@@ -75,7 +75,8 @@ pub(super) fn measured<I: Ipc>(handle: &Handle<I>, report: &Report, packet: f64)
         lag: Duration::ZERO,
     };
     let in_flight = field("Report.inflight")? as f64 / packet;
-    let (lost, timeout) = (field("Report.lost")?, field("Report.timeout")?);
+    let lost = field("Report.lost")?;
+    let timeout = field("Report.timeout")?;
     let last_rtt = Duration::from_micros(field("Report.rtt")?);
     Some(Measured { round, lost, timeout, in_flight, last_rtt })
 }
@@ -176,7 +177,8 @@ impl<I: Ipc> WindowFlow<I> {
         let mut handle = Handle::new(datapath);
         begin(&mut handle, info.init_cwnd);
         let window = start(f64::from(info.init_cwnd) / packet);
-        let (recovery_until, reported) = (Duration::ZERO, Duration::ZERO);
+        let recovery_until = Duration::ZERO;
+        let reported = Duration::ZERO;
         Self { handle, window, packet, recovery_until, reported, shortest: Duration::MAX }
     }
 

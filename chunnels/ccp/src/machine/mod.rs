@@ -130,7 +130,8 @@ impl Machine {
 
     #[inline]
     fn step(&mut self, step: &Step, now: u64) -> Result<(), Fault> {
-        let (left, right) = (self.read(step.left), self.read(step.right));
+        let left = self.read(step.left);
+        let right = self.read(step.right);
         let result = match step.operation {
             Operation::Add => operate::add(left, right)?,
             Operation::Bind => right,

@@ -40,7 +40,8 @@ pub(super) fn max_wrapped(left: u64, right: u64) -> u64 {
     if right == 0 {
         return left;
     }
-    let (left, right) = (left as u32, right as u32);
+    let left = left as u32;
+    let right = right as u32;
     u64::from(if way(right, left) < way(left, right) { left } else { right })
 }
 

@@ -109,7 +109,8 @@ impl Operation {
 
 impl Register {
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (kind, value) = (reader.u8()?, reader.u32()?);
+        let kind = reader.u8()?;
+        let value = reader.u32()?;
         Ok(match kind {
             0 => Self::Control { index: value, is_volatile: false },
             1 => Self::Immediate(value),
@@ -195,7 +196,8 @@ impl Install {
     /// # Errors
     /// [`Malformed::TooMany`] for more clauses or instructions than allowed.
     pub fn encode(&self, into: &mut Vec<u8>) -> Result<(), Malformed> {
-        let (clauses, instructions) = (self.clauses.len(), self.instructions.len());
+        let clauses = self.clauses.len();
+        let instructions = self.instructions.len();
         if clauses > MAX_CLAUSES {
             return Err(Malformed::TooMany { what: "clauses", count: clauses as u32 });
         }

@@ -61,7 +61,8 @@ impl Message {
         let header = Header::decode(bytes)?;
         let length = usize::from(header.length);
         let body = bytes.get(Header::SIZE..length).ok_or(Malformed::Truncated)?;
-        let (flow, mut reader) = (header.flow, Reader::new(body));
+        let flow = header.flow;
+        let mut reader = Reader::new(body);
         let message = match header.kind {
             Kind::Create => Self::Create(Create::decode(flow, &mut reader)?),
             Kind::Measure => Self::Measure(Measure::decode(flow, &mut reader)?),

@@ -46,7 +46,8 @@ impl Step {
             None if operation == Operation::Ewma => return Err(Refused::NoSuchRegister(result)),
             None => slot::IGNORED,
         };
-        let (left, right) = (Source::load(left)?, Source::load(right)?);
+        let left = Source::load(left)?;
+        let right = Source::load(right)?;
         Ok(Self { operation, left, right, target, old: old as u16 })
     }
 }

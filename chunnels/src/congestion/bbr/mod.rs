@@ -98,7 +98,8 @@ impl Round {
 impl State {
     /// Returns the bandwidth-delay product, in bytes, if rate and delay are known.
     fn product(&self) -> Option<f64> {
-        let (rate, rtt) = (self.bandwidth.max()?, self.round_trip.stay()?);
+        let rate = self.bandwidth.max()?;
+        let rtt = self.round_trip.stay()?;
         Some(rate as f64 * rtt.as_secs_f64())
     }
 

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 /// * All acknowledged bytes count as acknowledged in order, since `quinn` does not report the order.
 /// * Losses are reported in bytes, so the number of lost packets is the number of packets with that many
 ///   bytes.
-/// * Marks are reported without their number, as one packet. So an algorithm that needs numbers can't be
+/// * EcnMarks are reported without their number, as one packet. So an algorithm that needs numbers can't be
 ///   used: [`start`](Algorithm::start) is called.
 ///
 /// # Enforcement
@@ -138,7 +138,8 @@ impl Controller for Control {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
-        let (now, sent) = (self.at(now), self.at(sent));
+        let now = self.at(now);
+        let sent = self.at(sent);
         let report = match lost_bytes {
             0 => self.reports.on_marked(now, sent),
             bytes => self.reports.on_lost(now, sent, bytes, is_persistent),

@@ -1,33 +1,33 @@
-//! Marks for congestion: what arrives is told to the peer, and what the peer tells to the congestion control.
+//! EcnMarks for congestion: what arrives is told to the peer, and what the peer tells to the congestion control.
 
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 
-/// Marks in both directions, on a connection whose datapath carries them.
+/// EcnMarks in both directions, on a connection whose datapath carries them.
 #[derive(Debug, Default)]
 pub(super) struct Marking {
     /// The marks that have arrived here in all.
-    arrived: Marks,
+    arrived: EcnMarks,
     /// The marks that the peer has told about in all, and those that the congestion control knows.
-    told: Marks,
-    known: Marks,
+    told: EcnMarks,
+    known: EcnMarks,
     /// True if the peer counts marks; `None` until the peer has acknowledged a packet.
     is_answered: Option<bool>,
 }
 
 impl Marking {
     /// Takes in the marks that have arrived in all.
-    pub(super) fn on_arrived(&mut self, marks: Marks) {
+    pub(super) fn on_arrived(&mut self, marks: EcnMarks) {
         self.arrived = marks;
     }
 
     /// Returns the marks to tell the peer.
-    pub(super) fn arrived(&self) -> Marks {
+    pub(super) fn arrived(&self) -> EcnMarks {
         self.arrived
     }
 
     /// Takes in an acknowledgement and the marks that it tells about. Those that overtook each other tell about fewer, and change
     /// nothing.
-    pub(super) fn on_ack(&mut self, marks: Option<Marks>) {
+    pub(super) fn on_ack(&mut self, marks: Option<EcnMarks>) {
         self.is_answered.get_or_insert(marks.is_some());
         let marks = marks.unwrap_or_default();
         self.told.datagrams = self.told.datagrams.max(marks.datagrams);
@@ -35,14 +35,14 @@ impl Marking {
     }
 
     /// Returns the marks that the congestion control does not know yet, and knows from now on.
-    pub(super) fn take(&mut self) -> Marks {
+    pub(super) fn take(&mut self) -> EcnMarks {
         let new = self.told.since(self.known);
         self.known = self.told;
         new
     }
 
     /// Returns the marks that the peer has told about in all.
-    pub(super) fn told(&self) -> Marks {
+    pub(super) fn told(&self) -> EcnMarks {
         self.told
     }
 
@@ -56,8 +56,8 @@ impl Marking {
 mod tests {
     use super::*;
 
-    fn marks(datagrams: u64) -> Marks {
-        Marks { datagrams, bytes: 1_000 * datagrams }
+    fn marks(datagrams: u64) -> EcnMarks {
+        EcnMarks { datagrams, bytes: 1_000 * datagrams }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::congestion::delivery_rate::DeliveryRate;
 use crate::congestion::{Ack, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
-use bertha_core::{Buf, DropCounter, Error, ErrorKind, Marks};
+use bertha_core::{Buf, DropCounter, EcnMarks, Error, ErrorKind};
 use black_hole::BlackHole;
 use incoming::Incoming;
 use marking::Marking;
@@ -256,7 +256,7 @@ impl Machine {
 
     /// Records the marks for congestion that have arrived in all. Returns false if the peer does not count marks: they are of no use
     /// then.
-    pub(super) fn on_marks(&mut self, marks: Marks) -> bool {
+    pub(super) fn on_marks(&mut self, marks: EcnMarks) -> bool {
         if self.marking.as_ref().is_some_and(Marking::is_unanswered) {
             self.marking = None;
         }

@@ -139,7 +139,8 @@ impl Outgoing {
     }
 
     fn take_unsent(&mut self, space: usize) -> Option<Run> {
-        let (mut run, mut sent_bytes) = (None, self.sent_bytes);
+        let mut run = None;
+        let mut sent_bytes = self.sent_bytes;
         while let Some(len) = self.may_send_next(sent_bytes) {
             if !extend(&mut run, self.unsent, len, space) {
                 break;

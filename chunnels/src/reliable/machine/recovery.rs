@@ -134,7 +134,8 @@ impl Recovery {
 
     /// Skips a number.
     pub(super) fn skip(&mut self, at: Duration) {
-        let (contents, snapshot) = (Contents::default(), Snapshot::default());
+        let contents = Contents::default();
+        let snapshot = Snapshot::default();
         self.skipped = Some(self.next());
         self.sent.push_back(Sent { state: PacketState::Skipped, at, bytes: 0, contents, snapshot });
     }

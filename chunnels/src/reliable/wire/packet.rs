@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 use super::{Check, Ranges};
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 use std::fmt;
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub struct Header {
     /// The fault for which the sender refuses the peer, if it does.
     pub abort: Option<Fault>,
     /// The datagrams that the sender received with a mark for congestion, if it counts them.
-    pub marks: Option<Marks>,
+    pub marks: Option<EcnMarks>,
     /// The position and the number of the first message, if there are any.
     pub messages: Option<Messages>,
 }
@@ -139,7 +139,7 @@ pub fn decode(packet: &[u8], check: Check) -> Option<Header> {
     let abort = if flags & ABORT != 0 { Some(Fault::of(reader.byte()?)) } else { None };
     let marks = match flags & MARKS {
         0 => None,
-        _ => Some(Marks { datagrams: reader.varint()?, bytes: reader.varint()? }),
+        _ => Some(EcnMarks { datagrams: reader.varint()?, bytes: reader.varint()? }),
     };
     let messages = match flags & MESSAGES {
         0 => None,

@@ -1,5 +1,5 @@
 use super::*;
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 use proptest::prelude::*;
 
 fn encode(draft: &Draft, messages: &[Vec<u8>], check: Check) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn any_draft() -> impl Strategy<Value = Draft> {
         (0..VARINT_MAX, any_ranges()).prop_map(|(delay_us, ranges)| Acknowledgement { delay_us, ranges });
     let grant = (0..VARINT_MAX, 0..VARINT_MAX).prop_map(|(messages, bytes)| Grant { messages, bytes });
     let abort = prop::option::of(Just(Fault::ExceededGrant));
-    let marks = (0..VARINT_MAX, 0..VARINT_MAX).prop_map(|(datagrams, bytes)| Marks { datagrams, bytes });
+    let marks = (0..VARINT_MAX, 0..VARINT_MAX).prop_map(|(datagrams, bytes)| EcnMarks { datagrams, bytes });
     (number(), prop::option::of(ack), prop::option::of(grant), number(), abort, prop::option::of(marks))
         .prop_map(|(number, ack, grant, last, abort, marks)| Draft {
             number,

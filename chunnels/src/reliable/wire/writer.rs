@@ -6,7 +6,7 @@ use super::packet::{
     ABORT, ACK, Acknowledgement, FIXED, Fault, GRANT, Grant, LAST, MARKS, MESSAGES, NUMBERED,
 };
 use super::varint::{self, size};
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 
 /// The longest header of a packet with one message: check, flags, both numbers and the length.
 pub(in crate::reliable) const OVERHEAD: usize = CRC + FIXED + 8 + 8 + 4;
@@ -19,7 +19,7 @@ pub(in crate::reliable) struct Draft {
     pub(in crate::reliable) grant: Option<Grant>,
     pub(in crate::reliable) last: Option<u64>,
     pub(in crate::reliable) abort: Option<Fault>,
-    pub(in crate::reliable) marks: Option<Marks>,
+    pub(in crate::reliable) marks: Option<EcnMarks>,
     /// The number of the first message.
     pub(in crate::reliable) first: Option<u64>,
 }
@@ -50,7 +50,8 @@ fn ack_size(ack: &Acknowledgement) -> usize {
     let mut total = size(ack.delay_us) + 1;
     let mut above = None;
     for range in ack.ranges.iter().rev() {
-        let (low, high) = (*range.start(), *range.end());
+        let low = *range.start();
+        let high = *range.end();
         total += size(high - low) + above.map_or(size(high), |above: u64| size(above - high - 2));
         above = Some(low);
     }
@@ -73,7 +74,8 @@ pub(in crate::reliable) fn write<'a>(
         writer.bytes(&[further as u8]);
         let mut above = None;
         for range in ack.ranges.iter().rev() {
-            let (low, high) = (*range.start(), *range.end());
+            let low = *range.start();
+            let high = *range.end();
             writer.varint(above.map_or(high, |above: u64| above - high - 2));
             writer.varint(high - low);
             above = Some(low);

@@ -345,7 +345,8 @@ async fn expire<C: Connection<Data = Message>>(shared: Weak<Shared<C>>) {
 
 /// Receives for all callers.
 async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
-    let (mut arrived, mut woken) = (Vec::with_capacity(BURST), Vec::new());
+    let mut arrived = Vec::with_capacity(BURST);
+    let mut woken = Vec::new();
     let mut errors = TransientErrors::default();
     loop {
         match shared.connection.recv_batch(&mut arrived, BURST).await {
@@ -371,7 +372,8 @@ async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
 
 /// Sends what callers leave to it.
 async fn send<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
-    let (mut burst, mut calls) = (Vec::new(), Vec::new());
+    let mut burst = Vec::new();
+    let mut calls = Vec::new();
     loop {
         poll_fn(|cx| {
             let mut state = shared.state.lock();

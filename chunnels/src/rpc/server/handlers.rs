@@ -97,7 +97,8 @@ where
     ) -> usize {
         let number = self.free.pop().unwrap_or_else(|| {
             let waker = SlotWaker::waker(self.slots.len(), self.woken.clone());
-            let (answering, streaming) = (Box::pin(None), None);
+            let answering = Box::pin(None);
+            let streaming = None;
             self.slots.push(Slot { call: None, method, deadline: None, answering, streaming, waker });
             self.slots.len() - 1
         });

@@ -20,8 +20,14 @@ pub(super) async fn first<F: Future>(
         return first_of_many(count, number, make).await;
     }
     let at = |turn: usize| (turn < count).then(|| make(number(turn)));
-    let (a, b, c, d) = (pin!(at(0)), pin!(at(1)), pin!(at(2)), pin!(at(3)));
-    let (e, f, g, h) = (pin!(at(4)), pin!(at(5)), pin!(at(6)), pin!(at(7)));
+    let a = pin!(at(0));
+    let b = pin!(at(1));
+    let c = pin!(at(2));
+    let d = pin!(at(3));
+    let e = pin!(at(4));
+    let f = pin!(at(5));
+    let g = pin!(at(6));
+    let h = pin!(at(7));
     let mut racing: [_; INLINE] = [a, b, c, d, e, f, g, h];
     poll_fn(|context| {
         for (turn, future) in racing[..count].iter_mut().enumerate() {

@@ -44,7 +44,8 @@ impl ServerShard {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the map has another number of shards.
     pub fn local<T>(self, shards: LocalShards<T>) -> Result<ServerShard<LocalShards<T>>, Error> {
-        let (mapped, there) = (self.map.shards().len(), shards.len());
+        let mapped = self.map.shards().len();
+        let there = shards.len();
         if mapped != there {
             let what = format!("the shard map has {mapped} shards, but {there} queues were made");
             return Err(Error::new(ErrorKind::Invalid, what).at("ServerShard"));
@@ -81,7 +82,8 @@ where
         if context.role() != Role::Server {
             return Ok(Either::Second(inner));
         }
-        let (client, dropped) = (Arc::new(inner), context.counts_drops("ServerShard", "not to be forwarded"));
+        let client = Arc::new(inner);
+        let dropped = context.counts_drops("ServerShard", "not to be forwarded");
         let link = self.shards.link(&client, &self.map, context, &dropped).await?;
         Ok(Either::First(ServerShardConnection::new(client, link, dropped)))
     }

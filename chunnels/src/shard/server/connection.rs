@@ -59,7 +59,9 @@ impl Routing {
         match self {
             Self::Running(running) => {
                 let error = running.await.ending_connection();
-                let (kind, chunnel, context) = (error.kind(), error.chunnel(), error.context().to_owned());
+                let kind = error.kind();
+                let chunnel = error.chunnel();
+                let context = error.context().to_owned();
                 *self = Self::Ended { kind, chunnel, context };
                 error
             }

@@ -89,7 +89,8 @@ impl Events {
 
     #[inline]
     fn wake(&self, events: c_uint) {
-        let (to_read, to_write) = (events & !WRITABLE != 0, events & !READABLE != 0);
+        let to_read = events & !WRITABLE != 0;
+        let to_write = events & !READABLE != 0;
         if to_read {
             self.readable.store(true, Ordering::Release);
         }

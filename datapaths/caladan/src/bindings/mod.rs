@@ -84,7 +84,8 @@ fn errno(result: isize) -> io::Error {
 
 /// Returns an address that a function of C filled in.
 fn filled(fill: impl FnOnce(*mut u32, *mut u16)) -> SocketAddrV4 {
-    let (mut ip, mut port) = (0_u32, 0_u16);
+    let mut ip = 0_u32;
+    let mut port = 0_u16;
     fill(&mut ip, &mut port);
     SocketAddrV4::new(ip.into(), port)
 }

@@ -39,7 +39,8 @@ impl UdpSocket {
     pub(crate) fn dial(local: SocketAddrV4, peer: SocketAddrV4, events: Arc<Events>) -> io::Result<Self> {
         check_thread()?;
         let mut socket = ptr::null_mut();
-        let (ip, to) = ((*local.ip()).into(), (*peer.ip()).into());
+        let ip = (*local.ip()).into();
+        let to = (*peer.ip()).into();
         // SAFETY: this is a thread of the runtime, and `socket` is written if the result is 0.
         check(unsafe { sys::bertha_udp_dial(ip, local.port(), to, peer.port(), &mut socket) })?;
         Self::new(socket, events)

@@ -43,7 +43,8 @@ impl Drop for Attention {
 }
 
 async fn attend() {
-    let (mut last, mut pause) = (Instant::now(), PAUSES[0]);
+    let mut last = Instant::now();
+    let mut pause = PAUSES[0];
     loop {
         let now = Instant::now();
         if inbox::serve() > 0 {

@@ -35,12 +35,14 @@ impl BridgedConnection {
     where
         C: Connection<Data = Buf, Base = CaladanBase>,
     {
-        let (outgoing, incoming) = (Arc::new(Ring::new(CAPACITY)), Arc::new(Ring::new(CAPACITY)));
+        let outgoing = Arc::new(Ring::new(CAPACITY));
+        let incoming = Arc::new(Ring::new(CAPACITY));
         let base = connection.base().on(TokioRuntime);
         let connection = Arc::new(connection);
         spawn(send(connection.clone(), outgoing.clone(), incoming.clone()));
         let receiving = CaladanRuntime.spawn(receive(connection, incoming.clone()));
-        let (closed, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        let closed = AtomicBool::new(false);
+        let ended = AtomicBool::new(false);
         Self { outgoing, incoming, base, closed, ended, _receiving: receiving, _attention: Attention::new() }
     }
 

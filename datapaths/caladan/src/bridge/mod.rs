@@ -84,7 +84,8 @@ where
         self.start()?;
         let datapath = self.datapath.clone();
         let listener = on_caladan(async move { datapath.listen(on).await }).await??;
-        let (local, properties) = (listener.local_addr(), listener.properties());
+        let local = listener.local_addr();
+        let properties = listener.properties();
         let accepted = Arc::new(Ring::new(BACKLOG));
         let accepting = CaladanRuntime.spawn(listener::accept(listener, accepted.clone()));
         Ok(BridgedListener {

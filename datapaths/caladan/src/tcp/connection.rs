@@ -39,7 +39,8 @@ impl TcpConnection {
     pub(super) fn new(socket: Arc<TcpSocket>, largest: usize) -> Self {
         let [local, peer] = socket.addresses();
         let base = CaladanBase::new(Properties::STREAM, largest, local, peer);
-        let (reader, writer) = (Mutex::new(Reader::new(largest)), Mutex::default());
+        let reader = Mutex::new(Reader::new(largest));
+        let writer = Mutex::default();
         Self { socket, base, reader, writer, closed: AtomicBool::new(false), ended: AtomicBool::new(false) }
     }
 

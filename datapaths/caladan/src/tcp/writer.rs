@@ -39,7 +39,8 @@ impl Writer {
     /// Writes a message, once the rest of the previous message is written.
     pub(super) fn write(&mut self, socket: &TcpSocket, message: &Buf) -> io::Result<Mark> {
         self.flush(socket)?;
-        let (header, len) = (header(message), HEADER + message.len());
+        let header = header(message);
+        let len = HEADER + message.len();
         let written = if len <= SEGMENT {
             let mut frame = [0; SEGMENT];
             frame[..HEADER].copy_from_slice(&header);

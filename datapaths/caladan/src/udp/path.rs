@@ -48,7 +48,8 @@ pub(super) struct Accepted {
 
 impl Path {
     pub(super) fn new(first: UdpSocket, peer: SocketAddrV4, accepted: Option<Accepted>) -> Self {
-        let (events, local) = (first.events().clone(), first.local());
+        let events = first.events().clone();
+        let local = first.local();
         Self {
             first,
             is_replaced: AtomicBool::new(false),

@@ -38,7 +38,9 @@ impl Network {
         transmitter: Transmitter,
         now: Instant,
     ) -> Self {
-        let (pool, counters, announces) = (port.pool, Counters::default(), number == 0);
+        let pool = port.pool;
+        let counters = Counters::default();
+        let announces = number == 0;
         let replies = Burst::new();
         let unresolved = Unresolved::new();
         Self { stack, transmitter, port, pool, counters, now, unresolved, announces, was_up: false, replies }

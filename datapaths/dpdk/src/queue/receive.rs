@@ -57,7 +57,9 @@ impl RxQueue {
     /// Appends arrived frames to `burst`, as far as it has room. Returns the number of appended frames.
     #[inline]
     pub(crate) fn receive(&mut self, burst: &mut Burst) -> usize {
-        let (port, number, mut dropped) = (self.port.number, self.number, 0);
+        let port = self.port.number;
+        let number = self.number;
+        let mut dropped = 0;
         let receive = |frames, count| {
             // SAFETY: the port is open as long as its handle lives. No other thread receives from the queue:
             // `self` is exclusive, and the only value of its number. `fill` gives room for `count` frames.
@@ -383,7 +385,8 @@ impl QueueState {
 
     /// Delivers a message of `flow`, whose peer is this interface itself.
     pub(super) fn deliver_locally(&mut self, flow: Flow, message: Buf) {
-        let (peer, port) = (flow.peer(), flow.local_port);
+        let peer = flow.peer();
+        let port = flow.local_port;
         let back = Flow::new((peer.ip(), port).into(), peer.port());
         match self.connections.find(back) {
             Ok(connection) => self.deliver(connection, message),
@@ -404,7 +407,7 @@ mod tests {
     use crate::open::open;
     use crate::queue::{Connected, Network, Parts, Transmitter};
     use crate::{Config, Pool};
-    use bertha_core::Marks;
+    use bertha_core::EcnMarks;
     use bertha_netstack::{Checksums, Interface, MacAddr, Path, Route, Stack};
     use std::time::Instant;
 
@@ -499,12 +502,12 @@ mod tests {
             state.sort_in_arrived(&mut ReceiveBatch::none(), None);
         };
         arrive(&world, true);
-        assert_eq!(marked.marks(), Marks::default());
+        assert_eq!(marked.marks(), EcnMarks::default());
         world.queue.lock().connections.set_ecn(world.connection, true, &marked);
         for has_mark in [true, false, true] {
             arrive(&world, has_mark);
         }
-        assert_eq!(marked.marks(), Marks { datagrams: 2, bytes: 6 });
+        assert_eq!(marked.marks(), EcnMarks { datagrams: 2, bytes: 6 });
         assert_eq!(world.queued(), [7; 4]);
     }
 

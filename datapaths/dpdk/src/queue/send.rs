@@ -30,7 +30,8 @@ impl TxQueue {
     /// of sent frames.
     #[inline]
     pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
-        let (port, number) = (self.port.number, self.number);
+        let port = self.port.number;
+        let number = self.number;
         let send = |frames, count| {
             // SAFETY: the port is open as long as its handle lives. No other thread sends to the queue:
             // `self` is exclusive, and the only value of its number. `empty` gives `count` whole packets.
@@ -131,8 +132,11 @@ impl QueueState {
         }
         self.read_clock();
         let (flow, state) = self.connections.demux.connection_mut(connection);
-        let (flow, is_own, is_markable) = (*flow, state.connected, state.is_markable);
-        let (peer, now) = (flow.peer(), self.network.now);
+        let flow = *flow;
+        let is_own = state.connected;
+        let is_markable = state.is_markable;
+        let peer = flow.peer();
+        let now = self.network.now;
         let is_local = self.network.stack.interface().is_own(peer.ip());
         if !is_local && !self.network.is_up() {
             return Ok(Sent::Resolving);

@@ -95,7 +95,8 @@ impl QueueState {
         let mut burst = Burst::new();
         loop {
             let network = &mut self.network;
-            let (stack, now) = (&mut network.stack, network.now);
+            let stack = &mut network.stack;
+            let now = network.now;
             let resolving = |hop| stack.is_resolving(hop);
             let Some((hop, frame, is_own)) = network.unresolved.pop(resolving) else { break };
             let Headless { flow, packet } = frame;

@@ -55,7 +55,8 @@ impl<Data> TcpConnection<Data> {
         let demux = &mut state.connections.demux;
         let events = Events { receive: demux.open_event(), send: demux.open_event() };
         state.tcp.streams.set_events(key, events);
-        let (closed, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        let closed = AtomicBool::new(false);
+        let ended = AtomicBool::new(false);
         Self { device: device.clone(), key, events, base, closed, ended, data: PhantomData }
     }
 
@@ -117,7 +118,8 @@ impl<Data> TcpConnection<Data> {
         if message.len() > self.mtu() {
             return Err(self.base.too_large(message.len()));
         }
-        let (mut message, mut number) = (Some(message), 0);
+        let mut message = Some(message);
+        let mut number = 0;
         let offer = |state: &mut QueueState| {
             let untaken = message.is_some();
             // A message that was taken is sent even if the connection is closed meanwhile.

@@ -82,7 +82,8 @@ impl<S: DatagramSocket> Connection for DatagramConnection<S> {
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.open()?;
-        let (mtu, mut oversize) = (self.base.mtu(), None);
+        let mtu = self.base.mtu();
+        let mut oversize = None;
         let socket = self.endpoint.socket();
         let mut burst = S::Burst::new();
         loop {

@@ -137,7 +137,8 @@ impl<S: ReceivingSocket> Endpoint<S> {
 
     fn new(socket: Arc<S>, demux: Demux<S::Peer>, only: Option<usize>, waiting: Waiting) -> Self {
         let state = State { demux, only, width: ReceiveWidth::default(), counters: Counters::default() };
-        let (spin_history, errors) = (SpinHistory::default(), OnceLock::new());
+        let spin_history = SpinHistory::default();
+        let errors = OnceLock::new();
         Self { socket, state: Mutex::new(state), waiting, spin_history, errors }
     }
 
@@ -348,7 +349,8 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
         if !state.demux.begin_receiving() {
             return (state, Polled::Excluded(Role::Follower));
         }
-        let (endpoint, width) = (self.endpoint, state.width.get());
+        let endpoint = self.endpoint;
+        let width = state.width.get();
         let others_wait = state.demux.others_wait(key);
         release(self, state);
         let spins = self.spins();

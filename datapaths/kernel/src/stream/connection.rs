@@ -216,7 +216,8 @@ impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
     async fn send_batch(&self, messages: impl Iterator<Item = Data> + Send) -> Result<(), Error> {
         self.open()?;
         let mtu = self.base.mtu();
-        let (mut oversize, mut ends) = (None, false);
+        let mut oversize = None;
+        let mut ends = false;
         let mut fitting = messages.map_while(|message| {
             let message: Buf = message.into();
             if message.len() > mtu {

@@ -48,7 +48,8 @@ impl<S, Data> Receiver<S, Data> {
         this: Weak<Self>,
     ) -> Self {
         let frames = Frames::new(limit.load(Ordering::Relaxed));
-        let (partial, is_abandoned) = (Mutex::new(Partial { frames, account }), AtomicBool::new(false));
+        let partial = Mutex::new(Partial { frames, account });
+        let is_abandoned = AtomicBool::new(false);
         Self { stream, partial, limit, is_abandoned, this, data: PhantomData }
     }
 }

@@ -3,7 +3,7 @@
 use crate::datagram::Burst;
 use arrayvec::ArrayVec;
 use bertha_core::Buf;
-use bertha_core::buf::Spent;
+use bertha_core::buf::RecycledBufs;
 use std::io::IoSlice;
 
 /// Longest message that leaves in a segmented datagram: the payload of UDP over IPv6 in an Ethernet frame.
@@ -78,7 +78,7 @@ impl GsoBatch {
 
     /// Removes the first `count` messages, which were sent.
     pub(super) fn first_have_left(&mut self, count: usize) {
-        let mut spent = Spent::new();
+        let mut spent = RecycledBufs::new();
         self.messages.drain(..count.min(self.messages.len())).for_each(|message| spent.add(message));
     }
 }

@@ -81,7 +81,8 @@ impl Datapath for Udp {
         let peer = to.ip(UdpSocket::NAME)?;
         let socket =
             UdpSocket::open(self, None, Some(peer)).map_err(|error| failed(error, "connect to", peer))?;
-        let (remote, options) = (Remote::connected(peer, socket.segments()), &self.options);
+        let remote = Remote::connected(peer, socket.segments());
+        let options = &self.options;
         Ok(datagram::connected(socket, peer.into(), remote, options.limits, options.waiting))
     }
 

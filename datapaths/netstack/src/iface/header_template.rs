@@ -85,7 +85,9 @@ impl Path {
         let len = at + udp::HEADER;
         let ip_sum = Sum::of(&headers[ip..at]);
         let udp_sum = pseudo.and(Sum::of(&headers[at..len]));
-        let (is_v4, generation, until) = (own.is_ipv4(), link.generation, link.until);
+        let is_v4 = own.is_ipv4();
+        let generation = link.generation;
+        let until = link.until;
         // Over IPv6 the checksum is mandatory (RFC 8200, section 8.1).
         let unchecked = unchecked && is_v4;
         let offload = Offload { header: offload.header && is_v4, udp: offload.udp && !unchecked };

@@ -220,7 +220,8 @@ impl Interface {
     /// host bits are set, or none.
     #[inline]
     fn is_own_or_broadcast(&self, bits: u32) -> bool {
-        let (differing, host) = (bits ^ self.own_v4, self.host_v4);
+        let differing = bits ^ self.own_v4;
+        let host = self.host_v4;
         differing == 0 || differing & !host == 0 && (bits & host == host || bits & host == 0)
     }
 

@@ -26,7 +26,8 @@ impl LinkHeader {
     ) -> Self {
         let mut bytes = [0; ethernet::HEADER + ethernet::TAG];
         let ethertype = if peer.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
-        let (source, vlan) = (interface.mac, interface.vlan);
+        let source = interface.mac;
+        let vlan = interface.vlan;
         let len = EthernetHeader { destination: neighbour, source, vlan, ethertype }.emit(&mut bytes);
         Self { bytes, len, generation, until }
     }

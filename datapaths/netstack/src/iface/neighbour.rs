@@ -320,7 +320,8 @@ impl Neighbour {
             }
             State::Reachable { mac: before, .. } => {
                 if *before != mac {
-                    let (mac, due) = (*before, self.since + DISPUTE_INTERVAL);
+                    let mac = *before;
+                    let due = self.since + DISPUTE_INTERVAL;
                     self.state = State::Disputed { mac, due };
                 }
                 Change::Nothing

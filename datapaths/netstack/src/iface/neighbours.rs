@@ -161,7 +161,8 @@ impl Neighbours {
     /// Does what is due, and asks the necessary questions.
     #[cold]
     pub(crate) fn step(&mut self, now: Instant, mut ask: impl FnMut(IpAddr, Question)) {
-        let (mut gone, mut settled) = (false, false);
+        let mut gone = false;
+        let mut settled = false;
         self.table.retain(|neighbour, entry| match entry.step(now) {
             Step::Nothing => true,
             Step::Ask(question) => {

@@ -301,7 +301,8 @@ impl Stack {
         let arp = ArpPacket::parse(packet).ok_or(Rejected::Malformed)?;
         let Some(own) = self.interface.v4() else { return Ok(self.foreign()) };
         // A node that asks if it may take an address has none (RFC 5227, section 2.1).
-        let (sender, anonymous) = (IpAddr::from(arp.sender), arp.sender.is_unspecified());
+        let sender = IpAddr::from(arp.sender);
+        let anonymous = arp.sender.is_unspecified();
         if !anonymous && self.interface.is_martian(sender) && arp.sender != own {
             return Ok(self.martian());
         }

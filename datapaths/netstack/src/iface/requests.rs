@@ -89,7 +89,8 @@ impl Stack {
 
     /// Queues a frame. `emit` writes its packet and returns the packet's length.
     pub(super) fn queue(&mut self, to: MacAddr, ethertype: EtherType, emit: impl FnOnce(&mut [u8]) -> usize) {
-        let (source, vlan) = (self.interface.mac, self.interface.vlan);
+        let source = self.interface.mac;
+        let vlan = self.interface.vlan;
         let header = EthernetHeader { destination: to, source, vlan, ethertype };
         let write = |frame: &mut [u8; outbox::MAX_FRAME]| {
             let at = header.emit(frame);

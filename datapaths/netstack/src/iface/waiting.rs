@@ -76,7 +76,8 @@ impl<F> Waiting<F> {
     pub fn pop(&mut self, mut still_waits: impl FnMut(IpAddr) -> bool) -> Option<(IpAddr, F)> {
         let at = self.neighbours.iter().position(|neighbour| !still_waits(neighbour.address))?;
         let neighbour = &mut self.neighbours[at];
-        let (address, frame) = (neighbour.address, neighbour.frames.pop_front());
+        let address = neighbour.address;
+        let frame = neighbour.frames.pop_front();
         if neighbour.frames.is_empty() {
             self.neighbours.remove(at);
         }

@@ -13,7 +13,8 @@ impl Sum {
         // Words are long, and their carries are counted separately: adding a word is a single instruction.
         let (words, last) = bytes.as_chunks();
         let (blocks, rest) = words.as_chunks::<4>();
-        let (mut sum, mut carries) = (0_u64, 0_u64);
+        let mut sum = 0_u64;
+        let mut carries = 0_u64;
         for block in blocks {
             let mut carry = false;
             for word in block {

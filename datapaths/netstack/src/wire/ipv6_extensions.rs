@@ -32,7 +32,8 @@ impl End {
     /// A packet is rejected if it has a header or an option that has to be understood and is unknown. A
     /// fragment is rejected too, unless it is its whole packet (RFC 6946).
     pub(super) fn find(packet: &[u8], fixed: Self) -> Result<Self, Rejected> {
-        let (mut end, mut rejected) = (fixed, None);
+        let mut end = fixed;
+        let mut rejected = None;
         for number in 0..=MAX_EXTENSIONS {
             let kind = end.protocol.0;
             match kind {

@@ -58,7 +58,8 @@ struct Burst<R> {
 impl<R> Gathering<R> {
     /// Creates an empty table. At most `batch` receipts go into a call.
     pub(super) fn new(batch: usize) -> Self {
-        let (acknowledge, give_back) = (Vec::new(), Vec::new());
+        let acknowledge = Vec::new();
+        let give_back = Vec::new();
         let batch = batch.max(1);
         Self { bursts: HashMap::new(), last_burst: 0, acknowledge, give_back, due: None, batch }
     }
@@ -70,7 +71,8 @@ impl<R> Gathering<R> {
         ack_delay: AckDelay,
     ) -> impl Iterator<Item = Place> + use<R> {
         self.last_burst += 1;
-        let (burst, held) = (self.last_burst, receipts.len());
+        let burst = self.last_burst;
+        let held = receipts.len();
         if held > 0 {
             let receipts = receipts.into_iter().map(Some).collect();
             self.bursts.insert(burst, Burst { receipts, held, ack_delay });
@@ -84,7 +86,8 @@ impl<R> Gathering<R> {
         let Some(burst) = self.bursts.get_mut(&place.burst) else { return false };
         let Some(receipt) = burst.receipts.get_mut(place.at).and_then(Option::take) else { return false };
         burst.held -= 1;
-        let (is_last, ack_delay) = (burst.held == 0, burst.ack_delay);
+        let is_last = burst.held == 0;
+        let ack_delay = burst.ack_delay;
         if is_last {
             self.bursts.remove(&place.burst);
         }

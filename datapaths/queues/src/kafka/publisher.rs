@@ -59,7 +59,8 @@ impl Publisher for KafkaPublisher {
             unsent.push(Unsent { at, error: refusal.map_or(error, |text| unauthenticated(&text)) });
         }
         if let Some(error) = refused {
-            let (kind, text) = (error.kind(), error.context().to_owned());
+            let kind = error.kind();
+            let text = error.context().to_owned();
             let behind = (sent + 1..burst.len())
                 .map(|at| Unsent { at, error: Error::new(kind, text.clone()).at("Kafka") });
             unsent.push(Unsent { at: sent, error });

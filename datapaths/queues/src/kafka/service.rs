@@ -117,7 +117,8 @@ impl Kafka {
 
     /// Waits until a broker has answered.
     async fn check_connection(&self) -> Result<(), Error> {
-        let (producer, reports) = (self.producer.clone(), self.reports.clone());
+        let producer = self.producer.clone();
+        let reports = self.reports.clone();
         blocking(move || {
             let deadline = Instant::now() + ANSWER_TIMEOUT;
             while Instant::now() < deadline {
@@ -181,7 +182,8 @@ impl Kafka {
     /// Returns the number of a topic's partitions; `None` if there is no such topic, or not all of its
     /// partitions can be used yet.
     async fn partitions_of(&self, topic: &str) -> Result<Option<i32>, Error> {
-        let (producer, topic) = (self.producer.clone(), topic.to_owned());
+        let producer = self.producer.clone();
+        let topic = topic.to_owned();
         blocking(move || {
             // The client may send a question over a connection that it is giving up; such a question is never
             // answered.
@@ -309,7 +311,8 @@ impl Service for Kafka {
 
     async fn publisher(&self, topic: &str) -> Result<KafkaPublisher, Error> {
         self.check(topic).await?;
-        let (producer, reports) = (self.producer.clone(), self.reports.clone());
+        let producer = self.producer.clone();
+        let reports = self.reports.clone();
         Ok(KafkaPublisher { producer, reports, topic: topic.to_owned() })
     }
 

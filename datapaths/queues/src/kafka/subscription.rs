@@ -84,7 +84,8 @@ impl KafkaSubscription {
     /// change of the group from its own end.
     async fn join(&self, consumer: &Arc<StreamConsumer<Member>>) -> Result<(), Error> {
         let join = || {
-            let (consumer, topic) = (consumer.clone(), self.topic.clone());
+            let consumer = consumer.clone();
+            let topic = self.topic.clone();
             blocking(move || consumer.subscribe(&[&topic]).map_err(failure))
         };
         self.joined.get_or_try_init(join).await.map(drop)
@@ -161,7 +162,8 @@ impl Subscription for KafkaSubscription {
         if places.is_empty() {
             return Ok(());
         }
-        let (consumer, list) = (self.consumer()?, self.places(&places)?);
+        let consumer = self.consumer()?;
+        let list = self.places(&places)?;
         blocking(move || match consumer.commit(&list, CommitMode::Sync) {
             Err(error) if is_of_lost_partition(&error) => Ok(()),
             result => result.map_err(failure),
@@ -176,7 +178,8 @@ impl Subscription for KafkaSubscription {
         if places.is_empty() {
             return Ok(());
         }
-        let (consumer, list) = (self.consumer()?, self.places(&places)?);
+        let consumer = self.consumer()?;
+        let list = self.places(&places)?;
         blocking(move || {
             let list = consumer.seek_partitions(list, SEEK_TIMEOUT).map_err(failure)?;
             for element in list.elements() {

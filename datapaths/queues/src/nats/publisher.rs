@@ -40,7 +40,8 @@ impl NatsPublisher {
                 let Err(error) = self.publish_one(&self.subjects[partition], &burst[*at]).await else {
                     continue;
                 };
-                let (kind, text) = (error.kind(), error.context().to_owned());
+                let kind = error.kind();
+                let text = error.context().to_owned();
                 // Messages behind it stay back, so that the order is kept when they are tried again.
                 let behind = places[index + 1..].iter();
                 let behind =

@@ -63,7 +63,8 @@ impl NatsSubscription {
         redelivery: Duration,
         dead_letters: Option<DeadLetters>,
     ) -> Self {
-        let (connections, inbox) = (Mutex::new(events.connections()), Mutex::new(None));
+        let connections = Mutex::new(events.connections());
+        let inbox = Mutex::new(None);
         Self { client, context, events, connections, consumers, redelivery, dead_letters, inbox }
     }
 

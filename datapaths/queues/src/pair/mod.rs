@@ -58,7 +58,8 @@ where
 
     /// Returns the lesser ability of both, and the order of the second.
     fn abilities(&self, topic: &str) -> Abilities {
-        let (one, other) = (self.without_key.abilities(topic), self.with_key.abilities(topic));
+        let one = self.without_key.abilities(topic);
+        let other = self.with_key.abilities(topic);
         Abilities {
             service: other.service,
             ordering: other.ordering,

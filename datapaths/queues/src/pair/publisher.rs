@@ -18,7 +18,8 @@ impl<A: Publisher, B: Publisher> Publisher for PairPublisher<A, B> {
                 burst.iter().enumerate().filter(move |(_, message)| message.key.is_some() == has_key);
             of_kind.map(|(at, _)| at).collect::<Vec<usize>>()
         };
-        let (without, with) = (places(false), places(true));
+        let without = places(false);
+        let with = places(true);
         let (one, other) =
             try_join(publish(&self.without_key, burst, &without), publish(&self.with_key, burst, &with))
                 .await?;

@@ -64,7 +64,8 @@ impl<R: Send + 'static> Call<R> {
 impl<A: Subscription, B: Subscription> PairSubscription<A, B> {
     pub(super) fn new(without_key: A, with_key: B) -> Self {
         let arrivals = Arrivals { kept: VecDeque::new(), without_key: None, with_key: None };
-        let (without_key, with_key) = (Arc::new(without_key), Arc::new(with_key));
+        let without_key = Arc::new(without_key);
+        let with_key = Arc::new(with_key);
         Self { without_key, with_key, arrivals: Mutex::new(arrivals) }
     }
 }
@@ -85,7 +86,8 @@ impl<A, B> Arrivals<A, B> {
 
 /// Sorts handles by their service.
 fn sort<A: Clone, B: Clone>(receipts: &[PairReceipt<A, B>]) -> (Vec<A>, Vec<B>) {
-    let (mut without_key, mut with_key) = (Vec::new(), Vec::new());
+    let mut without_key = Vec::new();
+    let mut with_key = Vec::new();
     for receipt in receipts {
         match receipt {
             PairReceipt::WithoutKey(receipt) => without_key.push(receipt.clone()),
@@ -114,7 +116,8 @@ where
         while arrivals.without_key.is_some() || arrivals.with_key.is_some() {
             let came = {
                 let Arrivals { without_key, with_key, .. } = &mut *arrivals;
-                let (one, other) = (pin!(Call::ended(without_key)), pin!(Call::ended(with_key)));
+                let one = pin!(Call::ended(without_key));
+                let other = pin!(Call::ended(with_key));
                 match timeout_at(deadline, select(one, other)).await {
                     Ok(Either::Left((came, _))) => Either::Left(came?),
                     Ok(Either::Right((came, _))) => Either::Right(came?),

@@ -153,7 +153,9 @@ impl Service for RedisStreams {
             after: self.deliveries(topic).unwrap_or(u32::MAX).into(),
             length: self.length,
         };
-        let (server, topic, name) = (self.server.clone(), topic.to_owned(), name.to_owned());
+        let server = self.server.clone();
+        let topic = topic.to_owned();
+        let name = name.to_owned();
         Ok(RedisSubscription::new(server, topic, name, self.redelivery, dead_letters))
     }
 

@@ -127,7 +127,7 @@ impl<K: Key, T> Demux<K, T> {
         (demux, connection)
     }
 
-    /// Marks the source as polled all the time: its polling future looks for messages by itself, and
+    /// EcnMarks the source as polled all the time: its polling future looks for messages by itself, and
     /// is not woken for messages of its own connection.
     #[must_use]
     pub fn busy(self) -> Self {
@@ -383,7 +383,8 @@ impl<K: Key, T> Demux<K, T> {
 
 impl<K, T> Connection<K, T> {
     fn new(key: K, state: T, listener: Option<usize>) -> Self {
-        let (queue, waiters) = (Queue::default(), VecDeque::new());
+        let queue = Queue::default();
+        let waiters = VecDeque::new();
         Self { key, state, queue, waiters, unaccepted: 0, listener, is_closed: false }
     }
 }

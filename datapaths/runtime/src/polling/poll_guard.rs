@@ -118,7 +118,8 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         // Without the budget, a connection that always has a message would starve the other tasks of its
         // thread.
         let budget = ready!(poll_proceed(cx));
-        let (mut rounds, mut attempts) = (0, 0);
+        let mut rounds = 0;
+        let mut attempts = 0;
         let mut state = self.source.lock();
         loop {
             if let Some(taken) = take(&mut state, batch) {

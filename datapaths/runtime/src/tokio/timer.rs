@@ -92,7 +92,8 @@ impl Timer {
     /// Ends a task, begun or not, or the wait of a future.
     pub(crate) fn cancel(&self, key: DelayKey) {
         let mut state = self.state();
-        let (action, begun) = (state.queue.remove(key), state.begun.remove(&key));
+        let action = state.queue.remove(key);
+        let begun = state.begun.remove(&key);
         // The task is dropped after the lock is released: it may own tasks of this timer.
         drop(state);
         drop(action);

@@ -65,8 +65,10 @@ impl Rate {
     pub fn bytes_until(&self, until: Duration) -> u64 {
         let nanos = until.as_nanos();
         let length = self.slot * self.rates.len() as u128;
-        let (periods, rest) = (nanos / length, nanos % length);
-        let (whole, part) = ((rest / self.slot) as usize, rest % self.slot);
+        let periods = nanos / length;
+        let rest = nanos % length;
+        let whole = (rest / self.slot) as usize;
+        let part = rest % self.slot;
         let slots: u128 = self.rates[..whole].iter().map(|rate| u128::from(*rate) * self.slot).sum();
         let sent = periods * self.period + slots + u128::from(self.rates[whole]) * part;
         u64::try_from(sent / 1_000_000_000).unwrap_or(u64::MAX)

@@ -2,7 +2,7 @@
 
 use super::Network;
 use crate::SimRuntime;
-use bertha_core::{Addr, Base, Error, ErrorKind, Headroom, Marks, Properties};
+use bertha_core::{Addr, Base, EcnMarks, Error, ErrorKind, Headroom, Properties};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -82,7 +82,7 @@ impl Base for SimBase {
         is_possible
     }
 
-    fn marks(&self) -> Marks {
+    fn marks(&self) -> EcnMarks {
         self.network.marks(self.local, self.peer)
     }
 }

@@ -87,7 +87,9 @@ impl Network {
     }
 
     fn depart(&self, number: usize, packet: Held, epoch: Option<u64>) {
-        let (from, to, len) = (packet.from, packet.to, packet.payload.len() as u64);
+        let from = packet.from;
+        let to = packet.to;
+        let len = packet.payload.len() as u64;
         // A failure means that there is no memory for a copy, which is as good as a loss.
         let Ok(Some(delay)) = self.cross(packet) else { return };
         let network = self.clone();

@@ -1,14 +1,14 @@
 //! The congestion marks that have arrived.
 
 use super::Network;
-use bertha_core::Marks;
+use bertha_core::EcnMarks;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// The marks of the connections that count them, by their own address and the address of their peer.
 #[derive(Debug, Default)]
 pub(super) struct Marked {
-    connections: BTreeMap<(SocketAddr, SocketAddr), Marks>,
+    connections: BTreeMap<(SocketAddr, SocketAddr), EcnMarks>,
 }
 
 impl Marked {
@@ -32,7 +32,7 @@ impl Network {
     }
 
     /// Returns the marks of a connection.
-    pub(super) fn marks(&self, local: SocketAddr, peer: SocketAddr) -> Marks {
+    pub(super) fn marks(&self, local: SocketAddr, peer: SocketAddr) -> EcnMarks {
         self.state().marks.connections.get(&(local, peer)).copied().unwrap_or_default()
     }
 }

@@ -149,7 +149,8 @@ impl Network {
     /// Returns the time for which a datagram that is sent now waits in the [`Bottleneck`] or [`Emulator`] of
     /// this direction.
     pub fn queueing_delay(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) -> Duration {
-        let (now, direction) = (self.runtime().elapsed(), (from.into(), to.into()));
+        let now = self.runtime().elapsed();
+        let direction = (from.into(), to.into());
         let state = self.state();
         match state.emulated.get(&direction).and_then(|number| state.emulators.get(*number)) {
             Some(emulator) => emulator.queueing_delay(now),
@@ -164,14 +165,16 @@ impl Network {
 
     /// Cuts two hosts off from each other.
     pub fn cut(&self, one: impl Into<IpAddr>, other: impl Into<IpAddr>) {
-        let (one, other) = (one.into(), other.into());
+        let one = one.into();
+        let other = other.into();
         self.cut_one_way(one, other);
         self.cut_one_way(other, one);
     }
 
     /// Ends a cut between two hosts, both ways.
     pub fn heal(&self, one: impl Into<IpAddr>, other: impl Into<IpAddr>) {
-        let (one, other) = (one.into(), other.into());
+        let one = one.into();
+        let other = other.into();
         let mut state = self.state();
         state.cuts.remove(&(one, other));
         state.cuts.remove(&(other, one));

@@ -97,7 +97,8 @@ impl Ports {
 
     /// Removes everything on `ip`, and returns it.
     pub(super) fn restart(&mut self, ip: IpAddr) -> (Vec<Backlog>, Vec<Inbox>) {
-        let (mut backlogs, mut inboxes) = (Vec::new(), Vec::new());
+        let mut backlogs = Vec::new();
+        let mut inboxes = Vec::new();
         self.ports.retain(|local, port| {
             if local.ip() == ip {
                 backlogs.extend(port.backlog.take());

@@ -43,7 +43,8 @@ impl<C: Connection<Data = Buf>> AnswerTask<C> {
     pub(crate) fn add(&self, link: &Link<C>) {
         let mut queue = self.pending.queue();
         queue.links.push_back(Arc::downgrade(&link.shared));
-        let (waker, is_served) = (queue.waker.take(), replace(&mut queue.is_served, true));
+        let waker = queue.waker.take();
+        let is_served = replace(&mut queue.is_served, true);
         drop(queue);
         if !is_served {
             let serving = Serving(self.pending.clone());

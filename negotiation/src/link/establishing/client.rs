@@ -23,9 +23,11 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
     let runtime = base.base().runtime();
     let requirements = Requirements::new(settings.floor, base.base().properties());
     check_possible(nodes, requirements)?;
-    let (mtu, now) = (base.base().mtu(), runtime.now());
+    let mtu = base.base().mtu();
+    let now = runtime.now();
     let mut handshake = Handshake::new(nodes, requirements, || runtime.random(), mtu, now, settings)?;
-    let (mut early, mut behind) = (VecDeque::new(), None);
+    let mut early = VecDeque::new();
+    let mut behind = None;
     let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
             or_lost(base.send(Buf::copy_of(offer, 0)?).await)?;

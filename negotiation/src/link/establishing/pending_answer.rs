@@ -64,7 +64,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// Spawns a task that sends the answer once the datapath takes it. This happens at most once for a link,
     /// and the task keeps the link until the answer has left, or the client has given up.
     pub(super) fn spawn_answer(self: &Arc<Self>) {
-        let (link, runtime) = (self.clone(), self.base.base().runtime().clone());
+        let link = self.clone();
+        let runtime = self.base.base().runtime().clone();
         let task = self.base.base().runtime().spawn(async move {
             let given_up = pin!(runtime.sleep_until(runtime.now() + link.settings.handshake_timeout));
             select(given_up, pin!(link.send_answer())).await;

@@ -78,7 +78,8 @@ impl Dns {
             }),
             _ => None,
         });
-        let (mut addresses, mut last) = (Vec::new(), None);
+        let mut addresses = Vec::new();
+        let mut last = None;
         for target in selected(targets.take(MAX_ADDRESSES).collect(), rand::random) {
             // A target without an address is skipped.
             match self.host(&target.host, target.port).await {

@@ -169,12 +169,13 @@ where
         channels: Channels,
         sharing: Option<Sharing>,
     ) -> Self {
-        let in_force = participant.joined().clone();
+        let active = participant.joined().clone();
         let now = shared.base.base().runtime().now();
-        let progress = SharedProgress::new(ProgressTable::new(now, in_force.own_id, round_of(&in_force)));
+        let progress = SharedProgress::new(ProgressTable::new(now, active.own_id, round_of(&active)));
         let requirements = Requirements::new(Set::NONE, shared.base.base().properties());
-        let agreement = StoreAgreement::new(stack.nodes(), requirements, settings.may_lose, in_force);
-        let (report, leaving) = (None, None);
+        let agreement = StoreAgreement::new(stack.nodes(), requirements, settings.may_lose, active);
+        let report = None;
+        let leaving = None;
         Self { stack, shared, participant, settings, channels, progress, agreement, report, leaving, sharing }
     }
 
@@ -228,8 +229,10 @@ where
                     // round.
                     before.taken = share.let_go();
                 } else if let Some(share) = &shares[1] {
-                    let (sent, taken) = (share.sent(), share.let_go());
-                    let (round, had_part) = (own.round, own.has_part);
+                    let sent = share.sent();
+                    let taken = share.let_go();
+                    let round = own.round;
+                    let had_part = own.has_part;
                     own.before = Some(Ended { round, had_part, sent, taken, is_over: true });
                 }
                 own.round.number = u64::MAX;
@@ -348,7 +351,8 @@ where
                     sharing.held_until = Some(begun + self.settings.handover_timeout + sharing.quiet);
                 }
                 sharing.next = Some(new.clone());
-                let (sent, taken) = (share.sent(), share.taken());
+                let sent = share.sent();
+                let taken = share.taken();
                 sharing.board.change(|statuses| statuses.begin(new.id, next.has_part(), sent, taken));
             }
             _ => new.limit_sends(self.channels.state.borrow().participants.len()),
@@ -367,7 +371,8 @@ where
         old: &Arc<RoundQueue>,
     ) -> BoxFuture<'static, ()> {
         let to = self.agreement.handover().sends_in();
-        let (shared, old) = (self.shared.clone(), old.clone());
+        let shared = self.shared.clone();
+        let old = old.clone();
         if let (Some(sharing), Some(share)) = (&self.sharing, old.share.clone()) {
             let limits =
                 TimeLimits { for_others: self.settings.handover_timeout, for_messages: sharing.quiet };

@@ -52,7 +52,8 @@ impl Board {
     /// Returns the change to write to the store, with the own status that the store has after it.
     fn request(&self) -> (Transaction, u64, Status) {
         let statuses = self.lock();
-        let (id, own) = (statuses.own_id, statuses.own);
+        let id = statuses.own_id;
+        let own = statuses.own;
         let mut request = Transaction::new();
         if !statuses.is_published
             && let Ok(value) = postcard::to_extend(&own, vec![VERSION])

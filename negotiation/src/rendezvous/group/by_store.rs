@@ -24,7 +24,7 @@ pub(super) struct StoreAgreement {
     /// The guarantees of the stack in use that a change may lose.
     may_lose: Set,
     /// The round in force, as far as this participant knows.
-    in_force: InForce,
+    active: InForce,
     handover: Handover<RoundId>,
     /// The plan to stage once no other change is under way.
     asked: Option<Plan>,
@@ -67,24 +67,19 @@ pub(super) enum Order {
 }
 
 /// Returns the id of the round in force.
-pub(super) fn round_of(in_force: &InForce) -> RoundId {
-    RoundId { life: in_force.life, number: in_force.round }
+pub(super) fn round_of(active: &InForce) -> RoundId {
+    RoundId { life: active.life, number: active.round }
 }
 
 impl StoreAgreement {
     /// Makes the agreement of a participant that has joined with the round in force.
-    pub(super) fn new(
-        nodes: Vec<Node>,
-        requirements: Requirements,
-        may_lose: Set,
-        in_force: InForce,
-    ) -> Self {
+    pub(super) fn new(nodes: Vec<Node>, requirements: Requirements, may_lose: Set, active: InForce) -> Self {
         Self {
             nodes,
             requirements,
             may_lose,
-            handover: Handover::new(round_of(&in_force)),
-            in_force,
+            handover: Handover::new(round_of(&active)),
+            active,
             asked: None,
             missed: None,
             plan: None,
@@ -106,7 +101,7 @@ impl StoreAgreement {
 
     /// Returns true if this participant leads the round in force.
     pub(super) fn leads(&self) -> bool {
-        self.in_force.leads()
+        self.active.leads()
     }
 
     /// Returns the round that is staged, or that this participant changes to.
@@ -141,7 +136,7 @@ impl StoreAgreement {
     pub(super) fn on_event(&mut self, event: Event) -> Result<(), Error> {
         match event {
             Event::Stage { round, picks, leads, .. } => {
-                let id = RoundId { life: self.in_force.life, number: round };
+                let id = RoundId { life: self.active.life, number: round };
                 self.asked = Some(Plan { id, picks, leads, is_staged: true });
             }
             Event::Abandoned { round } => {
@@ -151,7 +146,7 @@ impl StoreAgreement {
                     self.discard();
                 }
             }
-            Event::Commit(in_force) | Event::Joined(in_force) => self.on_in_force(in_force)?,
+            Event::Commit(active) | Event::Joined(active) => self.on_in_force(active)?,
             // Any other refusal is the answer to a proposal of this participant's policies.
             Event::Refused { reason, .. } if self.request.as_ref().is_some_and(|it| it.is_proposed) => {
                 self.finish_request(Err(Error::new(ErrorKind::Refused, reason)));
@@ -180,29 +175,29 @@ impl StoreAgreement {
     fn lost_by(&self, picks: &[u8]) -> Set {
         let asked = self.request.as_ref().filter(|request| request.pick.is_met(&self.nodes, picks));
         let may_lose = self.may_lose | asked.map_or(Set::NONE, |request| request.pick.may_lose());
-        let keeping = self.requirements.keeping(&self.nodes, &self.in_force.picks, may_lose);
+        let keeping = self.requirements.keeping(&self.nodes, &self.active.picks, may_lose);
         keeping.missing(&self.nodes, picks)
     }
 
-    fn on_in_force(&mut self, in_force: InForce) -> Result<(), Error> {
-        let id = round_of(&in_force);
-        if id == round_of(&self.in_force) {
-            self.in_force = in_force;
+    fn on_in_force(&mut self, active: InForce) -> Result<(), Error> {
+        let id = round_of(&active);
+        if id == round_of(&self.active) {
+            self.active = active;
             return Ok(());
         }
         let is_staged = self.handover.staged() == Some(id) && self.handover.is_built();
         if !is_staged {
             // The participant was never asked about this round.
-            let lost = self.lost_by(&in_force.picks);
+            let lost = self.lost_by(&active.picks);
             if !lost.is_empty() {
                 let what = format!("the others have changed to a stack that is not {lost}");
                 return Err(Error::new(ErrorKind::Refused, what).at("rendezvous"));
             }
         }
-        self.in_force = in_force.clone();
+        self.active = active.clone();
         match is_staged {
             true => self.handover.switch(false),
-            false => self.missed = Some(in_force),
+            false => self.missed = Some(active),
         }
         Ok(())
     }
@@ -253,7 +248,8 @@ impl StoreAgreement {
     /// the other participants.
     pub(super) fn on_built(&mut self, built: Result<(), Error>) -> Result<(), Error> {
         let Some(plan) = &self.plan else { return Ok(()) };
-        let (round, is_staged) = (plan.id.number, plan.is_staged);
+        let round = plan.id.number;
+        let is_staged = plan.is_staged;
         match built {
             Ok(()) => {
                 self.handover.built();
@@ -277,7 +273,8 @@ impl StoreAgreement {
     pub(super) fn on_sends_ended(&mut self) {
         self.handover.sends_ended();
         self.handover.await_rest();
-        let (nodes, plan) = (&self.nodes, self.plan.as_ref());
+        let nodes = &self.nodes;
+        let plan = self.plan.as_ref();
         let is_met = |request: &Request| plan.is_some_and(|plan| request.pick.is_met(nodes, &plan.picks));
         if self.request.as_ref().is_some_and(is_met) {
             self.finish_request(Ok(()));
@@ -303,17 +300,17 @@ impl StoreAgreement {
         if self.orders.iter().any(|order| matches!(order, Order::Propose(_))) {
             return;
         }
-        if pick.is_met(&self.nodes, &self.in_force.picks) {
+        if pick.is_met(&self.nodes, &self.active.picks) {
             // The request is granted, or will be granted once this participant has changed to the round in
             // force.
-            if self.handover.sends_in() == round_of(&self.in_force) {
+            if self.handover.sends_in() == round_of(&self.active) {
                 self.finish_request(Ok(()));
             }
             return;
         }
         // The requested alternatives are preferred among any number of participants.
         let picks = pick
-            .preferred(&self.nodes, &self.in_force.picks)
+            .preferred(&self.nodes, &self.active.picks)
             .map(|nodes| preferred(&nodes, &Situation::TWO_ENDS));
         match picks {
             Ok(picks) => {
@@ -363,8 +360,9 @@ mod tests {
         vec![Node::Select { branches, prefer: 0.into() }]
     }
 
-    fn in_force(round: u64, pick: u8) -> InForce {
-        let (picks, stack) = (vec![pick], Description::of(&nodes(), &[pick]).unwrap());
+    fn active(round: u64, pick: u8) -> InForce {
+        let picks = vec![pick];
+        let stack = Description::of(&nodes(), &[pick]).unwrap();
         InForce { life: 1, round, stack, picks, leader: 1, own_id: 2 }
     }
 
@@ -374,9 +372,9 @@ mod tests {
     fn who_joins_again_does_not_follow_into_a_stack_that_is_weaker() {
         for (may_lose, follows) in [(Set::NONE, false), (Set::ALL, true)] {
             let requirements = Requirements::new(Set::NONE, Properties::DATAGRAM);
-            let mut agreement = StoreAgreement::new(nodes(), requirements, may_lose, in_force(1, 0));
+            let mut agreement = StoreAgreement::new(nodes(), requirements, may_lose, active(1, 0));
             agreement.on_event(Event::Expired).unwrap();
-            let joined = agreement.on_event(Event::Joined(in_force(2, 1)));
+            let joined = agreement.on_event(Event::Joined(active(2, 1)));
             assert_eq!(joined.is_ok(), follows);
             assert_eq!(agreement.handover().staged().is_some(), follows);
             if let Err(error) = joined {

@@ -31,7 +31,8 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
 ) {
     let runtime = shared.base.base().runtime();
     let begun = runtime.now();
-    let (mut latest, mut since) = (None, begun);
+    let mut latest = None;
+    let mut since = begun;
     loop {
         let now = runtime.now();
         let taken = share.taken();

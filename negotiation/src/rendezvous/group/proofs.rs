@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn what_a_sender_has_said_is_taken_once_and_in_its_round_alone() {
-        let (ours, theirs) = (proofs(1, ROUND), proofs(1, ROUND));
+        let ours = proofs(1, ROUND);
+        let theirs = proofs(1, ROUND);
         let messages: Vec<_> = (0..100_u8).map(|byte| said(&ours, 7, &[byte; 5])).collect();
         for (number, message) in messages.iter().enumerate().rev() {
             assert_eq!(theirs.check(HEAD, message), Some(Origin { number: number as u32, sender: 7 }));
@@ -165,7 +166,8 @@ mod tests {
 
     #[test]
     fn nothing_of_a_message_can_be_altered() {
-        let (ours, theirs) = (proofs(1, ROUND), proofs(1, ROUND));
+        let ours = proofs(1, ROUND);
+        let theirs = proofs(1, ROUND);
         let genuine = said(&ours, 7, b"hello");
         for bit in 0..genuine.len() * 8 {
             let mut altered = genuine.clone();
@@ -181,7 +183,9 @@ mod tests {
     /// Outsiders fill no table: a sender gets an entry only after it has shown its key.
     #[test]
     fn senders_without_a_key_take_no_room() {
-        let (ours, theirs, strangers) = (proofs(1, ROUND), proofs(1, ROUND), proofs(2, ROUND));
+        let ours = proofs(1, ROUND);
+        let theirs = proofs(1, ROUND);
+        let strangers = proofs(2, ROUND);
         for sender in 1..2 * SENDERS as u64 {
             assert_eq!(theirs.check(HEAD, &said(&strangers, sender, b"x")), None);
         }
@@ -197,7 +201,8 @@ mod tests {
     #[test]
     fn progress_is_taken_in_order_and_from_those_who_have_the_key() {
         let of = |key| ProgressProofs::new(GroupKey::new(&SharedKey::new([key; 32])));
-        let (ours, theirs) = (of(1), of(1));
+        let ours = of(1);
+        let theirs = of(1);
         let (tag, progress) =
             (Tag::of(5), PeerProgress { sender: 7, life: 1, round: 2, before: None, asks: true });
         let [first, second] = [(); 2].map(|()| ours.encode(tag, &progress).unwrap());

@@ -27,7 +27,8 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
     settings: RendezvousSettings,
 ) {
     let runtime = shared.base.base().runtime();
-    let (from, begun) = (old.id, runtime.now());
+    let from = old.id;
+    let begun = runtime.now();
     let mut questions = Questions { at: begun + FIRST_PAUSE, pause: FIRST_PAUSE };
     let is_late = |now: Instant| now.saturating_duration_since(begun) >= settings.handover_timeout;
     loop {
@@ -45,7 +46,9 @@ pub(super) async fn await_rest<B: Connection<Data = Buf>>(
     }
     // No message is left in the old round that this end would have to answer.
     progress.lock().finish(runtime.now(), old.sent());
-    let (mut missing, mut since, mut is_here) = (0, runtime.now(), false);
+    let mut missing = 0;
+    let mut since = runtime.now();
+    let mut is_here = false;
     loop {
         let now = runtime.now();
         let rest = progress.lock().rest(from, to, settings.drain_timeout);

@@ -53,7 +53,8 @@ impl RoundQueue {
         let kind = if key.is_some() { Kind::ProvenGroupData } else { Kind::GroupData };
         let queue = EpochQueue::among(id.header(kind), is_not_reader);
         let proofs = key.map(|key| RoundProofs::new(key, id));
-        let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
+        let sent = Counter::default();
+        let allowance = AtomicU32::new(UNLIMITED);
         Self { id, queue, senders: Senders::new(from_start), share: None, proofs, sent, allowance }
     }
 

@@ -101,35 +101,37 @@ where
             let participant =
                 Participant::join(store.clone(), name.clone(), &stack, runtime.clone(), settings.clone())
                     .await?;
-            let in_force = participant.joined().clone();
+            let active = participant.joined().clone();
             // A participant that is alone has made the record, and so the round.
             let has_part = match shared_by {
                 Some(_) => View::of(&store.read(&name).await?).participants.len() == 1,
-                None => in_force.leads(),
+                None => active.leads(),
             };
             let (to_agent, inbound) = mpsc::channel(INBOUND);
             let key = settings.group_key.as_ref().map(GroupKey::new);
             let receives = shared_by.map(|(_, receives, _)| receives);
-            let shared = Shared::new(base, in_force.own_id, key, receives, to_agent);
-            let (leads, picks) = (in_force.leads(), in_force.picks.clone());
+            let shared = Shared::new(base, active.own_id, key, receives, to_agent);
+            let leads = active.leads();
+            let picks = active.picks.clone();
             // The leader of the first round has made it, so all messages that are sent in it arrive here.
-            let Staged { link, queue } = shared.open_round(round_of(&in_force), has_part, false);
+            let Staged { link, queue } = shared.open_round(round_of(&active), has_part, false);
             let before = shared.base.base().reserved();
             let first = build(&stack, link, &picks, leads, 1).await?;
             let reserved = shared.base.base().reserved().saturating_sub(before);
-            let agreement = Arc::new(Agreement::among(leads, &nodes, (in_force.round, picks)));
-            let participants = Arc::new([in_force.own_id]);
+            let agreement = Arc::new(Agreement::among(leads, &nodes, (active.round, picks)));
+            let participants = Arc::new([active.own_id]);
             let (to_state, state) = watch::channel(State { agreement, participants, refusal: None });
             let (requests, requested) = mpsc::channel(REQUESTS);
             let (leaving, asked_to_leave) = mpsc::channel(1);
             let channels =
                 Channels { inbound, requests: requested, leaving: asked_to_leave, state: to_state };
             let drain_limit = settings.handover_timeout;
-            let (mut sharing, mut telling) = (None, None);
+            let mut sharing = None;
+            let mut telling = None;
             if let Some((sends, receives, redelivery)) = shared_by {
-                let round = round_of(&in_force);
+                let round = round_of(&active);
                 let own = Status { round, has_part, sends, receives, before: None, has_left: false };
-                let statuses = Statuses::new(in_force.own_id, own);
+                let statuses = Statuses::new(active.own_id, own);
                 let board = Board::new(statuses);
                 telling = Some(runtime.spawn(board::run(store, board_name, runtime.clone(), board.clone())));
                 board.published(&runtime, settings.store_timeout).await;

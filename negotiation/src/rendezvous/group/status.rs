@@ -133,7 +133,8 @@ impl Statuses {
     /// round before.
     pub(super) fn begin(&mut self, to: RoundId, has_part: bool, sent: Tally, taken: Tally) {
         self.change(|own| {
-            let (round, had_part) = (own.round, own.has_part);
+            let round = own.round;
+            let had_part = own.has_part;
             own.before = Some(Ended { round, had_part, sent, taken, is_over: false });
             (own.round, own.has_part) = (to, has_part);
         });

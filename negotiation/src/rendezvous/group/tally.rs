@@ -19,7 +19,8 @@ impl Tally {
 
     /// Returns the tally of the union of this set and another set, which has no message in common with it.
     pub(super) fn and(self, other: Self) -> Self {
-        let (count, sum) = (self.count.wrapping_add(other.count), self.sum.wrapping_add(other.sum));
+        let count = self.count.wrapping_add(other.count);
+        let sum = self.sum.wrapping_add(other.sum);
         Self { count, sum }
     }
 }

@@ -42,18 +42,17 @@ impl Member {
     /// The participant has been in all the time, so no stack can have come into force that it did not accept,
     /// and no participant that keeps to the protocol believes that one did.
     fn restoration(&self, view: &View, presence: Presence) -> Option<Record> {
-        let in_force = self.in_force.as_ref().filter(|_| self.is_inside())?;
-        let Recorded::Record(record) = &view.record else { return Some(record_of(in_force)) };
-        let contradicts = record.life != in_force.life
-            || record.round < in_force.round
-            || record.is_far_ahead_of(in_force.round)
-            || (record.round == in_force.round && record.stack != in_force.stack)
-            || (record.round > in_force.round && !self.has_accepted(record, presence));
-        let of_record = if record.life == in_force.life { record.last.max(record.round) } else { 0 };
-        let reachable = |round: &u64| !is_far(*round, in_force.round);
-        let last =
-            [of_record, presence.accepted].into_iter().filter(reachable).fold(in_force.round, u64::max);
-        contradicts.then(|| Record { last, ..record_of(in_force) })
+        let active = self.active.as_ref().filter(|_| self.is_inside())?;
+        let Recorded::Record(record) = &view.record else { return Some(record_of(active)) };
+        let contradicts = record.life != active.life
+            || record.round < active.round
+            || record.is_far_ahead_of(active.round)
+            || (record.round == active.round && record.stack != active.stack)
+            || (record.round > active.round && !self.has_accepted(record, presence));
+        let of_record = if record.life == active.life { record.last.max(record.round) } else { 0 };
+        let reachable = |round: &u64| !is_far(*round, active.round);
+        let last = [of_record, presence.accepted].into_iter().filter(reachable).fold(active.round, u64::max);
+        contradicts.then(|| Record { last, ..record_of(active) })
     }
 
     /// Returns true if this participant staged the stack of the record, and the store says so.
@@ -89,7 +88,7 @@ impl Member {
             }
             Some(Answer::Ready) if !accepted => {
                 let staged = record::encode(&Presence {
-                    in_force: presence.in_force.max(self.in_force.as_ref().map_or(0, |known| known.round)),
+                    active: presence.active.max(self.active.as_ref().map_or(0, |known| known.round)),
                     accepted: proposal.round,
                     check: proposal.stack.check(),
                 })?;

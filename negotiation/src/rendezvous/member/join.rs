@@ -53,7 +53,7 @@ impl Member {
     }
 
     fn was_in(&self, life: u64) -> bool {
-        self.in_force.as_ref().is_some_and(|in_force| in_force.life == life)
+        self.active.as_ref().is_some_and(|active| active.life == life)
     }
 
     /// Returns the stack of the record, as this participant sees it.
@@ -61,7 +61,7 @@ impl Member {
     /// # Errors
     /// The Chunnel of the stack that this participant can't run, and the reason.
     fn adopted(&self, record: &Record) -> Result<InForce, String> {
-        let picks = match &self.in_force {
+        let picks = match &self.active {
             Some(known) if known.stack == record.stack => known.picks.clone(),
             _ => self.own.picks_for(&record.stack)?,
         };
@@ -94,7 +94,7 @@ impl Member {
             Recorded::Record(record) => record.last,
             _ => 0,
         };
-        let (known, stack, picks) = match &self.in_force {
+        let (known, stack, picks) = match &self.active {
             Some(known) => (known.round, known.stack.clone(), known.picks.clone()),
             None => {
                 let picks = self.own.preferred(1);
@@ -105,7 +105,9 @@ impl Member {
             }
         };
         let round = known.max(last).checked_add(1).unwrap_or(1);
-        let (life, leader, own_id) = (self.life, self.id, self.id);
+        let life = self.life;
+        let leader = self.id;
+        let own_id = self.id;
         let stack = InForce { life, round, stack, picks, leader, own_id };
         Some((Admission::Adopts(stack.clone()), record_of(&stack)))
     }

@@ -57,7 +57,7 @@ pub struct Member {
     /// transaction is idempotent.
     pub(super) life: u64,
     pub(super) membership: Membership,
-    pub(super) in_force: Option<InForce>,
+    pub(super) active: Option<InForce>,
     pub(super) staged: Option<Staged>,
     /// The stack to propose.
     pub(super) intent: Option<Intent>,
@@ -183,7 +183,7 @@ impl Member {
             life: ids.draw(),
             ids,
             membership: Membership::Outside,
-            in_force: None,
+            active: None,
             staged: None,
             intent: None,
             proposed: None,
@@ -213,8 +213,8 @@ impl Member {
     }
 
     /// Returns the stack in force, as far as this participant knows; `None` before it has joined.
-    pub fn in_force(&self) -> Option<&InForce> {
-        self.in_force.as_ref()
+    pub fn active(&self) -> Option<&InForce> {
+        self.active.as_ref()
     }
 
     /// Returns true if the participant has joined, and has not expired or left since.
@@ -237,10 +237,10 @@ impl Member {
     pub fn propose(&mut self, picks: &[u8]) -> Result<(), Error> {
         let invalid = |what: &'static str| Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
         let stack = self.own.describe(picks)?;
-        let Some(in_force) = self.in_force.as_ref().filter(|_| self.is_inside()) else {
+        let Some(active) = self.active.as_ref().filter(|_| self.is_inside()) else {
             return invalid("only a participant that is in can propose");
         };
-        if in_force.stack == stack {
+        if active.stack == stack {
             return invalid("this stack is in force already");
         }
         if self.proposed.is_some() || self.intent.as_ref().is_some_and(|intent| !intent.by_policy) {
@@ -410,7 +410,8 @@ impl Member {
         self.paused = true;
         if !self.store_lost {
             self.store_lost = true;
-            let (kind, reason) = (error.kind(), error.context().into());
+            let kind = error.kind();
+            let reason = error.context().into();
             self.events.push_back(Event::StoreLost { kind, reason });
         }
     }

@@ -27,7 +27,7 @@ impl Member {
         self.membership = Membership::Inside { applies: matches!(entry, Admission::Applies(_)) };
         match entry {
             Admission::Adopts(stack) => {
-                self.in_force = Some(stack.clone());
+                self.active = Some(stack.clone());
                 self.events.push_back(Event::Joined(stack));
             }
             // The other participants may have decided about the proposal already.
@@ -98,7 +98,7 @@ impl Member {
         {
             self.granted(intent);
         }
-        self.in_force = Some(stack.clone());
+        self.active = Some(stack.clone());
         let membership = std::mem::replace(&mut self.membership, Membership::Inside { applies: false });
         self.events.push_back(match membership {
             Membership::Inside { applies: true } => Event::Joined(stack),
@@ -120,7 +120,7 @@ impl Member {
     /// alternate for ever.
     fn granted(&mut self, Intent { picks, by_policy }: Intent) {
         // A stack that only got another leader was not preferred to another stack.
-        if by_policy && self.in_force.as_ref().is_none_or(|known| known.picks != picks) {
+        if by_policy && self.active.as_ref().is_none_or(|known| known.picks != picks) {
             self.tried = Some(picks);
         }
     }
@@ -166,7 +166,7 @@ impl Member {
     fn consider(&mut self, record: &Record, proposal: &Proposal) {
         let applies = self.membership == (Membership::Inside { applies: true });
         let is_own = proposal.proposer == self.id;
-        let known = self.in_force.as_ref().filter(|_| !applies).map(|known| (known.life, known.round));
+        let known = self.active.as_ref().filter(|_| !applies).map(|known| (known.life, known.round));
         // An applicant has to be gone before any other upgrade is decided, and nothing follows from a wrong
         // record.
         let follows = known.is_none_or(|known| known == (record.life, record.round));
@@ -177,16 +177,19 @@ impl Member {
             Some(picks) => Ok(picks),
             None => self.own.picks_for(&proposal.stack),
         };
-        let (round, stack) = (proposal.round, proposal.stack.clone());
+        let round = proposal.round;
+        let stack = proposal.stack.clone();
         let (picks, answer) = match picks {
             Ok(picks) => (picks, Answer::Asked),
             Err(reason) => (Vec::new(), Answer::Refused(reason)),
         };
         if answer == Answer::Asked {
-            let (stack, picks) = (stack.clone(), picks.clone());
+            let stack = stack.clone();
+            let picks = picks.clone();
             self.events.push_back(Event::Stage { round, stack, picks, leads: is_own });
         }
-        let (life, leader) = (record.life, proposal.proposer);
+        let life = record.life;
+        let leader = proposal.proposer;
         let stack = InForce { life, round, stack, picks, leader, own_id: self.id };
         self.staged = Some(Staged { stack, answer });
     }
@@ -204,23 +207,23 @@ impl Member {
     }
 
     pub(super) fn consult_policies(&mut self) {
-        let Some(in_force) = self.in_force.as_ref().filter(|_| self.is_inside()) else { return };
+        let Some(active) = self.active.as_ref().filter(|_| self.is_inside()) else { return };
         if self.proposed.is_some() || self.intent.as_ref().is_some_and(|intent| !intent.by_policy) {
             return;
         }
-        let picks = self.own.improvement(&in_force.picks, self.present.len());
+        let picks = self.own.improvement(&active.picks, self.present.len());
         let picks = picks
             .filter(|picks| !self.backoff.holds_back() && self.tried.as_ref() != Some(picks))
-            .or_else(|| self.renewal(in_force));
+            .or_else(|| self.renewal(active));
         self.intent = picks.map(|picks| Intent { picks, by_policy: true });
     }
 
     /// Returns the picks of the stack in force, to propose it again, if its leader has gone and another
     /// participant is to lead, or if the owner wants another round.
-    fn renewal(&self, in_force: &InForce) -> Option<Vec<u8>> {
-        let is_gone = self.present.binary_search(&in_force.leader).is_err();
+    fn renewal(&self, active: &InForce) -> Option<Vec<u8>> {
+        let is_gone = self.present.binary_search(&active.leader).is_err();
         let wants = self.settings.renews && is_gone || self.wants_round;
         let may_renew = wants && !self.backoff.holds_back_leaders();
-        may_renew.then(|| in_force.picks.clone())
+        may_renew.then(|| active.picks.clone())
     }
 }

@@ -84,7 +84,7 @@ pub struct Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Presence {
     /// The round that was in force when the entry was written, as the participant knew it.
-    pub in_force: u64,
+    pub active: u64,
     /// The latest round that the participant staged.
     pub accepted: u64,
     /// The CRC-32 of the description of the stack that the participant staged for that round.
@@ -94,13 +94,13 @@ pub struct Presence {
 impl Presence {
     /// Makes the entry of a newcomer.
     pub(super) fn since(round: u64) -> Self {
-        Self { in_force: round, accepted: 0, check: 0 }
+        Self { active: round, accepted: 0, check: 0 }
     }
 
     /// Returns true if the participant has agreed to this stack as the stack of `round`, or joined when that
     /// stack was in force.
     pub(super) fn has_accepted(&self, round: u64, stack: &Description) -> bool {
-        self.in_force >= round || (self.accepted == round && self.check == stack.check())
+        self.active >= round || (self.accepted == round && self.check == stack.check())
     }
 }
 

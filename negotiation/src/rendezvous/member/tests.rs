@@ -143,7 +143,7 @@ fn rounds_that_no_participant_comes_to_are_told_from_others() {
 
 #[test]
 fn other_versions_of_the_format_are_told_apart() {
-    let presence = Presence { in_force: 1, accepted: 2, check: 3 };
+    let presence = Presence { active: 1, accepted: 2, check: 3 };
     let mut bytes = record::encode(&presence).unwrap();
     assert_eq!(record::decode(&bytes), Ok(presence));
     bytes[0] = record::VERSION + 1;
@@ -153,7 +153,7 @@ fn other_versions_of_the_format_are_told_apart() {
 #[test]
 fn consent_is_to_a_stack_and_not_to_its_number() {
     let (a, b) = (Description::of(&layer("a"), &[]).unwrap(), Description::of(&layer("b"), &[]).unwrap());
-    let consent = Presence { in_force: 1, accepted: 2, check: a.check() };
+    let consent = Presence { active: 1, accepted: 2, check: a.check() };
     assert!(consent.has_accepted(2, &a) && consent.has_accepted(1, &b));
     assert!(!consent.has_accepted(2, &b) && !consent.has_accepted(3, &a));
 }

@@ -177,13 +177,17 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
                 pause = self.interval;
             }
         }
-        let (store, name, runtime) = (self.store.clone(), self.name.clone(), self.runtime.clone());
+        let store = self.store.clone();
+        let name = self.name.clone();
+        let runtime = self.runtime.clone();
         self.change = Box::pin(next_change(store, name, runtime, self.store_timeout, pause, watch));
     }
 
     fn send(&self, request: Request) -> BoxFuture<'static, Answer> {
-        let (store, name) = (self.store.clone(), self.name.clone());
-        let (runtime, store_timeout) = (self.runtime.clone(), self.store_timeout);
+        let store = self.store.clone();
+        let name = self.name.clone();
+        let runtime = self.runtime.clone();
+        let store_timeout = self.store_timeout;
         Box::pin(async move {
             match request {
                 Request::Transact(transaction) => Answer::Outcome(

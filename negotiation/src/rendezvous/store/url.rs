@@ -27,7 +27,8 @@ impl<'a> Url<'a> {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
             options.login = Some(Login { user: decoded(user)?, password: decoded(password)? });
         }
-        let (mut chain, mut key) = (None, None);
+        let mut chain = None;
+        let mut key = None;
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, path) = parameter.split_once('=').unwrap_or((parameter, ""));
             let file = || read(name, &decoded(path)?);

@@ -10,7 +10,8 @@ use std::time::Instant;
 impl PeerAgreement {
     pub(super) fn on_propose(&mut self, now: Instant, epoch: u64, offer: &Offer) {
         if self.is_far(epoch) {
-            let (next, text) = (self.highest + 1, "the number is too far ahead".into());
+            let next = self.highest + 1;
+            let text = "the number is too far ahead".into();
             return self.send(epoch, UpgradeStep::Decline { next, text });
         }
         match &self.phase {
@@ -58,7 +59,8 @@ impl PeerAgreement {
         };
         match found {
             Ok((wanted, found)) => {
-                let (picks, reasons) = (found.server_picks, wire::cut(found.reasons.join("; ")));
+                let picks = found.server_picks;
+                let reasons = wire::cut(found.reasons.join("; "));
                 let layers = resolve(&self.terms.nodes, Picks::new(&picks));
                 let Capabilities { client, server } =
                     Capabilities::new(&wanted, &found.client_picks, &layers);

@@ -82,7 +82,8 @@ fn a_change_of_a_group_loses_and_swaps_nothing() {
     explore(2, || {
         let ([old, new], epochs) = epochs();
         // The receiver goes on until the change is over, as an application has to.
-        let (sender, receiver) = (sending(&epochs, 0..1), receiving(&epochs, 2));
+        let sender = sending(&epochs, 0..1);
+        let receiver = receiving(&epochs, 2);
         let before = change_among_many(&epochs, &old, &new);
         let first = sender.join().unwrap();
         block_on(epochs.send(1)).unwrap();
@@ -111,7 +112,8 @@ fn a_call_that_waits_in_a_group_leaves_with_the_one_that_finds_the_old_stack_dry
 fn a_change_between_two_ends_loses_and_swaps_nothing() {
     explore(2, || {
         let ([old, new], epochs) = epochs();
-        let (sender, receiver) = (sending(&epochs, 0..2), receiving(&epochs, 2));
+        let sender = sending(&epochs, 0..2);
+        let receiver = receiving(&epochs, 2);
         let before = change_among_two(&epochs, &old, &new);
         assert_eq!(receiver.join().unwrap(), sender.join().unwrap());
         assert_eq!(before + epochs.receiving.total(), 2);

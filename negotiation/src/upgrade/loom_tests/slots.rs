@@ -64,7 +64,8 @@ fn switch(slots: &Slots<Epoch>, old: &Epoch, new: &Arc<Epoch>) -> u64 {
 #[test]
 fn a_switch_waits_for_calls_and_counts_them_all() {
     explore(3, || {
-        let (old, new) = (Epoch::new(0), Epoch::new(1));
+        let old = Epoch::new(0);
+        let new = Epoch::new(1);
         let slots = Arc::new(Slots::new(&old));
         let caller = {
             let slots = slots.clone();
@@ -81,7 +82,8 @@ fn a_switch_waits_for_calls_and_counts_them_all() {
 #[test]
 fn calls_of_two_tasks_at_once_are_counted() {
     explore(3, || {
-        let (old, new) = (Epoch::new(0), Epoch::new(1));
+        let old = Epoch::new(0);
+        let new = Epoch::new(1);
         let slots = Arc::new(Slots::new(&old));
         let callers = [(); 2].map(|()| {
             let slots = slots.clone();
@@ -118,7 +120,8 @@ fn closing_what_is_empty_leaves_calls_alone() {
 #[should_panic(expected = "an epoch")]
 fn a_switch_that_does_not_wait_is_found_out() {
     explore(3, || {
-        let (old, new) = (Epoch::new(0), Epoch::new(1));
+        let old = Epoch::new(0);
+        let new = Epoch::new(1);
         let slots = Arc::new(Slots::new(&old));
         let caller = {
             let slots = slots.clone();

@@ -177,7 +177,7 @@ impl Connection {
     /// Does what an owner does about events.
     fn serve(&self, state: &mut State, number: usize) {
         let Some(member) = state.members[number].as_mut() else { return };
-        let before = member.in_force().map(|known| (known.life, known.round));
+        let before = member.active().map(|known| (known.life, known.round));
         while let Some(event) = member.poll_event() {
             match event {
                 Event::Stage { round, stack, .. } => {
@@ -200,7 +200,7 @@ impl Connection {
                     let staged = state.seen.staged.entry((known.life, known.round)).or_default();
                     // The participant acts on a snapshot that it has just read, so the store has not changed.
                     let all = View::of(state.store.snapshot()).participants;
-                    let came_before = all.iter().filter(|(_, (_, presence))| presence.in_force < known.round);
+                    let came_before = all.iter().filter(|(_, (_, presence))| presence.active < known.round);
                     if matches!(event, Event::Commit(_))
                         && !came_before.into_iter().all(|(id, _)| staged.contains(id))
                     {
@@ -216,7 +216,7 @@ impl Connection {
         }
         state.seen.commits = state.seen.commits.min(1);
         state.seen.refusals = state.seen.refusals.min(1);
-        let after = member.in_force().map(|known| (known.life, known.round));
+        let after = member.active().map(|known| (known.life, known.round));
         if let (Some(before), Some(after)) = (before, after)
             && before.0 == after.0
             && before.1 > after.1
@@ -249,7 +249,7 @@ impl Connection {
             Recorded::Record(record) => {
                 record.proposal.is_none()
                     && left.all(|member| {
-                        let known = member.in_force().map(|known| (known.life, known.round, &known.stack));
+                        let known = member.active().map(|known| (known.life, known.round, &known.stack));
                         member.is_inside() && known == Some((record.life, record.round, &record.stack))
                     })
             }
@@ -295,7 +295,7 @@ fn commit_at_once(store: &mut Store) {
 fn presume_consent(outcome: &mut Outcome) {
     for (key, entry) in &mut outcome.snapshot.entries {
         if record::participant_of(key).is_some() {
-            let presence = record::Presence { in_force: u64::MAX, accepted: 0, check: 0 };
+            let presence = record::Presence { active: u64::MAX, accepted: 0, check: 0 };
             entry.value = vec![record::VERSION];
             entry.value.extend(postcard::to_allocvec(&presence).unwrap());
         }

@@ -4,13 +4,14 @@ use crate::flood::meter::Meter;
 use crate::flood::mutator::Mutator;
 use crate::flood::scene::stack;
 use bertha_core::{Describe, Node};
+use bertha_negotiation::Credentials;
+use bertha_negotiation::testing::HandshakeNonce;
 use bertha_negotiation::testing::handshake::{
     Accepted, AmplificationLimit, Decision, EarlyData, Requirements, Terms, Tickets, decide,
 };
 use bertha_negotiation::testing::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
 };
-use bertha_negotiation::{Credentials, Fresh};
 use std::time::{Duration, Instant};
 
 const MESSAGES: usize = 200_000;
@@ -55,7 +56,7 @@ fn every_message_is_decided_and_nothing_is_kept() {
     let meter = Meter::alone();
     let nodes = stack().nodes();
     let mut mutator = Mutator::new(messages(&nodes), 2);
-    let (credentials, fresh) = (Credentials::default(), Fresh::draw(|| 7));
+    let (credentials, fresh) = (Credentials::default(), HandshakeNonce::draw(|| 7));
     let now = Instant::now();
     let tickets = Tickets::new([7; 32], now);
     let before = meter.live();

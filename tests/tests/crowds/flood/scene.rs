@@ -22,7 +22,7 @@ pub(crate) fn stack() -> Choice {
 pub(crate) fn settings(idle_timeout: Duration) -> Settings {
     let mut settings = Settings::default();
     settings.idle_timeout = idle_timeout;
-    settings.unproven_clients = usize::MAX;
+    settings.unvalidated_clients = usize::MAX;
     settings.offers_per_second = u32::MAX;
     settings
 }

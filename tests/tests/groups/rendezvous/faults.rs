@@ -47,7 +47,7 @@ fn a_dead_store_stops_newcomers_and_harms_nobody_inside() {
         for _ in 0..3 {
             inside.push(scene.join(&xy()).await);
         }
-        let round = inside[0].in_force.round;
+        let round = inside[0].active.round;
         scene.store.cut.store(true, Ordering::Relaxed);
         let lost = |event: &Event| matches!(event, Event::StoreLost { kind: ErrorKind::Unreachable, .. });
         join_all(inside.iter_mut().map(|one| one.until(lost))).await;
@@ -59,14 +59,14 @@ fn a_dead_store_stops_newcomers_and_harms_nobody_inside() {
         scene.store.cut.store(false, Ordering::Relaxed);
         join_all(inside.iter_mut().map(|one| one.until(|event| matches!(event, Event::Joined(_))))).await;
         for one in &inside {
-            assert_eq!(one.in_force.stack.to_string(), "X");
-            assert!(one.in_force.round > round, "no round is used twice");
-            assert_eq!(one.in_force.life, inside[0].in_force.life);
+            assert_eq!(one.active.stack.to_string(), "X");
+            assert!(one.active.round > round, "no round is used twice");
+            assert_eq!(one.active.life, inside[0].active.life);
         }
         inside[0].participant.propose([1]).await.unwrap();
         join_all(inside.iter_mut().map(|one| one.uses("Y"))).await;
         let newcomer = scene.join(&xy()).await;
-        assert_eq!(newcomer.in_force.stack.to_string(), "Y");
+        assert_eq!(newcomer.active.stack.to_string(), "Y");
     });
 }
 
@@ -80,11 +80,11 @@ fn who_was_cut_off_comes_back_to_what_the_others_agreed_on() {
         cut.store(true, Ordering::Relaxed);
         first.participant.propose([1]).await.unwrap();
         first.uses("Y").await;
-        assert_eq!(second.in_force.stack.to_string(), "X");
+        assert_eq!(second.active.stack.to_string(), "X");
         cut.store(false, Ordering::Relaxed);
         second.uses("Y").await;
         assert!(second.seen.contains(&Event::Expired));
-        assert_eq!(second.in_force.round, first.in_force.round);
+        assert_eq!(second.active.round, first.active.round);
     });
 }
 
@@ -119,7 +119,7 @@ fn a_faulty_participant_forces_nobody_to_switch() {
         scene.pause(Duration::from_secs(1)).await;
         // The participants correct the record, none of them has switched, and all go on.
         let third = scene.join(&xyz()).await;
-        assert_eq!(third.in_force.stack.to_string(), "X");
+        assert_eq!(third.active.stack.to_string(), "X");
         first.participant.propose([1, 0]).await.unwrap();
         join(first.uses("Y"), join(second.uses("Y"), third_uses(third))).await;
         assert!(first.seen.iter().chain(&second.seen).all(|event| !is_z(event)));
@@ -144,7 +144,7 @@ fn garbage_in_the_record_is_put_right() {
             scene.pause(Duration::from_secs(1)).await;
         }
         let second = scene.join(&xy()).await;
-        assert_eq!(second.in_force.stack, first.in_force.stack);
+        assert_eq!(second.active.stack, first.active.stack);
     });
 }
 
@@ -248,6 +248,6 @@ fn who_comes_back_and_is_not_answered_in_time_asks_again() {
             first.uses("X").await;
         };
         join(answering, second.until(|event| matches!(event, Event::Joined(_)))).await;
-        assert_eq!(first.in_force.round, second.in_force.round);
+        assert_eq!(first.active.round, second.active.round);
     });
 }

@@ -12,9 +12,9 @@ fn who_comes_adopts_the_stack_in_force() {
     everywhere(async |scene, _| {
         let mut first = scene.join(&z()).await;
         let second = scene.join(&xyz()).await;
-        assert_eq!((first.in_force.stack.to_string(), first.in_force.picks.clone()), ("Z".into(), vec![]));
-        assert_eq!(second.in_force.stack, first.in_force.stack);
-        assert_eq!(second.in_force.picks, [1, 1]);
+        assert_eq!((first.active.stack.to_string(), first.active.picks.clone()), ("Z".into(), vec![]));
+        assert_eq!(second.active.stack, first.active.stack);
+        assert_eq!(second.active.picks, [1, 1]);
         first.knows_of(2).await;
     });
 }
@@ -31,7 +31,7 @@ fn two_who_come_at_once_use_one_stack() {
             endpoint
         };
         let (first, second) = join(until_z(&xyz), until_z(&z)).await;
-        assert_eq!(first.in_force.round, second.in_force.round);
+        assert_eq!(first.active.round, second.active.round);
     });
 }
 
@@ -42,11 +42,11 @@ fn a_newcomer_that_cannot_run_the_stack_in_force_proposes_its_own() {
         let z = z();
         let (second, ()) = join(scene.join(&z), first.uses("Z")).await;
         assert_eq!(
-            second.in_force,
+            second.active,
             bertha_negotiation::rendezvous::InForce {
                 picks: vec![],
-                own_id: second.in_force.own_id,
-                ..first.in_force
+                own_id: second.active.own_id,
+                ..first.active
             }
         );
     });

@@ -21,7 +21,7 @@ fn the_third_makes_all_switch_and_its_going_makes_them_switch_back() {
     everywhere(async |scene, _| {
         let join_one = async || scene.join(&prefers(0, 2)).await;
         let (mut first, mut second) = (join_one().await, join_one().await);
-        assert_eq!(first.in_force.stack.to_string(), "X");
+        assert_eq!(first.active.stack.to_string(), "X");
         let mut third = join_one().await;
         join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
         third.participant.leave().await.unwrap();
@@ -50,7 +50,7 @@ fn a_policy_of_a_users_own_is_asked_each_time_that_somebody_comes_or_goes() {
         let stack: Stack = Box::new(make_stack!(bertha_core::select!(X, Y; prefer 1 if Odd)));
         let join_one = async || scene.join(&stack).await;
         let mut first = join_one().await;
-        assert_eq!(first.in_force.stack.to_string(), "Y");
+        assert_eq!(first.active.stack.to_string(), "Y");
         let mut second = join_one().await;
         join(first.uses("X"), second.uses("X")).await;
         let mut third = join_one().await;
@@ -84,7 +84,7 @@ fn what_was_not_staged_in_time_is_wished_for_again() {
         let others = join(first.until(never), second.until(never));
         let hangs = scene.pause(10 * scene.settings.staging_timeout);
         select(pin!(others), pin!(hangs)).await;
-        assert!([&first, &second].iter().all(|one| one.in_force.stack.to_string() == "X"));
+        assert!([&first, &second].iter().all(|one| one.active.stack.to_string() == "X"));
         join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
     });
 }
@@ -114,7 +114,7 @@ fn what_somebody_refused_for_some_time_is_wished_for_again() {
         let others = join(first.until(|_| false), second.until(|_| false));
         let all = join(others, third.refuses());
         select(pin!(all), pin!(scene.pause(Duration::from_secs(20)))).await;
-        assert_eq!(first.in_force.stack.to_string(), "X");
+        assert_eq!(first.active.stack.to_string(), "X");
         join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
     });
 }
@@ -125,7 +125,7 @@ fn is_led<R: Runtime>(endpoint: &Endpoint<R>) -> bool {
         Event::Participants(present) => Some(present),
         _ => None,
     });
-    present.is_some_and(|present| present.contains(&endpoint.in_force.leader))
+    present.is_some_and(|present| present.contains(&endpoint.active.leader))
 }
 
 /// Plays a group whose leader has gone. For some time another participant refuses all rounds, or hangs.

@@ -77,7 +77,7 @@ impl<S: RendezvousStore, R: Runtime> Scene<S, R> {
     ) -> Result<Endpoint<R>, Error> {
         let participant =
             Participant::join(store, self.name.clone(), &**stack, self.runtime.clone(), settings).await?;
-        Ok(Endpoint { in_force: participant.joined().clone(), participant, seen: Vec::new() })
+        Ok(Endpoint { active: participant.joined().clone(), participant, seen: Vec::new() })
     }
 
     pub(crate) async fn join(&self, stack: &Stack) -> Endpoint<R> {
@@ -92,7 +92,7 @@ impl<S: RendezvousStore, R: Runtime> Scene<S, R> {
 /// An endpoint that stages every stack that it is asked to stage.
 pub(crate) struct Endpoint<R: Runtime> {
     pub(crate) participant: Participant<R>,
-    pub(crate) in_force: InForce,
+    pub(crate) active: InForce,
     pub(crate) seen: Vec<Event>,
 }
 
@@ -104,7 +104,7 @@ impl<R: Runtime> Endpoint<R> {
             self.seen.push(event.clone());
             match &event {
                 Event::Stage { round, .. } => self.participant.staged(*round).await.unwrap(),
-                Event::Joined(stack) | Event::Commit(stack) => self.in_force = stack.clone(),
+                Event::Joined(stack) | Event::Commit(stack) => self.active = stack.clone(),
                 _ => {}
             }
             if wanted(&event) {
@@ -115,7 +115,7 @@ impl<R: Runtime> Endpoint<R> {
 
     /// Goes on until this stack is in force.
     pub(crate) async fn uses(&mut self, stack: &str) {
-        while self.in_force.stack.to_string() != stack {
+        while self.active.stack.to_string() != stack {
             self.until(|event| matches!(event, Event::Commit(_) | Event::Joined(_))).await;
         }
     }

@@ -40,10 +40,10 @@ async fn survives_its_server<S: RendezvousStore>(server: &mut Server, store: S) 
     server.start();
     let back = |event: &Event| matches!(event, Event::Joined(_));
     join(first.until(back), second.until(back)).await;
-    assert_eq!(first.in_force.stack.to_string(), "Y", "the stack in force stays");
-    assert_eq!((first.in_force.life, first.in_force.round), (second.in_force.life, second.in_force.round));
+    assert_eq!(first.active.stack.to_string(), "Y", "the stack in force stays");
+    assert_eq!((first.active.life, first.active.round), (second.active.life, second.active.round));
     let third = scene.join(&xy()).await;
-    assert_eq!(third.in_force.stack, first.in_force.stack);
+    assert_eq!(third.active.stack, first.active.stack);
     third.participant.leave().await.unwrap();
     first.participant.propose([0]).await.unwrap();
     join(first.uses("X"), second.uses("X")).await;
@@ -79,7 +79,7 @@ async fn agrees<S: RendezvousStore>(store: S) {
     let (mut first, mut second) = (scene.join(&xy()).await, scene.join(&xy()).await);
     first.participant.propose([1]).await.unwrap();
     join(first.uses("Y"), second.uses("Y")).await;
-    assert_eq!(first.in_force.round, second.in_force.round);
+    assert_eq!(first.active.round, second.active.round);
     first.participant.leave().await.unwrap();
     second.knows_of(1).await;
     second.participant.leave().await.unwrap();

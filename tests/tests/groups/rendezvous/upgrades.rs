@@ -15,9 +15,7 @@ fn all_switch_to_what_one_proposes() {
         }
         all[0].participant.propose([1, 0]).await.unwrap();
         join_all(all.iter_mut().map(|one| one.uses("Y"))).await;
-        assert!(
-            all.iter().all(|one| one.in_force.round == all[0].in_force.round && one.in_force.picks == [1, 0])
-        );
+        assert!(all.iter().all(|one| one.active.round == all[0].active.round && one.active.picks == [1, 0]));
     });
 }
 
@@ -27,7 +25,7 @@ fn a_refusal_reaches_the_proposer_and_leaves_the_others_as_they_were() {
         let mut first = scene.join(&xyz()).await;
         let mut second = scene.join(&xyz()).await;
         let mut third = scene.join(&xy()).await;
-        let round = first.in_force.round;
+        let round = first.active.round;
         first.participant.propose([1, 1]).await.unwrap();
         let proposer = first.until(|event| matches!(event, Event::Refused { .. }));
         let others = async {
@@ -41,7 +39,7 @@ fn a_refusal_reaches_the_proposer_and_leaves_the_others_as_they_were() {
         let (refused, ()) = join(proposer, others).await;
         let Event::Refused { reason, .. } = refused else { unreachable!() };
         assert!(reason.contains("refuses") && reason.contains('Z'), "{reason}");
-        assert!([&first, &second, &third].iter().all(|one| one.in_force.round == round));
+        assert!([&first, &second, &third].iter().all(|one| one.active.round == round));
         // The next proposal succeeds, as the first would have.
         first.participant.propose([1, 0]).await.unwrap();
         join_all([&mut first, &mut second, &mut third].map(|one| one.uses("Y"))).await;
@@ -79,7 +77,7 @@ fn of_two_proposals_at_once_both_are_decided() {
         // stack of the second.
         let two = |event: &Event| matches!(event, Event::Commit(stack) if stack.round == 3);
         join(first.until(two), second.until(two)).await;
-        assert_eq!(first.in_force.stack, second.in_force.stack);
+        assert_eq!(first.active.stack, second.active.stack);
     });
 }
 
@@ -103,7 +101,7 @@ fn a_newcomer_waits_for_the_upgrade_under_way() {
         let Event::Stage { round, .. } = second.until_asked().await else { unreachable!() };
         let newcomer = async {
             let third = scene.join(&xy()).await;
-            assert_eq!((third.in_force.stack.to_string(), third.in_force.round), ("Y".into(), round));
+            assert_eq!((third.active.stack.to_string(), third.active.round), ("Y".into(), round));
         };
         let late = async {
             scene.pause(Duration::from_secs(2)).await;

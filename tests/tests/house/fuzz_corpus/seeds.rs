@@ -6,13 +6,14 @@ use bertha_ccp::message::{
 use bertha_chunnels::rpc::{self, Method, Postcard};
 use bertha_negotiation::rendezvous::member::Description;
 use bertha_negotiation::rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_negotiation::testing::HandshakeNonce;
 use bertha_negotiation::testing::handshake::{
     AmplificationLimit, Decision, EarlyData, Handshake, Requirements, Terms, decide,
 };
 use bertha_negotiation::testing::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
-use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
+use bertha_negotiation::{Credentials, IdentityKey, Settings, SharedKey};
 use bertha_tests::fuzz_targets::rpc::{COUNT, NEXT};
 use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
@@ -375,7 +376,7 @@ fn records() -> Vec<(&'static str, Vec<u8>)> {
             ("upgrade", postcard::to_allocvec(&busy).unwrap()),
         ];
     }
-    let presence = Presence { in_force: 1, accepted: 2, check: 3 };
+    let presence = Presence { active: 1, accepted: 2, check: 3 };
     records.push(("presence", postcard::to_allocvec(&presence).unwrap()));
     records
 }
@@ -399,7 +400,7 @@ fn proven() -> Vec<Seed> {
     ];
     let mut messages = Vec::new();
     for (way, at_client, at_server) in ways {
-        let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
+        let (mut settings, now, fresh) = (Settings::default(), Instant::now(), HandshakeNonce::draw(|| 3));
         settings.credentials = at_client;
         for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
             let mut handshake =

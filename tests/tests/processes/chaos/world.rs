@@ -168,8 +168,7 @@ impl World {
                 return;
             }
             if started.elapsed() > TIMEOUT {
-                let topics: Vec<_> =
-                    publishers().map(|it| (it, self.in_force(it, PUBLISHERS.len()))).collect();
+                let topics: Vec<_> = publishers().map(|it| (it, self.active(it, PUBLISHERS.len()))).collect();
                 let held =
                     format!("streams {before:?} then {through:?}; in force {agreed:?}, in topics {topics:?}");
                 // Broken promises say more than a time-out.
@@ -210,21 +209,20 @@ impl World {
     fn wait(&self, stack: &str, hosts: &[usize]) {
         let started = Instant::now();
         while !self.ordered(stack, hosts) {
-            let in_force: Vec<_> = publishers().map(|it| (it, self.in_force(it, hosts.len()))).collect();
-            assert!(started.elapsed() < TIMEOUT, "on hosts {hosts:?} not {stack}, but {in_force:?}");
+            let active: Vec<_> = publishers().map(|it| (it, self.active(it, hosts.len()))).collect();
+            assert!(started.elapsed() < TIMEOUT, "on hosts {hosts:?} not {stack}, but {active:?}");
             std::thread::sleep(Duration::from_millis(200));
         }
     }
 
     fn ordered(&self, stack: &str, hosts: &[usize]) -> bool {
         Service::ALL.iter().all(|service| {
-            let all: Vec<_> =
-                hosts.iter().map(|host| self.in_force((*service, *host), hosts.len())).collect();
+            let all: Vec<_> = hosts.iter().map(|host| self.active((*service, *host), hosts.len())).collect();
             all[0].as_ref().is_some_and(|first| first.1 == stack) && all.iter().all(|other| *other == all[0])
         })
     }
 
-    fn in_force(&self, (service, host): (Service, usize), count: usize) -> Option<(u64, String)> {
+    fn active(&self, (service, host): (Service, usize), count: usize) -> Option<(u64, String)> {
         topic::in_force_among(count, &self.directory.0, &publisher_name(service, host))
     }
 

@@ -83,7 +83,8 @@ impl Places {
         let mut state = self.state.lock();
         // It may have been ended.
         if let Some(client) = state.silent.remove(&client.id()) {
-            let (id, ordered) = (client.id(), client.heard());
+            let id = client.id();
+            let ordered = client.heard();
             state.order.insert((ordered, id));
             state.known.insert(id, Known { client, ordered });
         }

@@ -11,7 +11,8 @@ pub(super) fn parse(arguments: &Arguments<'_>) -> Result<Operation, String> {
     let (Some(name), Some(value)) = (arguments.get(1), arguments.get(2)) else {
         return Err(wrong_number("set"));
     };
-    let (mut lifetime, mut condition) = (None, None);
+    let mut lifetime = None;
+    let mut condition = None;
     let mut options = arguments.from(3);
     while let Some(option) = options.next() {
         if is(option, "NX") && condition.is_none() {

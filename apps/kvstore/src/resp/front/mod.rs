@@ -115,7 +115,8 @@ impl Fronts {
     pub(crate) async fn serve(self, clients: Clients) {
         let (working, mut done) = mpsc::channel::<()>(1);
         for front in self.0 {
-            let (clients, working) = (clients.clone(), working.clone());
+            let clients = clients.clone();
+            let working = working.clone();
             bertha::spawn(async move {
                 front.serve(clients).await;
                 drop(working);

@@ -49,7 +49,8 @@ impl<I: Ipc> CongAlg<I> for Reporting {
     fn new_flow(&self, mut datapath: Datapath<I>, info: DatapathInfo) -> ReportingFlow<I> {
         let fields = [("Cwnd", info.init_cwnd), ("period", self.period.as_micros() as u32)];
         let scope = datapath.set_program(NAME, Some(&fields)).ok();
-        let (packet, window) = (f64::from(info.mss), f64::from(info.init_cwnd));
+        let packet = f64::from(info.mss);
+        let window = f64::from(info.init_cwnd);
         ReportingFlow { datapath, scope, packet, window, threshold: f64::INFINITY, recovery_until: 0 }
     }
 }
@@ -58,7 +59,8 @@ impl<I: Ipc> Flow for ReportingFlow<I> {
     fn on_report(&mut self, _: u32, report: Report) {
         let Some(scope) = &self.scope else { return };
         let field = |name| report.get_field(name, scope).unwrap_or(0);
-        let (acked, now) = (field("Report.acked") as f64, field("Report.now"));
+        let acked = field("Report.acked") as f64;
+        let now = field("Report.now");
         let is_recovering = now < self.recovery_until;
         if field("Report.lost") > 0 && !is_recovering {
             self.threshold = (self.window / 2.0).max(2.0 * self.packet);

@@ -197,9 +197,11 @@ where
         {}
     });
     let count = (course.time.as_nanos() / course.period.as_nanos()) as usize;
-    let (mut delays, mut windows) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut delays = Vec::with_capacity(count);
+    let mut windows = Vec::with_capacity(count);
     // The beginning is left out.
-    let (first, mut before) = (count / 5, 0);
+    let first = count / 5;
+    let mut before = 0;
     for sample in 1..=count {
         runtime.sleep(course.period).await;
         let at = course.period.as_secs_f64() * sample as f64;

@@ -59,7 +59,8 @@ impl Namespaces {
         for (place, addr, peer) in
             [(Place::Sender, SENDER, TOWARDS[0]), (Place::Receiver, RECEIVER, TOWARDS[1])]
         {
-            let (of, addr) = (namespaces.of(place), &format!("{addr}/24"));
+            let of = namespaces.of(place);
+            let addr = &format!("{addr}/24");
             let of = of.as_str();
             ip(&["netns", "add", of])?;
             // Sockets try out the offloads of the system over the loopback interface.

@@ -89,7 +89,8 @@ impl Shaper {
         let is_over = Arc::new(AtomicBool::new(false));
         let directions = [(a.clone(), b.clone(), 2 * seed), (b, a, 2 * seed + 1)];
         let threads = directions.map(|(from, to, seed)| {
-            let (direction, is_over) = (Direction::new(impairments.clone(), seed), is_over.clone());
+            let direction = Direction::new(impairments.clone(), seed);
+            let is_over = is_over.clone();
             std::thread::spawn(move || direction.run(&from, &to, &is_over))
         });
         Ok(Self { is_over, threads: threads.into() })

@@ -107,7 +107,8 @@ impl ReceivesBursts for NatsReceiver {
         self.count.call();
         let batch = self.consumers[0].batch().max_messages(limit).expires(WAIT).messages();
         let mut batch = batch.await.map_err(failed)?;
-        let (mut taken, mut last) = (0, None);
+        let mut taken = 0;
+        let mut last = None;
         while let Some(message) = batch.next().await {
             let message = message.map_err(failed)?;
             if let Some(before) = last.replace(message) {

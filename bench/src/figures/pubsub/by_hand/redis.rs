@@ -45,7 +45,8 @@ pub(crate) struct RedisReceiver {
 
 impl RedisReceiver {
     pub(crate) async fn open(address: &str, stream: &str, count: Count) -> Result<Self, Error> {
-        let (waiting, mut connection) = (connect(address).await?, connect(address).await?);
+        let waiting = connect(address).await?;
+        let mut connection = connect(address).await?;
         connection.xgroup_create_mkstream::<_, _, _, ()>(stream, GROUP, "$").await.map_err(failed)?;
         Ok(Self { waiting, connection, stream: stream.to_owned(), held: None, count })
     }

@@ -28,7 +28,8 @@ enum Group {
 impl Grouping {
     /// Returns the group of a flow.
     pub fn key(self, flow: &DatapathInfo) -> GroupingKey {
-        let (source, destination) = (flow.src_ip, flow.dst_ip);
+        let source = flow.src_ip;
+        let destination = flow.dst_ip;
         GroupingKey(match self {
             _ if source == 0 => Group::Alone { flow: flow.sock_id },
             Self::Host => Group::Host { source },

@@ -154,7 +154,8 @@ impl<I: Ipc> SharedWindowAggregate<I> {
 
 impl<I: Ipc> Aggregate<I> for SharedWindowAggregate<I> {
     fn create_subflow(&mut self, flow: Subflow<I>) {
-        let (number, handle) = (flow.number, Handle::new(flow.datapath));
+        let number = flow.number;
+        let handle = Handle::new(flow.datapath);
         self.flows.push(Member { number, handle, clock: None, heard: self.now, rtt: Duration::ZERO });
         // The flow counts from now on: the other flows leave it its part.
         let part = self.part();

@@ -167,8 +167,10 @@ impl<I: Ipc> NimbusFlow<I> {
             now: Duration::from_micros(field("Report.now")?),
             lag: Duration::ZERO,
         };
-        let (sending, receiving) = (field("Report.sending")? as f64, field("Report.receiving")? as f64);
-        let (lost, timeout) = (field("Report.lost")?, field("Report.timeout")?);
+        let sending = field("Report.sending")? as f64;
+        let receiving = field("Report.receiving")? as f64;
+        let lost = field("Report.lost")?;
+        let timeout = field("Report.timeout")?;
         let in_flight = field("Report.inflight")? as f64 / self.packet;
         Some(Measured { round, rates: Rates { sending, receiving }, lost, timeout, in_flight })
     }

@@ -182,7 +182,8 @@ impl Driver {
         act: impl FnOnce(&mut Streams, &mut Exit<'_>) -> T,
     ) -> Option<T> {
         let stream = self.streams.get_mut(key)?;
-        let (peer, known) = (stream.flow().peer().ip(), stream.link.take());
+        let peer = stream.flow().peer().ip();
+        let known = stream.link.take();
         let is_own = !self.streams.is_half_open(key);
         match way(network, peer, known, is_own) {
             Way::Open { link, is_local } => {

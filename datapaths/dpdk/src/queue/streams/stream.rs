@@ -281,7 +281,8 @@ impl Stream {
 
     /// Records changes of the connection's state.
     fn observe(&mut self, now: Instant) {
-        let (state, before) = (self.socket().state(), self.state);
+        let state = self.socket().state();
+        let before = self.state;
         self.state = state;
         let over = match (before, state) {
             (State::TimeWait | State::LastAck, State::Closed) => Some(End::Done),

@@ -166,7 +166,8 @@ impl Streams {
                 port
             }
         };
-        let (half_open, waiting) = (VecDeque::new(), VecDeque::new());
+        let half_open = VecDeque::new();
+        let waiting = VecDeque::new();
         let affordable = MAX_UNACCEPTED / settings.buffers().max(1);
         let limit = limit.min(affordable).max(1);
         let most_half_open = affordable.clamp(MIN_HALF_OPEN, MAX_HALF_OPEN);
@@ -277,7 +278,8 @@ impl Streams {
     }
 
     fn insert(&mut self, stream: Stream, stage: Stage) -> usize {
-        let (flow, has_port) = (stream.flow(), stage == Stage::Held);
+        let flow = stream.flow();
+        let has_port = stage == Stage::Held;
         let key = self.entries.insert(Entry { stream, stage, due: None, events: None, has_port });
         self.flows.insert(flow, key);
         key

@@ -13,7 +13,7 @@ const QUIET: Duration = Duration::from_secs(5);
 
 /// The random bits for one answer.
 #[derive(Clone)]
-pub struct Fresh {
+pub struct HandshakeNonce {
     pub(crate) number: u64,
     /// The time that the answer names, if it is not the present time.
     pub(crate) time: Option<Instant>,
@@ -21,7 +21,7 @@ pub struct Fresh {
     pub(super) secret: Zeroizing<[u8; 32]>,
 }
 
-impl Fresh {
+impl HandshakeNonce {
     /// Draws the values. The bits have to be unpredictable.
     pub fn draw(random: impl FnMut() -> u64) -> Self {
         Self::derive(&seed(random), &[])
@@ -41,9 +41,9 @@ impl Fresh {
     }
 }
 
-impl fmt::Debug for Fresh {
+impl fmt::Debug for HandshakeNonce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fresh(..)")
+        f.write_str("HandshakeNonce(..)")
     }
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for Fresh {
 /// It must not outlast the wait for these clients: an observer that recorded an offer and its confirmation
 /// could repeat both.
 #[derive(Debug, Default)]
-pub(crate) struct FreshByOffer {
+pub(crate) struct NonceByOffer {
     key: OnceLock<MacKey>,
     run: Mutex<Option<Run>>,
 }
@@ -68,11 +68,11 @@ struct Run {
     last: Instant,
 }
 
-impl FreshByOffer {
+impl NonceByOffer {
     /// Returns the values for the offer with this hash, which arrived now. The bits have to be unpredictable.
-    pub(crate) fn of(&self, offer: &[u8; 32], now: Instant, random: impl FnMut() -> u64) -> Fresh {
-        let fresh = Fresh::derive(self.key.get_or_init(|| seed(random)), offer);
-        Fresh { time: Some(self.time(now)), ..fresh }
+    pub(crate) fn of(&self, offer: &[u8; 32], now: Instant, random: impl FnMut() -> u64) -> HandshakeNonce {
+        let fresh = HandshakeNonce::derive(self.key.get_or_init(|| seed(random)), offer);
+        HandshakeNonce { time: Some(self.time(now)), ..fresh }
     }
 
     fn time(&self, now: Instant) -> Instant {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_an_offer_that_comes_again_is_the_same() {
-        let (fresh, start) = (FreshByOffer::default(), Instant::now());
+        let (fresh, start) = (NonceByOffer::default(), Instant::now());
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let first = fresh.of(&[1; 32], at(0), || 5);
         for seconds in [0, 4, 8, 12] {

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 /// A destination, and the resolver of its name.
 #[derive(Clone)]
-pub(crate) struct Reach {
+pub(crate) struct HappyEyeballs {
     pub(crate) to: Destination,
     pub(crate) resolver: Option<Arc<dyn Resolver>>,
 }
 
-impl Reach {
+impl HappyEyeballs {
     /// Returns the outcome of the first `attempt` that succeeds at an address of the destination. For a name
     /// this takes at most `limit`, resolution included, where the datapath knows its runtime. Each attempt
     /// gets its time limit as an argument.
@@ -91,7 +91,7 @@ fn invalid(to: &Destination) -> Error {
     Error::new(ErrorKind::Invalid, format!("`{to}` is neither an address nor a name")).at("negotiation")
 }
 
-impl fmt::Display for Reach {
+impl fmt::Display for HappyEyeballs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.to.fmt(f)
     }

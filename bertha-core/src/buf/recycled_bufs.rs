@@ -12,14 +12,14 @@ use std::mem::ManuallyDrop;
 /// releases the storage with one atomic operation instead of one for each message. The storage is held longer
 /// for it, so a value of this type lives for one call and is dropped at its end.
 #[derive(Default)]
-pub struct Spent {
+pub struct RecycledBufs {
     /// A view of the storage in which the buffers lie. Its window is not used.
     view: Option<View>,
     /// The number of counted windows into that storage.
     count: u32,
 }
 
-impl Spent {
+impl RecycledBufs {
     /// Makes an empty collection.
     pub fn new() -> Self {
         Self::default()
@@ -56,10 +56,10 @@ impl Spent {
     }
 }
 
-impl Drop for Spent {
+impl Drop for RecycledBufs {
     fn drop(&mut self) {
         self.release();
     }
 }
 
-debug_fields!(Spent { count });
+debug_fields!(RecycledBufs { count });
