@@ -182,12 +182,12 @@ fn authenticated(
     vectors.value(&format!("{name} key of the server"), &client.keys().unwrap()[1]);
     let said = client.encode(Kind::Confirm, tag, &confirm).unwrap();
     vectors.add(&format!("{name} confirm"), &said, format!("{confirm:?}"));
-    let sign_of_life = client.keep_alive(tag).unwrap();
-    vectors.value(&format!("{name} keep-alive"), &sign_of_life);
+    let keep_alive = client.keep_alive(tag).unwrap();
+    vectors.value(&format!("{name} keep-alive"), &keep_alive);
     let upgrade = Upgrade { id: ID, round: 3, step: UpgradeStep::Begin { sent: 1000 } };
     let upgraded = client.encode(Kind::Upgrade, tag, &upgrade).unwrap();
     vectors.add(&format!("{name} upgrade"), &upgraded, format!("{upgrade:?}"));
-    vectors.value(&format!("{name} reset"), &at_server.reset(tag, &sign_of_life, PATH).unwrap());
+    vectors.value(&format!("{name} reset"), &at_server.reset(tag, &keep_alive, PATH).unwrap());
     read_back(name, &offering, &answering, &client, &server);
     client
 }

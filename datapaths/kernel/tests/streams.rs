@@ -294,7 +294,7 @@ fn timers(port: u16) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn silent_peers_are_asked_for_a_sign_of_life_unless_that_is_turned_off() {
+async fn silent_peers_are_asked_for_a_keep_alive_unless_that_is_turned_off() {
     for (datapath, timer) in [(Tcp::new(), "02"), (Tcp::new().keep_alive(None), "00")] {
         let (listener, client, _server) = pair(&datapath, "127.0.0.1:0".parse().unwrap()).await;
         for end in [client.base().local_addr(), listener.local_addr()] {

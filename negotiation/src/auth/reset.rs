@@ -56,14 +56,14 @@ impl Credentials {
 
     /// Returns the reset of the unknown connection to which this keep-alive belongs; `None` without
     /// credentials, or if the keep-alive has no nonce.
-    pub(crate) fn reset(&self, tag: Tag, sign_of_life: &[u8], path: &[u8]) -> Option<Vec<u8>> {
-        let nonce = named_nonce(sign_of_life).filter(|_| self.is_some())?;
+    pub(crate) fn reset(&self, tag: Tag, keep_alive: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+        let nonce = named_nonce(keep_alive).filter(|_| self.is_some())?;
         Some(self.reset_token(tag, nonce, path).message(tag))
     }
 }
 
 /// Returns the nonce in a keep-alive with a proof, which is not checked.
-fn named_nonce(sign_of_life: &[u8]) -> Option<&[u8; NONCE]> {
-    let (&version, fields) = sign_of_life.get(HEADER..)?.split_first()?;
+fn named_nonce(keep_alive: &[u8]) -> Option<&[u8; NONCE]> {
+    let (&version, fields) = keep_alive.get(HEADER..)?.split_first()?;
     if version & PROVEN != 0 { fields.first_chunk() } else { None }
 }

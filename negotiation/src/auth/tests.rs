@@ -171,16 +171,16 @@ fn a_message_that_comes_back_is_not_heard() {
 }
 
 /// Returns the reset of a server that has forgotten the connection of this keep-alive.
-fn reset(server: &Credentials, sign_of_life: &[u8], path: &[u8]) -> Vec<u8> {
-    server.reset(Tag::of(ID), sign_of_life, path).unwrap()
+fn reset(server: &Credentials, keep_alive: &[u8], path: &[u8]) -> Vec<u8> {
+    server.reset(Tag::of(ID), keep_alive, path).unwrap()
 }
 
 #[test]
 fn a_reset_is_believed_by_its_token_alone() {
     for pair in pairs() {
         let (_, reply, client, server) = agree(&pair);
-        let sign_of_life = client.keep_alive(Tag::of(ID)).unwrap();
-        let genuine = reset(&pair.1, &sign_of_life, b"path");
+        let keep_alive = client.keep_alive(Tag::of(ID)).unwrap();
+        let genuine = reset(&pair.1, &keep_alive, b"path");
         // The reader of the message compares the tag.
         let header = 8 * HEADER;
         for (bit, altered) in altered(&genuine).filter(|(bit, _)| *bit >= header) {
@@ -189,7 +189,7 @@ fn a_reset_is_believed_by_its_token_alone() {
         assert!(!client.is_reset(&Tag::of(ID).header_from(Role::Server, Kind::Reset)));
         assert!(!client.is_reset(&wire::encode_from(Role::Server, Kind::Reset, Tag::of(ID), &()).unwrap()));
         // The token was never on the wire before, neither in the answer nor elsewhere.
-        for seen in [&reply, &sign_of_life].into_iter().flat_map(|message| message.windows(MAC)) {
+        for seen in [&reply, &keep_alive].into_iter().flat_map(|message| message.windows(MAC)) {
             let mut forged = genuine[..=HEADER].to_vec();
             forged.extend(seen);
             assert!(!client.is_reset(&wire::checked(forged)));
@@ -231,21 +231,21 @@ fn a_plain_server_ignores_resets() {
 #[test]
 fn resets_are_of_one_server_one_path_and_one_connection() {
     let (_, _, client, _) = agree(&pairs()[0]);
-    let sign_of_life = client.keep_alive(Tag::of(ID)).unwrap();
-    let ours = reset(&shared(1), &sign_of_life, b"path");
-    assert_eq!(ours, reset(&shared(1), &sign_of_life, b"path"));
-    let mut of_another_nonce = sign_of_life.clone();
+    let keep_alive = client.keep_alive(Tag::of(ID)).unwrap();
+    let ours = reset(&shared(1), &keep_alive, b"path");
+    assert_eq!(ours, reset(&shared(1), &keep_alive, b"path"));
+    let mut of_another_nonce = keep_alive.clone();
     of_another_nonce[HEADER + 1] ^= 1;
     for other in [
-        reset(&shared(2), &sign_of_life, b"path"),
+        reset(&shared(2), &keep_alive, b"path"),
         reset(&shared(1), &of_another_nonce, b"path"),
-        reset(&shared(1), &sign_of_life, b"bath"),
-        reset(&Credentials::default().identity(key(1)), &sign_of_life, b"path"),
-        shared(1).reset(Tag::of(ID + 1), &sign_of_life, b"path").unwrap(),
+        reset(&shared(1), &keep_alive, b"bath"),
+        reset(&Credentials::default().identity(key(1)), &keep_alive, b"path"),
+        shared(1).reset(Tag::of(ID + 1), &keep_alive, b"path").unwrap(),
     ] {
         assert!(client.is_reset(&ours) && !client.is_reset(&other));
     }
-    assert!(Credentials::default().reset(Tag::of(ID), &sign_of_life, b"path").is_none());
+    assert!(Credentials::default().reset(Tag::of(ID), &keep_alive, b"path").is_none());
 }
 
 #[test]
