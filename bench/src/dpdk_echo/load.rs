@@ -181,7 +181,7 @@ impl Client {
         while recorder.count() < rounds {
             if self.port.receive(&mut burst) == 0 {
                 polls += 1;
-                if polls % (1 << 20) == 0 && sent.elapsed() > TIMEOUT {
+                if polls.is_multiple_of(1 << 20) && sent.elapsed() > TIMEOUT {
                     return Err(Error::new(ErrorKind::Stalled, "an echo is missing"));
                 }
                 continue;

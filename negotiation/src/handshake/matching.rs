@@ -39,7 +39,7 @@ pub struct Rejected {
 /// Finds the first stack, by the server's preferences and then the client's, that both ends can run.
 ///
 /// # Errors
-/// [`Rejected`] if no stack suits both ends.
+/// `Rejected` if no stack suits both ends.
 pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> {
     find_within(client, server, Requirements::OPEN)
 }

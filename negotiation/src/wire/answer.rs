@@ -174,7 +174,7 @@ pub struct Confirm {
 pub struct Close {
     /// The connection id.
     pub id: u64,
-    /// The failure of the sender; empty if it closed because it was done, [`DROPPED`] if it did not close.
+    /// The failure of the sender; empty if it closed because it was done, `DROPPED` if it did not close.
     pub failure: String,
 }
 

@@ -35,7 +35,7 @@ pub fn origin(bytes: &[u8]) -> Option<Origin> {
     Some(Origin { number: u32::from_le_bytes(*number), sender: u64::from_le_bytes(*sender) })
 }
 
-/// The bytes in front of a message with a proof of its sender: kind and tag of the round, then a [`ProvenOrigin`].
+/// The bytes in front of a message with a proof of its sender: kind and tag of the round, then a `ProvenOrigin`.
 pub const PROVEN_GROUP_HEADER: usize = HEADER + PROVEN_ORIGIN;
 
 /// The bytes of a [`ProvenOrigin`].
