@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 /// The size of the buffer, and the condition for skipping a missing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OrderLimits {
-    /// Number of early messages of all groups that are buffered.
+    /// Maximum number of early messages that are buffered, in all groups together.
     pub(super) capacity: usize,
-    /// The number of later messages of its group after which a missing message is skipped.
+    /// The number of later messages of its group after which a missing message is skipped. A full
+    /// buffer skips a missing message, too. With `None` no message is skipped, and a full buffer is an error.
     pub(super) skip_after: Option<usize>,
 }
 
@@ -31,17 +32,18 @@ pub(super) struct Sequence<T> {
     /// Messages to deliver, in order.
     ready: VecDeque<T>,
     /// The number of early messages in all groups.
-    early: usize,
+    early_count: usize,
     limits: OrderLimits,
-    /// The number of messages dropped as duplicates, or after they were skipped.
+    /// The number of messages dropped as duplicates, after they were skipped, or as messages of an unknown
+    /// group. A repeated `None` counts, too.
     pub(super) dropped: DropCounter,
 }
 
 #[derive(Debug)]
 struct Group<T> {
     next: u64,
-    /// The early messages; `None` stands for a message that will never arrive. It is a map, since there are
-    /// few such messages at most times.
+    /// The early messages; `None` stands for a message that will never arrive. A map, since a group mostly
+    /// has few early messages.
     early: BTreeMap<u64, Option<T>>,
 }
 
@@ -55,59 +57,59 @@ pub(super) struct Full {
 impl<T> Sequence<T> {
     pub(super) fn new(groups: u16, limits: OrderLimits) -> Self {
         let groups = (0..groups).map(|_| Group { next: 0, early: BTreeMap::new() }).collect();
-        Self { groups, ready: VecDeque::new(), early: 0, limits, dropped: DropCounter::default() }
+        Self { groups, ready: VecDeque::new(), early_count: 0, limits, dropped: DropCounter::default() }
     }
 
-    /// Inserts message `number` of `group`; `None` says that the message will never arrive. A message of an
+    /// Inserts message `number` of a group; `None` says that the message will never arrive. A message of an
     /// unknown group is dropped.
     ///
     /// # Errors
     /// [`Full`]; the message is then dropped.
-    pub(super) fn insert(&mut self, group: u16, number: u64, message: Option<T>) -> Result<(), Full> {
-        let Some(slot) = self.groups.get_mut(usize::from(group)) else {
+    pub(super) fn insert(&mut self, group_index: u16, number: u64, message: Option<T>) -> Result<(), Full> {
+        let Some(group) = self.groups.get_mut(usize::from(group_index)) else {
             self.dropped.add(1);
             return Ok(());
         };
-        if number == slot.next {
-            slot.next += 1;
+        if number == group.next {
+            group.next += 1;
             self.ready.extend(message);
-            self.advance(group);
+            self.advance(group_index);
             return Ok(());
         }
-        if number < slot.next || slot.early.contains_key(&number) {
+        if number < group.next || group.early.contains_key(&number) {
             self.dropped.add(1);
             return Ok(());
         }
-        if self.early >= self.limits.capacity && self.limits.skip_after.is_none() {
-            return Err(Full { missing: slot.next });
+        if self.early_count >= self.limits.capacity && self.limits.skip_after.is_none() {
+            return Err(Full { missing: group.next });
         }
-        slot.early.insert(number, message);
-        self.early += 1;
-        let is_skipped = self.limits.skip_after.is_some_and(|later| slot.early.len() >= later.max(1));
-        if is_skipped || self.early > self.limits.capacity {
-            slot.next = slot.early.keys().next().copied().unwrap_or(slot.next);
-            self.advance(group);
+        group.early.insert(number, message);
+        self.early_count += 1;
+        let is_skipped = self.limits.skip_after.is_some_and(|later| group.early.len() >= later.max(1));
+        if is_skipped || self.early_count > self.limits.capacity {
+            group.next = group.early.keys().next().copied().unwrap_or(group.next);
+            self.advance(group_index);
         }
         Ok(())
     }
 
     /// Makes the early messages ready that follow the last ready message.
-    fn advance(&mut self, group: u16) {
-        let slot = &mut self.groups[usize::from(group)];
-        while let Some(message) = slot.early.remove(&slot.next) {
-            slot.next += 1;
-            self.early -= 1;
+    fn advance(&mut self, group_index: u16) {
+        let group = &mut self.groups[usize::from(group_index)];
+        while let Some(message) = group.early.remove(&group.next) {
+            group.next += 1;
+            self.early_count -= 1;
             self.ready.extend(message);
         }
     }
 
-    /// Handles that no more messages will arrive: makes all early messages ready, in the order of each group.
+    /// Makes all early messages ready, in the order of each group, since no further message will arrive.
     pub(super) fn end(&mut self) {
-        for slot in &mut self.groups {
-            let early = std::mem::take(&mut slot.early);
-            self.early -= early.len();
+        for group in &mut self.groups {
+            let early = std::mem::take(&mut group.early);
+            self.early_count -= early.len();
             if let Some(last) = early.keys().next_back() {
-                slot.next = last + 1;
+                group.next = last + 1;
             }
             self.ready.extend(early.into_values().flatten());
         }
@@ -145,7 +147,7 @@ mod tests {
         sequence.insert(0, 0, Some("a")).unwrap();
         sequence.insert(0, 0, Some("a again")).unwrap();
         assert_eq!(drain(&mut sequence), ["a", "b"]);
-        assert_eq!((sequence.dropped.get(), sequence.early), (2, 0));
+        assert_eq!((sequence.dropped.get(), sequence.early_count), (2, 0));
     }
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
         }
         sequence.end();
         assert_eq!(drain(&mut sequence), ["a", "c", "f", "y"]);
-        assert_eq!((sequence.early, sequence.has_ready()), (0, false));
+        assert_eq!((sequence.early_count, sequence.has_ready()), (0, false));
     }
 
     #[test]
@@ -212,7 +214,7 @@ mod tests {
             for number in numbers {
                 sequence.insert(0, number, Some(number)).unwrap();
                 got.extend(drain(&mut sequence));
-                prop_assert!(sequence.early <= 5.min(skip));
+                prop_assert!(sequence.early_count <= 5.min(skip));
             }
             prop_assert!(got.windows(2).all(|two| two[0] < two[1]));
         }

@@ -13,14 +13,15 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Largest number of frames in a burst: the number that drivers handle best.
-const BURST: usize = 32;
+const MAX_BURST: usize = 32;
 
 /// Length of an mbuf without its private area: two cache lines in all releases.
 /// [`Pool::new`](crate::Pool::new) checks it.
-pub(crate) const MBUF: usize = 128;
+pub(crate) const MBUF_LEN: usize = 128;
 
-/// Largest number of windows into an mbuf. As for `Arc`, the count can't wrap before a thread notices that it
-/// is above: each window takes memory, so fewer than 2^31 threads count at once.
+/// Maximum number of windows into an mbuf. A thread that finds the count above this number aborts. As with
+/// `Arc`, the count cannot wrap before that, since fewer than 2^31 threads can be between the addition and
+/// the check.
 const MAX_WINDOWS: u32 = i32::MAX as u32;
 
 /// The private area of an mbuf. It is written once, when the pool is made, except for the count.
@@ -46,8 +47,9 @@ static VTABLE: Vtable = Vtable { share, release };
 /// `area` is the private area of an mbuf of a [`Pool`](crate::Pool).
 #[inline]
 unsafe fn mbuf_of(area: NonNull<Area>) -> NonNull<sys::Mbuf> {
-    // SAFETY: the area lies `MBUF` bytes behind the beginning of its mbuf, in the same object of the pool.
-    unsafe { area.byte_sub(MBUF).cast() }
+    // SAFETY: the area lies `MBUF_LEN` bytes behind the beginning of its mbuf, in the same object of the
+    // pool.
+    unsafe { area.byte_sub(MBUF_LEN).cast() }
 }
 
 /// Returns the private area of an mbuf.
@@ -56,8 +58,8 @@ unsafe fn mbuf_of(area: NonNull<Area>) -> NonNull<sys::Mbuf> {
 /// `mbuf` is from a [`Pool`](crate::Pool).
 #[inline]
 unsafe fn area_of(mbuf: NonNull<sys::Mbuf>) -> NonNull<Area> {
-    // SAFETY: each mbuf of a pool has its `Area` `MBUF` bytes behind its beginning, in the same object.
-    unsafe { mbuf.byte_add(MBUF).cast() }
+    // SAFETY: each mbuf of a pool has its `Area` `MBUF_LEN` bytes behind its beginning, in the same object.
+    unsafe { mbuf.byte_add(MBUF_LEN).cast() }
 }
 
 /// Counts one more window.
@@ -104,15 +106,17 @@ unsafe fn release(storage: NonNull<Storage>) {
 pub(crate) unsafe extern "C" fn prepare(area: *mut c_void, memory: *mut u8, len: u16, _: *mut c_void) {
     let Some(memory) = NonNull::new(memory) else { return };
     let storage = Storage { memory, len: len.into(), vtable: &VTABLE };
-    // SAFETY: the area is large enough and aligned, by the caller's promise, and nothing refers to it before the pool is made.
+    // SAFETY: the area is large enough and aligned, by the caller's promise, and nothing refers to it before
+    // the pool is made.
     unsafe { area.cast::<Area>().write(Area { storage, windows: AtomicU32::new(0) }) };
 }
 
-/// Returns the only window into an mbuf: `len` bytes from `start` on. The rest of the buffer is its headroom
+/// Makes the first window into an mbuf: `len` bytes from `start` on. The rest of the buffer is its headroom
 /// and tailroom.
 ///
 /// # Safety
-/// `mbuf` is from a [`Pool`](crate::Pool), belongs to the caller alone, and has `start + len` bytes of memory.
+/// `mbuf` is from a [`Pool`](crate::Pool), belongs to the caller alone, and has `start + len` bytes of
+/// memory.
 #[inline]
 pub(crate) unsafe fn window(mbuf: NonNull<sys::Mbuf>, start: usize, len: usize) -> Buf {
     // SAFETY: the mbuf is from a pool.
@@ -124,22 +128,24 @@ pub(crate) unsafe fn window(mbuf: NonNull<sys::Mbuf>, start: usize, len: usize) 
     let tailroom = (own.storage.len as usize).wrapping_sub(start + len);
     let raw = RawBuf { storage: area.cast(), start, len, headroom: start, tailroom };
     // SAFETY: the promises of `RawBuf`, in order.
-    // * `storage` is written by `prepare` alone, before. Its memory is mapped as long as the process lives, and initialised: DPDK's
-    //   memory is zero when it is mapped.
+    // * `storage` is written by `prepare` alone, before. Its memory is mapped as long as the process lives,
+    //   and initialised: DPDK's memory is zero when it is mapped.
     // * The window lies within the storage, by the caller's promise.
-    // * No other window exists, since the mbuf was the caller's alone and has none. No driver writes to it: an mbuf that
-    //   `rte_eth_rx_burst` or `rte_pktmbuf_alloc` has returned is the caller's until `rte_eth_tx_burst` or a free takes it. For
-    //   a network card, and for drivers that lend buffers to another process (net_virtio_user, and net_memif with
-    //   `zero-copy=yes`), this holds if the device or that process keeps the driver's protocol; `Config::device` says that it
-    //   has to be trusted.
+    // * No other window exists, since the mbuf was the caller's alone and has none. No driver writes to it:
+    //   an mbuf that `rte_eth_rx_burst` or `rte_pktmbuf_alloc` has returned is the caller's until
+    //   `rte_eth_tx_burst` or a free takes it. For a network card, and for drivers that lend buffers to
+    //   another process (net_virtio_user, and net_memif with `zero-copy=yes`), this holds if the device or
+    //   that process keeps the driver's protocol; `Config::device` says that it has to be trusted.
     // * `share` and `release` use an atomic and a function of DPDK that is safe in any thread.
     unsafe { Buf::from_raw(raw) }
 }
 
-/// A whole frame in a buffer of a [`Pool`](crate::Pool), with no other window into it: the unit that ports receive and send.
+/// A whole frame in a buffer of a [`Pool`](crate::Pool), with no other window into it: the unit that ports
+/// receive and send.
 ///
 /// Dropping it gives the buffer back.
-// The frame's mbuf is never null, is from a `Pool`, belongs to the packet alone, and has the frame in its memory.
+// The frame's mbuf is never null, is from a `Pool`, belongs to the packet alone, and has the frame in its
+// memory.
 #[repr(transparent)]
 pub struct Packet(sys::Frame);
 
@@ -245,7 +251,7 @@ impl Packet {
         Self::with_headers(0, message)
     }
 
-    /// Makes a frame as [`from_buf`](Self::from_buf), with `headers` bytes in front of the message, if the
+    /// Works as [`from_buf`](Self::from_buf), with `headers` bytes in front of the message, if the
     /// buffer has so many. The headers are written later.
     ///
     /// # Errors
@@ -287,7 +293,7 @@ impl fmt::Debug for Packet {
 /// Up to 32 frames in order, received or sent in a call. The burst holds them without an allocation.
 pub struct Burst {
     /// Packets, of which those from `first` to `end` are written, and dropped with the burst.
-    packets: [MaybeUninit<Packet>; BURST],
+    packets: [MaybeUninit<Packet>; MAX_BURST],
     first: usize,
     end: usize,
 }
@@ -297,7 +303,7 @@ impl Burst {
     #[inline]
     pub const fn new() -> Self {
         // The array has a statement of its own: otherwise the compiler initialises all of it.
-        let packets = [const { MaybeUninit::uninit() }; BURST];
+        let packets = [const { MaybeUninit::uninit() }; MAX_BURST];
         Self { packets, first: 0, end: 0 }
     }
 
@@ -313,16 +319,16 @@ impl Burst {
         self.first == self.end
     }
 
-    /// Returns true if no frame can be appended.
+    /// Returns true if no frame can be appended. Popped places are free again only once the burst is empty.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.end == BURST && !self.is_empty()
+        self.end == MAX_BURST && !self.is_empty()
     }
 
     /// Returns the number of frames that can be appended.
     #[inline]
     pub(crate) fn room(&self) -> usize {
-        if self.is_empty() { BURST } else { BURST - self.end }
+        if self.is_empty() { MAX_BURST } else { MAX_BURST - self.end }
     }
 
     /// Appends a frame.
@@ -373,7 +379,7 @@ impl Burst {
     /// frame has an mbuf of a [`Pool`](crate::Pool) that belongs to the caller alone and has the frame in its
     /// memory.
     #[inline]
-    pub(crate) unsafe fn fill(&mut self, receive: impl FnOnce(*mut sys::Frame, u16) -> u16) -> usize {
+    pub(crate) unsafe fn receive_with(&mut self, receive: impl FnOnce(*mut sys::Frame, u16) -> u16) -> usize {
         self.rewind();
         let room = &mut self.packets[self.end..];
         // A `Packet` is a `Frame` in memory (`repr(transparent)`), and so is a `MaybeUninit<Packet>`.
@@ -389,9 +395,9 @@ impl Burst {
     /// `send` returns at most the given number, and has taken the ownership of as many frames, from the
     /// pointer on.
     #[inline]
-    pub(crate) unsafe fn empty(&mut self, send: impl FnOnce(*const sys::Frame, u16) -> u16) -> usize {
+    pub(crate) unsafe fn send_with(&mut self, send: impl FnOnce(*const sys::Frame, u16) -> u16) -> usize {
         let packets = &self.packets[self.first..self.end];
-        // The cast has the reason given in `fill`.
+        // The cast has the reason given in `receive_with`.
         let sent = send(packets.as_ptr().cast(), packets.len() as u16).into();
         self.first += sent;
         sent
@@ -467,13 +473,13 @@ mod tests {
         let port = open(&config).unwrap();
         let pool = port.handle.pool;
         let packet = || Packet::from_buf(pool.buffer(1, 0).unwrap()).unwrap();
-        for before in [1, BURST / 2, BURST] {
+        for before in [1, MAX_BURST / 2, MAX_BURST] {
             let mut burst = Burst::new();
             (0..before).for_each(|_| burst.push(packet()).unwrap());
-            assert_eq!(burst.room(), BURST - before);
+            assert_eq!(burst.room(), MAX_BURST - before);
             while burst.pop().is_some() {}
-            assert_eq!(burst.room(), BURST);
-            (0..BURST).for_each(|_| burst.push(packet()).unwrap());
+            assert_eq!(burst.room(), MAX_BURST);
+            (0..MAX_BURST).for_each(|_| burst.push(packet()).unwrap());
             assert!(burst.is_full() && burst.room() == 0 && burst.push(packet()).is_err());
         }
         assert_eq!(pool.in_use(), 0, "buffers were kept");

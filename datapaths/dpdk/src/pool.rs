@@ -2,7 +2,7 @@
 
 use crate::eal::{Eal, enter_thread};
 use crate::failure::{check, failure};
-use crate::mbuf::{self, Area, MBUF};
+use crate::mbuf::{self, Area, MBUF_LEN};
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_dpdk_sys as sys;
 use std::ffi::CString;
@@ -34,8 +34,8 @@ impl Pool {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         // SAFETY: the function returns a constant.
         let found = unsafe { sys::bertha_mbuf_area() };
-        if found != MBUF {
-            let what = format!("mbufs of this DPDK have {found} bytes where {MBUF} are expected");
+        if found != MBUF_LEN {
+            let what = format!("mbufs of this DPDK have {found} bytes where {MBUF_LEN} are expected");
             return Err(failure(ErrorKind::Unavailable, what));
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Pool {
         let mut raw = std::ptr::null_mut();
         // SAFETY: the environment is initialised, as the `Eal` proves, and all pointers are valid during the
         // call. `prepare` is called for each mbuf with a private area of the length of an `Area`; mbufs begin
-        // at a cache line and have `MBUF` bytes, so the area begins at a cache line too. Their memory is
+        // at a cache line and have `MBUF_LEN` bytes, so the area begins at a cache line too. Their memory is
         // mapped forever, and zero.
         let code = unsafe {
             sys::bertha_pool_create(

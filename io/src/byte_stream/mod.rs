@@ -1,9 +1,9 @@
 //! A connection of bytes as a stream for reading and writing.
 
 #[cfg(feature = "futures-io")]
-mod of_futures;
-mod of_tokio;
+mod futures_traits;
 mod reading;
+mod tokio_traits;
 mod writing;
 
 use bertha_core::{Chunk, Connection};
@@ -14,15 +14,16 @@ use writing::Writing;
 
 /// A connection of bytes as `AsyncRead + AsyncWrite`.
 ///
-/// * A read gives the rest of the chunk that arrived last, or waits for the next chunk. It returns nothing
-///   once the peer has ended its half.
+/// * A read gives the rest of the chunk that arrived last, or waits for the next chunk. It returns zero
+///   bytes once the peer has ended its half.
 /// * A write takes as many bytes as one chunk of the connection holds, at most 64 KiB, and leaves at most one
 ///   chunk under way. An error of that chunk is returned by the next write, flush or shutdown. A flush waits
-///   until the connection has taken the chunk; flush after the last write. Reading helps the chunk on too.
+///   until the connection has taken the chunk; flush after the last write. A read also polls the chunk
+///   under way.
 /// * A shutdown ends this half of the stream behind all written bytes, and waits until no layer below holds
-///   any of them back. Reading goes on.
+///   any of these bytes back. Reading goes on.
 /// * The futures of reads and writes may be dropped: no byte is lost or repeated. Dropping the stream itself
-///   drops the connection, with all bytes that have not left it; shut it down first.
+///   drops the connection, with all bytes still in the stream; shut the stream down first.
 ///
 /// ```
 /// use bertha_io::ByteStream;
@@ -38,6 +39,7 @@ use writing::Writing;
 /// # }
 /// ```
 pub struct ByteStream<C> {
+    /// Shared with the boxed futures of both halves.
     connection: Arc<C>,
     reading: Reading,
     writing: Writing,
@@ -50,8 +52,8 @@ impl<C: Connection<Data = Chunk>> ByteStream<C> {
         Self { reading: Reading::new(&connection), writing: Writing::new(&connection), connection }
     }
 
-    /// Returns the connection, for its addresses. Chunks that are received from it directly are missing in
-    /// the stream.
+    /// Returns the connection, for its addresses. Chunks that are received from the connection directly are
+    /// missing in the stream, and chunks that are sent over it directly interleave with the stream's bytes.
     pub fn connection(&self) -> &Arc<C> {
         &self.connection
     }

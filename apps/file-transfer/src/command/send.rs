@@ -60,7 +60,9 @@ impl Task for Sender {
         // The length is only for the progress bar: a missing file is an error of `send`.
         let total = std::fs::metadata(&sending.path).map_or(0, |metadata| metadata.len());
         let progress = Progress::default();
-        let sent = progress::shown(total, &progress, send(&stack, &datapath, &sending, &progress)).await?;
+        let sent =
+            progress::with_progress_bar(total, &progress, send(&stack, &datapath, &sending, &progress))
+                .await?;
         say(&format!(
             "sent {}, {} bytes, from byte {} on over the last connection, sha256 {}",
             sending.path.display(),

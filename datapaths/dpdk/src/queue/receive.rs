@@ -62,13 +62,13 @@ impl RxQueue {
         let mut dropped = 0;
         let receive = |frames, count| {
             // SAFETY: the port is open as long as its handle lives. No other thread receives from the queue:
-            // `self` is exclusive, and the only value of its number. `fill` gives room for `count` frames.
+            // `self` is exclusive, and the only value of its number. `receive_with` gives room for `count` frames.
             unsafe { sys::bertha_receive(port, number, frames, count, &mut dropped) }
         };
         // SAFETY: the shim returns the number of frames that it wrote, at most `count`. Their mbufs are from
         // the port's pool, and belong to the caller as `rte_eth_rx_burst` returns them; each frame is in a
         // single segment, within its memory.
-        let received = unsafe { burst.fill(receive) };
+        let received = unsafe { burst.receive_with(receive) };
         if dropped > 0 {
             self.port.dropped.fetch_add(dropped, Ordering::Relaxed);
         }

@@ -38,7 +38,7 @@ impl TxQueue {
             unsafe { sys::bertha_transmit(port, number, frames, count) }
         };
         // SAFETY: `rte_eth_tx_burst` returns the number of packets that it has taken, from the first on.
-        unsafe { burst.empty(send) }
+        unsafe { burst.send_with(send) }
     }
 }
 

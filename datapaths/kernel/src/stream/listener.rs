@@ -1,9 +1,9 @@
 //! Accepting streams.
 
 use super::unfinished::Unfinished;
-use super::{Settings, StreamConnection, StreamSocket, descriptors};
+use super::{Settings, StreamConnection, StreamSocket};
 use bertha_core::{Addr, Buf, Error, ErrorKind, Listener, Octets, Properties, debug_fields};
-use bertha_runtime::tokio::descriptors::raise_limit;
+use bertha_runtime::tokio::descriptors::{raise_limit, soft_limit};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::io;
@@ -128,7 +128,7 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
     }
 
     fn capacity(&self) -> Option<usize> {
-        descriptors::limit()
+        soft_limit()
     }
 }
 

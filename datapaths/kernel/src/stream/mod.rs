@@ -1,7 +1,6 @@
 //! Stream sockets, over which messages are framed or bytes go as they are: for TCP and Unix sockets alike.
 
 mod connection;
-mod descriptors;
 mod listener;
 mod receiver;
 mod unfinished;

@@ -39,12 +39,12 @@ pub(super) struct Gathering<R> {
     batch: usize,
 }
 
-/// Time for which acknowledgements wait for others to join them.
+/// The time for which acknowledgements wait for further acknowledgements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AckDelay {
-    /// They wait for acknowledgements of other bursts, too.
+    /// The acknowledgements of a burst wait for acknowledgements of other bursts, too.
     For(Duration),
-    /// They wait for acknowledgements of their burst, and are sent when all of these are there.
+    /// The delay ends early when the burst has no held message; then all gathered acknowledgements are due.
     ForBurst(Duration),
 }
 
@@ -96,26 +96,28 @@ impl<R> Gathering<R> {
             Fate::Acknowledge => self.acknowledge.push(receipt),
             Fate::GiveBack => self.give_back.push(receipt),
         }
-        self.be_due(match ack_delay {
+        self.set_due_by(match ack_delay {
             AckDelay::ForBurst(_) if is_last => now,
             AckDelay::ForBurst(delay) | AckDelay::For(delay) => now + delay,
         });
+        // A full batch wakes the task once, at the message that completes the batch.
         fate == Fate::GiveBack || self.due != due || self.acknowledge.len() == self.batch
     }
 
     /// Makes all gathered acknowledgements due at once.
     pub(super) fn flush(&mut self, now: Instant) {
-        self.be_due(now);
+        self.set_due_by(now);
     }
 
     /// Makes all gathered acknowledgements due at this time, or earlier.
-    fn be_due(&mut self, at: Instant) {
+    fn set_due_by(&mut self, at: Instant) {
         if !self.acknowledge.is_empty() {
             self.due = Some(self.due.map_or(at, |due| due.min(at)));
         }
     }
 
-    /// Makes everything due at once: messages that are still held are given back.
+    /// Makes everything due at once: messages that are still held are given back. The bursts are given back
+    /// in no particular order, since the service decides when it delivers each message again.
     pub(super) fn end(&mut self, now: Instant) {
         self.flush(now);
         let held = self.bursts.drain().flat_map(|(_, burst)| burst.receipts.into_iter().flatten());
@@ -125,32 +127,33 @@ impl<R> Gathering<R> {
     /// Returns the next call to make now.
     pub(super) fn next(&mut self, now: Instant) -> Option<Call<R>> {
         if !self.give_back.is_empty() {
-            let receipts = first(&mut self.give_back, self.batch);
+            let receipts = take_first(&mut self.give_back, self.batch);
             return Some(Call { fate: Fate::GiveBack, receipts });
         }
         let is_due = self.due.is_some_and(|due| due <= now);
         if self.acknowledge.len() < self.batch && !is_due {
             return None;
         }
-        let receipts = first(&mut self.acknowledge, self.batch);
+        let receipts = take_first(&mut self.acknowledge, self.batch);
         if self.acknowledge.is_empty() {
             self.due = None;
         }
         (!receipts.is_empty()).then_some(Call { fate: Fate::Acknowledge, receipts })
     }
 
-    /// Returns the time at which a call is due, if nothing happens before.
+    /// Returns the time at which the gathered acknowledgements are due. Messages to give back are never
+    /// delayed.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
     /// Returns true if nothing is left to send.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn has_nothing_to_send(&self) -> bool {
         self.acknowledge.is_empty() && self.give_back.is_empty()
     }
 }
 
-fn first<R>(receipts: &mut Vec<R>, count: usize) -> Vec<R> {
+fn take_first<R>(receipts: &mut Vec<R>, count: usize) -> Vec<R> {
     let rest = receipts.split_off(count.min(receipts.len()));
     std::mem::replace(receipts, rest)
 }
@@ -181,7 +184,11 @@ mod tests {
         }
         gathering.release(places[6], Acknowledge, now);
         assert_eq!(gathering.next(now), acknowledge(0..7));
-        assert!(gathering.is_settled() && gathering.due().is_none() && gathering.next(now + DELAY).is_none());
+        assert!(
+            gathering.has_nothing_to_send()
+                && gathering.due().is_none()
+                && gathering.next(now + DELAY).is_none()
+        );
     }
 
     #[test]
@@ -263,7 +270,7 @@ mod tests {
         for place in places {
             gathering.release(place, Acknowledge, now);
         }
-        assert!(gathering.is_settled() && gathering.next(now + DELAY).is_none());
+        assert!(gathering.has_nothing_to_send() && gathering.next(now + DELAY).is_none());
     }
 
     #[test]

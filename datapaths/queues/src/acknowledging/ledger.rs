@@ -55,7 +55,8 @@ impl<R: Send + Sync + 'static> Ledger<R> {
     pub(crate) async fn flush(&self) {
         self.state.lock().gathering.flush(TokioRuntime.now());
         self.released.notify_one();
-        self.wait(|state| state.has_ended || (state.gathering.is_settled() && !state.is_calling)).await;
+        self.wait(|state| state.has_ended || (state.gathering.has_nothing_to_send() && !state.is_calling))
+            .await;
     }
 
     /// Begins to acknowledge dropped messages, and to give all other messages back.
@@ -75,7 +76,7 @@ impl<R: Send + Sync + 'static> Ledger<R> {
     /// Returns true if everything has been settled.
     pub(crate) fn is_settled(&self) -> bool {
         let state = self.state.lock();
-        state.gathering.is_settled() && !state.is_calling
+        state.gathering.has_nothing_to_send() && !state.is_calling
     }
 
     /// Waits until [`end`](Self::end) was called.

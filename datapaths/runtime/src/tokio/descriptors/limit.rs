@@ -18,6 +18,11 @@ pub fn raise_limit() -> u64 {
     maximum.unwrap_or(u64::MAX)
 }
 
+/// Returns the soft limit of descriptors of this process (`RLIMIT_NOFILE`), if there is a limit.
+pub fn soft_limit() -> Option<usize> {
+    getrlimit(Resource::Nofile).current.and_then(|limit| usize::try_from(limit).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,5 +13,5 @@ mod rights;
 pub use aside::{Aside, Release};
 pub use attached::{Attached, receive};
 pub use closing::close_aside;
-pub use limit::raise_limit;
+pub use limit::{raise_limit, soft_limit};
 pub use rights::refuse;

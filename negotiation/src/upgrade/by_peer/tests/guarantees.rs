@@ -22,7 +22,7 @@ fn stack() -> Vec<Node> {
 }
 
 fn end(nodes: Vec<Node>, may_lose: Set) -> PeerAgreement {
-    let terms = Terms {
+    let terms = ChangeTerms {
         id: 7,
         role: Role::Server,
         nodes,
@@ -135,5 +135,5 @@ fn an_alternative_that_keeps_what_is_in_use_is_found() {
         (&proposer.agreed().unwrap().picks[..], &other.agreed().unwrap().picks[..]),
         (&[1, 1][..], &[1, 1][..])
     );
-    assert_eq!(proposer.agreed().unwrap().said, other.agreed().unwrap().said);
+    assert_eq!(proposer.agreed().unwrap().transcript, other.agreed().unwrap().transcript);
 }
