@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A connection whose stack two ends agreed on.
 ///
-/// Opaque: its inside may change, even while the connection is in use, without a change of type.
+/// The type is opaque: the stack may change, even while the connection is in use, without a change of type.
 ///
-/// [`close`](Connection::close) waits for the messages that the stack or the datapath has promised to deliver, and tells
-/// the peer. Over a datapath that loses messages a task repeats that until the peer has seen it, so long as the runtime
-/// lives. Dropping tells the peer too, once.
+/// [`close`](Connection::close) waits for the messages that the stack or the datapath has promised to
+/// deliver, and tells the peer. Over a datapath that loses messages, a task repeats the close until the peer
+/// has seen it, so long as the runtime lives. Dropping the connection tells the peer too, once.
 #[derive(Debug)]
 pub struct Negotiated<C> {
     connection: C,
     current_agreement: Arc<CurrentAgreement>,
     session: Arc<Session>,
     dropped: Arc<AtomicU64>,
-    /// At a server.
+    /// The place at a server.
     _place: Option<Place>,
 }
 
@@ -42,25 +42,29 @@ impl<C> Negotiated<C> {
         &self.connection
     }
 
-    /// Which stack is in use, and why. Another one after an [`upgrade`](Negotiated::upgrade), by either end.
+    /// Returns the stack in use, and the reasons for it. An [`upgrade`](Negotiated::upgrade) by either end
+    /// changes them.
     pub fn explain(&self) -> Arc<Agreement> {
         self.current_agreement.get()
     }
 
-    /// The number of messages that arrived damaged, late, forged, or for no connection, and were dropped.
+    /// Returns the number of messages that arrived damaged, late, forged, or for no connection, and were
+    /// dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// The messages that this end has dropped, by layer and reason: below the stack, and in each Chunnel that [counts
-    /// them](bertha_core::ConnectContext::counts_drops), those of earlier stacks of the connection included. Messages for which the
-    /// socket or the port had no room are in the counters of the datapath.
+    /// Returns the messages that this end has dropped, by layer and reason: below the stack, and in each
+    /// Chunnel that [counts them](bertha_core::ConnectContext::counts_drops), also in earlier stacks of the
+    /// connection. Messages for which the socket or the port had no room are in the counters of the
+    /// datapath.
     pub fn drops(&self) -> Drops {
         self.session.drops_of_link(self.dropped())
     }
 
-    /// The number of [dropped](Self::dropped) messages that claimed to be of this connection without the proof that they needed: they were forged,
-    /// replayed, or, rarely, damaged. Zero without [`Credentials`](crate::Credentials).
+    /// Returns the number of [dropped](Self::dropped) messages that claimed to be of this connection without
+    /// the proof that they needed: they were forged, replayed, or, rarely, damaged. The number is zero
+    /// without [`Credentials`](crate::Credentials).
     pub fn forged(&self) -> u64 {
         self.session.forged()
     }

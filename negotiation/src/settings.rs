@@ -4,7 +4,7 @@ use crate::{Credentials, memory};
 use bertha_core::guarantee::{self, AtMostOnce, IntegrityChecked, Ordered, Reliable, Set};
 use std::time::Duration;
 
-/// The guarantees about the delivery of messages, which a change of stacks may lose if nobody objects.
+/// The guarantees about the delivery of messages, which a change of stacks may lose by default.
 const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChecked))>();
 
 /// The memory that a connection is taken to need, in bytes.
@@ -26,71 +26,91 @@ const CONNECTION: usize = 16 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The time that a client waits for an answer before it repeats its offer; doubled with every repetition.
+    /// The time that a client waits for an answer before it repeats its offer. The time doubles with every
+    /// repetition.
     pub repeat_after: Duration,
-    /// The time that a client waits for an answer altogether. A server waits as long for the offer of a stream, for a confirmation, and for
-    /// the Chunnels of a stack to get ready.
+    /// The time that a client waits for an answer altogether. A server waits as long for the offer of a
+    /// stream, for a confirmation, and for the Chunnels of a stack to get ready.
     pub handshake_timeout: Duration,
-    /// The silence of the peer after which a waiting `recv` fails. Both ends use the smaller of their two, at least a
-    /// tenth of a second, and send six keep-alives in that time.
+    /// The time without a message from the peer after which a waiting `recv` fails. Both ends use the smaller
+    /// of their two times, at least a tenth of a second, and each end sends six keep-alives in that time.
+    /// Keep-alives are not answered.
     pub idle_timeout: Duration,
-    /// The number of messages that a client keeps if they overtake the answer; more are dropped and counted.
+    /// The number of messages that a client keeps if they overtake the answer. Further messages are dropped
+    /// and counted.
     pub early_messages: usize,
-    /// The most handshakes of a server at once, from accepting a client until its stack is ready, and at most a quarter of the
-    /// [descriptors](bertha_core::Listener::capacity) of the process. Clients with unvalidated addresses have other places: at most `unvalidated_clients`.
+    /// The maximum number of handshakes of a server at once, from accepting a client until its stack is
+    /// ready, and at most a quarter of the [descriptors](bertha_core::Listener::capacity) of the process.
+    /// Clients with unvalidated addresses have other places: at most `unvalidated_clients`.
     ///
-    /// When all places are taken, a handshake that has waited for its peer for too long is given up for the next client, which
-    /// [`Incoming::overload`](crate::Incoming::overload) counts: at first a twentieth of the `handshake_timeout`, and, the more of such waiting is in vain,
-    /// down to twice the time that finished handshakes needed, 50 ms at least. As long as all make progress, further streams wait to be
-    /// accepted. A network that has more than a quarter of the places gives one up for a client of another network at once.
+    /// When all places are taken, a handshake that has waited for its peer for too long is given up for the
+    /// next client, which [`Incoming::overload`](crate::Incoming::overload) counts. At first a twentieth of
+    /// the `handshake_timeout` is too long. The more of such waiting is in vain, the shorter this time is,
+    /// down to twice the time that finished handshakes needed, 50 ms at least. As long as all handshakes make
+    /// progress, further streams wait to be accepted. A network that has more than a quarter of the places
+    /// gives a place up for a client of another network at once.
     pub concurrent_handshakes: usize,
-    /// The most connections of a server, and at most three quarters of the [descriptors](bertha_core::Listener::capacity) of the process. A further client
-    /// takes the place of a connection of the network that has the most, if that is more than a quarter and not its own, and if nothing has
-    /// come over that connection for a second; else the client is refused, which is an item of [`Incoming`](crate::Incoming) of kind
-    /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) at both ends. By default a quarter of the machine's memory holds them with 16 KiB each.
+    /// The maximum number of connections of a server, and at most three quarters of the
+    /// [descriptors](bertha_core::Listener::capacity) of the process. A further client takes the place of a
+    /// connection of the network that has the most, if that is more than a quarter and not the client's own
+    /// network, and if no message has come over that connection for a second. Otherwise the client is
+    /// refused, which is an item of [`Incoming`](crate::Incoming) of kind
+    /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) at both ends. By default a quarter of the machine's
+    /// memory holds the connections with 16 KiB each.
     pub connections: usize,
-    /// The time between two attempts to tell the peer of a `close`, of which there are three. Over a datapath that loses
-    /// messages a task makes them. Over a reliable one `close` waits for them, and then as long again until the datapath has
-    /// handed over all messages; else it fails with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
+    /// The time between two attempts to tell the peer of a `close`, of which there are three. Over a datapath
+    /// that loses messages, a task makes the attempts. Over a reliable datapath, `close` waits for the
+    /// attempts, and then as long again until the datapath has handed over all messages; otherwise it fails
+    /// with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
     pub close_timeout: Duration,
-    /// The time that a change of stacks waits for messages that were sent before it and don't arrive, after the last one that
-    /// did, as long as the application receives. Only a base that loses messages, or a `send` that was cancelled, makes it wait so long.
+    /// The time that a change of stacks waits for messages that were sent before it and don't arrive, after
+    /// the last message that did, as long as the application receives. Only a base that loses messages, or a
+    /// `send` that was cancelled, makes a change wait so long.
     pub drain_timeout: Duration,
-    /// The proof that this end gives of itself, and the proof that it asks of the other.
+    /// The proof that this end gives of itself, and the proof that it asks of the peer.
     pub credentials: Credentials,
-    /// The guarantees that the stack must have on this end, whatever the other says: `Set::of::<Encrypted>()`. Alternatives
-    /// below the floor are neither offered nor picked, and no Chunnel below them is built. The guarantees of the datapath count. A
-    /// guarantee that a Chunnel [withdraws](guarantee) counts if a Chunnel above that one gives it.
+    /// The guarantees that the stack must have on this end, whatever the peer offers or picks, such as
+    /// `Set::of::<Encrypted>()`. Alternatives below the floor are neither offered nor picked, and no Chunnel
+    /// below the floor is built. The guarantees of the datapath count. A guarantee that a Chunnel
+    /// [withdraws](guarantee) counts if a Chunnel above that Chunnel gives it.
     pub floor: guarantee::Set,
-    /// The guarantees that a change of stacks may lose without a word of this end's application, whichever end proposes it. A change that
-    /// would lose another guarantee of the stack in use is declined with its name; an application that
-    /// [proposes](crate::Pick::losing) it says so.
+    /// The guarantees that a change of stacks may lose without a word of this end's application, whichever
+    /// end proposes it. A change that would lose another guarantee of the stack in use is declined with the
+    /// name of the guarantee. An application that [proposes](crate::Pick::losing) such a change says so.
     ///
-    /// By default these are `Reliable`, `Ordered`, `AtMostOnce` and `IntegrityChecked`: applications at both ends see from the
-    /// messages how they are delivered. They do not see whether others read the messages, or who sent them, so a change loses
-    /// none of the other guarantees, such as `Encrypted`, unless both ends let go of it.
+    /// By default these are `Reliable`, `Ordered`, `AtMostOnce` and `IntegrityChecked`: applications at both
+    /// ends see from the messages how they are delivered. The applications do not see who reads the messages,
+    /// or who sent them, so a change loses no other guarantee, such as `Encrypted`, unless both ends allow
+    /// it.
     pub may_lose: guarantee::Set,
-    /// The number of clients with unvalidated addresses from which a server demands cookies. From half of it on, a stack is built
-    /// for a client only once it has confirmed its address, which takes no further round trip; beyond it, each further client
-    /// returns a cookie first, which takes one. With identities, which take signatures, it is also the most
-    /// offers a second that unvalidated addresses may make without cookies: while there are more, each returns one, and no signature is
-    /// spent on any other. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of streams and Unix sockets, don't
-    /// count, nor do clients that have confirmed.
+    /// The number of clients with unvalidated addresses from which on a server demands cookies. From half of
+    /// the number on, a stack is built for a client only once the client has confirmed its address, which
+    /// takes no further round trip; beyond the number, each further client first returns a cookie, which
+    /// takes a round trip. With identities, which take signatures, it is also the maximum number of offers a
+    /// second that unvalidated addresses may make without cookies: while there are more, each client returns
+    /// a cookie, and no signature is spent on an offer without a cookie. 0 demands cookies always, and
+    /// `usize::MAX` never. Addresses that can't be forged, such as the addresses of streams and Unix sockets,
+    /// don't count, nor do clients that have confirmed.
     pub unvalidated_clients: usize,
-    /// The number of offers that a server takes per second from one network: the first 24 bits of an IPv4 address, the first
-    /// 56 of an IPv6 address. It holds twice: for clients that proved their address, and for the others, which are asked to
-    /// prove it when there are more. After that, offers are dropped and counted.
+    /// The number of offers that a server takes per second from a network: the first 24 bits of an IPv4
+    /// address, the first 56 bits of an IPv6 address. It holds twice: for clients that proved their address,
+    /// and for clients that did not, which are asked to prove it when there are more. Further offers are
+    /// dropped and counted.
     pub offers_per_second: u32,
-    /// The most messages of a client's first flight, if it [connects early](crate::Connect::early); further ones wait for
-    /// the answer. Fewer if they don't fit into one message of the datapath.
+    /// The maximum number of messages of a client's first flight, if the client [connects
+    /// early](crate::Connect::early). Further messages wait for the answer. The first flight holds fewer
+    /// messages if they don't fit into a message of the datapath.
     pub first_flight: usize,
-    /// The time that a client that connects early waits for the first message before it makes its offer without one.
+    /// The time that a client that connects early waits for the first message before it makes its offer
+    /// without a message.
     pub first_flight_delay: Duration,
-    /// True if a server takes messages that arrive with an offer. Such messages are not forward secret, and a restart of the
-    /// server can have a message received twice; see [`Connect::early`](crate::Connect::early).
+    /// True if a server takes messages that arrive with an offer. Such messages are not forward secret, and a
+    /// restart of the server can have a message received twice; see
+    /// [`Connect::early`](crate::Connect::early).
     pub early_data: bool,
-    /// The number of first flights that a server remembers, so that it takes none twice. Each is remembered for half a minute to
-    /// a minute; while there are so many, the server takes no others early.
+    /// The number of first flights that a server remembers, so that it takes no flight twice. The server
+    /// remembers each flight for half a minute to a minute; while it remembers so many, it takes no further
+    /// flight early.
     pub remembered_flights: usize,
 }
 

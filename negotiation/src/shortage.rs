@@ -1,16 +1,16 @@
-//! A datapath that does not take a message just now: it has no room or no memory, or the machine refuses to send.
+//! A datapath that does not take a message just now: it has no room or no memory, or the machine refuses to
+//! send.
 
 use bertha_core::{Error, ErrorKind, Runtime};
 use std::time::Duration;
 
-/// How long to wait until there may be room.
+/// The pause after which there may be room.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Takes a message that failed so, sent or received, for one that was lost on the way: a handshake repeats it
-/// then, and gives up in its own time. Nothing if it was.
+/// Returns `None` for a temporary failure of a `send` or `recv`, since a handshake repeats its messages.
 ///
 /// # Errors
-/// All others: the connection has ended, or the same message would fail again.
+/// Other errors: the connection has ended, or a repetition of the message would fail again.
 pub(crate) fn or_lost<T>(moved: Result<T, Error>) -> Result<Option<T>, Error> {
     match moved {
         Err(error) if is_shortage(&error) => {
@@ -21,10 +21,11 @@ pub(crate) fn or_lost<T>(moved: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// Sends a message that is not repeated later, again and again while the datapath does not take it, for `limit` at most.
+/// Sends a message that is not repeated later. Tries again while the datapath does not take the message, for
+/// `limit` at most.
 ///
 /// # Errors
-/// The last one.
+/// The last error.
 pub(crate) async fn insist<F>(
     runtime: &impl Runtime,
     limit: Duration,
@@ -44,8 +45,8 @@ where
     }
 }
 
-/// Returns true if the connection goes on, and the datapath may take the message soon. A closed port is no shortage: a client that
-/// connects has to learn of it.
+/// Returns true if the connection goes on, and the datapath may take the message soon. A closed port is no
+/// shortage: a client that connects has to learn of it.
 fn is_shortage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Exhausted | ErrorKind::NotSent) && !error.ends_connection()
 }

@@ -54,12 +54,15 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 /// The vectors as the code makes them; each message is also read from its bytes, and must have the meaning given for
 /// it.
-#[derive(Default)]
-struct Vectors(BTreeMap<String, (String, String)>);
+struct Vectors {
+    made: BTreeMap<String, (String, String)>,
+    /// True if the messages of the document are read, too. After a change of the format they can't be.
+    reads_document: bool,
+}
 
 impl Vectors {
     fn add(&mut self, name: &str, bytes: &[u8], meaning: String) {
-        self.0.insert(name.into(), (hex(bytes), meaning));
+        self.made.insert(name.into(), (hex(bytes), meaning));
     }
 
     fn value(&mut self, name: &str, bytes: &[u8]) {
@@ -86,6 +89,9 @@ impl Vectors {
     ) {
         let bytes_of = wire::encode_from(sender, kind, Tag::of(ID), message).unwrap();
         self.add(name, &bytes_of, format!("{message:?}"));
+        if !self.reads_document {
+            return;
+        }
         let Some((written, meaning)) = written().remove(name) else { return };
         let read = wire::decode::<M>(&bytes(&written)).unwrap();
         assert_eq!(
@@ -188,7 +194,9 @@ fn authenticated(
     let upgraded = client.encode(Kind::Upgrade, tag, &upgrade).unwrap();
     vectors.add(&format!("{name} upgrade"), &upgraded, format!("{upgrade:?}"));
     vectors.value(&format!("{name} reset"), &at_server.reset(tag, &keep_alive, PATH).unwrap());
-    read_back(name, &offering, &answering, &client, &server);
+    if vectors.reads_document {
+        read_back(name, &offering, &answering, &client, &server);
+    }
     client
 }
 
@@ -266,8 +274,8 @@ fn upgrades(vectors: &mut Vectors) {
     }
 }
 
-fn vectors() -> Vectors {
-    let mut vectors = Vectors::default();
+fn vectors(reads_document: bool) -> Vectors {
+    let mut vectors = Vectors { made: BTreeMap::new(), reads_document };
     let start = Instant::now();
     vectors.value("data", &Tag::of(ID).header(Kind::Data));
     for (name, sender, kind) in [
@@ -380,7 +388,7 @@ fn among_any_number(vectors: &mut Vectors) {
 
 #[test]
 fn the_document_says_what_the_code_does() {
-    let vectors = vectors().0;
+    let vectors = vectors(true).made;
     let mut written = written();
     for (name, vector) in vectors {
         let found = written.remove(&name).unwrap_or_else(|| panic!("WIRE.md lacks the vector `{name}`"));
@@ -393,7 +401,7 @@ fn the_document_says_what_the_code_does() {
 #[test]
 #[ignore = "prints the vectors"]
 fn print() {
-    for (name, (hex, meaning)) in vectors().0 {
+    for (name, (hex, meaning)) in vectors(false).made {
         println!("```vector {name}");
         let digits: Vec<char> = hex.chars().collect();
         digits.chunks(96).for_each(|line| println!("{}", line.iter().collect::<String>()));

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The keys of one connection, if any, and the agreement.
+/// The keys of one connection, if any, its agreement, and its counters.
 ///
 /// With keys, all messages about the connection carry a counter and a MAC; a message without them, or with a
 /// used counter, is counted and dropped. Credentials give keys from the start, and a secure Chunnel gives

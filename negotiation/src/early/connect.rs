@@ -3,7 +3,7 @@
 use super::answered::{PendingHandshake, zero_rtt};
 use super::built::Built;
 use super::client::Client;
-use super::{Early, EarlyCache, HandshakeGuard, Shared};
+use super::{Early, EarlyCache, EarlyState, HandshakeGuard};
 use crate::handshake::{
     Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout, check_layers,
     check_possible, takes_early_data,
@@ -130,7 +130,7 @@ where
         self.remember(&answer, link.base().runtime().now());
         let differing = std::mem::take(&mut answer.capabilities);
         let agreement = self.agreement(answer, session, ZeroRtt::NotTried(why));
-        let shared = Shared::new(self.build(link, agreement, differing).await?, 0, self.span.clone());
+        let shared = EarlyState::new(self.build(link, agreement, differing).await?, 0, self.span.clone());
         shared.agreed();
         Ok(Early::new(Arc::new(shared), None))
     }
@@ -225,9 +225,9 @@ where
     ) -> Result<Early<D::Out>, Error> {
         self.remember(&answer, received);
         let shared = match replaced {
-            Some(start) => Shared::new(self.rebuild(start, answer, session).await?, 0, self.span.clone()),
+            Some(start) => EarlyState::new(self.rebuild(start, answer, session).await?, 0, self.span.clone()),
             None => {
-                let shared = Shared::new(built?, 0, self.span.clone());
+                let shared = EarlyState::new(built?, 0, self.span.clone());
                 let zero_rtt = zero_rtt(&answer);
                 shared.agreed_to(self.agreement(answer, session, zero_rtt));
                 shared
@@ -235,7 +235,7 @@ where
         };
         shared.agreed();
         // The watchdog of a link that was replaced soon ends.
-        let link_task = shared.spawn_at(link_task.start, link_task.link.into_watchdog());
+        let link_task = shared.spawn_link_task(link_task.start, link_task.link.into_watchdog());
         Ok(Early::new(Arc::new(shared), Some(link_task)))
     }
 
@@ -247,10 +247,10 @@ where
         LinkTask { start, link }: LinkTask<D::Connection>,
     ) -> Early<D::Out> {
         let max = self.connector.settings.first_flight;
-        let shared = Arc::new(Shared::new(first, max, self.span.clone()));
+        let shared = Arc::new(EarlyState::new(first, max, self.span.clone()));
         shared.drive_by(self.finish(HandshakeGuard::new(shared.clone()), pending));
         let handshake = shared.clone();
-        let link_task = shared.spawn_at(start, async move {
+        let link_task = shared.spawn_link_task(start, async move {
             link.start_timers();
             handshake.drive().await;
             // The task keeps no part of the handshake as long as the connection.

@@ -1,24 +1,24 @@
 //! The guard that a handshake has an outcome.
 
-use super::Shared;
+use super::EarlyState;
 use bertha_core::Connection;
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// A handshake's reference to the connection. If it is dropped before the outcome is known, since a Chunnel
 /// has panicked or the runtime has ended, the waiting calls get an error.
-pub(crate) struct HandshakeGuard<C: Connection>(Arc<Shared<C>>);
+pub(crate) struct HandshakeGuard<C: Connection>(Arc<EarlyState<C>>);
 
 impl<C: Connection> HandshakeGuard<C> {
-    pub(crate) fn new(shared: Arc<Shared<C>>) -> Self {
+    pub(crate) fn new(shared: Arc<EarlyState<C>>) -> Self {
         Self(shared)
     }
 }
 
 impl<C: Connection> Deref for HandshakeGuard<C> {
-    type Target = Shared<C>;
+    type Target = EarlyState<C>;
 
-    fn deref(&self) -> &Shared<C> {
+    fn deref(&self) -> &EarlyState<C> {
         &self.0
     }
 }

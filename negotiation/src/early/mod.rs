@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use guard::HandshakeGuard;
-use shared::Shared;
+use shared::EarlyState;
 
 pub use cache::EarlyCache;
 pub(crate) use connect::connect_early;
@@ -45,13 +45,13 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 /// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a
 ///   connection. Dropping gives up unanswered messages: they are not repeated any more.
 pub struct Early<C: Connection> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<EarlyState<C>>,
     /// Brings the handshake to its end if no call does, and then watches over the link.
     _link_task: Option<TaskOf<C>>,
 }
 
 impl<C: Connection> Early<C> {
-    pub(crate) fn new(shared: Arc<Shared<C>>, link_task: Option<TaskOf<C>>) -> Self {
+    pub(crate) fn new(shared: Arc<EarlyState<C>>, link_task: Option<TaskOf<C>>) -> Self {
         Self { shared, _link_task: link_task }
     }
 
@@ -66,7 +66,7 @@ impl<C: Connection> Early<C> {
     /// # Errors
     /// The errors of [`connect`](crate::Negotiate::connect).
     pub async fn agreed(&self) -> Result<Arc<Agreement>, Error> {
-        self.shared.settled().await?;
+        self.shared.wait_settled().await?;
         Ok(self.shared.agreement())
     }
 
@@ -103,7 +103,7 @@ where
     /// # Errors
     /// The errors of [`agreed`](Self::agreed) and of [`Negotiated::upgrade`](crate::Negotiated::upgrade).
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
-        self.shared.settled().await?.upgrade(to).await?;
+        self.shared.wait_settled().await?.upgrade(to).await?;
         Ok(self.explain())
     }
 }
@@ -163,7 +163,7 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
             let burst = once(first).chain(rest.fuse());
             let sent = shared.over_first(shared.first().send_batch(burst)).await;
             // A layer stops at the message that it can't take.
-            shared.sent(last, sent).await?;
+            shared.resolve_sent(last, sent).await?;
             if let Some(left) = left {
                 shared.send_early(left).await?;
             }
@@ -187,12 +187,12 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
 
     /// Waits for the answer first.
     async fn drain(&self) -> Result<(), Error> {
-        self.shared.settled().await?.drain().await
+        self.shared.wait_settled().await?.drain().await
     }
 
     /// Waits for the answer first.
     async fn close(&self) -> Result<(), Error> {
-        self.shared.settled().await?.close().await
+        self.shared.wait_settled().await?.close().await
     }
 }
 

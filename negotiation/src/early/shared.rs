@@ -18,7 +18,7 @@ use tokio::sync::futures::Notified;
 use tracing::Span;
 
 /// The expected stack, the stack that the server picked in its place, and the outcome of the handshake.
-pub(crate) struct Shared<C: Connection> {
+pub(crate) struct EarlyState<C: Connection> {
     /// The connection over the expected stack.
     first: Built<C>,
     /// The connection over another stack, if the server picked another stack. Set before `outcome`.
@@ -54,7 +54,7 @@ impl<T> Kept<T> {
     }
 }
 
-impl<C: Connection> Shared<C> {
+impl<C: Connection> EarlyState<C> {
     /// Makes the state before the answer, with the expected stack `first`. At most `max` messages are kept.
     /// `span` is the span of connecting.
     pub(super) fn new(first: Built<C>, max: usize, span: Span) -> Self {
@@ -81,13 +81,13 @@ impl<C: Connection> Shared<C> {
         }
     }
 
-    /// Runs the task that keeps the connection alive, from `deadline` on.
-    pub(crate) fn spawn_at(
+    /// Runs the task that keeps the connection alive, from `start` on.
+    pub(crate) fn spawn_link_task(
         &self,
-        deadline: Instant,
+        start: Instant,
         task: impl Future<Output = ()> + Send + 'static,
     ) -> TaskOf<C> {
-        self.first.connection.base().runtime().spawn_at(deadline, task)
+        self.first.connection.base().runtime().spawn_at(start, task)
     }
 
     /// Sets the agreement of the stack of `first`.
@@ -125,6 +125,7 @@ impl<C: Connection> Shared<C> {
     }
 
     fn finish(&self, outcome: Outcome<C>) {
+        // The first outcome stays.
         let _ = self.outcome.set(outcome);
         let mut kept = self.kept();
         kept.is_closed = true;
@@ -153,7 +154,7 @@ impl<C: Connection> Shared<C> {
     }
 
     /// Waits until the connection to use is known.
-    pub(super) async fn settled(&self) -> Result<&C, Error> {
+    pub(super) async fn wait_settled(&self) -> Result<&C, Error> {
         loop {
             let changed = self.changed.notified();
             if let Some(current) = self.current() {
@@ -205,7 +206,7 @@ pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
     Error::new(kind, what.to_owned()).at("negotiation").ending_connection()
 }
 
-impl<C: Connection<Data: Clone>> Shared<C> {
+impl<C: Connection<Data: Clone>> EarlyState<C> {
     /// Sends the messages that were sent over the first stack over `second`, the stack to which the server
     /// has agreed. Each send takes at most `limit`.
     pub(super) async fn replace(&self, second: Built<C>, limit: Duration) {
@@ -264,21 +265,21 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             self.driven(changed).await;
         };
         let mut sending = pin!(self.first.connection.send(message));
-        let sent = match select(sending.as_mut(), pin!(self.settled())).await {
+        let sent = match select(sending.as_mut(), pin!(self.wait_settled())).await {
             Either::Left((sent, _)) => sent,
-            // The message was sent over the second stack, or is lost with it.
+            // `replace` has sent the message over the second stack.
             Either::Right((_, _)) => match self.outcome.get() {
                 Some(Outcome::First) => return sending.await,
                 Some(Outcome::Failed(kind, what)) => return Err(failure(*kind, what)),
                 _ => return Ok(()),
             },
         };
-        self.sent(number, sent).await
+        self.resolve_sent(number, sent).await
     }
 
-    /// Returns the result of a message with this number, or of a burst that ends with it. `sent` is its
-    /// result over the first stack.
-    pub(super) async fn sent(&self, number: u64, sent: Result<(), Error>) -> Result<(), Error> {
+    /// Returns the result of a message, or of a burst, that was sent over the first stack with the result
+    /// `sent`. `number` is the last message that was kept; a layer stops at the message that it refuses.
+    pub(super) async fn resolve_sent(&self, number: u64, sent: Result<(), Error>) -> Result<(), Error> {
         let Err(error) = sent else { return Ok(()) };
         if !error.ends_connection() {
             let mut kept = self.kept();
@@ -288,7 +289,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             return Err(error);
         }
         // The send may have failed because the server picked another stack, over which the message goes then.
-        self.settled().await?;
+        self.wait_settled().await?;
         match self.outcome.get() {
             Some(Outcome::First) => Err(error),
             _ => Ok(()),
@@ -304,7 +305,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             // Dropping `recv` loses no message, and the first connection returns only messages of its own
             // stack.
             if let Some(second) = self.second.get() {
-                match select(pin!(self.settled()), pin!(second.connection.recv())).await {
+                match select(pin!(self.wait_settled()), pin!(second.connection.recv())).await {
                     Either::Left((settled, _)) => settled.map(drop)?,
                     Either::Right((received, _)) => return received,
                 }
@@ -314,6 +315,8 @@ impl<C: Connection<Data: Clone>> Shared<C> {
                 Either::Left(_) => {}
                 Either::Right((Ok(message), _)) => return Ok(message),
                 Either::Right((Err(error), _)) => {
+                    // The first link also fails if the server picked another stack; only the outcome tells
+                    // the two apart.
                     self.receivable().await;
                     if matches!(self.outcome.get(), Some(Outcome::First)) {
                         return Err(error);
@@ -329,7 +332,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         sending: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), Error> {
         let mut sending = pin!(sending);
-        match select(sending.as_mut(), pin!(self.settled())).await {
+        match select(sending.as_mut(), pin!(self.wait_settled())).await {
             Either::Left((sent, _)) => sent,
             Either::Right((settled, _)) => match self.outcome.get() {
                 Some(Outcome::First) => sending.await,

@@ -58,16 +58,16 @@ pub(crate) fn find_within(
 }
 
 /// Works as [`find_within`], by the preferences of the offer first: it proposes a change of the stack in use.
-/// "Client" is the proposer then.
+/// In the [`Match`], the client is the proposer, and the server is the end that answers.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
-pub(crate) fn find_wished(
-    wished: &[OfferedNode],
+pub(crate) fn find_for_proposer(
+    offered: &[OfferedNode],
     own: &[Node],
     requirements: Requirements,
 ) -> Result<Match, Rejected> {
-    search(wished, own, requirements, true)
+    search(offered, own, requirements, true)
 }
 
 fn search(

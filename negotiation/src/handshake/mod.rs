@@ -39,7 +39,7 @@ pub use expected::Expected;
 pub use first_flight::{FirstFlight, Flight};
 pub(crate) use idle_timeout::agreed as agreed_idle_timeout;
 pub use matching::find;
-pub(crate) use matching::{Match, find_wished};
+pub(crate) use matching::{Match, find_for_proposer};
 pub(crate) use network::Network;
 pub(crate) use overtaken::Overtaken;
 pub(crate) use prune::{Choices, Pruned};

@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::Sender;
 
-/// Maximum number of epochs at once: the current epoch, the epoch before, the epoch that is being built, and a
-/// spare. A further epoch takes the place of the oldest.
+/// Maximum number of epochs at once: the current epoch, the epoch before, the epoch that is being built, and
+/// a spare. A further epoch takes the place of the oldest.
 const MAX_QUEUES: usize = 4;
 
 /// The state of a connection that can change its stack.
@@ -146,9 +146,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.lifecycle.poll_ended(context)
     }
 
-    /// Returns true if a reception waits for messages.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.lifecycle.is_awaited()
+    /// Returns true if a `recv` is parked.
+    pub(crate) fn has_parked_recv(&self) -> bool {
+        self.lifecycle.has_parked_recv()
     }
 
     /// Makes the reader of `to` read the base, in place of the reader of `from`.

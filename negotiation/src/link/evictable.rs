@@ -1,7 +1,7 @@
 //! A link that its server may end in favour of another connection.
 
 use super::{Link, Shared};
-use bertha_core::{Buf, Connection, Error, ErrorKind};
+use bertha_core::{Buf, Connection};
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
@@ -11,8 +11,8 @@ pub(crate) trait Evictable: Send + Sync {
     /// Returns the running count of messages of the peer.
     fn arrivals(&self) -> u32;
 
-    /// Ends the connection: this end's calls fail with [`Reset`](ErrorKind::Reset) and `reason`, and the peer
-    /// is told once, if the datapath takes the message at once.
+    /// Ends the connection: this end's calls fail with [`Reset`](bertha_core::ErrorKind::Reset) and `reason`,
+    /// and the peer is told once, if the datapath takes the message at once.
     fn evict(&self, reason: &str);
 }
 
@@ -22,7 +22,7 @@ impl<C: Connection<Data = Buf>> Evictable for Shared<C> {
     }
 
     fn evict(&self, reason: &str) {
-        self.lifecycle.not_agreed(&Error::new(ErrorKind::Reset, reason.to_owned()));
+        self.lifecycle.evicted(reason);
         let told = pin!(self.send_close(reason.into()));
         let _ = told.poll(&mut Context::from_waker(Waker::noop()));
     }

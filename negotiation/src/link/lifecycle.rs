@@ -100,6 +100,7 @@ impl Lifecycle {
             }
             End::Replaced => (ErrorKind::Closed, "the server agreed to another stack".into()),
             End::NotAgreed => reason().unwrap_or((ErrorKind::Refused, "the server did not agree".into())),
+            End::Evicted => reason().unwrap_or((ErrorKind::Reset, "the server needed the room".into())),
             End::AddressNotValidated => {
                 (ErrorKind::TimedOut, "the client did not confirm its address in time".into())
             }
@@ -137,8 +138,8 @@ impl Lifecycle {
         self.arrivals.load(Ordering::Relaxed)
     }
 
-    /// Returns true if a `recv` waits.
-    pub(crate) fn is_awaited(&self) -> bool {
+    /// Returns true if a `recv` is parked.
+    pub(crate) fn has_parked_recv(&self) -> bool {
         self.parked.load(Ordering::Relaxed) > 0
     }
 
@@ -152,8 +153,8 @@ impl Lifecycle {
     /// method. A `recv` that is kept and not polled sees no message, nor does a `recv` for which another
     /// `recv` reads. So this method wakes all of them, and the `recv` that reads then counts at the next
     /// call.
-    pub(crate) fn is_attended(&self) -> bool {
-        let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
+    pub(crate) fn take_attended(&self) -> bool {
+        let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.has_parked_recv();
         self.wake();
         is_attended
     }
@@ -214,6 +215,11 @@ impl Lifecycle {
     /// Ends the link, because the server did not agree.
     pub(crate) fn not_agreed(&self, error: &Error) {
         self.end_because(End::NotAgreed, error.kind(), error.context().into());
+    }
+
+    /// Ends the link, because its server makes room for another connection.
+    pub(super) fn evicted(&self, reason: &str) {
+        self.end_because(End::Evicted, ErrorKind::Reset, reason.into());
     }
 
     /// Ends the link with a text. The text of an earlier end stays.

@@ -75,7 +75,7 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// The handshake of a link whose stack was built before the server's answer.
     early_handshake: Option<Box<EarlyHandshake>>,
     /// The task of the watchdog, which ends with the last link. Not set where another task polls the
-    /// [watchdog](watchdog::later).
+    /// [watchdog](watchdog::from_first_tick).
     watchdog: OnceLock<TaskOf<C>>,
     /// The task that sends an answer which the datapath could not take at once.
     answer_sender: OnceLock<TaskOf<C>>,
@@ -157,7 +157,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
             start.listener.map(|listener| replacement::Replacement::new(listener, start.now));
         shared.unvalidated = unvalidated;
         let link = Self::of(shared, queue);
-        let _ = link.shared.watchdog.set(watchdog::set(&link.shared, start.now));
+        let _ = link.shared.watchdog.set(watchdog::spawn(&link.shared, start.now));
         link
     }
 

@@ -30,7 +30,8 @@ pub(crate) enum End {
     DroppedByPeer,
     /// The peer could not set up its stack.
     PeerFailed,
-    /// The peer does not know the connection.
+    /// The peer does not know the connection, or the server has handed it over to the client's next
+    /// connection.
     Reset,
     /// No message of the peer arrived for the whole idle time-out.
     TimedOut,
@@ -40,11 +41,13 @@ pub(crate) enum End {
     NotAgreed,
     /// The client did not prove its address in time.
     AddressNotValidated,
+    /// The server has ended the connection to make room for another connection.
+    Evicted,
 }
 
 impl End {
     /// All reasons, in the order of their numbers.
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Closed,
         Self::ClosedByPeer,
         Self::DroppedByPeer,
@@ -54,6 +57,7 @@ impl End {
         Self::Replaced,
         Self::NotAgreed,
         Self::AddressNotValidated,
+        Self::Evicted,
     ];
 }
 

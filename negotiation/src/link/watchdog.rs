@@ -8,15 +8,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Starts the task at its first tick, which most short connections never reach. The task runs until its
-/// handle is dropped.
-pub(super) fn set<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>, now: Instant) -> TaskOf<C> {
+/// Starts the task at its first tick, which most short connections never reach. The task ends once the
+/// link has ended, or its handle is dropped.
+pub(super) fn spawn<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>, now: Instant) -> TaskOf<C> {
     let runtime = shared.base.base().runtime();
     runtime.spawn_at(now + shared.idle_timeout / TICKS, watch(shared, now))
 }
 
-/// Works as [`set`], for a task of the caller, which waits for the first tick.
-pub(super) fn later<C: Connection<Data = Buf>>(
+/// Returns the watchdog as a future, which first waits for the first tick.
+pub(super) fn from_first_tick<C: Connection<Data = Buf>>(
     shared: &Arc<Shared<C>>,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();
@@ -51,8 +51,8 @@ fn watch<C: Connection<Data = Buf>>(
             let now = runtime.now();
             let next = pin!(runtime.sleep_until(now + pause));
             let is_attended = match idle.is_keep_alive_next() {
-                true => shared.lifecycle.is_attended(),
-                false => shared.lifecycle.is_awaited(),
+                true => shared.lifecycle.take_attended(),
+                false => shared.lifecycle.has_parked_recv(),
             };
             let rest = match idle.tick(now, shared.lifecycle.arrivals(), is_attended) {
                 Verdict::Wait => next,

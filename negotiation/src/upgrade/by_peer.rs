@@ -38,7 +38,7 @@ const MAX_JUMP: u64 = 1 << 32;
 
 /// The constants of a connection whose stack may change.
 #[derive(Debug)]
-pub(crate) struct Terms {
+pub(crate) struct ChangeTerms {
     /// The connection id.
     pub(crate) id: u64,
     pub(crate) role: Role,
@@ -57,7 +57,7 @@ pub(crate) struct Terms {
 /// An end's state in the agreement with its peer.
 #[derive(Debug)]
 pub(crate) struct PeerAgreement {
-    terms: Terms,
+    terms: ChangeTerms,
     /// This end's current picks.
     picks: Vec<u8>,
     /// The current epoch.
@@ -108,7 +108,7 @@ pub(crate) struct Agreed {
     /// The reasons why alternatives were passed over, for a human reader.
     reasons: String,
     /// A hash of the messages that agreed on it, equal on both ends.
-    pub(crate) said: [u8; 32],
+    pub(crate) transcript: [u8; 32],
 }
 
 #[derive(Debug)]
@@ -145,7 +145,7 @@ enum Phase {
 
 impl PeerAgreement {
     /// Makes the agreement of a connection that begins with `picks`.
-    pub(crate) fn new(terms: Terms, picks: Vec<u8>) -> Self {
+    pub(crate) fn new(terms: ChangeTerms, picks: Vec<u8>) -> Self {
         Self {
             terms,
             picks,
@@ -290,7 +290,8 @@ impl PeerAgreement {
         match step {
             UpgradeStep::Propose { offer } => self.on_propose(now, epoch, &offer),
             UpgradeStep::Accept { is_ready, proposer_picks, own_picks, reasons, capabilities } => {
-                let agreed = Agreed { picks: proposer_picks, peer: capabilities, reasons, said: [0; 32] };
+                let agreed =
+                    Agreed { picks: proposer_picks, peer: capabilities, reasons, transcript: [0; 32] };
                 self.on_accept(now, epoch, is_ready, agreed, &own_picks);
             }
             UpgradeStep::Decline { next, text } => self.on_decline(now, epoch, next, text),
@@ -336,8 +337,8 @@ impl PeerAgreement {
                     if let Err(below) = check_picks(nodes, &picks, *requirements) {
                         return self.abort(now, below);
                     }
-                    let said = said(of, offer, [&accepted.picks, peer_picks], &accepted.peer);
-                    *agreed = Some(Agreed { picks, said, ..accepted });
+                    let transcript = transcript(of, offer, [&accepted.picks, peer_picks], &accepted.peer);
+                    *agreed = Some(Agreed { picks, transcript, ..accepted });
                     self.handover.build();
                 }
                 self.switch_if_ready();
@@ -475,7 +476,7 @@ impl Phase {
 
 /// Computes a hash of the attempt, as both ends know it once the end that did not propose has found a stack.
 /// The reasons, which are for a human reader, are left out.
-fn said(
+fn transcript(
     epoch: u64,
     offer: &Offer,
     [proposer_picks, other_picks]: [&[u8]; 2],

@@ -1,7 +1,7 @@
 //! Changing the stack between two ends: the [agreement with the peer](super::by_peer) over the link's control
 //! messages, and the stacks on that link.
 
-use super::by_peer::{PeerAgreement, Terms};
+use super::by_peer::{ChangeTerms, PeerAgreement};
 use super::epoch::Epochs;
 use super::handover::Handover;
 use super::link_handle::LinkHandle;
@@ -68,7 +68,7 @@ where
         let shared = &fork.shared;
         let settings = fork.shared.settings();
         let picks = shared.agreement().map(|agreement| agreement.picks().to_vec()).unwrap_or_default();
-        let terms = Terms {
+        let terms = ChangeTerms {
             id: shared.id(),
             role: shared.role(),
             nodes: stack.nodes(),
@@ -139,7 +139,7 @@ where
                 .map_or_else(ConnectContext::none, |context| ConnectContext::new(&**context, shared.role()));
             let peer = PeerLayers::new(resolve(&stack.nodes(), Picks::new(&agreed.picks)), agreed.peer);
             let context = context
-                .with_transcript(Some(shared.session().transcript_of(&agreed.said)))
+                .with_transcript(Some(shared.session().transcript_of(&agreed.transcript)))
                 .with_peer(Some(&peer))
                 .with_secured(&secured)
                 .with_drops(shared.session().drops());
@@ -303,7 +303,10 @@ async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared
         let received = epochs.receiving.total();
         if received != before {
             (before, waited, pause) = (received, Duration::ZERO, LOOK);
-        } else if epochs.receiving.is_attended() && shared.is_awaited() && !epochs.receiving.is_closed() {
+        } else if epochs.receiving.take_attended()
+            && shared.has_parked_recv()
+            && !epochs.receiving.is_closed()
+        {
             (waited, pause) = (waited + LOOK, LOOK);
         } else if epochs.receiving.is_closed() {
             // The application may not receive for long; its first call ends this wait.

@@ -120,7 +120,7 @@ impl<E> Slots<E> {
     /// Returns true if a call that waits in a slot was polled since the last call of this method, or may have
     /// been. Wakes such calls, so that they are polled again: the task of a busy application is not polled,
     /// and has not seen the messages that are there for it.
-    pub(crate) fn is_attended(&self) -> bool {
+    pub(crate) fn take_attended(&self) -> bool {
         let woken: Vec<_> = self.list.iter().filter_map(Slot::take_waiter).collect();
         let is_attended = !woken.is_empty();
         woken.into_iter().for_each(Waker::wake);

@@ -82,12 +82,12 @@ fn a_call_that_is_not_polled_again_does_not_attend() {
     let (parked, waker) = task();
     let slot = slots.first();
     let guard = slot.acquire();
-    assert!(!slots.is_attended());
+    assert!(!slots.take_attended());
     for times in 1..3 {
         assert!(!slot.park(&Context::from_waker(&waker)));
-        assert!(slots.is_attended());
+        assert!(slots.take_attended());
         // The task was woken, and is busy with other work.
-        assert!(!slots.is_attended());
+        assert!(!slots.take_attended());
         assert_eq!(parked.0.load(Ordering::Relaxed), times);
     }
     drop(guard);

@@ -336,7 +336,7 @@ fn a_change_to_a_secure_stack_protects_all_that_follows_and_one_that_fails_nothi
         assert!(kept.to_string().contains("encrypted"), "{kept}");
         let refused = client.upgrade(away.losing(Set::ALL));
         let refused = while_receiving(refused, &client, &server).await.unwrap_err();
-        assert!(refused.to_string().contains("of which this end does not let go"), "{refused}");
+        assert!(refused.to_string().contains("guarantees that this end keeps: "), "{refused}");
         let (closed, at_server) = join(client.close(), server.recv()).await;
         closed.unwrap();
         assert_eq!(at_server.unwrap_err().kind(), ErrorKind::Closed);

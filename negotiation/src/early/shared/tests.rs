@@ -69,9 +69,9 @@ fn built(runtime: &SimRuntime) -> (Built<Stack>, Pair) {
 }
 
 /// A client that has sent its offer, with room for so many messages, and the server's end.
-fn waiting(runtime: &SimRuntime, room: usize) -> (Arc<Shared<Stack>>, Pair) {
+fn waiting(runtime: &SimRuntime, room: usize) -> (Arc<EarlyState<Stack>>, Pair) {
     let (first, server) = built(runtime);
-    (Arc::new(Shared::new(first, room, Span::none())), server)
+    (Arc::new(EarlyState::new(first, room, Span::none())), server)
 }
 
 /// The messages that have arrived at a server.

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 /// The state of a link until the server has answered.
 pub(in crate::link) struct EarlyHandshake {
     flight: Mutex<FirstFlight>,
-    /// True if the handshake runs its timers. Before, no message is due.
+    /// False until the background task starts; until then messages leave only because of a call.
     has_timers: AtomicBool,
     /// Notified once the link is up or has ended.
     settled: Notify,
@@ -29,13 +29,13 @@ impl EarlyHandshake {
         self.has_timers.load(Ordering::Relaxed)
     }
 
-    /// Has the handshake run its timers from now on.
+    /// Starts the timers of the handshake.
     pub(super) fn start_timers(&self) {
         self.has_timers.store(true, Ordering::Relaxed);
     }
 
     /// Wakes the calls that wait until the link is usable or has ended.
-    pub(super) fn settled(&self) {
+    pub(super) fn wake_settled(&self) {
         self.settled.notify_waiters();
     }
 
@@ -57,7 +57,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Has the offer sent at once, and waits until the link is usable.
+    /// Sends the offer at once, and waits until the link is usable.
     ///
     /// # Errors
     /// The reason why the link has ended.
@@ -74,6 +74,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// Waits until the link is usable, or has ended.
     async fn wait_until_settled(&self, handshake: &EarlyHandshake) -> Result<(), Error> {
         loop {
+            // `settled` is made before the state is read, so no wake-up is missed.
             let settled = handshake.settled.notified();
             if !self.lifecycle.is(LinkState::AwaitingAnswer) {
                 return self.lifecycle.check();
@@ -82,19 +83,19 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Returns the first flight with the messages that the server has taken, as it was sent, or with this
-    /// cookie.
+    /// Returns the first flight once more: the offer and the messages that the server has taken. With a
+    /// cookie, the offer carries it.
     pub(in crate::link) fn repeat_flight(&self, cookie: Option<&[u8; COOKIE]>) -> Option<Vec<u8>> {
         self.early_handshake.as_ref()?.flight().again(cookie)
     }
 
-    /// Closes a link that awaits its answer. Returns true if the link was in that state. The base stays with
-    /// the handshake, which reads it, may need it for another stack, and tells the server that has agreed to
-    /// this stack.
+    /// Closes a link that awaits its answer. Returns true if the link was in that state. The base is not
+    /// closed: the handshake still reads it, may build another stack on it, and sends the close if the server
+    /// agrees.
     pub(in crate::link) fn close_before_answer(&self) -> bool {
         let is_closed = self.lifecycle.end_before_answer(End::Closed);
         if let Some(handshake) = self.early_handshake.as_deref().filter(|_| is_closed) {
-            handshake.settled();
+            handshake.wake_settled();
         }
         is_closed
     }
@@ -116,6 +117,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         messages: &mut (impl Iterator<Item = Buf> + Send),
     ) -> Result<Option<Buf>, Error> {
         let Some(handshake) = self.awaited_handshake()? else { return Ok(None) };
+        // Pushed messages were copied; the first refused message is returned.
         let left = messages.find(|message| !handshake.flight().push(message));
         self.transmit_flight(handshake).await;
         if left.is_some() {

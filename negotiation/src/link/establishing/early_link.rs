@@ -74,8 +74,7 @@ impl<C: Connection<Data = Buf>> Clone for EarlyLink<C> {
 }
 
 impl<C: Connection<Data = Buf>> EarlyLink<C> {
-    /// Has the handshake run its timers from now on. Until a message is due for the first time, it needs
-    /// none.
+    /// Starts the timers of the handshake, which needs none until a message is due for the first time.
     pub(crate) fn start_timers(&self) {
         if let Some(handshake) = &self.shared.early_handshake {
             handshake.start_timers();
@@ -84,7 +83,7 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
 
     /// Returns the watchdog of the link, for a task that polls it once the link is up.
     pub(crate) fn into_watchdog(self) -> impl Future<Output = ()> + Send + use<C> {
-        watchdog::later(&self.shared)
+        watchdog::from_first_tick(&self.shared)
     }
 
     /// Makes the link usable. A link that was closed before could not tell the server then, and tells it once
@@ -92,7 +91,7 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
     pub(crate) fn answer_accepted(&self) {
         self.shared.lifecycle.answer_accepted();
         if let Some(handshake) = &self.shared.early_handshake {
-            handshake.settled();
+            handshake.wake_settled();
         }
         if self.shared.lifecycle.check().is_err() {
             let close_message = pin!(self.shared.send_close(String::new()));
@@ -121,7 +120,7 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
             self.shared.lifecycle.not_agreed(error);
         }
         if !self.shared.lifecycle.is(LinkState::AwaitingAnswer) {
-            handshake.settled();
+            handshake.wake_settled();
         }
         answered
     }

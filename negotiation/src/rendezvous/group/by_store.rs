@@ -223,7 +223,7 @@ impl StoreAgreement {
                 true => self.stage(asked),
                 false => self.orders.push_back(Order::Refuse(
                     asked.id.number,
-                    format!("the change would lose what the stack in use is, {lost}, of which this participant does not let go"),
+                    format!("the change would lose guarantees that this participant keeps: {lost}"),
                 )),
             }
         }

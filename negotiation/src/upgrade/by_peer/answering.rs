@@ -1,7 +1,7 @@
 //! The end that answers a proposal: its search for a stack.
 
-use super::{Agreed, PeerAgreement, Phase, Terms, said};
-use crate::handshake::{Capabilities, Match, find_wished};
+use super::{Agreed, ChangeTerms, PeerAgreement, Phase, transcript};
+use crate::handshake::{Capabilities, Match, find_for_proposer};
 use crate::wire::{self, Offer, OfferedNode, UpgradeStep};
 use bertha_core::guarantee::Set;
 use bertha_core::{Picks, Role, resolve};
@@ -24,7 +24,7 @@ impl PeerAgreement {
             Phase::Staging { epoch: staged, .. } if *staged < epoch => self.unstage(now),
             _ => {}
         }
-        // The proposer repeats the proposal.
+        // Too many proposals have failed: no answer. An honest proposer repeats its proposal.
         if self.vain.are_too_many(now) {
             return self.propose(now);
         }
@@ -36,16 +36,18 @@ impl PeerAgreement {
                 self.request = Some(request.clone());
                 self.handover.discard();
                 self.phase = Phase::Idle;
+                // The check below then accepts `epoch`.
                 self.highest = epoch - 1;
             }
+            // This end's number is higher: the proposal is declined below.
             Phase::Proposing { .. } if self.terms.role == Role::Client => {}
             Phase::Idle => {}
-            // The accept is repeated until this end is ready for the attempt.
+            // This end is still changing, or its own proposal comes first. The peer repeats its proposal.
             _ => return,
         }
         if epoch <= self.highest {
             if epoch > self.active {
-                // Beyond the highest number no number would help.
+                // 0: there is no number left to propose.
                 let next = self.highest.checked_add(1).unwrap_or(0);
                 self.send(epoch, UpgradeStep::Decline { next, text: "the number is used".into() });
             }
@@ -54,22 +56,23 @@ impl PeerAgreement {
         self.repetition = None;
         self.highest = epoch;
         let found = match offer.nodes() {
-            Some(wanted) => self.find(&wanted).map(|found| (wanted, found)),
+            Some(offered) => self.find(&offered).map(|found| (offered, found)),
             None => Err("the proposal contradicts itself".into()),
         };
         match found {
-            Ok((wanted, found)) => {
-                let picks = found.server_picks;
-                let reasons = wire::cut(found.reasons.join("; "));
-                let layers = resolve(&self.terms.nodes, Picks::new(&picks));
-                let Capabilities { client, server } =
-                    Capabilities::new(&wanted, &found.client_picks, &layers);
-                let said = said(epoch, offer, [&found.client_picks, &picks], &server);
-                let agreed = Agreed { picks: picks.clone(), peer: client, reasons: reasons.clone(), said };
+            Ok((offered, found)) => {
+                // The search calls the proposer the client, and this end the server.
+                let Match { client_picks: proposer_picks, server_picks: own_picks, reasons, .. } = found;
+                let reasons = wire::cut(reasons.join("; "));
+                let layers = resolve(&self.terms.nodes, Picks::new(&own_picks));
+                let Capabilities { client, server } = Capabilities::new(&offered, &proposer_picks, &layers);
+                let transcript = transcript(epoch, offer, [&proposer_picks, &own_picks], &server);
+                let picks = own_picks.clone();
+                let agreed = Agreed { picks, peer: client, reasons: reasons.clone(), transcript };
                 let accept = UpgradeStep::Accept {
                     is_ready: false,
-                    proposer_picks: found.client_picks,
-                    own_picks: picks,
+                    proposer_picks,
+                    own_picks,
                     reasons,
                     capabilities: server,
                 };
@@ -86,20 +89,20 @@ impl PeerAgreement {
     }
 
     /// Returns the stack that the proposer prefers, among the stacks that lose no guarantee that this end
-    /// keeps.
-    fn find(&self, wanted: &[OfferedNode]) -> Result<Match, String> {
-        let Terms { nodes, requirements, may_lose, .. } = &self.terms;
+    /// keeps. If only the stack in use is left, fails with the guarantees that a weaker stack would lose.
+    fn find(&self, offered: &[OfferedNode]) -> Result<Match, String> {
+        let ChangeTerms { nodes, requirements, may_lose, .. } = &self.terms;
         let keeping = requirements.keeping(nodes, &self.picks, *may_lose);
-        let found = find_wished(wanted, nodes, keeping);
+        let found = find_for_proposer(offered, nodes, keeping).map_err(|rejected| rejected.reason);
         if found.as_ref().is_ok_and(|found| found.server_picks != self.picks) {
-            return found.map_err(|rejected| rejected.reason);
+            return found;
         }
-        let weaker = find_wished(wanted, nodes, *requirements).ok();
+        let weaker = find_for_proposer(offered, nodes, *requirements).ok();
         let lost = weaker.map_or(Set::NONE, |weaker| keeping.missing(nodes, &weaker.server_picks));
         match lost.is_empty() {
-            true => found.map_err(|rejected| rejected.reason),
+            true => found,
             false => Err(format!(
-                "the change would lose what the stack in use is, {lost}, of which this end does not let go; see `Settings::may_lose`"
+                "the change would lose guarantees that this end keeps: {lost}; see `Settings::may_lose`"
             )),
         }
     }

@@ -57,7 +57,7 @@ struct End {
 
 impl End {
     fn new(role: Role) -> Self {
-        let terms = Terms {
+        let terms = ChangeTerms {
             id: 7,
             role,
             nodes: stack(),

@@ -22,7 +22,7 @@ fn stack() -> Vec<Node> {
 }
 
 fn end(nodes: Vec<Node>, may_lose: Set) -> PeerAgreement {
-    let terms = Terms {
+    let terms = ChangeTerms {
         id: 7,
         role: Role::Server,
         nodes,
@@ -53,7 +53,7 @@ fn a_peer_takes_no_guarantee_that_this_end_keeps() {
         let UpgradeStep::Decline { next: 0, text } = reply(Set::of::<Reliable>(), &[1, 0], offered) else {
             panic!("taken")
         };
-        assert!(text.contains("lose what the stack in use is, encrypted,"), "{text}");
+        assert!(text.contains("guarantees that this end keeps: encrypted;"), "{text}");
         // The end may lose both guarantees.
         let taken = reply(Set::of::<(Encrypted, Reliable)>(), &[1, 0], offered);
         assert!(
@@ -135,5 +135,5 @@ fn an_alternative_that_keeps_what_is_in_use_is_found() {
         (&proposer.agreed().unwrap().picks[..], &other.agreed().unwrap().picks[..]),
         (&[1, 1][..], &[1, 1][..])
     );
-    assert_eq!(proposer.agreed().unwrap().said, other.agreed().unwrap().said);
+    assert_eq!(proposer.agreed().unwrap().transcript, other.agreed().unwrap().transcript);
 }
