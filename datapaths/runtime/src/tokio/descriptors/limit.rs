@@ -32,5 +32,6 @@ mod tests {
         let raised = raise_limit();
         let now = getrlimit(Resource::Nofile);
         assert_eq!((now.current, Some(raised)), (now.maximum, now.current));
+        assert_eq!(soft_limit().map(|limit| limit as u64), now.current);
     }
 }

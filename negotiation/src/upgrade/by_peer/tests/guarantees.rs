@@ -53,7 +53,7 @@ fn a_peer_takes_no_guarantee_that_this_end_keeps() {
         let UpgradeStep::Decline { next: 0, text } = reply(Set::of::<Reliable>(), &[1, 0], offered) else {
             panic!("taken")
         };
-        assert!(text.contains("lose what the stack in use is, encrypted,"), "{text}");
+        assert!(text.contains("guarantees that this end keeps: encrypted;"), "{text}");
         // The end may lose both guarantees.
         let taken = reply(Set::of::<(Encrypted, Reliable)>(), &[1, 0], offered);
         assert!(
