@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{Bincode, Checksum, Postcard, Serialize};
+use bertha_conformance::{self as conformance, Messages};
 use bertha_core::{Base, Connection, Describe, ErrorKind, Runtime, make_stack, optimize, select};
 use bertha_datapath_sim::{Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};

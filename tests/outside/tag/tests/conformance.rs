@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnel_tag::Tag;
+use bertha_conformance::{self as conformance, Bufs, Recorder};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Sim, SimDatapath};
 use bertha_negotiation::Negotiate;
