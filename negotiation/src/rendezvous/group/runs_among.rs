@@ -30,7 +30,8 @@ const REQUESTS: usize = 8;
 ///
 /// ```
 /// use bertha_core::{Connection, Error};
-/// ///
+/// use bertha_negotiation::rendezvous::{Rendezvous, RendezvousStore, RunsAmong};
+///
 /// async fn announce<S, G, T>(stack: S, group: G, store: T, text: String) -> Result<(), Error>
 /// where
 ///     S: Rendezvous + 'static,
