@@ -28,7 +28,7 @@ pub trait Describe {
         self.nodes().len()
     }
 
-    /// EcnMarks the alternative with this number as preferred: always or, with a `condition`, while the
+    /// Marks the alternative with this number as preferred: always or, with a `condition`, while the
     /// condition holds. Only `select!` has alternatives; the default does nothing.
     #[doc(hidden)]
     fn prefer_alternative(&mut self, _number: usize, _condition: Option<&Arc<dyn Policy>>) {}

@@ -20,7 +20,7 @@ pub struct AdmissionControl {
     /// these rates.
     proven: RateLimiter,
     unvalidated: RateLimiter,
-    max_unproven: usize,
+    max_unvalidated: usize,
     /// The signatures that are made and verified for unvalidated addresses; `None` without identities.
     signatures: Option<TokenBucket>,
     rate: Rate,
@@ -53,7 +53,7 @@ impl AdmissionControl {
             cookies: Cookies::new(*secret.derive("cookies", &[]).bytes(), now),
             proven: limiter("proven"),
             unvalidated: limiter("unvalidated"),
-            max_unproven: settings.unvalidated_clients,
+            max_unvalidated: settings.unvalidated_clients,
             signatures: settings
                 .credentials
                 .uses_identities()
@@ -82,7 +82,7 @@ impl AdmissionControl {
         let amplification_limit = AmplificationLimit::of(message.len());
         // First, since it counts them all.
         let signs = self.signs(now);
-        if signs && unvalidated < self.max_unproven && self.unvalidated.admits(now, peer) {
+        if signs && unvalidated < self.max_unvalidated && self.unvalidated.admits(now, peer) {
             return Admission::Admit(amplification_limit);
         }
         // An offer of another version, say, whose sender wants to be told. That takes no work.

@@ -1,4 +1,4 @@
-//! EcnMarks for congestion, from a link to an algorithm of an agent.
+//! Marks for congestion, from a link to an algorithm of an agent.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod emulated;

@@ -1,4 +1,4 @@
-//! EcnMarks of routers, and persistent congestion.
+//! Marks of routers, and persistent congestion.
 //!
 //! The delivery rate and the shortest round trip say nothing about a queue that other flows fill. A router
 //! that marks packets asks all flows to send less, as if it had dropped the packets (RFC 3168, section 5). A

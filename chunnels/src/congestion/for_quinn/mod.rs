@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 /// * All acknowledged bytes count as acknowledged in order, since `quinn` does not report the order.
 /// * Losses are reported in bytes, so the number of lost packets is the number of packets with that many
 ///   bytes.
-/// * EcnMarks are reported without their number, as one packet. So an algorithm that needs numbers can't be
+/// * Marks are reported without their number, as one packet. So an algorithm that needs numbers can't be
 ///   used: [`start`](Algorithm::start) is called.
 ///
 /// # Enforcement

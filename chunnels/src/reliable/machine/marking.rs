@@ -1,8 +1,8 @@
-//! EcnMarks for congestion: what arrives is told to the peer, and what the peer tells to the congestion control.
+//! Marks for congestion: what arrives is told to the peer, and what the peer tells to the congestion control.
 
 use bertha_core::EcnMarks;
 
-/// EcnMarks in both directions, on a connection whose datapath carries them.
+/// Marks in both directions, on a connection whose datapath carries them.
 #[derive(Debug, Default)]
 pub(super) struct Marking {
     /// The marks that have arrived here in all.

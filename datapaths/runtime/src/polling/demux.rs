@@ -127,7 +127,7 @@ impl<K: Key, T> Demux<K, T> {
         (demux, connection)
     }
 
-    /// EcnMarks the source as polled all the time: its polling future looks for messages by itself, and
+    /// Marks the source as polled all the time: its polling future looks for messages by itself, and
     /// is not woken for messages of its own connection.
     #[must_use]
     pub fn busy(self) -> Self {

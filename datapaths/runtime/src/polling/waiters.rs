@@ -105,7 +105,7 @@ impl Waiters {
         &self.entries[token].waker
     }
 
-    /// EcnMarks `token` as woken. Returns true if it was not marked before.
+    /// Marks `token` as woken. Returns true if it was not marked before.
     pub(crate) fn notify(&mut self, token: usize) -> bool {
         !std::mem::replace(&mut self.entries[token].notified, true)
     }

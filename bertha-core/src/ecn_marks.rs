@@ -1,4 +1,4 @@
-//! EcnMarks for congestion on datagrams.
+//! Marks for congestion on datagrams.
 
 /// The datagrams that arrived with a mark for congestion, which routers set instead of dropping the datagram
 /// (RFC 3168). See [`Base::set_ecn`](crate::Base::set_ecn).
