@@ -266,7 +266,7 @@ fn a_change_loses_no_guarantee_that_a_participant_keeps() {
                 let error = one.upgrade(pick).await.unwrap_err();
                 let text = error.to_string();
                 assert!(text.contains(&format!("{:016x} refuses", two.id())), "{error}");
-                assert!(text.contains("is, encrypted, of which this participant"), "{error}");
+                assert!(text.contains("guarantees that this participant keeps: encrypted"), "{error}");
                 assert!(two.explain().to_string().starts_with("Secret"));
             };
             let receiving = async { while one.recv().await.is_ok() {} };
