@@ -31,7 +31,7 @@ fn one_line_switches_programs_to_caladan() {
         if found.status.success() { &[("CALADAN_DIR".into(), installed)] } else { &[] };
     let kernel = build("kernel", &[], &[]);
     build("caladan", &[CALADAN], variables);
-    run_beside("caladan::inside", "simple", &[(PROGRAMS, kernel.parent().unwrap())]);
+    run_beside("one_line::caladan::inside", "simple", &[(PROGRAMS, kernel.parent().unwrap())]);
 }
 
 #[test]
