@@ -146,7 +146,7 @@ fn main() -> ExitCode {
 
 /// Runs programs and writes the page of this kind of processor. A quick run writes no page.
 fn report_all(programs: &[String], only_write: bool, effort: Effort) -> Result<(), Error> {
-    // The load is that of before the run, which is what else this machine does.
+    // The load is read before the run, since the programs themselves are a load.
     let machine = Machine::here();
     match effort {
         Effort::Quick => program::run_all(programs, only_write, effort).map(drop),
