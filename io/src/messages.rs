@@ -3,7 +3,6 @@
 use bertha_core::{Connection, Error, ErrorKind};
 use futures_core::Stream;
 use futures_sink::Sink;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -154,8 +153,4 @@ impl<C: Connection> Sink<C::Data> for Messages<C> {
     }
 }
 
-impl<C: Connection> fmt::Debug for Messages<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Messages").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Messages<C: Connection> {});

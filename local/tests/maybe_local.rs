@@ -281,7 +281,10 @@ fn a_change_of_stacks_does_not_put_it_above_what_encrypts() {
         let connection = stack().connect(Tcp::new(), addr).await.unwrap();
         let error = connection.upgrade(Pick::alternative(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
-        assert!(error.to_string().contains("would lose what the stack in use is, encrypted"), "{error}");
+        assert!(
+            error.to_string().contains("would lose guarantees of the stack in use, encrypted"),
+            "{error}"
+        );
         answered(&connection, 0..10).await;
     });
 }

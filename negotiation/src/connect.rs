@@ -265,7 +265,7 @@ where
     };
     setup.done();
     tracing::debug!(agreement = %current_agreement.get(), "connected");
-    Ok(Negotiated::new(connection, (current_agreement, session), dropped))
+    Ok(Negotiated::new(connection, current_agreement, session, dropped))
 }
 
 /// Returns the settings for an attempt with this time limit.

@@ -27,7 +27,8 @@ pub struct Negotiated<C> {
 impl<C> Negotiated<C> {
     pub(crate) fn new(
         connection: C,
-        (current_agreement, session): (Arc<CurrentAgreement>, Arc<Session>),
+        current_agreement: Arc<CurrentAgreement>,
+        session: Arc<Session>,
         dropped: Arc<AtomicU64>,
     ) -> Self {
         Self { connection, current_agreement, session, dropped, _place: None }

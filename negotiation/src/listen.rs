@@ -92,6 +92,6 @@ where
     check_possible(&nodes, requirements)?;
     let (to_listener, from_links) = mpsc::channel(FROM_LINKS);
     tracing::debug!(stack = %stack.explain(), addr = %listener.local_addr(), "listening");
-    let server = Arc::new(Server::new((stack, nodes), (datapath, listener), settings, to_listener));
+    let server = Arc::new(Server::new(stack, nodes, datapath, listener, settings, to_listener));
     Ok(Incoming::new(server, from_links))
 }

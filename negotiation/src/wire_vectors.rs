@@ -138,7 +138,7 @@ fn claimed() -> [u8; CLAIM] {
 }
 
 fn first_flight(offer: &[u8], key: Option<&MacKey>) -> Vec<u8> {
-    with_early(offer, (&claimed(), PRESENTED), MESSAGES.into_iter(), key).unwrap()
+    with_early(offer, &claimed(), PRESENTED, MESSAGES.into_iter(), key).unwrap()
 }
 
 /// Returns the numbers after `last`, in place of random numbers.
@@ -156,7 +156,7 @@ fn authenticated(
     at_client: &Credentials,
     at_server: &Credentials,
 ) -> Session {
-    let offering = Offering::new((&offer(), &offer().stack().unwrap()), at_client, counting(0)).unwrap();
+    let offering = Offering::new(&offer(), &offer().stack().unwrap(), at_client, counting(0)).unwrap();
     let Ok((read, answering)) =
         Answering::open(at_server, offering.message(), offer_hash(offering.message()))
     else {
@@ -339,7 +339,7 @@ fn vectors(reads_document: bool) -> Vectors {
     assert_eq!(wire::parts(&joined), Some((&answer[..], &data[..])));
     vectors.value("answer and data", &joined);
     let offering =
-        Offering::new((&offer(), &offer().stack().unwrap()), &Credentials::default(), counting(0)).unwrap();
+        Offering::new(&offer(), &offer().stack().unwrap(), &Credentials::default(), counting(0)).unwrap();
     assert_eq!(offering.message(), plain);
     let (_, session) = offering.answer(&answer).unwrap();
     vectors.value("transcript", &session.transcript());
@@ -368,7 +368,7 @@ fn among_any_number(vectors: &mut Vectors) {
     let number = u64::from(origin.number);
     let header = Tag::of_round(ID, 3).header(Kind::ProvenGroupData);
     let said = [&header[..], &number.to_le_bytes(), &sender.to_le_bytes(), b"hello"];
-    let proven = ProvenOrigin { number, sender, mac: key.sender((ID, 3), sender).tag(&said) };
+    let proven = ProvenOrigin { number, sender, mac: key.sender(ID, 3, sender).tag(&said) };
     let data = [&header[..], &proven.to_bytes(), b"hello"].concat();
     vectors.add("proven group data", &data, format!("{proven:?}"));
     assert_eq!(wire::proven_origin(&data[wire::HEADER..]), Some(proven));

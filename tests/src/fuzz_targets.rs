@@ -170,7 +170,7 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
         capabilities: Vec::new(),
     };
     let ticket = HeldTicket { ticket: [9; TICKET], received: start };
-    let mut flight = FirstFlight::new(handshake, (expected, ticket), 65_507, 3, Duration::ZERO, start);
+    let mut flight = FirstFlight::new(handshake, expected, ticket, 65_507, 3, Duration::ZERO, start);
     assert!((0..3).all(|number| flight.push(&[number])) && !flight.push(b"one too many"));
     assert!(flight.poll_transmit(start).unwrap().is_some());
     let mut answer = Answer {

@@ -42,17 +42,17 @@ pub(crate) fn draw(lines: &[Line]) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\
          <style>\n{STYLE}\n</style>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
-    text(&mut svg, (PLOT.0, 26.0), ("start", "title"), "Latency while the third participant joins");
+    text(&mut svg, Pixel(PLOT.0, 26.0), "start", "title", "Latency while the third participant joins");
     for decade in 1..=top as i32 {
         let micros = 10f64.powi(decade);
-        line(&mut svg, (PLOT.0, y(micros)), (PLOT.2, y(micros)), "grid");
+        line(&mut svg, Pixel(PLOT.0, y(micros)), Pixel(PLOT.2, y(micros)), "grid");
         let label = if decade < 3 { format!("{micros} µs") } else { format!("{} ms", micros / 1e3) };
-        text(&mut svg, (PLOT.0 - 8.0, y(micros) + 4.0), ("end", "tick"), &label);
+        text(&mut svg, Pixel(PLOT.0 - 8.0, y(micros) + 4.0), "end", "tick", &label);
     }
     for tick in 0..=end as u32 {
-        text(&mut svg, (x(tick.into()), PLOT.3 + 18.0), ("middle", "tick"), &format!("{tick} s"));
+        text(&mut svg, Pixel(x(tick.into()), PLOT.3 + 18.0), "middle", "tick", &format!("{tick} s"));
     }
-    line(&mut svg, (PLOT.0, PLOT.3), (PLOT.2, PLOT.3), "axis");
+    line(&mut svg, Pixel(PLOT.0, PLOT.3), Pixel(PLOT.2, PLOT.3), "axis");
     for (time, micros, receiver) in &points {
         let colour = COLOURS[*receiver as usize % COLOURS.len()];
         let _ = writeln!(
@@ -66,8 +66,8 @@ pub(crate) fn draw(lines: &[Line]) -> String {
         if time < 0.0 || time > end {
             continue;
         }
-        line(&mut svg, (x(time), PLOT.1 - 14.0), (x(time), PLOT.3), "event");
-        text(&mut svg, (x(time) + 4.0, PLOT.1 - 5.0), ("start", "tick"), &label);
+        line(&mut svg, Pixel(x(time), PLOT.1 - 14.0), Pixel(x(time), PLOT.3), "event");
+        text(&mut svg, Pixel(x(time) + 4.0, PLOT.1 - 5.0), "start", "tick", &label);
     }
     let mut receivers: Vec<u32> = points.iter().map(|point| point.2).collect();
     receivers.sort_unstable();
@@ -77,7 +77,7 @@ pub(crate) fn draw(lines: &[Line]) -> String {
         let colour = COLOURS[receiver as usize % COLOURS.len()];
         let _ =
             writeln!(svg, "<circle cx=\"{left:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>", HEIGHT - 18.0);
-        text(&mut svg, (left + 9.0, HEIGHT - 14.0), ("start", "tick"), &format!("received by {receiver}"));
+        text(&mut svg, Pixel(left + 9.0, HEIGHT - 14.0), "start", "tick", &format!("received by {receiver}"));
     }
     svg + "</svg>\n"
 }
@@ -117,14 +117,20 @@ fn changes(lines: &[Line]) -> Vec<(u64, String)> {
     others
 }
 
-fn line(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
+/// A place in the figure, in pixels from its left and upper edge.
+#[derive(Clone, Copy)]
+struct Pixel(f64, f64);
+
+fn line(svg: &mut String, from: Pixel, to: Pixel, class: &str) {
+    let Pixel(x1, y1) = from;
+    let Pixel(x2, y2) = to;
     let _ = writeln!(
         svg,
         "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" class=\"{class}\"/>"
     );
 }
 
-fn text(svg: &mut String, (x, y): (f64, f64), (anchor, class): (&str, &str), text: &str) {
+fn text(svg: &mut String, Pixel(x, y): Pixel, anchor: &str, class: &str, text: &str) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     let _ = writeln!(
         svg,

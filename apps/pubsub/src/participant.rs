@@ -160,7 +160,7 @@ where
                 journal.note(id, What::Refused { reason: reason.into() })?;
             }
             Ok(Some(Order::Publish { count, pause })) => {
-                publish(part, connection, &mut next, (count, pause), journal).await?;
+                publish(part, connection, &mut next, count, pause, journal).await?;
             }
             Ok(Some(Order::Upgrade { alternative })) => {
                 if let Err(error) = connection.upgrade(Pick::alternative(alternative)).await {
@@ -180,7 +180,8 @@ async fn publish<C>(
     part: &Part,
     connection: &MultiEndpoint<C>,
     next: &mut u32,
-    (count, pause): (u64, Duration),
+    count: u64,
+    pause: Duration,
     journal: &Journal,
 ) -> Result<(), Error>
 where

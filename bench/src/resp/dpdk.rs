@@ -70,8 +70,12 @@ impl Drop for Store {
 ///
 /// # Errors
 /// Errors of either store and of the client.
-pub(super) fn rows(report: &mut Report, effort: Effort, cores: (usize, usize)) -> Result<(), Error> {
-    let (client_core, server_core) = cores;
+pub(super) fn rows(
+    report: &mut Report,
+    effort: Effort,
+    client_core: usize,
+    server_core: usize,
+) -> Result<(), Error> {
     // The number differs from the pairs of `dpdk-echo` in this process.
     let number = 90;
     let kernel = run_on(server_core, store)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     }
     store.stop().map_err(Error::while_doing(ErrorKind::Bertha, "stopping the store"))?;
     #[cfg(feature = "dpdk")]
-    dpdk::rows(&mut report, effort, cores)?;
+    dpdk::rows(&mut report, effort, client_core, server_core)?;
     Ok(report)
 }
 

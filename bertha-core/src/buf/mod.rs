@@ -5,16 +5,16 @@
 mod block;
 mod free_list;
 mod owned;
-mod pieces;
 mod pool;
 mod recycled_bufs;
+mod segments;
 mod storage;
 mod view;
 mod window;
 
 use crate::{Error, ErrorKind};
-pub use pieces::Pieces;
 pub use recycled_bufs::RecycledBufs;
+pub use segments::Segments;
 use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};

@@ -14,7 +14,6 @@ pub struct Vtable {
     pub release: unsafe fn(storage: NonNull<Storage>),
 }
 
-/// A piece of memory for buffers. Its owner keeps one of these for as long as there are windows into the memory: beside
 /// A piece of memory for buffers. Its owner keeps this struct for as long as there are windows into the
 /// memory: beside the memory, or anywhere else (for DPDK, in the mbuf's private area).
 /// The owner finds its own data by the address of this struct, for instance as the first field of a `#[repr(C)]` struct.

@@ -77,14 +77,14 @@ fn a_count_aborts_instead_of_wrapping() {
         match way {
             "none" => {}
             "split_to" => std::mem::forget(buf.split_to(0).unwrap()),
-            _ => std::mem::forget(buf.into_pieces(1)),
+            _ => std::mem::forget(buf.into_segments(1)),
         }
         std::process::exit(7);
     };
     if let Ok(case) = std::env::var(WAY) {
         beyond_the_limit(case.split_once(' ').unwrap());
     }
-    for (way, signal) in [("none", None), ("split_to", Some(6)), ("into_pieces", Some(6))] {
+    for (way, signal) in [("none", None), ("split_to", Some(6)), ("into_segments", Some(6))] {
         for owner in ["pool", "vector"] {
             let status = std::process::Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "buf::tests::a_count_aborts_instead_of_wrapping"])
@@ -109,35 +109,35 @@ fn blocks_travel_between_threads() {
     assert_eq!(worker.join().unwrap(), 50_000);
 }
 
-fn pieces(bytes: &[u8], len: usize) -> Vec<Vec<u8>> {
-    let pieces = Buf::copy_of(bytes, 0).unwrap().into_pieces(len);
-    let count = pieces.len();
-    let pieces: Vec<_> = pieces.map(|piece| piece.to_vec()).collect();
-    assert_eq!(pieces.len(), count);
-    pieces
+fn segments(bytes: &[u8], len: usize) -> Vec<Vec<u8>> {
+    let segments = Buf::copy_of(bytes, 0).unwrap().into_segments(len);
+    let count = segments.len();
+    let segments: Vec<_> = segments.map(|segment| segment.to_vec()).collect();
+    assert_eq!(segments.len(), count);
+    segments
 }
 
 #[test]
 fn the_last_piece_may_be_shorter() {
-    assert_eq!(pieces(b"aabbc", 2), [&b"aa"[..], b"bb", b"c"]);
-    assert_eq!(pieces(b"aabb", 2), [b"aa", b"bb"]);
-    assert_eq!(pieces(b"aa", 2), [b"aa"]);
-    assert_eq!(pieces(b"ab", 3), [b"ab"]);
+    assert_eq!(segments(b"aabbc", 2), [&b"aa"[..], b"bb", b"c"]);
+    assert_eq!(segments(b"aabb", 2), [b"aa", b"bb"]);
+    assert_eq!(segments(b"aa", 2), [b"aa"]);
+    assert_eq!(segments(b"ab", 3), [b"ab"]);
 }
 
 #[test]
 fn what_has_no_length_is_one_piece() {
-    assert_eq!(pieces(b"", 0), [b""]);
-    assert_eq!(pieces(b"", 2), [b""]);
-    assert_eq!(pieces(b"ab", 0), [b"ab"]);
+    assert_eq!(segments(b"", 0), [b""]);
+    assert_eq!(segments(b"", 2), [b""]);
+    assert_eq!(segments(b"ab", 0), [b"ab"]);
 }
 
 #[test]
-fn pieces_share_no_room() {
-    let rooms = |piece: Buf| (piece.headroom(), piece.tailroom());
-    let pieces = Buf::copy_of(b"aabbc", 4).unwrap().into_pieces(2);
-    assert_eq!(pieces.map(rooms).collect::<Vec<_>>(), [(0, 0), (0, 0), (0, 512 - 9)]);
-    let only = Buf::copy_of(b"aa", 4).unwrap().into_pieces(2);
+fn segments_share_no_room() {
+    let rooms = |segment: Buf| (segment.headroom(), segment.tailroom());
+    let segments = Buf::copy_of(b"aabbc", 4).unwrap().into_segments(2);
+    assert_eq!(segments.map(rooms).collect::<Vec<_>>(), [(0, 0), (0, 0), (0, 512 - 9)]);
+    let only = Buf::copy_of(b"aa", 4).unwrap().into_segments(2);
     assert_eq!(only.map(rooms).collect::<Vec<_>>(), [(4, 512 - 6)]);
 }
 
@@ -145,8 +145,8 @@ fn pieces_share_no_room() {
 fn what_is_spent_in_several_storages_is_released() {
     let mut spent = RecycledBufs::new();
     for _ in 0..3 {
-        let pieces = Buf::copy_of(b"aabbc", 0).unwrap().into_pieces(2);
-        pieces.for_each(|piece| spent.add(piece));
+        let segments = Buf::copy_of(b"aabbc", 0).unwrap().into_segments(2);
+        segments.for_each(|segment| spent.add(segment));
         spent.add(Buf::copy_of(b"x", 0).unwrap());
     }
     spent.release();
@@ -259,7 +259,7 @@ fn counted(inside: &Buf) -> u32 {
 
 proptest! {
     #[test]
-    fn pieces_are_those_of_the_bytes_and_each_is_counted(
+    fn segments_are_those_of_the_bytes_and_each_is_counted(
         bytes in proptest::collection::vec(any::<u8>(), 1..200),
         len in 1usize..40,
         steps in proptest::collection::vec((any::<bool>(), 1usize..9), 0..20),
@@ -267,20 +267,20 @@ proptest! {
         let whole = Buf::copy_of(&bytes, 3).unwrap();
         let mut whole = whole;
         let witness = whole.split_to(0).unwrap();
-        let (mut left, mut expected) = (whole.into_pieces(len), bytes.chunks(len));
+        let (mut left, mut expected) = (whole.into_segments(len), bytes.chunks(len));
         let (mut kept, mut spent, mut held) = (Vec::new(), RecycledBufs::new(), expected.len() as u32);
         for (splits, count) in steps {
             prop_assert_eq!(left.len(), expected.len());
             let mut some = if splits && count < left.len() { left.split_first(count) } else {
-                left.next().map_or_else(|| Buf::copy_of(b"", 0).unwrap().into_pieces(0), |piece| piece.into_pieces(0))
+                left.next().map_or_else(|| Buf::copy_of(b"", 0).unwrap().into_segments(0), |segment| segment.into_segments(0))
             };
-            if let Some(piece) = some.next().filter(|piece| !piece.is_empty()) {
-                prop_assert_eq!(&*piece, expected.next().unwrap());
-                kept.push(piece);
+            if let Some(segment) = some.next().filter(|segment| !segment.is_empty()) {
+                prop_assert_eq!(&*segment, expected.next().unwrap());
+                kept.push(segment);
             }
-            for piece in some {
-                prop_assert_eq!(&*piece, expected.next().unwrap());
-                spent.add(piece);
+            for segment in some {
+                prop_assert_eq!(&*segment, expected.next().unwrap());
+                spent.add(segment);
             }
             prop_assert_eq!(counted(&witness), 1 + held);
         }

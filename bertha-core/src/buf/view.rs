@@ -14,7 +14,7 @@ use std::slice;
 /// 3. these bytes belong to this view alone: no other view or pointer reads or writes them;
 /// 4. `share` and `release` may be called with `storage` from any thread.
 ///
-/// It has no destructor: [`Buf`](super::Buf), [`Pieces`](super::Pieces) and [`RecycledBufs`](super::RecycledBufs) release it.
+/// It has no destructor: [`Buf`](super::Buf), [`Segments`](super::Segments) and [`RecycledBufs`](super::RecycledBufs) release it.
 pub(super) struct View {
     storage: NonNull<Storage>,
     window: Window,

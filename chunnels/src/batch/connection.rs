@@ -2,7 +2,7 @@
 
 use super::filling::Filling;
 use super::frame;
-use crate::gathering::{self, Shared, Task};
+use crate::gathering::{self, GatheringShared, Task};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 /// batch fails below and the error ends the connection, every later `send` fails with that error; after any
 /// other error the batch is [lost](Self::lost).
 pub struct BatchConnection<Inner: Connection> {
-    shared: Arc<Shared<Inner, Filling>>,
+    shared: Arc<GatheringShared<Inner, Filling>>,
     /// The size of the headers of this layer and of the layers below, in bytes.
     below: usize,
     /// Received batches with messages that were not handed out yet: at most one batch for each concurrent
@@ -44,7 +44,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         base.reserve(frame::MAX_HEADER);
         let below = base.reserved();
         let filling = Filling::new(bytes.clamp(frame::MAX_HEADER, max.max(frame::MAX_HEADER)), wait);
-        let shared = Arc::new(Shared::new("Batch", inner, filling));
+        let shared = Arc::new(GatheringShared::new("Batch", inner, filling));
         let _task = gathering::spawn(&shared);
         let received = Default::default();
         Self { shared, below, received, more: Notify::new(), malformed, _task }

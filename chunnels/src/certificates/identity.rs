@@ -18,10 +18,10 @@ use std::sync::Arc;
 /// ECDSA on P-256 or P-384, or Ed25519.
 #[derive(Clone)]
 pub struct TlsIdentity {
-    shared: Arc<Shared>,
+    shared: Arc<IdentityShared>,
 }
 
-struct Shared {
+struct IdentityShared {
     /// The paths of the certificates and the key, if they came from files.
     files: Option<[PathBuf; 2]>,
     is_raw: bool,
@@ -85,7 +85,7 @@ impl TlsIdentity {
     }
 
     fn new(files: Option<[PathBuf; 2]>, is_raw: bool, current: CertifiedKey) -> Self {
-        Self { shared: Arc::new(Shared { files, is_raw, current: RwLock::new(Arc::new(current)) }) }
+        Self { shared: Arc::new(IdentityShared { files, is_raw, current: RwLock::new(Arc::new(current)) }) }
     }
 
     /// Returns the certificates and the key of the connections that begin now.

@@ -23,10 +23,10 @@ const SESSIONS: usize = 8;
 /// The TLS configuration of an end. Clones share configuration and sessions.
 #[derive(Clone)]
 pub(crate) struct Side {
-    shared: Arc<Shared>,
+    shared: Arc<SideShared>,
 }
 
-struct Shared {
+struct SideShared {
     role: RoleInTls,
     identity: Option<TlsIdentity>,
     /// The accepted proofs of the other end; `None` at a server that asks for none.
@@ -90,7 +90,7 @@ impl Side {
     }
 
     fn new(role: RoleInTls, identity: Option<TlsIdentity>, trust: Option<Trust>) -> Self {
-        Self { shared: Arc::new(Shared { role, identity, trust, built: Mutex::new(None) }) }
+        Self { shared: Arc::new(SideShared { role, identity, trust, built: Mutex::new(None) }) }
     }
 
     /// Returns a copy that names these protocols in the place of [`PROTOCOL`].
@@ -102,7 +102,7 @@ impl Side {
             Config::Client(config, _) => Arc::make_mut(config).alpn_protocols = protocols,
             Config::Server(config) => Arc::make_mut(config).alpn_protocols = protocols,
         }
-        let Shared { role, identity, trust, .. } = &*self.shared;
+        let SideShared { role, identity, trust, .. } = &*self.shared;
         let other = Self::new(role.clone(), identity.clone(), trust.clone());
         *other.shared.built.lock() = Some(built);
         other
@@ -210,7 +210,7 @@ impl fmt::Display for Side {
 
 impl fmt::Debug for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { role, identity, trust, .. } = &*self.shared;
+        let SideShared { role, identity, trust, .. } = &*self.shared;
         let mut shown = f.debug_struct("Side");
         shown.field("role", role).field("identity", identity).field("trust", trust).finish()
     }

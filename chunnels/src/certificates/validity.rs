@@ -29,7 +29,8 @@ impl Validity {
     }
 
     fn read(mut der: &[u8]) -> Option<Self> {
-        Some(Self { from: moment(next(&mut der)?)?, to: moment(next(&mut der)?)? })
+        let mut time = || next(&mut der).and_then(|(tag, text)| moment(tag, text));
+        Some(Self { from: time()?, to: time()? })
     }
 
     fn within(self, other: Self) -> Self {
@@ -42,7 +43,7 @@ impl Validity {
     }
 }
 
-fn moment((tag, text): (u8, &[u8])) -> Option<Moment> {
+fn moment(tag: u8, text: &[u8]) -> Option<Moment> {
     let century: &[u8] = match (tag, text) {
         (UTC_TIME, [b'0'..=b'4', ..]) => b"20",
         (UTC_TIME, _) => b"19",
@@ -94,7 +95,7 @@ mod tests {
         for (tag, text) in
             [(UTC_TIME, "2401010000Z"), (GENERALIZED_TIME, "20240101000000"), (4, "240101000000Z")]
         {
-            assert_eq!(moment((tag, text.as_bytes())), None, "{text}");
+            assert_eq!(moment(tag, text.as_bytes()), None, "{text}");
         }
     }
 }

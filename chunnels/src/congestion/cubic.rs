@@ -22,7 +22,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 impl Algorithm for Cubic {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(State {
+        Box::new(CubicState {
             packet: packet as f64,
             window: initial_window(packet) as f64 / packet as f64,
             threshold: f64::INFINITY,
@@ -37,7 +37,7 @@ impl Algorithm for Cubic {
 
 /// The state of a flow. Windows are in packets, as in the RFC's formulas.
 #[derive(Debug)]
-struct State {
+struct CubicState {
     /// The size of a packet in bytes.
     packet: f64,
     window: f64,
@@ -64,7 +64,7 @@ struct Epoch {
     reno: f64,
 }
 
-impl State {
+impl CubicState {
     fn smooth(&mut self, sample_us: u64) {
         let sample = Duration::from_micros(sample_us);
         self.rtt = if self.rtt.is_zero() { sample } else { (self.rtt * 7 + sample) / 8 };
@@ -106,7 +106,7 @@ impl State {
     }
 }
 
-impl CongestionControl for State {
+impl CongestionControl for CubicState {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         if ack.newest_acked_sent.is_some() && flow.rtt_sample_us > 0 {
             self.smooth(flow.rtt_sample_us);

@@ -11,7 +11,7 @@ pub struct NewReno;
 
 impl Algorithm for NewReno {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(State {
+        Box::new(NewRenoState {
             packet,
             window: initial_window(packet),
             threshold: u64::MAX,
@@ -22,7 +22,7 @@ impl Algorithm for NewReno {
 }
 
 #[derive(Debug)]
-struct State {
+struct NewRenoState {
     packet: u64,
     window: u64,
     /// The window at which slow start ends.
@@ -32,7 +32,7 @@ struct State {
     period: RecoveryPeriod,
 }
 
-impl State {
+impl NewRenoState {
     fn grow(&mut self, bytes: u64) {
         if self.window < self.threshold {
             self.window += bytes;
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-impl CongestionControl for State {
+impl CongestionControl for NewRenoState {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         if may_grow(&self.period, ack, flow) {
             self.grow(ack.bytes_delivered());

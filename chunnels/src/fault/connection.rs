@@ -21,15 +21,15 @@ use tokio::sync::Notify;
 /// The errors of the connection below. If sending a delayed message fails, the next `send` fails with the
 /// same error if it ends the connection; otherwise the error counts as loss.
 pub struct FaultConnection<Inner: Connection> {
-    shared: Arc<Shared<Inner>>,
+    shared: Arc<FaultShared<Inner>>,
     /// Ends the task with the connection.
     _task: <<Inner::Base as Base>::Runtime as Runtime>::Task,
 }
 
-struct Shared<Inner> {
+struct FaultShared<Inner> {
     inner: Inner,
     /// Locked for one message at a time, never across an await.
-    state: Mutex<State>,
+    state: Mutex<FaultState>,
     start: Instant,
     /// Notified when there may be a message to send.
     to_send: Notify,
@@ -37,7 +37,7 @@ struct Shared<Inner> {
     sent: Notify,
 }
 
-struct State {
+struct FaultState {
     schedule: Schedule,
     is_closed: bool,
     is_sending: bool,
@@ -48,8 +48,9 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
     pub(super) fn new(inner: Inner, seed: u64, rates: Rates, lost: DropCounter) -> Self {
         let start = inner.base().runtime().now();
         let schedule = Schedule::new(seed, rates, lost);
-        let state = Mutex::new(State { schedule, is_closed: false, is_sending: false, failure: None });
-        let shared = Arc::new(Shared { inner, state, start, to_send: Notify::new(), sent: Notify::new() });
+        let state = Mutex::new(FaultState { schedule, is_closed: false, is_sending: false, failure: None });
+        let shared =
+            Arc::new(FaultShared { inner, state, start, to_send: Notify::new(), sent: Notify::new() });
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();
         let _task = task_end::spawn(runtime, run(shared.clone()), move || ended.fail(&runtime_ended()));
@@ -98,7 +99,7 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
     }
 }
 
-impl<Inner: Connection<Data = Buf>> Shared<Inner> {
+impl<Inner: Connection<Data = Buf>> FaultShared<Inner> {
     fn now(&self) -> Duration {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
@@ -137,7 +138,7 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
 }
 
 /// Sends messages as they become due until the connection below ends.
-async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
+async fn run<Inner: Connection<Data = Buf>>(shared: Arc<FaultShared<Inner>>) {
     let runtime = shared.inner.base().runtime();
     loop {
         // A datapath may reorder messages of different lengths in one burst, and such a fault was not drawn

@@ -84,43 +84,43 @@ impl<Holder> Account<Holder> {
             match holder.upgrade() {
                 Some(holder) => return Err(Debtor::Other(holder)),
                 // The connection is just being dropped.
-                None => held.settle(entry),
+                None => held.settle(entry.0, entry.1),
             }
         }
-        held.settle((self.bytes, self.number));
+        held.settle(self.bytes, self.number);
         self.bytes += bytes;
-        held.enter((self.bytes, self.number), &self.holder);
+        held.enter(self.bytes, self.number, &self.holder);
         Ok(())
     }
 
     /// Gives `bytes` back.
     pub(super) fn give(&mut self, bytes: usize) {
         let mut held = self.budget.held.lock();
-        held.settle((self.bytes, self.number));
+        held.settle(self.bytes, self.number);
         self.bytes -= bytes;
-        held.enter((self.bytes, self.number), &self.holder);
+        held.enter(self.bytes, self.number, &self.holder);
     }
 }
 
 impl<Holder> Held<Holder> {
-    fn enter(&mut self, entry: (usize, u64), holder: &Weak<Holder>) {
-        if entry.0 > 0 {
-            self.bytes += entry.0;
-            self.by_size.insert(entry, holder.clone());
+    fn enter(&mut self, bytes: usize, number: u64, holder: &Weak<Holder>) {
+        if bytes > 0 {
+            self.bytes += bytes;
+            self.by_size.insert((bytes, number), holder.clone());
         }
     }
 
     /// Removes an entry, if it is there.
-    fn settle(&mut self, entry: (usize, u64)) {
-        if self.by_size.remove(&entry).is_some() {
-            self.bytes -= entry.0;
+    fn settle(&mut self, bytes: usize, number: u64) {
+        if self.by_size.remove(&(bytes, number)).is_some() {
+            self.bytes -= bytes;
         }
     }
 }
 
 impl<Holder> Drop for Account<Holder> {
     fn drop(&mut self) {
-        self.budget.held.lock().settle((self.bytes, self.number));
+        self.budget.held.lock().settle(self.bytes, self.number);
     }
 }
 

@@ -3,7 +3,7 @@
 mod shared;
 mod task;
 
-pub(crate) use shared::{Gather, Shared};
+pub(crate) use shared::{Gather, GatheringShared};
 pub(crate) use task::run;
 
 use crate::task_end::{self, runtime_ended};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) type Task<Inner> = <<<Inner as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// Starts the task. If the runtime ends the task, the connection has failed.
-pub(crate) fn spawn<Inner, G>(shared: &Arc<Shared<Inner, G>>) -> Task<Inner>
+pub(crate) fn spawn<Inner, G>(shared: &Arc<GatheringShared<Inner, G>>) -> Task<Inner>
 where
     Inner: Connection,
     G: Gather<Item = Inner::Data>,

@@ -28,11 +28,11 @@ pub(crate) trait Gather: Send + 'static {
 }
 
 /// The connection below, and the messages for it. The lock is held for one message at a time, never across an await.
-pub(crate) struct Shared<Inner, G: Gather> {
+pub(crate) struct GatheringShared<Inner, G: Gather> {
     /// The connection below. It is the first field, so that it is dropped before messages that were received
     /// from it.
     pub(crate) inner: Inner,
-    pub(crate) state: Mutex<State<G>>,
+    pub(crate) state: Mutex<GatheringState<G>>,
     /// The name of the Chunnel, for errors.
     name: &'static str,
     start: Instant,
@@ -42,7 +42,7 @@ pub(crate) struct Shared<Inner, G: Gather> {
     sent: Notify,
 }
 
-pub(crate) struct State<G: Gather> {
+pub(crate) struct GatheringState<G: Gather> {
     pub(crate) gathered: G,
     is_closed: bool,
     /// The error that ended the connection.
@@ -58,7 +58,7 @@ pub(crate) struct State<G: Gather> {
     unreceived: VecDeque<G::Item>,
 }
 
-impl<G: Gather> State<G> {
+impl<G: Gather> GatheringState<G> {
     pub(super) fn on_error(&mut self, error: Error) {
         if !error.ends_connection() {
             self.refusals += 1;
@@ -70,14 +70,14 @@ impl<G: Gather> State<G> {
     }
 }
 
-impl<Inner, G: Gather> Shared<Inner, G> {
+impl<Inner, G: Gather> GatheringShared<Inner, G> {
     /// Keeps unreceived messages for as long as the connection below lives.
     pub(crate) fn keep(&self, unreceived: VecDeque<G::Item>) {
         self.state.lock().unreceived = unreceived;
     }
 }
 
-impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
+impl<Inner: Connection, G: Gather<Item = Inner::Data>> GatheringShared<Inner, G> {
     pub(crate) fn new(name: &'static str, inner: Inner, gathered: G) -> Self {
         let start = inner.base().runtime().now();
         let refusals = 0;
@@ -86,7 +86,8 @@ impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
         let unreceived = VecDeque::new();
         let is_closed = false;
         let is_sending = false;
-        let state = State { gathered, is_closed, failure, is_sending, refusals, refusal, unreceived };
+        let state =
+            GatheringState { gathered, is_closed, failure, is_sending, refusals, refusal, unreceived };
         Self { inner, state: Mutex::new(state), name, start, to_send: Notify::new(), sent: Notify::new() }
     }
 

@@ -1,13 +1,13 @@
 //! The task of a connection, which sends messages when they are due.
 
-use super::shared::{Gather, Shared};
+use super::shared::{Gather, GatheringShared};
 use bertha_core::{Base, Connection, Runtime};
 use futures_util::future::select;
 use std::pin::pin;
 use std::sync::Arc;
 
 /// Sends messages as they become due until the connection below ends.
-pub(crate) async fn run<Inner, G>(shared: Arc<Shared<Inner, G>>)
+pub(crate) async fn run<Inner, G>(shared: Arc<GatheringShared<Inner, G>>)
 where
     Inner: Connection,
     G: Gather<Item = Inner::Data>,

@@ -1,7 +1,7 @@
 //! The connection that applications hold.
 
 use super::gathered::Gathered;
-use crate::gathering::{self, Shared, Task};
+use crate::gathering::{self, GatheringShared, Task};
 use bertha_core::{Connection, Error, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 /// if the error concerns one message, such as a message that is too large for the layers below. If the error
 /// ends the connection, every later `send` fails with it.
 pub struct NagleConnection<Inner: Connection> {
-    shared: Arc<Shared<Inner, Gathered<Inner::Data>>>,
+    shared: Arc<GatheringShared<Inner, Gathered<Inner::Data>>>,
     /// Messages of received bursts that were not handed out yet.
     received: Mutex<VecDeque<Inner::Data>>,
     /// Notified when another `recv` left messages in `received`.
@@ -35,7 +35,7 @@ pub struct NagleConnection<Inner: Connection> {
 
 impl<Inner: Connection> NagleConnection<Inner> {
     pub(super) fn new(inner: Inner, burst: usize, wait: Duration) -> Self {
-        let shared = Arc::new(Shared::new("Nagle", inner, Gathered::new(burst, wait)));
+        let shared = Arc::new(GatheringShared::new("Nagle", inner, Gathered::new(burst, wait)));
         let _task = gathering::spawn(&shared);
         Self { shared, received: Mutex::default(), more: Notify::new(), burst, _task }
     }

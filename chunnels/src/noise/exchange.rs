@@ -1,7 +1,7 @@
 //! The handshake over a connection that loses, repeats and reorders its messages.
 
 use super::configuration::Configuration;
-use super::handshake::{Answer, First, Initiator, Request, Responder};
+use super::handshake::{Answer, First, HandshakeRequest, Initiator, Responder};
 use super::primitives::Ephemeral;
 use super::session::Session;
 use super::wire::{self, CONFIRMATION, HEADER, Header, Refusal};
@@ -84,15 +84,15 @@ pub(super) async fn respond<C: Connection<Data = Buf>>(
         limit.check(runtime.now())?;
         let Some(message) = recv(inner, limit.deadline).await? else { continue };
         match responder.handle(&message, || runtime.random())? {
-            Some(Request::Respond(response)) => {
+            Some(HandshakeRequest::Respond(response)) => {
                 limit.trust();
                 send(inner, below, &response).await?;
             }
-            Some(Request::Refuse(reason)) => {
+            Some(HandshakeRequest::Refuse(reason)) => {
                 limit.doubt(reason, runtime.now());
                 send(inner, below, &wire::refusal(reason)).await?;
             }
-            Some(Request::Confirmed(session, first)) => {
+            Some(HandshakeRequest::Confirmed(session, first)) => {
                 return Ok(Established { session, confirmation: None, first });
             }
             None => {}

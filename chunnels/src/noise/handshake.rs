@@ -72,7 +72,7 @@ struct Candidate {
 }
 
 /// The meaning of a message for the responder.
-pub(super) enum Request {
+pub(super) enum HandshakeRequest {
     /// An initiation, to be answered with this response.
     Respond(Vec<u8>),
     /// An initiation that is not accepted, and perhaps forged.
@@ -100,7 +100,7 @@ impl<'a> Responder<'a> {
         &mut self,
         message: &[u8],
         random: impl FnMut() -> u64,
-    ) -> Result<Option<Request>, Error> {
+    ) -> Result<Option<HandshakeRequest>, Error> {
         match wire::decode(message) {
             Some(Arrived::Initiation(initiation)) => self.on_initiation(initiation, random).map(Some),
             Some(Arrived::Transport(header)) => self.on_transport(header, &message[HEADER..]),
@@ -108,24 +108,28 @@ impl<'a> Responder<'a> {
         }
     }
 
-    fn on_initiation(&mut self, initiation: &[u8], random: impl FnMut() -> u64) -> Result<Request, Error> {
+    fn on_initiation(
+        &mut self,
+        initiation: &[u8],
+        random: impl FnMut() -> u64,
+    ) -> Result<HandshakeRequest, Error> {
         let known = self.candidates.iter().find(|candidate| candidate.initiation == initiation);
         if let Some(known) = known {
-            return Ok(Request::Respond(known.response.clone()));
+            return Ok(HandshakeRequest::Respond(known.response.clone()));
         }
         let ephemeral = Ephemeral::draw(random);
         let state = self.configuration.handshake(Side::Responder, self.transcript, ephemeral);
         let mut state = state.map_err(impossible)?;
         if state.read_message(initiation, &mut []).is_err() {
-            return Ok(Request::Refuse(Refusal::Unreadable));
+            return Ok(HandshakeRequest::Refuse(Refusal::Unreadable));
         }
         if !state.get_remote_static().is_none_or(|key| self.configuration.trusts(key)) {
-            return Ok(Request::Refuse(Refusal::Untrusted));
+            return Ok(HandshakeRequest::Refuse(Refusal::Untrusted));
         }
         let mut response = [0; RESPONSE];
         // The call fails if the initiator's ephemeral key is of small order.
         if state.write_message(&[], &mut response).is_err() {
-            return Ok(Request::Refuse(Refusal::Unreadable));
+            return Ok(HandshakeRequest::Refuse(Refusal::Unreadable));
         }
         if self.candidates.len() == CANDIDATES {
             self.candidates.remove(0);
@@ -134,10 +138,14 @@ impl<'a> Responder<'a> {
         let response = wire::response(&response);
         let session = Session::of(&mut state, Side::Responder)?;
         self.candidates.push(Candidate { initiation, response: response.clone(), session });
-        Ok(Request::Respond(response))
+        Ok(HandshakeRequest::Respond(response))
     }
 
-    fn on_transport(&mut self, header: wire::Header, encrypted: &[u8]) -> Result<Option<Request>, Error> {
+    fn on_transport(
+        &mut self,
+        header: wire::Header,
+        encrypted: &[u8],
+    ) -> Result<Option<HandshakeRequest>, Error> {
         for at in 0..self.candidates.len() {
             // Each attempt gets a copy, since a failed decryption destroys the message.
             let mut message = Buf::copy_of(encrypted, 0)?;
@@ -145,7 +153,7 @@ impl<'a> Responder<'a> {
                 let Candidate { session, .. } = self.candidates.swap_remove(at);
                 let number = header.number;
                 let first = (number != wire::CONFIRMATION).then_some(First { number, message });
-                return Ok(Some(Request::Confirmed(session, first)));
+                return Ok(Some(HandshakeRequest::Confirmed(session, first)));
             }
         }
         Ok(None)

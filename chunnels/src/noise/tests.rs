@@ -1,5 +1,5 @@
 use super::configuration::Configuration;
-use super::handshake::{Answer, Initiator, Request, Responder};
+use super::handshake::{Answer, HandshakeRequest, Initiator, Responder};
 use super::keychain::EPOCH;
 use super::primitives::Ephemeral;
 use super::session::Session;
@@ -159,7 +159,7 @@ fn initiator(configuration: &Configuration, byte: u8) -> Initiator {
 
 fn response(responder: &mut Responder<'_>, initiation: &[u8], byte: u8) -> Vec<u8> {
     match responder.handle(initiation, || u64::from_le_bytes([byte; 8])).unwrap() {
-        Some(Request::Respond(response)) => response,
+        Some(HandshakeRequest::Respond(response)) => response,
         _ => panic!("no response"),
     }
 }
@@ -208,7 +208,7 @@ fn all_long_term_keys_together_decrypt_no_recording() {
             let mut responder = Responder::new(&server, Some([5; 32]));
             response(&mut responder, &recording.initiation, ephemeral);
             let request = responder.handle(&recording.message, || 0).unwrap();
-            matches!(request, Some(Request::Confirmed(_, Some(first))) if *first.message == *b"message")
+            matches!(request, Some(HandshakeRequest::Confirmed(_, Some(first))) if *first.message == *b"message")
         };
         // The recording is readable with the server's ephemeral key, and not with all other keys.
         assert!(reads(2) && !reads(3));
@@ -231,7 +231,7 @@ fn another_key_or_transcript_is_refused_before_any_message() {
         let unbound = transcripts.map(|it| Initiator::new(&client, it, ephemeral(1)).unwrap().initiation);
         for initiation in initiations.chain(unbound) {
             let request = Responder::new(&server, Some([5; 32])).handle(&initiation, || 9).unwrap();
-            assert!(matches!(request, Some(Request::Refuse(wire::Refusal::Unreadable))));
+            assert!(matches!(request, Some(HandshakeRequest::Refuse(wire::Refusal::Unreadable))));
         }
         // The key is genuine but not trusted.
         let stranger = Configuration::Client { key: other.clone(), server: other.public() };
@@ -241,7 +241,7 @@ fn another_key_or_transcript_is_refused_before_any_message() {
             Configuration::Server { .. } => wire::Refusal::Untrusted,
             _ => wire::Refusal::Unreadable,
         };
-        assert!(matches!(request.unwrap(), Some(Request::Refuse(reason)) if reason == expected));
+        assert!(matches!(request.unwrap(), Some(HandshakeRequest::Refuse(reason)) if reason == expected));
         // A response to another initiation, and an altered response.
         let recording = Recording::make(&client, &server, [1, 2]);
         assert!(session(&mut initiator(&client, 4), &recording.response).is_none());
@@ -272,7 +272,7 @@ fn a_replayed_initiation_makes_no_connection_and_does_not_prevent_one() {
         assert!(responder.handle(&recording.message, || 0).unwrap().is_none());
         let session = session(&mut genuine, &first).unwrap();
         let confirmed = responder.handle(&written(&session, wire::CONFIRMATION, b""), || 0).unwrap();
-        assert!(matches!(confirmed, Some(Request::Confirmed(_, None))));
+        assert!(matches!(confirmed, Some(HandshakeRequest::Confirmed(_, None))));
     }
 }
 
@@ -283,7 +283,7 @@ fn a_message_that_overtakes_the_confirmation_is_kept() {
         let response = response(&mut responder, &initiator.initiation, 2);
         let session = session(&mut initiator, &response).unwrap();
         let confirmed = responder.handle(&written(&session, 3, b"early"), || 0).unwrap();
-        let Some(Request::Confirmed(_, Some(first))) = confirmed else { panic!("not confirmed") };
+        let Some(HandshakeRequest::Confirmed(_, Some(first))) = confirmed else { panic!("not confirmed") };
         assert_eq!((first.number, &*first.message), (3, &b"early"[..]));
     }
 }

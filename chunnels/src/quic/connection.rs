@@ -4,7 +4,7 @@ use super::agreement::Agreed;
 use super::frame::LARGEST;
 use super::runtime::Tasks;
 use super::socket::Socket;
-use super::stream::{self, DONE, DROPPED, Outgoing, Phase, QUEUE, Shared};
+use super::stream::{self, DONE, DROPPED, Outgoing, Phase, QUEUE, StreamShared};
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct QuicConnection<Inner: Connection<Data = Buf>> {
     socket: Arc<Socket<Inner>>,
     /// The largest message.
     max: usize,
-    shared: Arc<Shared>,
+    shared: Arc<StreamShared>,
     outgoing: mpsc::Sender<Outgoing>,
     /// Locked across the wait for a message, so that each message goes to one `recv`.
     incoming: Mutex<mpsc::Receiver<Buf>>,
@@ -44,14 +44,15 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
     pub(super) fn new(
         socket: Arc<Socket<Inner>>,
         endpoint: quinn::Endpoint,
-        (connection, agreed): (quinn::Connection, Agreed),
+        connection: quinn::Connection,
+        agreed: Agreed,
         tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
         after_end: DropCounter,
     ) -> Self {
         let Agreed { outgoing: sends, incoming: receives, .. } = agreed;
         let base = socket.inner.base();
         let max = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
-        let shared = Arc::new(Shared::new(after_end));
+        let shared = Arc::new(StreamShared::new(after_end));
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
         let ended = shared.clone();
@@ -196,7 +197,7 @@ impl<Inner: Connection<Data = Buf>> Drop for QuicConnection<Inner> {
 }
 
 /// Closes an end that was dropped behind the peer's close. Returns at once if it was closed.
-async fn part<Inner>(shared: &Shared, connection: &quinn::Connection, socket: &Socket<Inner>)
+async fn part<Inner>(shared: &StreamShared, connection: &quinn::Connection, socket: &Socket<Inner>)
 where
     Inner: Connection<Data = Buf>,
 {

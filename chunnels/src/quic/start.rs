@@ -102,7 +102,7 @@ where
     match connected {
         Ok((connection, agreed)) => {
             context.secured(agreed.secured.clone());
-            Ok(QuicConnection::new(socket, endpoint, (connection, agreed), tasks, after_end))
+            Ok(QuicConnection::new(socket, endpoint, connection, agreed, tasks, after_end))
         }
         Err(failed) => {
             // The last packet tells the peer the reason, and the task that sends it ends here.

@@ -52,7 +52,7 @@ pub(super) enum Phase {
 
 /// The state that the tasks of the two streams share with the connection.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct StreamShared {
     pub(super) phase: watch::Sender<Phase>,
     /// Number of tasks, of the two, that still run.
     pub(super) running: watch::Sender<u8>,
@@ -65,7 +65,7 @@ pub(super) struct Shared {
     pub(super) after_end: DropCounter,
 }
 
-impl Shared {
+impl StreamShared {
     pub(super) fn new(after_end: DropCounter) -> Self {
         let phase = watch::Sender::new(Phase::Open);
         let running = watch::Sender::new(2);
@@ -136,7 +136,7 @@ impl Shared {
 /// Sends messages on `stream` until one end closes, then the messages that still wait. Returns when the peer
 /// has them.
 pub(super) async fn write(
-    shared: &Shared,
+    shared: &StreamShared,
     connection: &Connection,
     stream: SendStream,
     outgoing: mpsc::Receiver<Outgoing>,
@@ -151,7 +151,7 @@ pub(super) async fn write(
 }
 
 async fn try_write(
-    shared: &Shared,
+    shared: &StreamShared,
     connection: &Connection,
     mut stream: SendStream,
     mut outgoing: mpsc::Receiver<Outgoing>,
@@ -189,7 +189,7 @@ async fn delivered(stream: &mut SendStream) -> Result<(), WriteError> {
 }
 
 /// Returns the next entry of the queue; `None` once one end has closed and the queue is empty.
-async fn next(shared: &Shared, outgoing: &mut mpsc::Receiver<Outgoing>) -> Option<Outgoing> {
+async fn next(shared: &StreamShared, outgoing: &mut mpsc::Receiver<Outgoing>) -> Option<Outgoing> {
     if !outgoing.is_closed() {
         let ending = pin!(shared.reached(Phase::PeerGone));
         if let Either::Left((next, _)) = select(pin!(outgoing.recv()), ending).await {
@@ -203,7 +203,7 @@ async fn next(shared: &Shared, outgoing: &mut mpsc::Receiver<Outgoing>) -> Optio
 /// Receives messages, first from `stream` if the peer's stream has begun, until the peer closes, or the
 /// connection fails.
 pub(super) async fn read(
-    shared: &Shared,
+    shared: &StreamShared,
     connection: &Connection,
     stream: Option<RecvStream>,
     messages: mpsc::Sender<Buf>,
@@ -213,7 +213,7 @@ pub(super) async fn read(
 }
 
 async fn try_read(
-    shared: &Shared,
+    shared: &StreamShared,
     connection: &Connection,
     mut begun: Option<RecvStream>,
     messages: &mpsc::Sender<Buf>,
@@ -254,7 +254,7 @@ enum StreamError {
 
 /// Reads a stream to its end.
 async fn read_stream(
-    shared: &Shared,
+    shared: &StreamShared,
     frames: &mut Frames,
     mut stream: RecvStream,
     messages: &mpsc::Sender<Buf>,

@@ -57,7 +57,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         if !base.properties().reliable {
             machine.cut_beyond(SAFE.saturating_sub(below));
         }
-        let shared = Arc::new(ReliableState::new(inner, machine, (below, marks_before), not_sent));
+        let shared = Arc::new(ReliableState::new(inner, machine, below, marks_before, not_sent));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();
         let task = task_end::spawn(runtime, task::run(shared.clone()), move || {

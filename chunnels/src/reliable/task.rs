@@ -48,7 +48,8 @@ impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
     pub(super) fn new(
         inner: Inner,
         machine: Machine,
-        (below, marks_before): (usize, Option<EcnMarks>),
+        below: usize,
+        marks_before: Option<EcnMarks>,
         not_sent: DropCounter,
     ) -> Self {
         let start = inner.base().runtime().now();

@@ -60,7 +60,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for SequencerOrdered {
         let dropped = context.counts_drops("SequencerOrdered", "repeated, late or malformed");
         let leads = matches!(context.role(), Role::Server | Role::Participant { leads: true });
         let sender = inner.base().runtime().random();
-        let state = State { arrivals: Arrivals::new(self.limits, dropped), next_place: 0, ordered: 0 };
+        let state =
+            SequencerState { arrivals: Arrivals::new(self.limits, dropped), next_place: 0, ordered: 0 };
         Ok(SequencerOrderedConnection {
             inner,
             sender,
@@ -88,7 +89,7 @@ pub struct SequencerOrderedConnection<Inner> {
     next: AtomicU64,
     leads: bool,
     /// Locked for one message at a time, never across an await.
-    state: Mutex<State>,
+    state: Mutex<SequencerState>,
     /// Held by the `recv` of the sequencer that passes a message on.
     turn: tokio::sync::Mutex<()>,
     /// Notified when another `recv`, whose future may be dropped, left a message to deliver or a new deadline.
@@ -107,7 +108,7 @@ impl Drop for Unsent<'_> {
     }
 }
 
-struct State {
+struct SequencerState {
     /// At the sequencer the messages to order, elsewhere the ordered messages.
     arrivals: Arrivals<Frame>,
     /// At the sequencer, the position of the next message.

@@ -3,7 +3,6 @@
 use crate::bindings::{self, Alarm, Parker, Work, inbox, isolated};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::sync::mpsc::SyncSender;
 use std::task::Waker;
@@ -130,8 +129,4 @@ impl Work for Clock {
     }
 }
 
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clock").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Clock {});

@@ -3,7 +3,6 @@
 use crate::bindings::{self, Parker, Work, inbox, isolated};
 use crate::clock::{self, Event, Key};
 use crate::places::Place;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A task of the runtime. Dropping it ends the task at its next suspension point.
 pub struct Task {
-    shared: Arc<Shared>,
+    shared: Arc<TaskShared>,
     /// Key of the timer, for a task that begins later.
     later: Option<Key>,
 }
@@ -26,7 +25,7 @@ pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// The part of a task that its handle and its wakers share.
-struct Shared {
+struct TaskShared {
     parker: Parker,
     aborted: AtomicBool,
 }
@@ -60,13 +59,9 @@ impl Drop for Task {
     }
 }
 
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Task {});
 
-impl Wake for Shared {
+impl Wake for TaskShared {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -80,7 +75,7 @@ impl Wake for Shared {
 
 /// A task with its future.
 pub(crate) struct Running {
-    shared: Arc<Shared>,
+    shared: Arc<TaskShared>,
     waker: Waker,
     /// The future; `None` once it has ended, since its drop may panic as well.
     future: Option<BoxFuture>,
@@ -90,7 +85,7 @@ pub(crate) struct Running {
 
 impl Running {
     fn new(future: BoxFuture) -> Box<Self> {
-        let shared = Arc::new(Shared { parker: Parker::new(), aborted: AtomicBool::new(false) });
+        let shared = Arc::new(TaskShared { parker: Parker::new(), aborted: AtomicBool::new(false) });
         let waker = Waker::from(shared.clone());
         Box::new(Self { shared, waker, future: Some(future), place: None })
     }

@@ -3,7 +3,6 @@
 use crate::device::Device;
 use crate::marked::Marked;
 use bertha_core::EcnMarks;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -52,8 +51,4 @@ impl Ecn {
     }
 }
 
-impl fmt::Debug for Ecn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ecn").field("marked", &self.marked).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Ecn { marked });

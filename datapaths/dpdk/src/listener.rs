@@ -5,7 +5,6 @@ use crate::queue::{Listening, QueueSource, QueueState};
 use crate::{Counters, DpdkConnection};
 use bertha_core::{Addr, Error, Listener};
 use bertha_runtime::polling::{Awaited, PollGuard, ReceiveBatch};
-use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -92,8 +91,4 @@ impl Drop for DpdkListener {
     }
 }
 
-impl fmt::Debug for DpdkListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DpdkListener").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(DpdkListener { local });

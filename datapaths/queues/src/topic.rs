@@ -2,7 +2,6 @@
 
 use crate::{Abilities, QueueConnection, QueueSettings, Service};
 use bertha_core::Error;
-use std::fmt;
 use std::sync::Arc;
 
 /// A topic of a messaging service, and the settings of its connections. Clones share the service's client.
@@ -115,8 +114,4 @@ impl<S> Clone for Topic<S> {
     }
 }
 
-impl<S> fmt::Debug for Topic<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Topic").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Topic<S> { name });

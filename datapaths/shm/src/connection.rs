@@ -3,7 +3,7 @@
 use crate::address::NAME;
 use crate::base::ShmBase;
 use crate::bell::Bell;
-use crate::handshake::Shared;
+use crate::handshake::SharedMemory;
 use crate::mapping::Mapping;
 use crate::ring::{Broken, Consumer, Direction, Layout, Producer, Ring};
 use crate::{Credentials, Waiting};
@@ -58,8 +58,13 @@ pub struct ShmConnection {
 }
 
 impl ShmConnection {
-    pub(crate) fn new(socket: Aside<UnixStream>, shared: Shared, outgoing: Direction, settings: At) -> Self {
-        let Shared { memory, layout, peer } = shared;
+    pub(crate) fn new(
+        socket: Aside<UnixStream>,
+        shared: SharedMemory,
+        outgoing: Direction,
+        settings: At,
+    ) -> Self {
+        let SharedMemory { memory, layout, peer } = shared;
         let incoming = match outgoing {
             Direction::FromClient => Direction::FromServer,
             Direction::FromServer => Direction::FromClient,

@@ -56,7 +56,7 @@ const TOO_LARGE: u8 = 4;
 
 /// The result, at both ends.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedMemory {
     pub(crate) memory: Mapping,
     pub(crate) layout: Layout,
     pub(crate) peer: Credentials,
@@ -64,14 +64,14 @@ pub(crate) struct Shared {
 
 /// Offers new memory to the process at the other end, and waits until it is taken. If the server takes smaller rings only, offers
 /// those once.
-pub(crate) async fn offer(socket: &UnixStream, layout: Layout, users: &Users) -> Result<Shared, Error> {
+pub(crate) async fn offer(socket: &UnixStream, layout: Layout, users: &Users) -> Result<SharedMemory, Error> {
     descriptors::refuse(socket)?;
     let peer = Credentials::of_peer(socket)?;
     users.check(&peer)?;
     match offer_once(socket, layout).await? {
-        Offered::Taken(memory) => Ok(Shared { memory, layout, peer }),
+        Offered::Taken(memory) => Ok(SharedMemory { memory, layout, peer }),
         Offered::TooLarge(largest) => match offer_once(socket, largest).await? {
-            Offered::Taken(memory) => Ok(Shared { memory, layout: largest, peer }),
+            Offered::Taken(memory) => Ok(SharedMemory { memory, layout: largest, peer }),
             Offered::TooLarge(_) => Err(not_taken(largest)),
         },
     }
@@ -132,7 +132,7 @@ pub(crate) fn admit(socket: &UnixStream, users: &Users) -> Result<Credentials, E
 }
 
 /// Waits for the offer of the process at the other end, and takes it.
-pub(crate) async fn take(socket: &UnixStream, users: &Users, largest: Layout) -> Result<Shared, Error> {
+pub(crate) async fn take(socket: &UnixStream, users: &Users, largest: Layout) -> Result<SharedMemory, Error> {
     let peer = admit(socket, users)?;
     let most = largest.ring_bytes() as u64;
     let receive = || socket.async_io(Interest::READABLE, || receive_offer(socket));
@@ -150,7 +150,7 @@ pub(crate) async fn take(socket: &UnixStream, users: &Users, largest: Layout) ->
     match offered.and_then(|offered| offered.map(most)) {
         Ok((memory, layout)) => {
             answer(socket, TAKEN, most)?;
-            Ok(Shared { memory, layout, peer })
+            Ok(SharedMemory { memory, layout, peer })
         }
         Err(error) => {
             answer(socket, NOT_THIS_MEMORY, most)?;

@@ -8,7 +8,6 @@ use bertha_runtime::tokio::descriptors::{Aside, raise_limit};
 use bertha_runtime::tokio::{SocketFile, Task, TokioRuntime};
 use rustix::io::Errno;
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -165,8 +164,4 @@ impl Listener for ShmListener {
     }
 }
 
-impl fmt::Debug for ShmListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShmListener").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(ShmListener { local });

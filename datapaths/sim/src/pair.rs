@@ -3,7 +3,6 @@
 use crate::network::fits;
 use crate::queue::{Ending, Queue};
 use bertha_core::{Addr, Base, Buf, Connection, Error, Headroom, Properties, Runtime};
-use std::fmt;
 use std::sync::Arc;
 
 /// Number of messages that a direction holds before `send` waits.
@@ -122,11 +121,7 @@ impl<R, T> Drop for PairConnection<R, T> {
     }
 }
 
-impl<R, T> fmt::Debug for PairConnection<R, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PairConnection").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(PairConnection < R, T > {});
 
 /// The base of a [`PairConnection`]. Both addresses are [`Addr::Unnamed`].
 #[derive(Debug)]

@@ -8,7 +8,6 @@ mod writing;
 
 use bertha_core::{Chunk, Connection};
 use reading::Reading;
-use std::fmt;
 use std::sync::Arc;
 use writing::Writing;
 
@@ -59,8 +58,4 @@ impl<C: Connection<Data = Chunk>> ByteStream<C> {
     }
 }
 
-impl<C> fmt::Debug for ByteStream<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByteStream").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(ByteStream<C> {});

@@ -3,7 +3,6 @@
 use super::base::{IoBase, LARGEST};
 use super::outgoing::Outgoing;
 use bertha_core::{Buf, Chunk, Connection, Error, ErrorKind};
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadHalf, split};
 use tokio::sync::Mutex;
@@ -133,8 +132,4 @@ impl<T: AsyncRead + AsyncWrite + Send + 'static> Connection for IoConnection<T> 
     }
 }
 
-impl<T> fmt::Debug for IoConnection<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IoConnection").field("base", &self.base).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(IoConnection<T> { base });

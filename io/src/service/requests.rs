@@ -1,7 +1,6 @@
 //! The end that sends requests.
 
 use bertha_core::{BoxFuture, Connection, Error, ErrorKind};
-use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::Mutex;
@@ -15,10 +14,10 @@ use tower_service::Service;
 /// [`Reset`](ErrorKind::Reset). The connection has to be reliable and ordered: if a reply is lost, a call
 /// waits until its future is dropped, for instance by `tower::timeout`.
 pub struct Requests<C> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<RequestsShared<C>>,
 }
 
-struct Shared<C> {
+struct RequestsShared<C> {
     connection: C,
     turn: Mutex<Turn>,
 }
@@ -34,11 +33,11 @@ struct Turn {
 impl<C: Connection> Requests<C> {
     /// Makes a service over this connection.
     pub fn new(connection: C) -> Self {
-        Self { shared: Arc::new(Shared { connection, turn: Mutex::default() }) }
+        Self { shared: Arc::new(RequestsShared { connection, turn: Mutex::default() }) }
     }
 }
 
-impl<C: Connection> Shared<C> {
+impl<C: Connection> RequestsShared<C> {
     async fn ask(&self, request: C::Data) -> Result<C::Data, Error> {
         let mut turn = self.turn.lock().await;
         if turn.is_sending {
@@ -81,8 +80,4 @@ impl<C> Clone for Requests<C> {
     }
 }
 
-impl<C> fmt::Debug for Requests<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Requests").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Requests<C> {});

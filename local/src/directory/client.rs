@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use super::packets::{Packets, pair};
-use super::protocol::{RegistrationId, Reply, Request, Token, decode, encode};
+use super::protocol::{DirectoryRequest, RegistrationId, Reply, Token, decode, encode};
 use super::registration::{self, Registration};
 use super::visitors::{Visitor, Visitors};
 use bertha_core::{Addr, Error, ErrorKind};
@@ -52,12 +52,12 @@ pub(crate) struct Visit {
 /// The directory of this machine. Clones share connection, cache and visitors.
 #[derive(Debug, Clone)]
 pub struct Directory {
-    shared: Arc<Shared>,
+    shared: Arc<ClientShared>,
     patience: Duration,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ClientShared {
     path: PathBuf,
     /// One question at a time; none while there is no connection.
     socket: tokio::sync::Mutex<Option<Packets>>,
@@ -72,7 +72,7 @@ struct Shared {
 impl Directory {
     /// The directory that listens, or will, at this path. Nothing is sent yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        let shared = Shared {
+        let shared = ClientShared {
             path: path.into(),
             socket: tokio::sync::Mutex::new(None),
             answers: Mutex::default(),
@@ -138,7 +138,7 @@ impl Directory {
         {
             return Ok(answer.clone());
         }
-        let answer = match self.ask(&Request::Lookup(service.clone()), &[]).await? {
+        let answer = match self.ask(&DirectoryRequest::Lookup(service.clone()), &[]).await? {
             Reply::Found { name, user, addresses } => Some(Found { name, user, addresses }),
             _ => None,
         };
@@ -156,7 +156,7 @@ impl Directory {
     pub(crate) async fn visit(&self, service: &Key, token: Token) -> Result<Option<Visit>, Error> {
         let (own, other) = pair()?;
         descriptors::refuse(&own)?;
-        let request = Request::Visit { service: service.clone(), token };
+        let request = DirectoryRequest::Visit { service: service.clone(), token };
         match self.ask(&request, &[other.as_fd()]).await? {
             Reply::Visiting { user, registration } => {
                 Ok(Some(Visit { socket: own.into(), user, registration }))
@@ -174,7 +174,7 @@ impl Directory {
     }
 
     /// Asks, within the time that a question has. That the directory is silent is remembered.
-    async fn ask(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
+    async fn ask(&self, request: &DirectoryRequest, files: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
         let silent = |directory: &Self| {
             let what = format!("the directory did not answer within {:?}", directory.patience);
             directory.concerning(Error::new(ErrorKind::TimedOut, what))
@@ -192,7 +192,7 @@ impl Directory {
     }
 
     /// The answer, over the connection that there is or a new one.
-    async fn answer(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
+    async fn answer(&self, request: &DirectoryRequest, files: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
         let mut place = self.shared.socket.lock().await;
         // Taken out, so that a question that is dropped does not leave its answer to the next.
         if let Some(socket) = place.take()
@@ -215,7 +215,7 @@ impl Directory {
     }
 }
 
-async fn asked(socket: &Packets, request: &Request, files: &[BorrowedFd<'_>]) -> io::Result<Reply> {
+async fn asked(socket: &Packets, request: &DirectoryRequest, files: &[BorrowedFd<'_>]) -> io::Result<Reply> {
     socket.send(&encode(request), files).await?;
     let packet = socket.recv().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
     decode(&packet.bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())

@@ -27,7 +27,7 @@ pub(crate) struct Claim {
 
 /// To the directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Request {
+pub(crate) enum DirectoryRequest {
     /// Enter this service, for as long as the connection lasts.
     Register { name: String, claims: Vec<Claim> },
     /// Say who this is.

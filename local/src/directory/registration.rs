@@ -2,13 +2,12 @@
 
 use super::own_sockets::listening_at;
 use super::packets::{Packet, Packets};
-use super::protocol::{Claim, Refusal, RegistrationId, Reply, Request, decode, encode};
+use super::protocol::{Claim, DirectoryRequest, Refusal, RegistrationId, Reply, decode, encode};
 use super::visitors::{Visitor, Visitors};
 use bertha_core::{Addr, Error, ErrorKind, Runtime};
 use bertha_runtime::tokio::{Task, TokioRuntime};
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
-use std::fmt;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,11 +27,7 @@ pub struct Registration {
     _visitors: Task,
 }
 
-impl fmt::Debug for Registration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registration").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Registration { name });
 
 /// Enters a service, whose visitors come to `visitors`.
 pub(super) async fn register(
@@ -57,7 +52,7 @@ async fn entered(socket: &Packets, name: &str, addresses: &[Addr]) -> Result<Reg
     let claims = addresses.iter().zip(&sockets);
     let claims =
         claims.map(|(address, socket)| Claim { address: address.to_string(), has_socket: socket.is_some() });
-    let request = Request::Register { name: name.into(), claims: claims.collect() };
+    let request = DirectoryRequest::Register { name: name.into(), claims: claims.collect() };
     let files: Vec<_> = sockets.iter().flatten().map(AsFd::as_fd).collect();
     socket.send(&encode(&request), &files).await?;
     match socket.recv().await?.and_then(|packet| decode(&packet.bytes)) {

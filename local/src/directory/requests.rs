@@ -4,8 +4,8 @@ use super::entries::{Address, Entry};
 use super::key::Key;
 use super::packets::{Packet, Packets};
 use super::proof::transport_at;
-use super::protocol::{Claim, Refusal, RegistrationId, Reply, Request, Token, decode, encode};
-use super::state::State;
+use super::protocol::{Claim, DirectoryRequest, Refusal, RegistrationId, Reply, Token, decode, encode};
+use super::state::DirectoryState;
 use bertha_core::{Error, ErrorKind, Runtime};
 use bertha_runtime::tokio::TokioRuntime;
 use bertha_runtime::tokio::descriptors::Attached;
@@ -30,7 +30,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Answers until the client is gone.
-    pub(super) async fn serve(&self, state: &Mutex<State>) -> Result<(), Error> {
+    pub(super) async fn serve(&self, state: &Mutex<DirectoryState>) -> Result<(), Error> {
         let first = timeout(FIRST, self.socket.recv()).await;
         let mut next = first.map_err(|_| Error::new(ErrorKind::TimedOut, "a client that asks nothing"))??;
         while let Some(Packet { bytes, files }) = next {
@@ -44,21 +44,27 @@ impl Client {
         Ok(())
     }
 
-    fn answer(&self, request: Request, files: Attached, state: &Mutex<State>) -> Reply {
+    fn answer(&self, request: DirectoryRequest, files: Attached, state: &Mutex<DirectoryState>) -> Reply {
         match request {
-            Request::Register { name, claims } => self.register(name, claims, &files, state),
-            Request::Lookup(key) => match state.lock().entries.find(&key) {
+            DirectoryRequest::Register { name, claims } => self.register(name, claims, &files, state),
+            DirectoryRequest::Lookup(key) => match state.lock().entries.find(&key) {
                 Some((_, Entry { name, user, addresses, .. })) => {
                     let addresses = addresses.iter().map(|address| address.text.clone()).collect();
                     Reply::Found { name: name.clone(), user: *user, addresses }
                 }
                 None => Reply::Unknown,
             },
-            Request::Visit { service, token } => self.visit(service, token, files, state),
+            DirectoryRequest::Visit { service, token } => self.visit(service, token, files, state),
         }
     }
 
-    fn register(&self, name: String, claims: Vec<Claim>, files: &Attached, state: &Mutex<State>) -> Reply {
+    fn register(
+        &self,
+        name: String,
+        claims: Vec<Claim>,
+        files: &Attached,
+        state: &Mutex<DirectoryState>,
+    ) -> Reply {
         let mut sockets = files.iter();
         let addresses = claims.into_iter().map(|claim| proven(claim, &mut sockets)).collect();
         let registration = random_id();
@@ -75,7 +81,7 @@ impl Client {
     }
 
     /// Hands the client's socket on. A service that does not take its visitors has none: nothing waits for it here.
-    fn visit(&self, service: Key, token: Token, mut files: Attached, state: &Mutex<State>) -> Reply {
+    fn visit(&self, service: Key, token: Token, mut files: Attached, state: &Mutex<DirectoryState>) -> Reply {
         let Some(file) = files.take_only(is_stream) else {
             return Reply::Refused {
                 kind: Refusal::TooMuch,

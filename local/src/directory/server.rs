@@ -3,7 +3,7 @@
 use super::packets::{Packets, new_socket};
 use super::requests::Client;
 use super::rules::Rules;
-use super::state::State;
+use super::state::DirectoryState;
 use bertha_core::Error;
 use bertha_datapath_shm::Credentials;
 use bertha_runtime::tokio::SocketFile;
@@ -36,7 +36,7 @@ const TOLD: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct DirectoryServer {
     socket: Aside<UnixListener>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DirectoryState>>,
     most: usize,
     _file: SocketFile,
 }
@@ -53,7 +53,7 @@ impl DirectoryServer {
             let what = format!("no directory can listen at {}: {error}", path.display());
             Error::new(Error::from(error).kind(), what)
         })?;
-        let state = State::new(rules);
+        let state = DirectoryState::new(rules);
         let descriptors = usize::try_from(raise_limit()).unwrap_or(usize::MAX);
         let most = descriptors.saturating_sub(OTHERS).clamp(1, CONNECTIONS);
         let socket = Aside::new(UnixListener::from_std(socket.into())?);
@@ -124,7 +124,7 @@ impl DirectoryServer {
 /// A client's place in the directory, which it leaves however it ends.
 struct Place {
     client: Client,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DirectoryState>>,
 }
 
 impl Drop for Place {

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 /// The state that all clients of a directory share. Numbers are those of their connections.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct DirectoryState {
     pub(super) entries: Entries,
     /// The sockets of the services, for their visitors.
     pub(super) services: HashMap<u64, Arc<Packets>>,
@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) tasks: HashMap<u64, AbortHandle>,
 }
 
-impl State {
+impl DirectoryState {
     pub(super) fn new(rules: Rules) -> Self {
         Self {
             entries: Entries::new(rules),

@@ -54,11 +54,11 @@ impl Drop for Visitor {
 /// Visitors, and the connections that wait for one, by their tokens.
 #[derive(Debug, Default)]
 pub(super) struct Visitors {
-    state: Mutex<State>,
+    state: Mutex<VisitorsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct VisitorsState {
     /// The oldest first.
     waiting: VecDeque<Waiting>,
     wanted: HashMap<Token, oneshot::Sender<Visitor>>,
@@ -117,7 +117,7 @@ impl Visitors {
     }
 }
 
-impl State {
+impl VisitorsState {
     /// Keeps the limits, after a visitor of this user has come.
     fn make_room(&mut self, user: u32) {
         let mut counts = HashMap::<u32, usize>::new();

@@ -106,7 +106,7 @@ impl<'o> Answering<'o> {
         let tag = Tag::of(answer.id);
         if !self.credentials.is_some() {
             let reply = wire::encode(Kind::Answer, tag, answer).ok()?;
-            let session = Session::new(Role::Server, (self.message, &reply), None, None);
+            let session = Session::new(Role::Server, self.message, &reply, None, None);
             return Some((reply, session));
         }
         let fresh = fresh?;
@@ -121,9 +121,9 @@ impl<'o> Answering<'o> {
         let head = Head { nonce: fresh.nonce, share, reset: Some(token.digest()), ..Head::default() };
         let key = secret.derive("reply", &self.hash);
         let reply =
-            proof::prove(Kind::Answer, tag, answer, head.clone(), (&self.hash, self.signer(), Some(&key)))
+            proof::prove(Kind::Answer, tag, answer, head.clone(), &self.hash, self.signer(), Some(&key))
                 .ok()?;
-        let session = Session::new(Role::Server, (self.message, &reply), Some((&secret, &head)), self.peer);
+        let session = Session::new(Role::Server, self.message, &reply, Some((&secret, &head)), self.peer);
         Some((reply, session))
     }
 
@@ -135,8 +135,8 @@ impl<'o> Answering<'o> {
         let shared = self.credentials.shared.as_ref();
         let key = shared.map(|key| MacKey::extract(Some(key), None).derive("reply", &self.hash));
         // A refusal is bound to one offer, which has a nonce; so it needs no nonce of its own.
-        let proof = (&self.hash[..], self.signer(), key.as_ref());
-        proof::prove(Kind::Refusal, tag, refusal, Head::default(), proof).ok()
+        proof::prove(Kind::Refusal, tag, refusal, Head::default(), &self.hash, self.signer(), key.as_ref())
+            .ok()
     }
 
     /// Returns the key that signs a reply to this offer: a client that sent no share requires no identity.

@@ -34,7 +34,8 @@ pub fn claim(
 /// `None` if `offer` is no offer, or a part is too long.
 pub(crate) fn with_early<'m>(
     offer: &[u8],
-    (claim, presented): (&[u8; CLAIM], PresentedTicket),
+    claim: &[u8; CLAIM],
+    presented: PresentedTicket,
     messages: impl Iterator<Item = &'m [u8]>,
     key: Option<&MacKey>,
 ) -> Option<Vec<u8>> {
@@ -103,7 +104,7 @@ mod tests {
     }
 
     fn whole(offer: &[u8], messages: &[Vec<u8>], key: Option<&MacKey>) -> Vec<u8> {
-        with_early(offer, (&[3; CLAIM], PRESENTED), messages.iter().map(|it| &it[..]), key).unwrap()
+        with_early(offer, &[3; CLAIM], PRESENTED, messages.iter().map(|it| &it[..]), key).unwrap()
     }
 
     proptest! {
@@ -148,6 +149,6 @@ mod tests {
     #[test]
     fn an_offer_within_a_first_flight_is_no_first_flight() {
         let message = whole(&offer(), &[], None);
-        assert!(with_early(&message, (&[0; CLAIM], PRESENTED), std::iter::empty(), None).is_none());
+        assert!(with_early(&message, &[0; CLAIM], PRESENTED, std::iter::empty(), None).is_none());
     }
 }

@@ -21,7 +21,7 @@ impl GroupKey {
     }
 
     /// Returns the key for the messages of a sender in a round.
-    pub fn sender(&self, (life, round): (u64, u64), sender: u64) -> SenderKey {
+    pub fn sender(&self, life: u64, round: u64, sender: u64) -> SenderKey {
         let context = [life, round, sender].map(u64::to_le_bytes).concat();
         SenderKey(self.0.derive("group sender", &context).keyed())
     }

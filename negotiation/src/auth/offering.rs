@@ -21,7 +21,8 @@ pub(crate) struct Offering {
 impl Offering {
     /// Writes the offer, whose stack is encoded already. Only with credentials is `random` called again.
     pub(crate) fn new(
-        (offer, stack): (&Offer, &[u8]),
+        offer: &Offer,
+        stack: &[u8],
         credentials: &Credentials,
         random: impl FnMut() -> u64,
     ) -> Result<Self, postcard::Error> {
@@ -38,7 +39,7 @@ impl Offering {
             };
             let key =
                 credentials.shared.as_ref().map(|key| MacKey::extract(Some(key), None).derive("offer", &[]));
-            proof::prove(Kind::Offer, tag, offer, head, (&[], credentials.identity.as_ref(), key.as_ref()))?
+            proof::prove(Kind::Offer, tag, offer, head, &[], credentials.identity.as_ref(), key.as_ref())?
         } else {
             offer.encode(stack)?
         };
@@ -63,14 +64,14 @@ impl Offering {
 
     /// Reads an answer, which has to be bound to this offer.
     pub(crate) fn answer(&self, message: &[u8]) -> Result<(Answer, Session), Unreadable> {
-        let messages = (self.message(), message);
+        let offer = self.message();
         if !self.is_authenticated() {
-            let session = Session::new(Role::Client, messages, None, None);
+            let session = Session::new(Role::Client, offer, message, None, None);
             return Ok((wire::decode(message)?, session));
         }
         let (answer, head, secret, peer) = self.reply(message)?;
         let secret = secret.filter(|_| head.reset.is_some()).ok_or(Unreadable::Unproven)?;
-        Ok((answer, Session::new(Role::Client, messages, Some((&secret, &head)), peer)))
+        Ok((answer, Session::new(Role::Client, offer, message, Some((&secret, &head)), peer)))
     }
 
     /// Reads a refusal, which has to be bound to this offer.

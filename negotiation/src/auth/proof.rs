@@ -34,7 +34,9 @@ pub(super) fn prove<M: Serialize>(
     tag: Tag,
     message: &M,
     mut head: Head,
-    (context, signer, key): (&[u8], Option<&IdentityKey>, Option<&MacKey>),
+    context: &[u8],
+    signer: Option<&IdentityKey>,
+    key: Option<&MacKey>,
 ) -> Result<Vec<u8>, postcard::Error> {
     head.signer = signer.map(|signer| *signer.public().as_bytes());
     head.is_sealed = key.is_some();

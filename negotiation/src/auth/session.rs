@@ -58,7 +58,8 @@ impl Session {
     /// secret and the head of the answer's proof.
     pub(super) fn new(
         role: Role,
-        (offer, answer): (&[u8], &[u8]),
+        offer: &[u8],
+        answer: &[u8],
         proven: Option<(&MacKey, &Head)>,
         peer: Option<PublicKey>,
     ) -> Self {

@@ -34,7 +34,7 @@ fn offer(credentials: &Credentials) -> Offering {
     };
     {
         let offer = Offer::new(ID, &nodes).unwrap();
-        Offering::new((&offer, &offer.stack().unwrap()), credentials, random).unwrap()
+        Offering::new(&offer, &offer.stack().unwrap(), credentials, random).unwrap()
     }
 }
 
@@ -128,7 +128,7 @@ fn a_refusal_is_made_out_for_one_offer() {
             dice
         };
         let offer = Offer::new(ID, &[]).unwrap();
-        let later = Offering::new((&offer, &offer.stack().unwrap()), &at_client, random).unwrap();
+        let later = Offering::new(&offer, &offer.stack().unwrap(), &at_client, random).unwrap();
         assert_eq!(later.refusal(&reply), Err(Unreadable::Unproven));
     }
 }
@@ -270,7 +270,7 @@ fn an_offer_of_sixteen_alternatives_fits_into_a_packet_with_all_its_proofs() {
     let nodes: Vec<Node> = (0..16).map(choice).collect();
     let offer = Offer::new(u64::MAX, &nodes).unwrap();
     let (at_client, _) = pairs().remove(3);
-    let offering = Offering::new((&offer, &offer.stack().unwrap()), &at_client, || 1).unwrap();
+    let offering = Offering::new(&offer, &offer.stack().unwrap(), &at_client, || 1).unwrap();
     let len = offering.message().len() + wire::ENVELOPE;
     assert!(len <= 1200, "{len} bytes");
 }

@@ -5,8 +5,8 @@ use super::built::Built;
 use super::client::Client;
 use super::{Early, EarlyCache, EarlyState, HandshakeGuard};
 use crate::handshake::{
-    Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout, check_layers,
-    check_possible, takes_early_data,
+    Claim, Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout,
+    check_layers, check_possible, takes_early_data,
 };
 use crate::happy_eyeballs::HappyEyeballs;
 use crate::link::{Answered, EarlyLink, LinkConnector, establish, given_up};
@@ -152,7 +152,8 @@ where
         let delay = settings.first_flight_delay;
         let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
         let differing = expected.capabilities.clone();
-        let flight = FirstFlight::claiming(handshake, (expected, claim, ticket), mtu, max, delay, now);
+        let flight =
+            FirstFlight::claiming(handshake, Claim { expected, claim, ticket }, mtu, max, delay, now);
         let (link, early_link) = Link::before_answer(base, flight, settings.clone(), idle_timeout);
         let start = now + delay.min(settings.repeat_after).min(UNDRIVEN);
         let link_task = LinkTask { start, link: early_link.clone() };

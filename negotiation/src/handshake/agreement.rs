@@ -73,7 +73,7 @@ impl Agreement {
     }
 
     /// Of a participant, which has no peer.
-    pub(crate) fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+    pub(crate) fn among(leads: bool, nodes: &[Node], round: u64, picks: Vec<u8>) -> Self {
         let role = Role::Participant { leads };
         let layers = resolve(nodes, Picks::new(&picks));
         let reasons = String::new();
@@ -88,7 +88,7 @@ impl Agreement {
     }
 
     /// Makes the agreement to which the connection has changed.
-    pub(crate) fn renewed(&self, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+    pub(crate) fn renewed(&self, nodes: &[Node], round: u64, picks: Vec<u8>) -> Self {
         let layers = resolve(nodes, Picks::new(&picks));
         let reasons = String::new();
         let zero_rtt = self.zero_rtt.clone();

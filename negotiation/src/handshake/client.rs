@@ -135,7 +135,7 @@ impl Handshake {
         let id = random();
         offer.id = id;
         offer.idle_ms = idle_timeout::to_millis(settings.idle_timeout);
-        let offering = Offering::new((&offer, &stack), &settings.credentials, random).map_err(unencoded)?;
+        let offering = Offering::new(&offer, &stack, &settings.credentials, random).map_err(unencoded)?;
         let len = offering.message().len() + ENVELOPE;
         let most = mtu.min(LARGEST);
         if len > most {
@@ -190,14 +190,15 @@ impl Handshake {
     pub(super) fn with_early<'m>(
         &self,
         offer: &[u8],
-        claim: (&[u8; CLAIM], PresentedTicket),
+        claim: &[u8; CLAIM],
+        presented: PresentedTicket,
         messages: impl ExactSizeIterator<Item = &'m [u8]>,
     ) -> Vec<u8> {
         if messages.len() == 0 {
             return offer.to_vec();
         }
         let key = self.offering.early_key();
-        with_early(offer, claim, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
+        with_early(offer, claim, presented, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
     }
 
     /// Returns the offer, with the cookie that the server wants.

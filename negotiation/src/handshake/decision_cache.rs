@@ -112,8 +112,8 @@ mod tests {
             amplification_limit: AmplificationLimit::UNLIMITED,
         };
         let offer = encode(Kind::Offer, Tag::of(id), &Offer::new(id, nodes).unwrap()).unwrap();
-        let message = (&offer[..], Some(offer_hash(&offer)));
-        match super::super::decide_hashed(message, (&[either("a::Zip", "a::Lz")], decisions), &terms) {
+        let nodes = [either("a::Zip", "a::Lz")];
+        match super::super::decide_hashed(&offer, Some(offer_hash(&offer)), &nodes, decisions, &terms) {
             Decision::Accept(accepted) => format!("{:?} {:?}", accepted.reply, accepted.answer),
             other => format!("{other:?}"),
         }
@@ -131,7 +131,7 @@ mod tests {
         ];
         for id in 0..200 {
             let stack = &stacks[(id * id + id / 7) as usize % stacks.len()];
-            for early_data in [EarlyData::AtOnce, EarlyData::RecycledBufs] {
+            for early_data in [EarlyData::AtOnce, EarlyData::Spent] {
                 let known = decide(id, stack, &decisions, early_data);
                 assert_eq!(known, decide(id, stack, &DecisionCache::default(), early_data), "{id}");
             }

@@ -59,6 +59,14 @@ pub enum Flight {
     Replaced(Answer, Arc<Session>),
 }
 
+/// The client's expectation of the answer, as its first flight states it.
+pub(crate) struct Claim {
+    pub(crate) expected: Expected,
+    /// The digest of `expected`.
+    pub(crate) claim: [u8; CLAIM],
+    pub(crate) ticket: HeldTicket,
+}
+
 impl FirstFlight {
     /// The offer, without messages.
     pub(crate) fn offer(&self) -> &[u8] {
@@ -69,20 +77,21 @@ impl FirstFlight {
     /// `mtu` bytes. Its offer waits `delay` for a message, and takes at most `most` messages.
     pub fn new(
         handshake: Handshake,
-        (expected, ticket): (Expected, HeldTicket),
+        expected: Expected,
+        ticket: HeldTicket,
         mtu: usize,
         most: usize,
         delay: Duration,
         now: Instant,
     ) -> Self {
         let claim = expected.claim();
-        Self::claiming(handshake, (expected, claim, ticket), mtu, most, delay, now)
+        Self::claiming(handshake, Claim { expected, claim, ticket }, mtu, most, delay, now)
     }
 
-    /// Works as [`new`](Self::new), with the claim of this expectation.
+    /// Works as [`new`](Self::new), with a claim that was computed before.
     pub(crate) fn claiming(
         handshake: Handshake,
-        (expected, claim, ticket): (Expected, [u8; CLAIM], HeldTicket),
+        Claim { expected, claim, ticket }: Claim,
         mtu: usize,
         most: usize,
         delay: Duration,
@@ -171,7 +180,7 @@ impl FirstFlight {
 
     fn with_messages(&self, offer: &[u8]) -> Vec<u8> {
         let messages = self.messages.iter().map(|message| &message[..]);
-        self.handshake.with_early(offer, (&self.claim, self.presented), messages)
+        self.handshake.with_early(offer, &self.claim, self.presented, messages)
     }
 
     /// Handles a received message.

@@ -153,7 +153,7 @@ impl Tree for OfferedNode {
     }
 }
 
-enum State<'a, L> {
+enum SearchState<'a, L> {
     Layer {
         layer: &'a L,
         next: usize,
@@ -177,7 +177,7 @@ struct Way {
 }
 
 struct Automaton<'a, L> {
-    states: Vec<State<'a, L>>,
+    states: Vec<SearchState<'a, L>>,
     start: usize,
 }
 
@@ -185,7 +185,7 @@ impl<'a, L> Automaton<'a, L> {
     /// Returns the automaton of `nodes`, and the number of its choices.
     fn of<T: Tree<Layer = L>>(nodes: &'a [T]) -> (Self, usize) {
         let mut states = Vec::with_capacity(nodes.len() + 1);
-        states.push(State::End);
+        states.push(SearchState::End);
         let mut automaton = Self { states, start: 0 };
         let mut choices = 0;
         automaton.start = automaton.add(nodes, 0, &mut choices);
@@ -205,10 +205,10 @@ impl<'a, L> Automaton<'a, L> {
                 // and needs.
                 View::Layer(layer) if T::is_one_sided(layer) => match T::is_about_guarantees(layer) {
                     false => continue,
-                    true => State::Aside { layer, next },
+                    true => SearchState::Aside { layer, next },
                 },
-                View::Layer(layer) => State::Layer { layer, next },
-                View::Select(..) => State::Choice { ways: self.ways(node, number, next) },
+                View::Layer(layer) => SearchState::Layer { layer, next },
+                View::Select(..) => SearchState::Choice { ways: self.ways(node, number, next) },
             };
             self.states.push(state);
             next = self.states.len() - 1;
@@ -267,25 +267,25 @@ impl Search<'_> {
         }
         self.steps += 1;
         let found = match (&self.client.states[client], &self.server.states[server]) {
-            (_, &State::Aside { layer, next }) => {
+            (_, &SearchState::Aside { layer, next }) => {
                 self.below(layer, agreed, wanted, |search, wanted| search.from(client, next, agreed, wanted))
             }
-            (&State::Aside { next, .. }, _) => self.from(next, server, agreed, wanted).then_some(()),
-            (State::Choice { ways }, State::Choice { .. }) if self.client_first => ways
+            (&SearchState::Aside { next, .. }, _) => self.from(next, server, agreed, wanted).then_some(()),
+            (SearchState::Choice { ways }, SearchState::Choice { .. }) if self.client_first => ways
                 .iter()
                 .find(|way| self.from(way.start, server, agreed, wanted))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
-            (_, State::Choice { ways }) => ways
+            (_, SearchState::Choice { ways }) => ways
                 .iter()
                 .find(|way| self.from(client, way.start, agreed, wanted))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.server_picks[number] = pick)),
-            (State::Choice { ways }, _) => ways
+            (SearchState::Choice { ways }, _) => ways
                 .iter()
                 .find(|way| self.from(way.start, server, agreed, wanted))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
             (
-                State::Layer { layer: theirs, next: their_next },
-                State::Layer { layer: ours, next: our_next },
+                SearchState::Layer { layer: theirs, next: their_next },
+                SearchState::Layer { layer: ours, next: our_next },
             ) => match ours.capability().compare(&theirs.capability, theirs.version, &theirs.encoding) {
                 Ok(()) => self.below(ours, agreed + 1, wanted, |search, wanted| {
                     search.from(*their_next, *our_next, agreed + 1, wanted)
@@ -294,17 +294,17 @@ impl Search<'_> {
                     format!("client's {} and server's {}: {mismatch}", theirs.short_name(), ours.name())
                 }),
             },
-            (State::End, State::End) => {
+            (SearchState::End, SearchState::End) => {
                 let missing = wanted.without(self.requirements.transport);
                 match missing.is_empty() {
                     true => Some(()),
                     false => self.reject_for(agreed, missing, |missing| format!("would not be {missing}")),
                 }
             }
-            (State::Layer { layer, .. }, State::End) => self.reject(agreed, || {
+            (SearchState::Layer { layer, .. }, SearchState::End) => self.reject(agreed, || {
                 format!("client's {} has no counterpart on the server", layer.short_name())
             }),
-            (State::End, State::Layer { layer, .. }) => {
+            (SearchState::End, SearchState::Layer { layer, .. }) => {
                 self.reject(agreed, || format!("server's {} has no counterpart on the client", layer.name()))
             }
         };

@@ -36,6 +36,7 @@ pub(crate) use confirmation::{CANDIDATES, ConfirmationWait, Step};
 pub(crate) use cookie::Cookies;
 pub(crate) use decision_cache::DecisionCache;
 pub use expected::Expected;
+pub(crate) use first_flight::Claim;
 pub use first_flight::{FirstFlight, Flight};
 pub(crate) use idle_timeout::agreed as agreed_idle_timeout;
 pub use matching::find;

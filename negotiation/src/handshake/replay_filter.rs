@@ -31,7 +31,7 @@ pub enum Freshness {
     /// The offer may be new, and can't be remembered, since the filter is full.
     Full,
     /// The offer has made a connection.
-    RecycledBufs,
+    Spent,
 }
 
 impl ReplayFilter {
@@ -44,7 +44,7 @@ impl ReplayFilter {
     pub fn look_up(&mut self, offer: &[u8; 32], now: Instant) -> Freshness {
         self.age(now);
         if self.young.contains(offer) || self.old.contains(offer) {
-            Freshness::RecycledBufs
+            Freshness::Spent
         } else if self.young.len() + self.old.len() >= self.most {
             Freshness::Full
         } else {
@@ -85,9 +85,9 @@ mod tests {
             let at = |after: u64| start + Duration::from_secs(begin + after);
             let mut replay_filter = ReplayFilter::new(10, start);
             assert_eq!(replay_filter.insert([1; 32], at(0)), Freshness::New);
-            assert_eq!(replay_filter.insert([1; 32], at(0)), Freshness::RecycledBufs);
+            assert_eq!(replay_filter.insert([1; 32], at(0)), Freshness::Spent);
             assert_eq!(replay_filter.look_up(&[2; 32], at(0)), Freshness::New);
-            assert_eq!(replay_filter.look_up(&[1; 32], at(30)), Freshness::RecycledBufs);
+            assert_eq!(replay_filter.look_up(&[1; 32], at(30)), Freshness::Spent);
             assert_eq!(replay_filter.look_up(&[1; 32], at(90)), Freshness::New);
         }
     }
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(replay_filter.insert([number; 32], start), Freshness::New);
         }
         assert_eq!(replay_filter.insert([3; 32], start), Freshness::Full);
-        assert_eq!(replay_filter.insert([1; 32], start), Freshness::RecycledBufs);
+        assert_eq!(replay_filter.insert([1; 32], start), Freshness::Spent);
         assert_eq!(replay_filter.insert([3; 32], start + 2 * MEMORY), Freshness::New);
     }
 }

@@ -55,7 +55,7 @@ pub enum EarlyData {
     Refused,
     /// The server made a connection of this offer before, and may have taken the messages then. It refuses
     /// the offer, since the client would repeat messages that a connection which is gone has received.
-    RecycledBufs,
+    Spent,
     /// The server takes them once the client has confirmed.
     Confirmed,
     /// The server takes them at once, and asks for no confirmation of this offer if the address is proven.
@@ -118,18 +118,20 @@ pub struct Accepted {
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
-    decide_hashed((message, hash), (nodes, &DecisionCache::default()), terms)
+    decide_hashed(message, hash, nodes, &DecisionCache::default(), terms)
 }
 
 /// Works as [`decide`], with the hash of the offer in the message, if there is one, and with earlier
 /// decisions.
 pub(crate) fn decide_hashed(
-    (message, hash): (&[u8], Option<[u8; 32]>),
-    server: (&[Node], &DecisionCache),
+    message: &[u8],
+    hash: Option<[u8; 32]>,
+    nodes: &[Node],
+    decisions: &DecisionCache,
     terms: &Terms<'_>,
 ) -> Decision {
     if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
-        return decide_offer((offer, hash), message, server, terms);
+        return decide_offer(offer, hash, message, nodes, decisions, terms);
     }
     match reply_to_unknown(message, terms.credentials, terms.path) {
         Some(reply) => Decision::Unknown { reply },
@@ -140,9 +142,11 @@ pub(crate) fn decide_hashed(
 /// Decides about the offer `message`. `whole` is the received message: the offer itself, or a message around
 /// the offer.
 fn decide_offer(
-    (message, hash): (&[u8], [u8; 32]),
+    message: &[u8],
+    hash: [u8; 32],
     whole: &[u8],
-    (nodes, decisions): (&[Node], &DecisionCache),
+    nodes: &[Node],
+    decisions: &DecisionCache,
     terms: &Terms<'_>,
 ) -> Decision {
     let Some((_, tag)) = wire::header(message) else { return Decision::Ignore };
@@ -151,11 +155,11 @@ fn decide_offer(
     }
     let stated = if terms.credentials.is_some() { None } else { Stated::read(message, tag) };
     if let Some(stated) = &stated
-        && terms.early_data != EarlyData::RecycledBufs
+        && terms.early_data != EarlyData::Spent
         && let Some(found) = decisions.find(stated, terms.requirements)
     {
         let answering = Answering::unproven(terms.credentials, message, hash);
-        return accept(&answering, (stated.id, stated.idle_ms), whole, &found, terms);
+        return accept(&answering, stated.id, stated.idle_ms, whole, &found, terms);
     }
     let (offer, answering) = match Answering::open(terms.credentials, message, hash) {
         Ok((offer, answering)) if Tag::of(offer.id) == tag => (offer, answering),
@@ -177,15 +181,16 @@ fn decide_offer(
     let Some(offered) = offer.nodes() else {
         return refuse(
             &answering,
-            (offer.id, tag),
+            offer.id,
+            tag,
             RefusalKind::Malformed,
             "the offer contradicts itself".into(),
             terms,
         );
     };
-    if terms.early_data == EarlyData::RecycledBufs {
+    if terms.early_data == EarlyData::Spent {
         let text = "this offer has made a connection before, which is gone; connect again".into();
-        return refuse(&answering, (offer.id, tag), RefusalKind::RecycledBufs, text, terms);
+        return refuse(&answering, offer.id, tag, RefusalKind::Spent, text, terms);
     }
     match matching::find_within(&offered, nodes, terms.requirements) {
         Ok(picks) => {
@@ -196,7 +201,7 @@ fn decide_offer(
             if let Some(stated) = stated {
                 decisions.remember(&stated, terms.requirements, &found);
             }
-            accept(&answering, (offer.id, offer.idle_ms), whole, &found, terms)
+            accept(&answering, offer.id, offer.idle_ms, whole, &found, terms)
         }
         Err(rejected) => {
             let text = format!(
@@ -205,14 +210,15 @@ fn decide_offer(
                 names(&offered),
                 nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "),
             );
-            refuse(&answering, (offer.id, tag), RefusalKind::Incompatible, text, terms)
+            refuse(&answering, offer.id, tag, RefusalKind::Incompatible, text, terms)
         }
     }
 }
 
 fn accept(
     answering: &Answering<'_>,
-    (id, idle_ms): (u64, u32),
+    id: u64,
+    idle_ms: u32,
     whole: &[u8],
     found: &Found,
     terms: &Terms<'_>,
@@ -230,7 +236,7 @@ fn accept(
         reasons: wire::cut(picks.reasons.join("; ")),
         capabilities: found.capabilities.server.clone(),
     };
-    let early = early_messages(answering, whole, (found, answer.idle_ms), terms);
+    let early = early_messages(answering, whole, found, answer.idle_ms, terms);
     answer.early = u16::try_from(early.len()).unwrap_or_default();
     if !early.is_empty()
         && terms.early_data == EarlyData::AtOnce
@@ -258,7 +264,7 @@ fn accept(
     }
     if reply.len() > LARGEST {
         let text = "the server's capabilities do not fit into one message".into();
-        return refuse(answering, (id, Tag::of(id)), RefusalKind::Incompatible, text, terms);
+        return refuse(answering, id, Tag::of(id), RefusalKind::Incompatible, text, terms);
     }
     Decision::Accept(Box::new(Accepted {
         id,
@@ -314,7 +320,8 @@ fn ticket(found: &Found, terms: &Terms<'_>) -> Option<[u8; TICKET]> {
 fn early_messages(
     answering: &Answering<'_>,
     whole: &[u8],
-    (found, idle_ms): (&Found, u32),
+    found: &Found,
+    idle_ms: u32,
     terms: &Terms<'_>,
 ) -> VecDeque<Buf> {
     if terms.early_data == EarlyData::Refused || !takes_early_data(&found.layers) {
@@ -346,7 +353,8 @@ pub(crate) fn takes_early_data(layers: &[Node]) -> bool {
 /// Returns a refusal that the client can believe.
 fn refuse(
     answering: &Answering<'_>,
-    (id, tag): (u64, Tag),
+    id: u64,
+    tag: Tag,
     kind: RefusalKind,
     text: String,
     terms: &Terms<'_>,

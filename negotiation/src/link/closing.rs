@@ -1,6 +1,6 @@
 //! The end of a link that this end closes.
 
-use super::{End, Shared};
+use super::{End, LinkShared};
 use crate::handshake::ResetMeaning;
 use crate::shortage::or_lost;
 use crate::wire::{self, Kind, Tag};
@@ -24,7 +24,7 @@ pub(super) enum Reply {
     ClosesToo,
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Sends the close, after the answer if that has not left yet.
     ///
     /// Over a base that loses messages the caller waits for the first close only: a task repeats the close

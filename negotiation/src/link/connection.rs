@@ -1,6 +1,6 @@
 //! The way of a message through a link: `send` puts the header in front, and `recv` takes it off.
 
-use super::{EpochQueue, Link, Parked, Shared};
+use super::{EpochQueue, Link, LinkShared, Parked};
 use crate::wire::HEADER;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use std::pin::pin;
@@ -170,7 +170,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Returns the error of a reception for an error of the base. A peer that closes sends a close before its
     /// stream ends, so a stream that ends without a close was cut.
     #[cold]

@@ -1,7 +1,7 @@
 //! Messages of a link that are not data: repeated offers, closes, keep-alives, resets.
 
 use super::replacement::Replacement;
-use super::{Agreed, End, Shared};
+use super::{Agreed, End, LinkShared};
 use crate::auth::offer_hash;
 use crate::handshake::{ResetMeaning, are_you_there, path, reply_to_unknown};
 use crate::wire::{self, Answer, COOKIE, Close, Confirm, DROPPED, Kind, Retry, Tag};
@@ -21,7 +21,7 @@ pub(super) struct ServerQuestions {
     is_offered: bool,
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Handles a message that is not data of this connection.
     #[cold]
     pub(super) async fn control(&self, message: Buf) {

@@ -1,7 +1,7 @@
 //! Several stacks over one base, one after the other: the state that the epochs of a link share.
 
 use super::connection::strip;
-use super::{EpochQueue, Link, Parked, Shared};
+use super::{EpochQueue, Link, LinkShared, Parked};
 use crate::auth::Proof;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::Requirements;
@@ -53,7 +53,7 @@ pub(crate) struct Received {
 /// Makes the links of later epochs of a connection.
 pub(crate) struct Fork<C: Connection<Data = Buf>> {
     pub(super) first: Arc<EpochQueue>,
-    pub(crate) shared: Arc<Shared<C>>,
+    pub(crate) shared: Arc<LinkShared<C>>,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
@@ -97,7 +97,7 @@ impl<C: Connection<Data = Buf>> Fork<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     pub(crate) fn connector(&self) -> Option<Arc<dyn Connector<Link<C>>>> {
         self.epochs.connector.lock().clone()
     }

@@ -1,6 +1,6 @@
 //! A link that its server may end in favour of another connection.
 
-use super::{Link, Shared};
+use super::{Link, LinkShared};
 use bertha_core::{Buf, Connection};
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ pub(crate) trait Evictable: Send + Sync {
     fn evict(&self, reason: &str);
 }
 
-impl<C: Connection<Data = Buf>> Evictable for Shared<C> {
+impl<C: Connection<Data = Buf>> Evictable for LinkShared<C> {
     fn arrivals(&self) -> u32 {
         self.lifecycle.arrivals()
     }

@@ -56,13 +56,13 @@ pub(crate) use waker_list::WakerList;
 ///
 /// Chunnel authors meet it as their `Inner` at the bottom of a negotiated stack. No code names it.
 pub struct Link<C: Connection<Data = Buf>> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<LinkShared<C>>,
     queue: Arc<EpochQueue>,
 }
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-pub(crate) struct Shared<C: Connection<Data = Buf>> {
+pub(crate) struct LinkShared<C: Connection<Data = Buf>> {
     /// The base, which the link of a restarted peer takes over from this link.
     base: Arc<C>,
     id: u64,
@@ -145,7 +145,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         let unvalidated = start
             .address_challenge
             .map(|challenge| UnvalidatedAddress::new(challenge, &queue, &start.settings, start.now));
-        let mut shared = Shared::new(start.base, start.id, start.role, start.settings, start.idle_timeout);
+        let mut shared =
+            LinkShared::new(start.base, start.id, start.role, start.settings, start.idle_timeout);
         if start.has_to_answer {
             shared.lifecycle = Lifecycle::new(LinkState::AnswerPending);
         } else if unvalidated.is_some() {
@@ -161,7 +162,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         link
     }
 
-    fn of(shared: Shared<C>, queue: Arc<EpochQueue>) -> Self {
+    fn of(shared: LinkShared<C>, queue: Arc<EpochQueue>) -> Self {
         // A link that replaces another stands on a base whose headroom is reserved already.
         let base = shared.base.base();
         if base.reserved() < HEADER {
@@ -189,7 +190,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Makes the state of a link on which nothing is agreed, and which has no messages.
     fn new(base: Arc<C>, id: u64, role: Role, settings: Arc<Settings>, idle_timeout: Duration) -> Self {
         Self {

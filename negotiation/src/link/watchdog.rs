@@ -1,7 +1,7 @@
 //! The task beside each link, which sends keep-alives, and notices a peer that is gone.
 
 use super::idle::{Idle, TICKS, Verdict};
-use super::{End, LinkState, Shared, TaskOf};
+use super::{End, LinkShared, LinkState, TaskOf};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
@@ -10,14 +10,14 @@ use std::time::Instant;
 
 /// Starts the task at its first tick, which most short connections never reach. The task ends once the
 /// link has ended, or its handle is dropped.
-pub(super) fn spawn<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>, now: Instant) -> TaskOf<C> {
+pub(super) fn spawn<C: Connection<Data = Buf>>(shared: &Arc<LinkShared<C>>, now: Instant) -> TaskOf<C> {
     let runtime = shared.base.base().runtime();
     runtime.spawn_at(now + shared.idle_timeout / TICKS, watch(shared, now))
 }
 
 /// Returns the watchdog as a future, which first waits for the first tick.
 pub(super) fn from_first_tick<C: Connection<Data = Buf>>(
-    shared: &Arc<Shared<C>>,
+    shared: &Arc<LinkShared<C>>,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();
     let now = runtime.now();
@@ -32,7 +32,7 @@ pub(super) fn from_first_tick<C: Connection<Data = Buf>>(
 /// Watches over a link until it has ended or was dropped. The idle time begins at `start`, and the first poll
 /// is the first tick.
 fn watch<C: Connection<Data = Buf>>(
-    shared: &Arc<Shared<C>>,
+    shared: &Arc<LinkShared<C>>,
     start: Instant,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();

@@ -65,7 +65,7 @@ where
                     let now = runtime.now();
                     let fresh = |hash: &[u8; 32]| fresh.of(hash, now, || runtime.random());
                     let Ok(Some(Admitted { accepted, amplification_limit, .. })) =
-                        self.decide(now, base, (&offer, true), fresh).await
+                        self.decide(now, base, &offer, true, fresh).await
                     else {
                         continue;
                     };

@@ -63,8 +63,10 @@ impl<S, D: Runs<S>> Server<S, D> {
     /// Makes a server for the clients of `listener`. Messages of its links for the listener go to
     /// `to_listener`.
     pub(super) fn new(
-        (stack, nodes): (S, Vec<Node>),
-        (datapath, listener): (D, D::Listener),
+        stack: S,
+        nodes: Vec<Node>,
+        datapath: D,
+        listener: D::Listener,
         settings: Arc<Settings>,
         to_listener: mpsc::Sender<FromLink<D::Connection>>,
     ) -> Self {
@@ -221,7 +223,7 @@ where
         let fresh = NonceByOffer::default();
         let random = || base.base().runtime().random();
         let admitted =
-            match self.decide(now, &base, (&message, false), |hash| fresh.of(hash, now, random)).await {
+            match self.decide(now, &base, &message, false, |hash| fresh.of(hash, now, random)).await {
                 Ok(Some(admitted)) => admitted,
                 Ok(None) => return Outcome::Nothing,
                 Err((id, error)) => return Outcome::Refused { id, error },
@@ -265,8 +267,7 @@ where
         let accepted = &mut entering.accepted;
         if accepted.is_flight && self.settings.early_data {
             let memory = self.admissions.insert(now, accepted.offer);
-            if memory == Freshness::RecycledBufs || (memory == Freshness::Full && !accepted.early.is_empty())
-            {
+            if memory == Freshness::Spent || (memory == Freshness::Full && !accepted.early.is_empty()) {
                 // The same offer was let in from another address meanwhile, or so many were that this one
                 // can't be remembered. The answer says that its messages were taken, so nothing else can
                 // become of them.
@@ -289,7 +290,7 @@ where
         fresh: HandshakeNonce,
         slot: Arc<CandidateSlot>,
     ) -> Outcome<D::Connection, D::Out> {
-        match self.decide(base.base().runtime().now(), &base, (&offer, true), |_| fresh).await {
+        match self.decide(base.base().runtime().now(), &base, &offer, true, |_| fresh).await {
             Ok(Some(Admitted { accepted, mut amplification_limit, .. })) => {
                 amplification_limit.spend(accepted.reply.len());
                 let reply = slot.take(accepted, amplification_limit);
@@ -308,7 +309,8 @@ where
         &self,
         now: Instant,
         base: &D::Connection,
-        (message, confirms): (&[u8], bool),
+        message: &[u8],
+        confirms: bool,
         fresh: impl FnOnce(&[u8; 32]) -> HandshakeNonce + Send,
     ) -> Result<Option<Admitted>, (u64, Error)> {
         let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
@@ -328,7 +330,7 @@ where
                     Freshness::New if confirms || may_be_anybody => EarlyData::Confirmed,
                     Freshness::New => EarlyData::AtOnce,
                     Freshness::Full => EarlyData::Refused,
-                    Freshness::RecycledBufs => EarlyData::RecycledBufs,
+                    Freshness::Spent => EarlyData::Spent,
                 }
             }
             _ => EarlyData::Refused,
@@ -346,7 +348,7 @@ where
             now,
             amplification_limit,
         };
-        match decide_hashed((message, hash), (&self.nodes, &self.decisions), &terms) {
+        match decide_hashed(message, hash, &self.nodes, &self.decisions, &terms) {
             Decision::Ignore => Box::pin(self.turn_away(base, Admission::Drop)).await,
             Decision::Retry => {
                 Box::pin(self.turn_away(base, self.admissions.retry(now, base, message))).await
@@ -358,7 +360,7 @@ where
             }
             Decision::Refuse { id, reply, error } => {
                 Box::pin(reply_with(base, &reply)).await;
-                if early_data == EarlyData::RecycledBufs {
+                if early_data == EarlyData::Spent {
                     // A late duplicate, which is not reported.
                     self.count_dropped();
                     return Ok(None);
@@ -499,7 +501,7 @@ where
             Ok(connection) => {
                 setup.into_iter().for_each(Setup::done);
                 tracing::debug!(agreement = %current_agreement.get(), peer = %connection.base().peer_addr(), "accepted");
-                Ok(Negotiated::new(connection, (current_agreement, session), dropped).in_place(place))
+                Ok(Negotiated::new(connection, current_agreement, session, dropped).in_place(place))
             }
             Err(error) => {
                 if let Some(setup) = setup {

@@ -2,7 +2,6 @@
 
 use bertha_core::{Addr, BoxFuture, Error, ErrorKind, MAX_ADDRESSES, Name, Resolver};
 use etcd_client::{Client, ConnectOptions, GetOptions, KeyValue};
-use std::fmt;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -108,14 +107,7 @@ impl Resolver for Etcd {
     }
 }
 
-impl fmt::Debug for Etcd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Etcd")
-            .field("endpoints", &self.endpoints)
-            .field("prefix", &self.prefix)
-            .finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Etcd { endpoints, prefix });
 
 #[cfg(test)]
 mod tests {

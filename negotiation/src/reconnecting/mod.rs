@@ -60,14 +60,14 @@ pub use interruption::{Interruption, Received};
 /// # }
 /// ```
 pub struct Reconnecting<C: Connection> {
-    state: Mutex<State<C>>,
+    state: Mutex<ReconnectingState<C>>,
     /// The attempts under way, held by the call that connects.
     connecting: Turn<Connecting<C>>,
     /// Notifies waiting receptions that their connection was lost or closed.
     changed: Notify,
 }
 
-struct State<C> {
+struct ReconnectingState<C> {
     current: Option<Arc<C>>,
     /// The connection that was lost last, which may have messages that had arrived.
     previous: Option<Arc<C>>,
@@ -96,7 +96,7 @@ impl<C: Connection> Reconnecting<C> {
     {
         let connection = connect().await?;
         let runtime = connection.base().runtime().clone();
-        let state = State {
+        let state = ReconnectingState {
             current: Some(Arc::new(connection)),
             previous: None,
             connections: 1,
@@ -379,12 +379,12 @@ impl<C: Connection> Reconnecting<C> {
         drop(over);
     }
 
-    fn state(&self) -> MutexGuard<'_, State<C>> {
+    fn state(&self) -> MutexGuard<'_, ReconnectingState<C>> {
         self.state.lock()
     }
 }
 
-impl<C> State<C> {
+impl<C> ReconnectingState<C> {
     fn current(&self) -> Result<Option<Numbered<C>>, Error> {
         if self.is_closed {
             return Err(closed_here());

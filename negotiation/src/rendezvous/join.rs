@@ -4,7 +4,6 @@ use crate::rendezvous::group::{MultiEndpoint, RunsAmong};
 use crate::rendezvous::settings::RendezvousSettings;
 use crate::rendezvous::store::{Name, RendezvousStore};
 use bertha_core::{BoxFuture, Describe, Error};
-use std::fmt;
 
 /// Joining connections with any number of endpoints. Implemented for every stack and every single Chunnel.
 pub trait Rendezvous: Describe + Send + Sync {
@@ -96,8 +95,4 @@ where
     }
 }
 
-impl<S, G, T> fmt::Debug for Join<S, G, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Join").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Join < S, G, T > { name });

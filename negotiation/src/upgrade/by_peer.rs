@@ -66,7 +66,7 @@ pub(crate) struct PeerAgreement {
     highest: u64,
     phase: Phase,
     handover: Handover<u64>,
-    request: Option<Request>,
+    request: Option<UpgradeRequest>,
     repetition: Option<Repetition>,
     /// The peer's failed proposals for which this end staged a stack.
     vain: VainProposals,
@@ -76,7 +76,7 @@ pub(crate) struct PeerAgreement {
 
 /// A request of the application, and the time at which it is given up.
 #[derive(Debug, Clone)]
-struct Request {
+struct UpgradeRequest {
     pick: Pick,
     until: Instant,
 }
@@ -117,7 +117,7 @@ enum Phase {
     /// This end has proposed.
     Proposing {
         epoch: u64,
-        request: Request,
+        request: UpgradeRequest,
         proposal: Proposal,
         agreed: Option<Agreed>,
         is_ready: bool,
@@ -132,7 +132,7 @@ enum Phase {
     Switching {
         epoch: u64,
         /// The request of this end, until it is granted.
-        request: Option<Request>,
+        request: Option<UpgradeRequest>,
         agreed: Agreed,
         /// Number of messages that this end has sent in the old epoch, once it is known.
         sent: Option<u64>,
@@ -469,7 +469,7 @@ impl PeerAgreement {
 }
 
 impl Phase {
-    fn switching(epoch: u64, request: Option<Request>, agreed: Agreed) -> Self {
+    fn switching(epoch: u64, request: Option<UpgradeRequest>, agreed: Agreed) -> Self {
         Self::Switching { epoch, request, agreed, sent: None, peer_sent: None, is_seen: false }
     }
 }

@@ -1,9 +1,9 @@
 //! The connection whose stack can change.
 
 use super::epoch::Epochs;
-use super::peer_protocol::{Request, ended};
+use super::peer_protocol::{PeerRequest, ended};
 use super::pick::Pick;
-use crate::link::Shared;
+use crate::link::LinkShared;
 use crate::{Agreement, Negotiated, span};
 use bertha_core::{Base, Buf, Connection, Error, Runtime, forward};
 use std::fmt;
@@ -22,8 +22,8 @@ type TaskOf<B> = <<<B as Connection>::Base as Base>::Runtime as Runtime>::Task;
 /// other `recv`s, once the stack was changed, until the call is polled or dropped.
 pub struct Switching<C, B: Connection<Data = Buf>> {
     pub(super) epochs: Arc<Epochs<C>>,
-    pub(super) shared: Arc<Shared<B>>,
-    pub(super) requests: mpsc::Sender<Request>,
+    pub(super) shared: Arc<LinkShared<B>>,
+    pub(super) requests: mpsc::Sender<PeerRequest>,
     pub(super) _shell: TaskOf<B>,
 }
 
@@ -81,7 +81,7 @@ impl<C, B: Connection<Data = Buf>> Switching<C, B> {
     /// Works as [`Negotiated::upgrade`].
     pub(crate) async fn upgrade(&self, to: Pick) -> Result<(), Error> {
         let (report, reported) = oneshot::channel();
-        if self.requests.send(Request { pick: to, report, cause: Span::current() }).await.is_err() {
+        if self.requests.send(PeerRequest { pick: to, report, cause: Span::current() }).await.is_err() {
             self.shared.check()?;
             return Err(ended());
         }

@@ -9,7 +9,7 @@ use super::pick::Pick;
 use super::protocol::{ChangeLimits, Staged, UpgradeProtocol};
 use super::steps::{LOOK, sleep};
 use crate::Link;
-use crate::link::{EpochQueue, Fork, Received, Shared};
+use crate::link::{EpochQueue, Fork, LinkShared, Received};
 use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, PeerLayers, Picks, Runtime,
     SecuredCell, resolve,
@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Span;
 
 /// An application's request for other alternatives, with the sender of the answer.
-pub(super) struct Request {
+pub(super) struct PeerRequest {
     pub(super) pick: Pick,
     pub(super) report: oneshot::Sender<Result<(), Error>>,
     /// The span of the request.
@@ -35,7 +35,7 @@ pub(super) struct Request {
 /// An event that the protocol waits for.
 pub(super) enum Input {
     Message(Received),
-    Request(Request),
+    Request(PeerRequest),
     Timer,
     Ended,
 }
@@ -46,7 +46,7 @@ pub(super) struct PeerProtocol<S, B: Connection<Data = Buf>> {
     fork: Fork<B>,
     agreement: PeerAgreement,
     inbound: mpsc::Receiver<Received>,
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<PeerRequest>,
     /// The cell to which the secure Chunnel of the staged stack reports.
     secured: SecuredCell,
     report: Option<oneshot::Sender<Result<(), Error>>>,
@@ -63,7 +63,7 @@ where
         stack: Arc<S>,
         fork: Fork<B>,
         inbound: mpsc::Receiver<Received>,
-        requests: mpsc::Receiver<Request>,
+        requests: mpsc::Receiver<PeerRequest>,
     ) -> Self {
         let shared = &fork.shared;
         let settings = fork.shared.settings();
@@ -96,13 +96,13 @@ where
 {
     type Connection = S::Connection;
     type Epoch = u64;
-    type LinkHandle = Shared<B>;
+    type LinkHandle = LinkShared<B>;
     type Link = Link<B>;
     type Input = Input;
 
     const NAME: &'static str = "negotiation";
 
-    fn link_handle(&self) -> &Arc<Shared<B>> {
+    fn link_handle(&self) -> &Arc<LinkShared<B>> {
         &self.fork.shared
     }
 
@@ -151,7 +151,7 @@ where
         let shared = &self.fork.shared;
         let epoch = self.agreement.handover().sends_in();
         if let (Some(before), Some(agreed)) = (shared.agreement(), self.agreement.agreed()) {
-            let agreement = before.renewed(&self.stack.nodes(), (epoch, agreed.picks.clone()));
+            let agreement = before.renewed(&self.stack.nodes(), epoch, agreed.picks.clone());
             tracing::debug!(%agreement, "changed the stack");
             shared.agree(agreement);
         }
@@ -225,7 +225,7 @@ where
                     self.agreement.on_message(now, received.upgrade);
                 }
             }
-            Input::Request(Request { pick, report, cause }) => {
+            Input::Request(PeerRequest { pick, report, cause }) => {
                 (self.report, self.cause) = (Some(report), cause);
                 self.agreement.on_request(now, pick);
             }
@@ -262,12 +262,12 @@ where
     }
 }
 
-impl<B: Connection<Data = Buf>> LinkHandle for Shared<B> {
+impl<B: Connection<Data = Buf>> LinkHandle for LinkShared<B> {
     type Queue = EpochQueue;
     type Base = B::Base;
 
     fn base(&self) -> &B::Base {
-        Shared::base(self)
+        LinkShared::base(self)
     }
 
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send {
@@ -280,11 +280,11 @@ impl<B: Connection<Data = Buf>> LinkHandle for Shared<B> {
     }
 
     fn read_through(&self, old: &EpochQueue, new: &EpochQueue) {
-        Shared::read_through(self, old, new);
+        LinkShared::read_through(self, old, new);
     }
 
     fn forget(&self, queue: &Arc<EpochQueue>) {
-        Shared::forget(self, queue);
+        LinkShared::forget(self, queue);
     }
 }
 
@@ -294,12 +294,16 @@ const LONGEST_LOOK: Duration = Duration::from_millis(16);
 /// Waits until as many messages were received in the epoch as were sent in it, or until no message has come
 /// for the whole time-out while a call waited for messages. Time without such a call does not count, since a
 /// Chunnel may hold messages for an application that does not receive.
-async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared: Arc<Shared<B>>, sent: u64) {
+async fn await_rest<C, B: Connection<Data = Buf>>(
+    epochs: Arc<Epochs<C>>,
+    shared: Arc<LinkShared<B>>,
+    sent: u64,
+) {
     let mut before = epochs.receiving.total();
     let mut waited = Duration::ZERO;
     let mut pause = LOOK;
     while before < sent {
-        sleep(Shared::base(&shared).runtime(), pause).await;
+        sleep(LinkShared::base(&shared).runtime(), pause).await;
         let received = epochs.receiving.total();
         if received != before {
             (before, waited, pause) = (received, Duration::ZERO, LOOK);

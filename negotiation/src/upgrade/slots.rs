@@ -16,10 +16,10 @@ use std::task::{Context, Poll, Waker};
 /// The slots of one direction.
 pub(crate) struct Slots<E> {
     list: SlotList<E>,
-    state: Mutex<State<E>>,
+    state: Mutex<SlotState<E>>,
 }
 
-struct State<E> {
+struct SlotState<E> {
     /// The open epoch; `None` while no call may start.
     epoch: Option<Arc<E>>,
     /// The total of counts when the epoch was opened.
@@ -38,7 +38,7 @@ impl<E> Slots<E> {
         let (waiting, closer, watcher) = Default::default();
         Self {
             list: SlotList::new(epoch),
-            state: Mutex::new(State {
+            state: Mutex::new(SlotState {
                 epoch: Some(epoch.clone()),
                 counted_before: 0,
                 waiting,

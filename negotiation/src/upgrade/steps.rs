@@ -57,12 +57,12 @@ pub(super) async fn end_sending<C: Connection>(
     };
     let vacated = match may_fail {
         false => vacating.await,
-        true => within(runtime, limit, (name, "sends under way did not end in time"), vacating).await,
+        true => within(runtime, limit, name, "sends under way did not end in time", vacating).await,
     };
     let drained = match vacated {
         Ok(()) => {
             let what = "Chunnels could not be drained in time";
-            within(runtime, limit, (name, what), epoch.connection.drain()).await
+            within(runtime, limit, name, what, epoch.connection.drain()).await
         }
         failed => failed,
     };
@@ -82,7 +82,8 @@ pub(super) async fn end_sending<C: Connection>(
 pub(super) async fn within<T>(
     runtime: &impl Runtime,
     limit: Duration,
-    (name, what): (&'static str, &'static str),
+    name: &'static str,
+    what: &'static str,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     match select(pin!(work), pin!(sleep(runtime, limit))).await {

@@ -181,7 +181,7 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
                 let runtime = handle.runtime().clone();
                 let building = async move {
                     let what = "a Chunnel did not get ready in time";
-                    within(&runtime, limits.building, (P::NAME, what), building).await
+                    within(&runtime, limits.building, P::NAME, what, building).await
                 };
                 self.building = Some(Box::pin(building.instrument(span.clone())));
             }

@@ -140,7 +140,7 @@ pub enum RefusalKind {
     /// One end requires a proof of origin that the other can't give.
     Unauthenticated,
     /// The offer came with messages and made an earlier connection, which is gone.
-    RecycledBufs,
+    Spent,
     /// The server has no room for the client at the moment.
     Busy,
 }
@@ -153,7 +153,7 @@ impl RefusalKind {
             Self::Version => ErrorKind::Version,
             Self::Malformed => ErrorKind::Malformed,
             Self::Unauthenticated => ErrorKind::Unauthenticated,
-            Self::RecycledBufs => ErrorKind::Reset,
+            Self::Spent => ErrorKind::Reset,
             Self::Busy => ErrorKind::Exhausted,
         }
     }

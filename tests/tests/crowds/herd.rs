@@ -103,13 +103,13 @@ async fn ten_thousand_clients_at_once_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_thousand_clients_with_tls_at_once_are_served() {
+async fn three_thousand_clients_with_tls_at_once_are_served() {
     let _alone = alone().await;
     let certificate = Certificate::new();
     for _ in 0..2 {
         let mut child = certificate.start(many());
-        let outcomes = come(&child, make_stack!(certificate.client()), 2000).await;
-        check(&outcomes, 2000, &mut child);
+        let outcomes = come(&child, make_stack!(certificate.client()), 3000).await;
+        check(&outcomes, 3000, &mut child);
     }
 }
 

@@ -216,7 +216,7 @@ fn a_change_of_stacks_puts_nothing_above_that_withdraws_what_is_in_use() {
         let around = || Pick::alternative(1);
         let own = connection.upgrade(around()).await.unwrap_err();
         assert_eq!(own.kind(), ErrorKind::Refused);
-        assert!(own.to_string().contains("would lose what the stack in use is, encrypted;"), "{own}");
+        assert!(own.to_string().contains("would lose guarantees of the stack in use, encrypted;"), "{own}");
         let theirs = connection.upgrade(around().losing(encrypted())).await.unwrap_err();
         assert_eq!(theirs.kind(), ErrorKind::Refused);
         assert!(theirs.to_string().contains("guarantees that this end keeps: encrypted;"), "{theirs}");

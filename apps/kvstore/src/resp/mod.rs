@@ -44,4 +44,4 @@ pub use password::Password;
 pub(crate) use routes::{End, Routes, serve as serve_forwarded};
 pub(crate) use serving::Clients;
 pub use settings::Settings;
-pub(crate) use shared::Shared;
+pub(crate) use shared::RespShared;

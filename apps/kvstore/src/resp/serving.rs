@@ -3,7 +3,7 @@
 use super::clients::{Client, Ending, Watched};
 use super::format::RespFormat;
 use super::session::Session;
-use super::{Routes, Shared, descriptors};
+use super::{RespShared, Routes, descriptors};
 use crate::shared_store::SharedStore;
 use crate::stop::Stop;
 use bertha::chunnels::framing::Framed;
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Clients {
     pub(crate) store: SharedStore,
     pub(crate) routes: Routes,
-    pub(crate) shared: Shared,
+    pub(crate) shared: RespShared,
     pub(crate) stop: Stop,
 }
 

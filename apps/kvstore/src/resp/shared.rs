@@ -8,7 +8,7 @@ use std::time::Instant;
 
 /// The part that all shards have in common.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared {
+pub(crate) struct RespShared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) places: Arc<Places>,
     pub(crate) counters: Arc<Counters>,
@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(super) unsent: Arc<Memory>,
 }
 
-impl Shared {
+impl RespShared {
     /// For at most so many clients, whatever the settings say.
     pub(crate) fn new(settings: Settings, most: usize) -> Self {
         let now = Instant::now();

@@ -133,7 +133,7 @@ impl Server {
         };
         let map = shard_map(shards)?;
         let router =
-            router::start((options.addr, options.encryption), options.sharding, &map, local, &stopper)?;
+            router::start(options.addr, options.encryption, options.sharding, &map, local, &stopper)?;
         let addr = router.addrs().bertha;
         let resp = threads.first().map(|shard| shard.addrs().resp.clone()).unwrap_or_default();
         threads.push(router);

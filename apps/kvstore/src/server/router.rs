@@ -37,7 +37,8 @@ impl Handler for Router {
 /// Starts the router's thread, with the stack that `sharding`, the place of the shards and the encryption
 /// require.
 pub(super) fn start(
-    (addr, encryption): (SocketAddr, Option<Encryption>),
+    addr: SocketAddr,
+    encryption: Option<Encryption>,
     sharding: Sharding,
     map: &ShardMap,
     local: Option<LocalShards<Message>>,

@@ -84,7 +84,7 @@ where
 pub(super) struct WithResp {
     pub(super) fronts: resp::Fronts,
     pub(super) end: resp::End,
-    pub(super) shared: resp::Shared,
+    pub(super) shared: resp::RespShared,
 }
 
 /// The listeners of a shard.

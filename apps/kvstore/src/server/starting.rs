@@ -27,7 +27,7 @@ pub(super) struct RespSettings {
     addrs: Vec<RespAddr>,
     sharing: Sharing,
     end: resp::End,
-    shared: resp::Shared,
+    shared: resp::RespShared,
 }
 
 /// Starts the thread of a shard.
@@ -89,7 +89,7 @@ where
 pub(super) struct RespEnds {
     addrs: Vec<RespAddr>,
     ends: std::vec::IntoIter<resp::End>,
-    shared: resp::Shared,
+    shared: resp::RespShared,
 }
 
 /// The file descriptors that a thread needs for itself, and those that the process needs besides.
@@ -104,7 +104,7 @@ impl RespEnds {
         if most < settings.clients {
             tracing::info!(most, "the limit of file descriptors allows fewer clients than the settings");
         }
-        Self { addrs, ends: ends.into_iter(), shared: resp::Shared::new(settings, most) }
+        Self { addrs, ends: ends.into_iter(), shared: resp::RespShared::new(settings, most) }
     }
 
     /// The end of the next shard. The first one listens at all addresses, and the others where it found that they can too.

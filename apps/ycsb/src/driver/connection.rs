@@ -42,12 +42,12 @@ pub(super) struct Connection<P, O> {
     pub(super) phase: Arc<Phase>,
     pub(super) counter: Counter,
     pub(super) stop_together: bool,
-    pub(super) state: State,
+    pub(super) state: ConnectionState,
 }
 
 /// The progress of a connection.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ConnectionState {
     issued: u64,
     answered_while_open: u64,
     last_answer: Duration,
@@ -113,7 +113,7 @@ impl<P: Port, O: Operations> Connection<P, O> {
 
     /// Passes the messages in the inbox to the state machine.
     fn take_in(&mut self, now: Duration) {
-        let State { inbox, outbox, ended, .. } = &mut self.state;
+        let ConnectionState { inbox, outbox, ended, .. } = &mut self.state;
         for message in inbox.drain(..) {
             match self.outstanding.on_reply(message, now) {
                 Progress::Ignored => {}

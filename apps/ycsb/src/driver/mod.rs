@@ -20,7 +20,7 @@ use crate::outstanding::Outstanding;
 use crate::parameters::Parameters;
 use crate::schedule::{Pace, Schedule};
 use crate::workload::{Load, Mixed, Operations};
-use connection::{Connection, Starts, State};
+use connection::{Connection, ConnectionState, Starts};
 use phase::Phase;
 
 pub use phase::{Counter, Plan};
@@ -142,7 +142,7 @@ impl<P: Port> Driver<P> {
                 phase: Arc::clone(&phase),
                 counter: counter.clone(),
                 stop_together: plan.stop_together,
-                state: State::default(),
+                state: ConnectionState::default(),
             };
             let (tell, told) = oneshot::channel();
             tasks.push(port.runtime().spawn(async move {

@@ -32,7 +32,7 @@ pub struct Point {
 /// [`PlotError`] if the lines can't be drawn.
 pub fn latency_by_load(lines: &[Line], scale: Scale) -> Result<String, PlotError> {
     let latencies = || lines.iter().flat_map(|line| &line.points).flat_map(|point| [point.p50, point.p95]);
-    svg((820, 480), |root| match scale {
+    svg(820, 480, |root| match scale {
         Scale::Linear => draw(root, lines, 0.0..linear(latencies())),
         Scale::Logarithmic => draw(root, lines, logarithmic(latencies()).log_scale()),
     })

@@ -47,11 +47,12 @@ fn font(size: u32) -> (&'static str, u32) {
 
 /// Returns a drawing of this size, as text.
 fn svg(
-    size: (u32, u32),
+    width: u32,
+    height: u32,
     draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), PlotError>,
 ) -> Result<String, PlotError> {
     let mut text = String::new();
-    let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+    let root = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
     root.fill(&WHITE)?;
     draw(&root)?;
     root.present()?;

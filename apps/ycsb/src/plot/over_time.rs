@@ -28,7 +28,7 @@ pub struct Series {
 /// # Errors
 /// [`PlotError`] if they can't be drawn.
 pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
-    svg((900, 640), |root| {
+    svg(900, 640, |root| {
         let root = root.titled(title, font(17))?;
         for (number_of_panel, (area, panel)) in
             root.split_evenly((panels.len().max(1), 1)).iter().zip(panels).enumerate()

@@ -34,7 +34,7 @@ const END: f64 = 0.12;
 /// [`PlotError`] if the boxes can't be drawn.
 pub fn spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
     let times = logarithmic(spreads.iter().flat_map(|spread| spread.percentiles));
-    svg((900, 480), |root| {
+    svg(900, 480, |root| {
         let mut chart = ChartBuilder::on(root)
             .caption(format!("{title}: 5th, 25th, 50th, 75th and 95th percentile"), font(17))
             .margin(12)

@@ -104,7 +104,7 @@ impl Course {
     async fn observe(&self, network: Network, stack: Reliable) -> Result<History, bertha_core::Error> {
         let runtime = network.runtime();
         let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await?;
-        let states: Vec<Arc<State>> = self.flows.iter().map(|_| Arc::default()).collect();
+        let states: Vec<Arc<FlowsState>> = self.flows.iter().map(|_| Arc::default()).collect();
         let mut tasks = Vec::new();
         for (number, (flow, state)) in self.flows.iter().copied().zip(&states).enumerate() {
             let client = if self.shares_host { 0 } else { number };
@@ -154,14 +154,14 @@ impl Course {
 
 /// The state of a flow.
 #[derive(Default)]
-struct State {
+struct FlowsState {
     /// Number of bytes in packets that have arrived.
     delivered: AtomicU64,
     /// Connection of the client while it sends.
     client: Mutex<Option<Arc<ReliableConnection<SimConnection>>>>,
 }
 
-impl State {
+impl FlowsState {
     fn set_client(&self, client: Option<Arc<ReliableConnection<SimConnection>>>) {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
     }
@@ -179,7 +179,7 @@ async fn send(
     server: Addr,
     stack: &Reliable,
     number: u64,
-    state: &State,
+    state: &FlowsState,
 ) -> Result<(), bertha_core::Error> {
     let client = Arc::new(stack.wrap(datapath.connect(server).await?).await?);
     state.set_client(Some(client.clone()));
@@ -192,7 +192,7 @@ async fn send(
 }
 
 /// Counts arriving bytes, for the flow whose number is the first message.
-async fn receive(server: ReliableConnection<SimConnection>, states: Vec<Arc<State>>) {
+async fn receive(server: ReliableConnection<SimConnection>, states: Vec<Arc<FlowsState>>) {
     let Ok(first) = server.recv().await else { return };
     let number = first.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
     let Some(state) = states.get(number as usize) else { return };

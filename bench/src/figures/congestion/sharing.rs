@@ -38,7 +38,7 @@ struct Scene {
 
 /// The outcome of a scene.
 #[derive(Debug, Clone, Copy)]
-struct Shared {
+struct SharedLink {
     /// Share of the link that is used.
     used: f64,
     jain: f64,
@@ -108,8 +108,8 @@ impl Scene {
         Course { flows, ..Course::alone(self.path(), seconds, Duration::from_millis(100), 1) }
     }
 
-    fn shared(&self, rates: &[f64]) -> Shared {
-        Shared { used: rates.iter().sum::<f64>() / self.path().rate.mean(), jain: jain(rates) }
+    fn shared(&self, rates: &[f64]) -> SharedLink {
+        SharedLink { used: rates.iter().sum::<f64>() / self.path().rate.mean(), jain: jain(rates) }
     }
 
     /// Returns true if flows are alike, so that each should have an equal part.
@@ -123,7 +123,7 @@ fn in_virtual_time(
     scene: &Scene,
     control: Control,
     seconds: u64,
-) -> Result<Shared, Error> {
+) -> Result<SharedLink, Error> {
     let history = scene.course(seconds).run(control)?;
     let shared = scene.shared(&history.rates());
     let name = format!("{control}, {}", scene.name);
@@ -143,7 +143,7 @@ fn in_virtual_time(
 }
 
 /// Runs all scenes at once, each on a path of its own: they take little of a machine and much time.
-fn of_linux(scenes: &[Scene], control: &'static str, seconds: u64) -> Result<Vec<Shared>, Error> {
+fn of_linux(scenes: &[Scene], control: &'static str, seconds: u64) -> Result<Vec<SharedLink>, Error> {
     let transport = &Transport::Linux(control);
     std::thread::scope(|scope| {
         let run = |scene: &Scene| {
@@ -164,7 +164,7 @@ fn of_linux(scenes: &[Scene], control: &'static str, seconds: u64) -> Result<Vec
     })
 }
 
-fn compare(report: &mut Report, name: &str, scene: &Scene, ours: Shared, theirs: Shared) {
+fn compare(report: &mut Report, name: &str, scene: &Scene, ours: SharedLink, theirs: SharedLink) {
     report.figure(format!("{name}: use by Linux's TCP"), theirs.used, "of the link");
     report.bounded(format!("{name}: use to that by Linux's TCP"), ours.used / theirs.used, "x", AS_LINUX);
     if scene.detours.len() > 1 {

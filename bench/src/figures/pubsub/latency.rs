@@ -225,26 +225,32 @@ impl Study<'_> {
             Ok::<_, Error>((connections, by_hand(other.name(), &hand_count).await?))
         })?;
         let name = format!("{name}, {}", case.name());
-        let counts = (&hand_count, &count);
+        let (sender, receiver) = hand;
+        let hand = Contender { count: &hand_count, sender, receiver };
+        let (publisher, receiver) = connections;
         match case {
             Case::BestEffort => {
-                let (publisher, receiver) = connections;
-                self.compare(&name, case, counts, hand, (Publishing(publisher), Receiving::new(receiver)))
+                let ours = Contender {
+                    count: &count,
+                    sender: Publishing(publisher),
+                    receiver: Receiving::new(receiver),
+                };
+                self.compare(&name, case, hand, ours)
             }
             Case::AtMostOnce => {
                 let stack = || make_stack!(AtMostOnceByPublisher::new());
-                let ours = self.runtime.block_on(wrap(stack, connections))?;
-                self.compare(&name, case, counts, hand, ours)
+                let (sender, receiver) = self.runtime.block_on(wrap(stack, publisher, receiver))?;
+                self.compare(&name, case, hand, Contender { count: &count, sender, receiver })
             }
             Case::ByService(_) => {
-                let ours =
-                    self.runtime.block_on(wrap(|| make_stack!(ServiceOrdered::new(group)), connections))?;
-                self.compare(&name, case, counts, hand, ours)
+                let stack = || make_stack!(ServiceOrdered::new(group));
+                let (sender, receiver) = self.runtime.block_on(wrap(stack, publisher, receiver))?;
+                self.compare(&name, case, hand, Contender { count: &count, sender, receiver })
             }
             Case::ByReceiver(_) => {
-                let ours =
-                    self.runtime.block_on(wrap(|| make_stack!(OrderedByKey::new(group)), connections))?;
-                self.compare(&name, case, counts, hand, ours)
+                let stack = || make_stack!(OrderedByKey::new(group));
+                let (sender, receiver) = self.runtime.block_on(wrap(stack, publisher, receiver))?;
+                self.compare(&name, case, hand, Contender { count: &count, sender, receiver })
             }
         }?;
         self.runtime.block_on(async {
@@ -257,17 +263,17 @@ impl Study<'_> {
         &mut self,
         name: &str,
         case: Case,
-        (hand_count, count): (&Count, &Count),
-        (hand_sender, mut hand_receiver): (impl Sends, impl Receives),
-        (sender, mut receiver): (impl Sends, impl Receives),
+        mut hand: Contender<'_, impl Sends, impl Receives>,
+        mut ours: Contender<'_, impl Sends, impl Receives>,
     ) -> Result<(), Error> {
         let plan = Plan { groups: case.groups(), ..self.plan };
         let runtime = self.runtime;
         let of_hand = RefCell::default();
         let of_ours = RefCell::default();
         let mut by_hand =
-            || runtime.block_on(sample(&hand_sender, &mut hand_receiver, plan, hand_count, &of_hand));
-        let mut ours = || runtime.block_on(sample(&sender, &mut receiver, plan, count, &of_ours));
+            || runtime.block_on(sample(&hand.sender, &mut hand.receiver, plan, hand.count, &of_hand));
+        let mut ours =
+            || runtime.block_on(sample(&ours.sender, &mut ours.receiver, plan, ours.count, &of_ours));
         let paired = alternate(self.pairs, &mut by_hand, &mut ours)?;
         self.boxes.extend(Spread::of(&case.name().replace(" by", ", by"), &of_ours.into_inner()));
         self.report.median(format!("{name}: latency"), &paired.b(), |it| it.median_us / 1e3, "ms");
@@ -303,10 +309,18 @@ async fn sample(
     Ok(Sample { median_us, calls, empty_looks })
 }
 
+/// A client of a topic, and the number of its calls.
+struct Contender<'a, S, R> {
+    count: &'a Count,
+    sender: S,
+    receiver: R,
+}
+
 /// Wraps both ends in a stack.
 async fn wrap<S, K>(
     stack: impl Fn() -> K,
-    (publisher, receiver): (QueueConnection<S>, QueueConnection<S>),
+    publisher: QueueConnection<S>,
+    receiver: QueueConnection<S>,
 ) -> Result<(Publishing<Over<S, K>>, Receiving<Over<S, K>>), Error>
 where
     S: Service,

@@ -44,17 +44,17 @@ pub(super) fn measure(
     effort: Effort,
 ) -> Result<(), Error> {
     let (half, pause) = effort.pick((100, 25), (100, 10));
-    let plan = (half, Duration::from_millis(pause));
+    let pause = Duration::from_millis(pause);
     match runtime.block_on(places.nats())? {
         Some(site) => {
-            let course = runtime.block_on(in_time(play(site.service.ordered_by_key(8), plan)))?;
+            let course = runtime.block_on(in_time(play(site.service.ordered_by_key(8), half, pause)))?;
             describe(report, site.name, "pubsub-switch-nats.svg", &course)?;
         }
         None => report.skip("the order moves to NATS", "BERTHA_NATS is not set"),
     }
     match places.sqs() {
         Some(site) => {
-            let course = runtime.block_on(in_time(play(site.service.fifo(), plan)))?;
+            let course = runtime.block_on(in_time(play(site.service.fifo(), half, pause)))?;
             describe(report, SQS, "pubsub-switch-sqs.svg", &course)?;
         }
         None => report.skip("the order moves to SQS", "BERTHA_ELASTICMQ is not set"),
@@ -114,7 +114,7 @@ async fn join<S: Service>(
 }
 
 /// Sends the first half to a single receiver, and the second half while and after another receiver joins.
-async fn play<S: Service>(service: S, (half, pause): (u32, Duration)) -> Result<Course, Error> {
+async fn play<S: Service>(service: S, half: u32, pause: Duration) -> Result<Course, Error> {
     let topic = Topic::new(service, unused("switch"));
     topic.create().await.map_err(failed)?;
     let store = MemoryStore::new(TokioRuntime);

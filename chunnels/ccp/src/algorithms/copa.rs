@@ -26,7 +26,7 @@ impl<I: Ipc> CongAlg<I> for Copa {
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> WindowFlow<I> {
         WindowFlow::new(datapath, &info, |packets| {
-            Box::new(State {
+            Box::new(CopaState {
                 packets,
                 base: Duration::MAX,
                 velocity: 1.0,
@@ -38,7 +38,7 @@ impl<I: Ipc> CongAlg<I> for Copa {
     }
 }
 
-struct State {
+struct CopaState {
     packets: f64,
     /// The smallest round-trip time so far.
     base: Duration,
@@ -49,7 +49,7 @@ struct State {
     is_slow_start: bool,
 }
 
-impl State {
+impl CopaState {
     /// Returns the window that the target rate fills in a round trip.
     fn target(&self, round: &Round) -> f64 {
         let queueing = round.rtt.saturating_sub(self.base).as_secs_f64();
@@ -69,7 +69,7 @@ impl State {
     }
 }
 
-impl Window for State {
+impl Window for CopaState {
     fn on_round(&mut self, round: &Round) {
         self.base = self.base.min(round.rtt);
         let is_up = self.packets <= self.target(round);

@@ -23,7 +23,7 @@ impl<I: Ipc> CongAlg<I> for Cubic {
     }
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> WindowFlow<I> {
-        WindowFlow::new(datapath, &info, |packets| Box::new(State::new(packets)))
+        WindowFlow::new(datapath, &info, |packets| Box::new(CubicState::new(packets)))
     }
 }
 
@@ -33,7 +33,7 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-pub(super) struct State {
+pub(super) struct CubicState {
     packets: f64,
     threshold: f64,
     /// The window before the last reduction, or less where flows converge; and `prior`, that window
@@ -52,7 +52,7 @@ struct Epoch {
     reno: f64,
 }
 
-impl State {
+impl CubicState {
     /// Makes a window that begins with slow start.
     pub(super) fn new(packets: f64) -> Self {
         Self { packets, threshold: f64::INFINITY, at_loss: 0.0, prior: 0.0, epoch: None }
@@ -89,7 +89,7 @@ impl State {
     }
 }
 
-impl Window for State {
+impl Window for CubicState {
     fn on_round(&mut self, round: &Round) {
         let mut acked = round.acked;
         if self.packets < self.threshold {

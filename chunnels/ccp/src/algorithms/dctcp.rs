@@ -4,7 +4,6 @@ use super::handle::{Handle, register};
 use portus::ipc::Ipc;
 use portus::{CongAlg, Datapath, DatapathInfo, Flow, Report};
 use std::collections::HashMap;
-use std::fmt;
 
 /// DCTCP as in RFC 8257: the window shrinks by as much as half, in proportion to the share of packets that routers marked for
 /// congestion, so that a router may mark early and its queue stays short. Losses halve it.
@@ -51,7 +50,7 @@ impl<I: Ipc> CongAlg<I> for Dctcp {
         let mut handle = Handle::new(datapath);
         handle.begin(NAME, &[("Cwnd", info.init_cwnd)]);
         let packet = f64::from(info.mss.max(1));
-        DctcpFlow { handle, packet, state: State::new(f64::from(info.init_cwnd) / packet) }
+        DctcpFlow { handle, packet, state: DctcpState::new(f64::from(info.init_cwnd) / packet) }
     }
 }
 
@@ -60,14 +59,10 @@ pub struct DctcpFlow<I: Ipc> {
     handle: Handle<I>,
     /// The size of a packet in bytes.
     packet: f64,
-    state: State,
+    state: DctcpState,
 }
 
-impl<I: Ipc> fmt::Debug for DctcpFlow<I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DctcpFlow").field("state", &self.state).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(DctcpFlow<I: Ipc> { state });
 
 impl<I: Ipc> Flow for DctcpFlow<I> {
     fn on_report(&mut self, _: u32, report: Report) {
@@ -96,7 +91,7 @@ impl<I: Ipc> Flow for DctcpFlow<I> {
 
 /// The state of a flow. Windows are in packets, times in microseconds.
 #[derive(Debug)]
-struct State {
+struct DctcpState {
     packets: f64,
     threshold: f64,
     /// The average share of packets that are marked.
@@ -108,7 +103,7 @@ struct State {
     recovery_until: u64,
 }
 
-impl State {
+impl DctcpState {
     fn new(packets: f64) -> Self {
         // At first all packets count as marked, so that the first mark halves the window (section 4.2).
         Self { packets, threshold: f64::INFINITY, share: 1.0, acked: 0.0, marked: 0.0, recovery_until: 0 }
@@ -160,7 +155,7 @@ mod tests {
     use super::*;
 
     /// Acknowledges the window in a round trip, of which a share is marked.
-    fn round(state: &mut State, share: f64) -> f64 {
+    fn round(state: &mut DctcpState, share: f64) -> f64 {
         let packets = state.packets;
         state.count(packets as u64, (packets * share) as u64);
         state.on_round(1_000_000);
@@ -169,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_window_shrinks_by_the_average_share_of_marks() {
-        let mut state = State::new(10.0);
+        let mut state = DctcpState::new(10.0);
         assert_eq!([round(&mut state, 0.0), round(&mut state, 0.0)], [20.0, 40.0]);
         // Two round trips have reduced the share from 1, and this round trip has half as many marks as
         // packets.
@@ -191,7 +186,7 @@ mod tests {
 
     #[test]
     fn losses_of_one_round_trip_halve_the_window_once() {
-        let mut state = State::new(64.0);
+        let mut state = DctcpState::new(64.0);
         state.on_loss(1_000, 500);
         state.on_loss(1_400, 500);
         assert_eq!(state.packets, 32.0);
@@ -203,7 +198,7 @@ mod tests {
 
     #[test]
     fn more_marks_than_packets_are_all() {
-        let mut state = State::new(64.0);
+        let mut state = DctcpState::new(64.0);
         state.count(10, 10_000);
         state.on_round(1);
         assert_eq!((state.share, state.packets), (1.0, 32.0));

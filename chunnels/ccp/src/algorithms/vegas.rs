@@ -28,19 +28,19 @@ impl<I: Ipc> CongAlg<I> for Vegas {
 
     fn new_flow(&self, datapath: Datapath<I>, info: DatapathInfo) -> WindowFlow<I> {
         WindowFlow::new(datapath, &info, |packets| {
-            Box::new(State { packets, base: Duration::MAX, is_slow_start: true })
+            Box::new(VegasState { packets, base: Duration::MAX, is_slow_start: true })
         })
     }
 }
 
-struct State {
+struct VegasState {
     packets: f64,
     /// The smallest round-trip time so far.
     base: Duration,
     is_slow_start: bool,
 }
 
-impl Window for State {
+impl Window for VegasState {
     fn on_round(&mut self, round: &Round) {
         self.base = self.base.min(round.rtt);
         let queued = self.packets * (1.0 - self.base.as_secs_f64() / round.rtt.as_secs_f64().max(1e-6));

@@ -37,14 +37,14 @@ struct Queue {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct InProcessShared {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
 struct Local {
-    shared: Arc<Shared>,
+    shared: Arc<InProcessShared>,
 }
 
 impl Link for Local {
@@ -71,13 +71,13 @@ impl Link for Local {
 /// The agent's end of a link in this process, for [`portus::ipc::BackendBuilder`].
 #[derive(Debug)]
 pub struct AgentEnd {
-    shared: Arc<Shared>,
+    shared: Arc<InProcessShared>,
     datapath: Weak<Datapath>,
 }
 
 /// Makes a datapath, and the agent's end of its link.
 pub(crate) fn in_process(pace: Pace) -> (Arc<Datapath>, AgentEnd) {
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(InProcessShared::default());
     let datapath = Datapath::new(Local { shared: shared.clone() });
     // The flag is set only now: the datapath has announced itself, and there is no agent yet that could
     // answer.

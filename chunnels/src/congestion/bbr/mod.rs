@@ -41,7 +41,7 @@ const MIN_PACKETS: u64 = 4;
 
 impl Algorithm for Bbr {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(State {
+        Box::new(BbrState {
             packet,
             phase: Phase::Startup { best: 0, stale_rounds: 0 },
             bandwidth: Bandwidth::default(),
@@ -54,7 +54,7 @@ impl Algorithm for Bbr {
 }
 
 #[derive(Debug)]
-struct State {
+struct BbrState {
     packet: u64,
     phase: Phase,
     bandwidth: Bandwidth,
@@ -95,7 +95,7 @@ impl Round {
     }
 }
 
-impl State {
+impl BbrState {
     /// Returns the bandwidth-delay product, in bytes, if rate and delay are known.
     fn product(&self) -> Option<f64> {
         let rate = self.bandwidth.max()?;
@@ -187,7 +187,7 @@ impl State {
     }
 }
 
-impl CongestionControl for State {
+impl CongestionControl for BbrState {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         if flow.was_timeout {
             self.bound.on_timeout(ack.now);

@@ -63,18 +63,18 @@ impl Machine {
                 Ok(cut) => {
                     self.cut = Some(cut);
                     self.cuts += 1;
-                    self.on_sent(&draft, run, (size as u64, true), now);
+                    self.on_sent(&draft, run, size as u64, true, now);
                     return self.next_piece(now, make);
                 }
                 Err(packet) => {
-                    self.on_sent(&draft, run, (size as u64, false), now);
+                    self.on_sent(&draft, run, size as u64, false, now);
                     return Some(packet);
                 }
             }
         }
         let packet = self.write(&draft, run, now, make);
         match (&packet, run) {
-            (Some(packet), _) => self.on_sent(&draft, run, (packet.len() as u64, false), now),
+            (Some(packet), _) => self.on_sent(&draft, run, packet.len() as u64, false, now),
             (None, Some(run)) => self.outgoing.on_lost(run.first, run.count),
             (None, None) => {}
         }
@@ -166,7 +166,7 @@ impl Machine {
     }
 
     /// Records a packet that is sent.
-    fn on_sent(&mut self, draft: &Draft, run: Option<Run>, (bytes, is_cut): (u64, bool), now: Duration) {
+    fn on_sent(&mut self, draft: &Draft, run: Option<Run>, bytes: u64, is_cut: bool, now: Duration) {
         self.counters.packets_sent += 1;
         if draft.ack.is_some() {
             self.acks.on_sent();

@@ -37,19 +37,19 @@ pub struct Multiplexer<C: Connection> {
 
 /// The shared part of all clones: the tasks end with it.
 struct Held<C: Connection> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<MultiplexerShared<C>>,
     _tasks: [TaskOf<C>; 2],
 }
 
-pub(super) struct Shared<C: Connection> {
+pub(super) struct MultiplexerShared<C: Connection> {
     connection: C,
     encoder: Encoder,
     room: Room,
     /// Locked for single steps, never while foreign code runs or anything waits.
-    state: Mutex<State<TaskOf<C>>>,
+    state: Mutex<MultiplexerState<TaskOf<C>>>,
 }
 
-struct State<Task> {
+struct MultiplexerState<Task> {
     calls: Calls,
     /// The task that sends, while it waits for messages.
     sender: Option<Waker>,
@@ -68,10 +68,10 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
     /// has a stream of responses. Without a deadline a task waits for ever that holds all the room by streams which it does not read.
     pub fn with_limit(connection: C, limit: usize) -> Self {
         let limit = limit.clamp(1, MAX_SLOT as usize);
-        let state = State { calls: Calls::new(limit), sender: None, timer: None };
+        let state = MultiplexerState { calls: Calls::new(limit), sender: None, timer: None };
         let encoder = Encoder::new(&connection);
         let room = Room::new(limit);
-        let shared = Arc::new(Shared { connection, encoder, room, state: Mutex::new(state) });
+        let shared = Arc::new(MultiplexerShared { connection, encoder, room, state: Mutex::new(state) });
         let ended = shared.clone();
         let runtime = shared.connection.base().runtime();
         let receiver = task_end::spawn(runtime, receive(shared.clone()), move || ended.end(&runtime_ended()));
@@ -172,7 +172,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
             } else {
                 // With those of other callers, in a burst.
                 state.calls.enqueue(message);
-                Shared::<C>::wake_sender(state);
+                MultiplexerShared::<C>::wake_sender(state);
                 return Ok(pending);
             }
         };
@@ -244,7 +244,7 @@ struct Pending<C: Connection> {
 
 impl<C: Connection> Pending<C> {
     #[inline]
-    fn shared(&self) -> &Shared<C> {
+    fn shared(&self) -> &MultiplexerShared<C> {
         &self.place.held.shared
     }
 
@@ -262,7 +262,7 @@ impl<C: Connection> Drop for Pending<C> {
         if !self.is_done {
             let mut state = self.shared().state.lock();
             state.calls.cancel(self.id);
-            Shared::<C>::wake_sender(state);
+            MultiplexerShared::<C>::wake_sender(state);
         }
     }
 }
@@ -281,19 +281,19 @@ impl<C: Connection<Data = Message>> ResponseParts for MultiplexedParts<C> {
         let mut state = place.held.shared.state.lock();
         let part = state.calls.poll_part(*id, cx.waker());
         *is_done = matches!(part, Poll::Ready(None | Some(Err(_))));
-        Shared::<C>::wake_sender(state);
+        MultiplexerShared::<C>::wake_sender(state);
         part
     }
 }
 
-impl<C: Connection> Shared<C> {
+impl<C: Connection> MultiplexerShared<C> {
     fn now(&self) -> Instant {
         self.connection.base().runtime().now()
     }
 
     /// Wakes the task that sends, if there is something to send and it waits for that. Unlocks first.
     #[inline]
-    fn wake_sender(mut state: MutexGuard<'_, State<TaskOf<C>>>) {
+    fn wake_sender(mut state: MutexGuard<'_, MultiplexerState<TaskOf<C>>>) {
         if !state.calls.has_outgoing() {
             return;
         }
@@ -312,10 +312,10 @@ impl<C: Connection> Shared<C> {
     }
 }
 
-impl<C: Connection<Data = Message>> Shared<C> {
+impl<C: Connection<Data = Message>> MultiplexerShared<C> {
     /// Sets the timer to the first deadline, unless it is due earlier already.
     #[inline]
-    fn arm(self: &Arc<Self>, state: &mut State<TaskOf<C>>) {
+    fn arm(self: &Arc<Self>, state: &mut MultiplexerState<TaskOf<C>>) {
         if let Some(earliest) = state.calls.earliest()
             && state.timer.as_ref().is_none_or(|(due, _)| earliest < *due)
         {
@@ -327,7 +327,7 @@ impl<C: Connection<Data = Message>> Shared<C> {
 }
 
 /// Fails the calls whose deadlines have come.
-async fn expire<C: Connection<Data = Message>>(shared: Weak<Shared<C>>) {
+async fn expire<C: Connection<Data = Message>>(shared: Weak<MultiplexerShared<C>>) {
     let Some(shared) = shared.upgrade() else { return };
     let mut woken = Vec::new();
     let spent = {
@@ -335,7 +335,7 @@ async fn expire<C: Connection<Data = Message>>(shared: Weak<Shared<C>>) {
         let spent = state.timer.take();
         state.calls.expire(shared.now(), &mut woken);
         shared.arm(&mut state);
-        Shared::<C>::wake_sender(state);
+        MultiplexerShared::<C>::wake_sender(state);
         spent
     };
     woken.into_iter().for_each(Waker::wake);
@@ -344,7 +344,7 @@ async fn expire<C: Connection<Data = Message>>(shared: Weak<Shared<C>>) {
 }
 
 /// Receives for all callers.
-async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
+async fn receive<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>>) {
     let mut arrived = Vec::with_capacity(BURST);
     let mut woken = Vec::new();
     let mut errors = TransientErrors::default();
@@ -364,14 +364,14 @@ async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
             if let Some(calls) = state.calls.take_full_at() {
                 shared.room.lower(calls);
             }
-            Shared::<C>::wake_sender(state);
+            MultiplexerShared::<C>::wake_sender(state);
         }
         woken.drain(..).for_each(Waker::wake);
     }
 }
 
 /// Sends what callers leave to it.
-async fn send<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
+async fn send<C: Connection<Data = Message>>(shared: Arc<MultiplexerShared<C>>) {
     let mut burst = Vec::new();
     let mut calls = Vec::new();
     loop {
@@ -397,7 +397,7 @@ async fn send<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
     }
 }
 
-impl<C: Connection> Shared<C> {
+impl<C: Connection> MultiplexerShared<C> {
     /// Fails calls of a burst that was sent in part.
     #[cold]
     fn fail(&self, calls: &[CallId], error: &Error) {

@@ -38,10 +38,10 @@ type RuntimeOf<C> = <<C as Connection>::Base as Base>::Runtime;
 /// # }
 /// ```
 pub struct Reconnecting<C: Connection, F> {
-    shared: Arc<Shared<C, F>>,
+    shared: Arc<ReconnectingShared<C, F>>,
 }
 
-struct Shared<C: Connection, F> {
+struct ReconnectingShared<C: Connection, F> {
     connect: F,
     runtime: RuntimeOf<C>,
     current: Mutex<Current<C>>,
@@ -77,7 +77,7 @@ where
         let runtime = connection.base().runtime().clone();
         let current = Mutex::new(Current { calls: Some(Multiplexer::new(connection)), connections: 1 });
         let (turn, in_doubt) = Default::default();
-        Ok(Self { shared: Arc::new(Shared { connect, runtime, current, turn, in_doubt }) })
+        Ok(Self { shared: Arc::new(ReconnectingShared { connect, runtime, current, turn, in_doubt }) })
     }
 
     /// How often it has connected.
@@ -151,7 +151,7 @@ where
     }
 }
 
-impl<C: Connection<Data = Message>, F> Shared<C, F> {
+impl<C: Connection<Data = Message>, F> ReconnectingShared<C, F> {
     fn current(&self) -> Option<Numbered<C>> {
         let current = self.current.lock();
         current.calls.clone().map(|calls| Numbered { calls, number: current.connections })

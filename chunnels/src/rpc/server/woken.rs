@@ -8,11 +8,11 @@ use std::task::{Context, Poll, Wake, Waker};
 /// The numbers of slots that were woken, and the task to wake for them.
 #[derive(Debug, Default)]
 pub(super) struct Woken {
-    state: Mutex<State>,
+    state: Mutex<WokenState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WokenState {
     slots: Vec<Arc<SlotWaker>>,
     task: Option<Waker>,
 }
@@ -70,7 +70,7 @@ impl Woken {
     }
 }
 
-impl State {
+impl WokenState {
     fn take(&mut self, into: &mut impl Extend<usize>) {
         into.extend(self.slots.drain(..).map(|slot| {
             // Before the future is polled, so that a wake during that adds it again.

@@ -107,7 +107,8 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
         // All shards push into the same collection. One connection is polled at a time, so the lock is never
         // contended; it makes the sharing safe.
         let into = &Mutex::new(into);
-        self.first(|shard| async move { self.shards[shard].recv_batch(&mut Shared(into), limit).await }).await
+        self.first(|shard| async move { self.shards[shard].recv_batch(&mut SharedInto(into), limit).await })
+            .await
     }
 
     async fn drain(&self) -> Result<(), Error> {
@@ -127,9 +128,9 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
 }
 
 /// Pushes messages into a collection that several futures share.
-struct Shared<'a, Into>(&'a Mutex<Into>);
+struct SharedInto<'a, Into>(&'a Mutex<Into>);
 
-impl<T, Into: Extend<T>> Extend<T> for Shared<'_, &mut Into> {
+impl<T, Into: Extend<T>> Extend<T> for SharedInto<'_, &mut Into> {
     fn extend<Messages: IntoIterator<Item = T>>(&mut self, messages: Messages) {
         self.0.lock().extend(messages);
     }

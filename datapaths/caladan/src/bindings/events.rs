@@ -3,7 +3,6 @@
 use bertha_caladan_sys as sys;
 use parking_lot::Mutex;
 use std::ffi::{c_uint, c_ulong};
-use std::fmt;
 use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
@@ -132,8 +131,4 @@ unsafe extern "C" fn ended(data: c_ulong, events: c_uint) {
 /// The callbacks of a socket: for the beginning and the end of an event.
 pub(super) const CALLBACKS: [Option<sys::OnEvents>; 2] = [Some(begun), Some(ended)];
 
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Events {});

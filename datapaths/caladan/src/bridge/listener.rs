@@ -6,7 +6,6 @@ use super::ring::Ring;
 use crate::failure::failure;
 use crate::{CaladanBase, Task};
 use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, Listener, Properties};
-use std::fmt;
 use std::sync::Arc;
 
 /// A listener over Caladan for tasks of tokio. Up to 128 connections that were not accepted yet wait here, in
@@ -50,8 +49,4 @@ impl Listener for BridgedListener {
     }
 }
 
-impl fmt::Debug for BridgedListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BridgedListener").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(BridgedListener { local });

@@ -9,11 +9,11 @@ use std::task::{Context, Poll, Waker};
 /// A bounded queue whose operations are futures, on any runtime.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<RingState<T>>,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct RingState<T> {
     items: VecDeque<T>,
     capacity: usize,
     /// True if no more items may be added.
@@ -23,7 +23,7 @@ struct State<T> {
     waiting: Vec<Waker>,
 }
 
-impl<T> State<T> {
+impl<T> RingState<T> {
     /// Registers the caller to be woken at the next change, and returns `Pending`.
     fn wait<R>(&mut self, cx: &Context<'_>) -> Poll<R> {
         if !self.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
@@ -35,13 +35,18 @@ impl<T> State<T> {
 
 impl<T> Ring<T> {
     pub(super) fn new(capacity: usize) -> Self {
-        let state =
-            State { items: VecDeque::new(), capacity, is_closed: false, under_way: 0, waiting: Vec::new() };
+        let state = RingState {
+            items: VecDeque::new(),
+            capacity,
+            is_closed: false,
+            under_way: 0,
+            waiting: Vec::new(),
+        };
         Self { state: Mutex::new(state) }
     }
 
     /// Changes the state, and wakes the tasks that wait for a change.
-    fn change<R>(&self, change: impl FnOnce(&mut State<T>) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut RingState<T>) -> R) -> R {
         let mut state = self.state.lock();
         let result = change(&mut state);
         let waiting = take(&mut state.waiting);

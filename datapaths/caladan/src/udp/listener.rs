@@ -9,7 +9,6 @@ use crate::failure::failed;
 use crate::places;
 use bertha_core::{Addr, Buf, Error, Listener, Properties, Runtime};
 use parking_lot::Mutex;
-use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -110,8 +109,4 @@ impl Listener for CaladanListener {
     }
 }
 
-impl fmt::Debug for CaladanListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CaladanListener").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(CaladanListener { local });

@@ -158,7 +158,7 @@ impl Connections {
     #[inline]
     pub(crate) fn deliver(&mut self, connection: usize, message: Buf) -> Result<(), Undelivered> {
         let len = message.len();
-        let dropped = self.demux.deliver(connection, message.into_pieces(len));
+        let dropped = self.demux.deliver(connection, message.into_segments(len));
         if dropped == 0 { Ok(()) } else { Err(Undelivered::Overflow) }
     }
 

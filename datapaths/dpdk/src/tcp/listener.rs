@@ -8,7 +8,6 @@ use crate::queue::streams::NAME;
 use crate::queue::{QueueState, wait_for};
 use bertha_core::{Addr, Buf, Error, Listener, Octets, Properties};
 use bertha_runtime::polling::Awaited;
-use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,8 +83,4 @@ impl<Data> Drop for TcpListener<Data> {
     }
 }
 
-impl<Data> fmt::Debug for TcpListener<Data> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TcpListener").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(TcpListener<Data> { local });

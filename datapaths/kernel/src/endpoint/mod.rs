@@ -9,7 +9,7 @@ mod tests;
 
 use crate::Waiting;
 use crate::async_socket::AsyncSocket;
-use bertha_core::buf::Pieces;
+use bertha_core::buf::Segments;
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_runtime::polling::{
     Awaited, Batched, Demux, Key, Limits, PollGuard, ReceiveBatch, Received as Polled, Role, Source, Spin,
@@ -95,7 +95,7 @@ pub(crate) struct Endpoint<S: ReceivingSocket> {
     /// lock is never held over a system call that transfers data, nor while foreign code runs (wakers,
     /// `Extend`), so it is contended for some hundred nanoseconds at most. A lock per connection would cost
     /// the receiving future a lock for each peer instead of one lock for each burst.
-    state: Mutex<State<S>>,
+    state: Mutex<EndpointState<S>>,
     waiting: Waiting,
     spin_history: SpinHistory,
     /// The errors of a connected socket, which concern its only connection. A listening socket's errors
@@ -104,7 +104,7 @@ pub(crate) struct Endpoint<S: ReceivingSocket> {
 }
 
 /// The state behind the lock.
-struct State<S: ReceivingSocket> {
+struct EndpointState<S: ReceivingSocket> {
     demux: Demux<S::Peer>,
     /// The only connection of a connected socket.
     only: Option<usize>,
@@ -136,7 +136,8 @@ impl<S: ReceivingSocket> Endpoint<S> {
     }
 
     fn new(socket: Arc<S>, demux: Demux<S::Peer>, only: Option<usize>, waiting: Waiting) -> Self {
-        let state = State { demux, only, width: ReceiveWidth::default(), counters: Counters::default() };
+        let state =
+            EndpointState { demux, only, width: ReceiveWidth::default(), counters: Counters::default() };
         let spin_history = SpinHistory::default();
         let errors = OnceLock::new();
         Self { socket, state: Mutex::new(state), waiting, spin_history, errors }
@@ -200,7 +201,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
         into: &mut impl Extend<Buf>,
         connection: usize,
         max: usize,
-        mut batch: ReceiveBatch<Pieces>,
+        mut batch: ReceiveBatch<Segments>,
     ) -> usize {
         let mut received = 0;
         loop {
@@ -230,7 +231,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
     fn wait_for<T>(
         &self,
         awaited: Awaited,
-        mut take: impl FnMut(&mut State<S>, &mut ReceiveBatch<Buf>) -> Option<T>,
+        mut take: impl FnMut(&mut EndpointState<S>, &mut ReceiveBatch<Buf>) -> Option<T>,
     ) -> impl Future<Output = Result<T, Error>> {
         let mut guard = PollGuard::new(SocketSource::new(self), awaited);
         poll_fn(move |cx| {
@@ -276,7 +277,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
     }
 }
 
-impl<S: ReceivingSocket> State<S> {
+impl<S: ReceivingSocket> EndpointState<S> {
     /// Delivers a buffer of messages, all from a single peer. Each message is `stride` bytes long, except for
     /// the last, which may be shorter.
     #[inline]
@@ -295,9 +296,9 @@ impl<S: ReceivingSocket> State<S> {
         match found {
             Some(own) if batch.connection() == found => self.demux.deliver_own(own, buffer, stride, batch),
             Some(other) => {
-                self.counters.overflow += self.demux.deliver(other, buffer.into_pieces(stride)) as u64;
+                self.counters.overflow += self.demux.deliver(other, buffer.into_segments(stride)) as u64;
             }
-            None => self.counters.unknown += buffer.into_pieces(stride).len() as u64,
+            None => self.counters.unknown += buffer.into_segments(stride).len() as u64,
         }
     }
 }
@@ -323,29 +324,29 @@ impl<'a, S: ReceivingSocket, M> SocketSource<'a, S, M> {
 }
 
 impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
-    type State = State<S>;
+    type State = EndpointState<S>;
     type Key = S::Peer;
     type Connection = ();
     type Message = M;
     type Error = Error;
 
     #[inline]
-    fn lock(&self) -> MutexGuard<'a, State<S>> {
+    fn lock(&self) -> MutexGuard<'a, EndpointState<S>> {
         self.endpoint.state.lock()
     }
 
     #[inline]
-    fn demux(state: &mut State<S>) -> &mut Demux<S::Peer> {
+    fn demux(state: &mut EndpointState<S>) -> &mut Demux<S::Peer> {
         &mut state.demux
     }
 
     /// Receives once without the lock, or a few times if the call spins.
     fn receive(
         &mut self,
-        mut state: MutexGuard<'a, State<S>>,
+        mut state: MutexGuard<'a, EndpointState<S>>,
         key: &WaiterKey,
         batch: &mut ReceiveBatch<M>,
-    ) -> (MutexGuard<'a, State<S>>, Polled<Error>) {
+    ) -> (MutexGuard<'a, EndpointState<S>>, Polled<Error>) {
         if !state.demux.begin_receiving() {
             return (state, Polled::Excluded(Role::Follower));
         }
@@ -399,7 +400,11 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
         }
     }
 
-    fn arm(&mut self, state: MutexGuard<'a, State<S>>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    fn arm(
+        &mut self,
+        state: MutexGuard<'a, EndpointState<S>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Error>> {
         if self.spins() {
             release(self, state);
             // The task yields in place of `wake_by_ref`: the runtime would poll the woken task many times
@@ -414,7 +419,7 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
 
     /// Registers the waker of another future at the reactor. A spinning future is woken instead, and so is a
     /// future for which the socket may already have messages.
-    fn hand_over(&mut self, state: &mut State<S>) {
+    fn hand_over(&mut self, state: &mut EndpointState<S>) {
         let endpoint = self.endpoint;
         state.demux.promote(|waker| {
             let readable = || endpoint.socket.socket().poll_readable(&mut Context::from_waker(waker));

@@ -86,7 +86,7 @@ struct Claimant {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum NeighbourState {
     /// All nodes are asked (INCOMPLETE), and once more the first claimant since the last request.
     Resolving { requests: Requests, claimant: Option<Claimant> },
     /// No node has answered, and no node is asked again before `until`.
@@ -131,7 +131,7 @@ pub(crate) enum Step {
 /// What is known about a neighbour.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Neighbour {
-    state: State,
+    state: NeighbourState,
     /// Time at which the neighbour was first heard of, or last confirmed.
     pub(crate) since: Instant,
     /// True if this end wants to talk to the neighbour, and does not only answer a stranger.
@@ -141,54 +141,56 @@ pub(crate) struct Neighbour {
 impl Neighbour {
     /// Creates the entry of a neighbour about which all nodes have been asked.
     pub(crate) fn resolving(wanted: bool, now: Instant) -> Self {
-        let state = State::Resolving { requests: Requests::first(now), claimant: None };
+        let state = NeighbourState::Resolving { requests: Requests::first(now), claimant: None };
         Self { state, since: now, wanted }
     }
 
     /// Creates the entry of a neighbour that has asked this interface.
     pub(crate) fn claimed(mac: MacAddr, now: Instant) -> Self {
-        Self { state: State::Claimed { mac, all_asked: false }, since: now, wanted: false }
+        Self { state: NeighbourState::Claimed { mac, all_asked: false }, since: now, wanted: false }
     }
 
     /// Returns true if no address is known.
     pub(crate) fn is_unresolved(&self) -> bool {
-        matches!(self.state, State::Resolving { .. } | State::Failed { .. })
+        matches!(self.state, NeighbourState::Resolving { .. } | NeighbourState::Failed { .. })
     }
 
     /// Returns true if all nodes are being asked about the neighbour.
     pub(crate) fn is_resolving(&self) -> bool {
-        matches!(self.state, State::Resolving { .. })
+        matches!(self.state, NeighbourState::Resolving { .. })
     }
 
     /// Returns the rank by which neighbours are forgotten when there are too many: neighbours that strangers
     /// may have invented come first.
     pub(crate) fn rank(&self) -> (u8, Instant) {
         let rank = match self.state {
-            State::Claimed { .. } => 0,
-            State::Resolving { .. } | State::Failed { .. } => 1 + u8::from(self.wanted),
-            State::AskedFirst { .. } => 3,
-            State::Asked { .. } | State::Reachable { .. } | State::Disputed { .. } => 4,
+            NeighbourState::Claimed { .. } => 0,
+            NeighbourState::Resolving { .. } | NeighbourState::Failed { .. } => 1 + u8::from(self.wanted),
+            NeighbourState::AskedFirst { .. } => 3,
+            NeighbourState::Asked { .. }
+            | NeighbourState::Reachable { .. }
+            | NeighbourState::Disputed { .. } => 4,
         };
         (rank, self.since)
     }
 
     /// Returns true if the neighbour's address was looked up.
     pub(crate) fn is_used(&self) -> bool {
-        !(self.is_unresolved() || matches!(self.state, State::Claimed { .. }))
+        !(self.is_unresolved() || matches!(self.state, NeighbourState::Claimed { .. }))
     }
 
     /// Returns the time of the next [step](Self::step).
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.state {
-            State::Resolving { requests, claimant: Some(Claimant { asked: false, .. }) }
-            | State::AskedFirst { requests, rival: Some(Claimant { asked: false, .. }), .. } => {
+            NeighbourState::Resolving { requests, claimant: Some(Claimant { asked: false, .. }) }
+            | NeighbourState::AskedFirst { requests, rival: Some(Claimant { asked: false, .. }), .. } => {
                 Some(requests.last)
             }
-            State::Resolving { requests, .. }
-            | State::Asked { requests, .. }
-            | State::AskedFirst { requests, .. } => Some(requests.due()),
-            State::Failed { until: due } | State::Disputed { due, .. } => Some(due),
-            State::Claimed { .. } | State::Reachable { .. } => None,
+            NeighbourState::Resolving { requests, .. }
+            | NeighbourState::Asked { requests, .. }
+            | NeighbourState::AskedFirst { requests, .. } => Some(requests.due()),
+            NeighbourState::Failed { until: due } | NeighbourState::Disputed { due, .. } => Some(due),
+            NeighbourState::Claimed { .. } | NeighbourState::Reachable { .. } => None,
         }
     }
 
@@ -198,23 +200,24 @@ impl Neighbour {
             return Step::Nothing;
         }
         match &mut self.state {
-            State::Resolving { claimant: Some(other), .. } | State::AskedFirst { rival: Some(other), .. }
+            NeighbourState::Resolving { claimant: Some(other), .. }
+            | NeighbourState::AskedFirst { rival: Some(other), .. }
                 if !other.asked =>
             {
                 other.asked = true;
                 Step::Ask(Question::One(other.mac))
             }
-            State::Resolving { requests, claimant } => match requests.next(now) {
+            NeighbourState::Resolving { requests, claimant } => match requests.next(now) {
                 Some(next) => {
                     (*requests, *claimant) = (next, None);
                     Step::Ask(Question::All)
                 }
                 None => {
-                    self.state = State::Failed { until: now + FAILED };
+                    self.state = NeighbourState::Failed { until: now + FAILED };
                     Step::Settled
                 }
             },
-            State::Asked { mac, requests } | State::AskedFirst { mac, requests, .. } => {
+            NeighbourState::Asked { mac, requests } | NeighbourState::AskedFirst { mac, requests, .. } => {
                 match requests.next(now) {
                     Some(next) => {
                         *requests = next;
@@ -223,13 +226,13 @@ impl Neighbour {
                     None => Step::Gone,
                 }
             }
-            State::Disputed { mac, .. } => {
+            NeighbourState::Disputed { mac, .. } => {
                 let mac = *mac;
-                self.state = State::Asked { mac, requests: Requests::first(now) };
+                self.state = NeighbourState::Asked { mac, requests: Requests::first(now) };
                 Step::Ask(Question::One(mac))
             }
-            State::Failed { .. } => Step::Gone,
-            State::Claimed { .. } | State::Reachable { .. } => Step::Nothing,
+            NeighbourState::Failed { .. } => Step::Gone,
+            NeighbourState::Claimed { .. } | NeighbourState::Reachable { .. } => Step::Nothing,
         }
     }
 
@@ -238,25 +241,27 @@ impl Neighbour {
     pub(crate) fn look_up(&mut self, now: Instant) -> (Resolution, Step) {
         let requests = Requests::first(now);
         let step = match self.state {
-            State::Claimed { mac, all_asked } => {
-                self.state = State::AskedFirst { mac, requests, rival: None, all_asked };
+            NeighbourState::Claimed { mac, all_asked } => {
+                self.state = NeighbourState::AskedFirst { mac, requests, rival: None, all_asked };
                 Step::Ask(Question::One(mac))
             }
-            State::Reachable { mac, until } if now >= until => {
-                self.state = State::Asked { mac, requests };
+            NeighbourState::Reachable { mac, until } if now >= until => {
+                self.state = NeighbourState::Asked { mac, requests };
                 Step::Ask(Question::One(mac))
             }
             _ => self.step(now),
         };
         let resolution = match self.state {
-            State::Resolving { .. } => Resolution::Resolving,
-            State::Failed { .. } => Resolution::Failed,
-            State::Asked { mac, requests } | State::AskedFirst { mac, requests, .. } => {
+            NeighbourState::Resolving { .. } => Resolution::Resolving,
+            NeighbourState::Failed { .. } => Resolution::Failed,
+            NeighbourState::Asked { mac, requests } | NeighbourState::AskedFirst { mac, requests, .. } => {
                 Resolution::Known { mac, until: requests.due() }
             }
-            State::Reachable { mac, until } => Resolution::Known { mac, until },
-            State::Disputed { mac, due } => Resolution::Known { mac, until: due + RETRANSMIT_INTERVAL },
-            State::Claimed { mac, .. } => Resolution::Known { mac, until: now },
+            NeighbourState::Reachable { mac, until } => Resolution::Known { mac, until },
+            NeighbourState::Disputed { mac, due } => {
+                Resolution::Known { mac, until: due + RETRANSMIT_INTERVAL }
+            }
+            NeighbourState::Claimed { mac, .. } => Resolution::Known { mac, until: now },
         };
         (resolution, step)
     }
@@ -265,41 +270,41 @@ impl Neighbour {
     pub(crate) fn hear(&mut self, mac: MacAddr, statement: Statement, now: Instant) -> Change {
         let reply = statement == Statement::Reply;
         match &mut self.state {
-            State::Resolving { .. } if reply => {
+            NeighbourState::Resolving { .. } if reply => {
                 self.confirm(mac, now);
                 Change::Settled
             }
-            State::Resolving { .. } if statement == Statement::Request => {
-                self.state = State::Claimed { mac, all_asked: true };
+            NeighbourState::Resolving { .. } if statement == Statement::Request => {
+                self.state = NeighbourState::Claimed { mac, all_asked: true };
                 Change::Settled
             }
-            State::Resolving { claimant, .. } => {
+            NeighbourState::Resolving { claimant, .. } => {
                 claimant.get_or_insert(Claimant { mac, asked: false });
                 Change::Nothing
             }
-            State::Claimed { all_asked: true, .. } if reply => {
+            NeighbourState::Claimed { all_asked: true, .. } if reply => {
                 self.confirm(mac, now);
                 Change::Nothing
             }
-            State::Claimed { mac: known, .. } => {
+            NeighbourState::Claimed { mac: known, .. } => {
                 if statement == Statement::Request {
                     *known = mac;
                 }
                 Change::Nothing
             }
-            State::Failed { .. } => {
+            NeighbourState::Failed { .. } => {
                 if statement == Statement::Request {
-                    self.state = State::Claimed { mac, all_asked: false };
+                    self.state = NeighbourState::Claimed { mac, all_asked: false };
                 }
                 Change::Nothing
             }
-            State::Asked { mac: known, .. } => {
+            NeighbourState::Asked { mac: known, .. } => {
                 if reply && *known == mac {
                     self.confirm(mac, now);
                 }
                 Change::Nothing
             }
-            State::AskedFirst { mac: first, rival, all_asked, .. } => {
+            NeighbourState::AskedFirst { mac: first, rival, all_asked, .. } => {
                 let is_first = *first == mac;
                 let asked = *all_asked || rival.is_some_and(|rival| rival.asked && rival.mac == mac);
                 match statement {
@@ -318,41 +323,41 @@ impl Neighbour {
                     _ => Change::Nothing,
                 }
             }
-            State::Reachable { mac: before, .. } => {
+            NeighbourState::Reachable { mac: before, .. } => {
                 if *before != mac {
                     let mac = *before;
                     let due = self.since + DISPUTE_INTERVAL;
-                    self.state = State::Disputed { mac, due };
+                    self.state = NeighbourState::Disputed { mac, due };
                 }
                 Change::Nothing
             }
-            State::Disputed { .. } => Change::Nothing,
+            NeighbourState::Disputed { .. } => Change::Nothing,
         }
     }
 
     /// Returns true if the address `mac` contradicts the address that the neighbour has confirmed.
     pub(crate) fn is_disputed_by(&self, mac: MacAddr) -> bool {
         match self.state {
-            State::Asked { mac: known, .. }
-            | State::Reachable { mac: known, .. }
-            | State::Disputed { mac: known, .. } => known != mac,
+            NeighbourState::Asked { mac: known, .. }
+            | NeighbourState::Reachable { mac: known, .. }
+            | NeighbourState::Disputed { mac: known, .. } => known != mac,
             _ => false,
         }
     }
 
     fn confirm(&mut self, mac: MacAddr, now: Instant) {
-        self.state = State::Reachable { mac, until: now + REACHABLE };
+        self.state = NeighbourState::Reachable { mac, until: now + REACHABLE };
         self.since = now;
     }
 
     /// Records that the node that answered may be gone: its address counts as a mere claim from now on.
     pub(crate) fn distrust(&mut self) {
-        if let State::Asked { mac, .. }
-        | State::AskedFirst { mac, .. }
-        | State::Reachable { mac, .. }
-        | State::Disputed { mac, .. } = self.state
+        if let NeighbourState::Asked { mac, .. }
+        | NeighbourState::AskedFirst { mac, .. }
+        | NeighbourState::Reachable { mac, .. }
+        | NeighbourState::Disputed { mac, .. } = self.state
         {
-            self.state = State::Claimed { mac, all_asked: false };
+            self.state = NeighbourState::Claimed { mac, all_asked: false };
         }
     }
 }

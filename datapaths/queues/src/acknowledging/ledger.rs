@@ -9,14 +9,14 @@ use tokio::sync::Notify;
 
 /// The receipts of a connection's messages. The lock is held for moments, never across an await.
 pub(crate) struct Ledger<R> {
-    state: Mutex<State<R>>,
+    state: Mutex<LedgerState<R>>,
     /// Notifies the task that there may be a call to make.
     released: Notify,
     /// Notifies waiting futures that calls were made, and of the end.
     settled: Notify,
 }
 
-struct State<R> {
+struct LedgerState<R> {
     gathering: Gathering<R>,
     /// True if the task makes a call.
     is_calling: bool,
@@ -37,7 +37,7 @@ pub(super) enum Step<R> {
 impl<R: Send + Sync + 'static> Ledger<R> {
     pub(crate) fn new(batch: usize) -> Self {
         let gathering = Gathering::new(batch);
-        let state = State { gathering, is_calling: false, is_ending: false, has_ended: false };
+        let state = LedgerState { gathering, is_calling: false, is_ending: false, has_ended: false };
         Self { state: Mutex::new(state), released: Notify::new(), settled: Notify::new() }
     }
 
@@ -84,7 +84,7 @@ impl<R: Send + Sync + 'static> Ledger<R> {
         self.wait(|state| state.is_ending).await;
     }
 
-    async fn wait(&self, until: impl Fn(&State<R>) -> bool) {
+    async fn wait(&self, until: impl Fn(&LedgerState<R>) -> bool) {
         loop {
             // The future is created before the check, so that no notification is missed.
             let settled = self.settled.notified();

@@ -6,7 +6,6 @@ use crate::{Outgoing, Publisher, Unsent};
 use bertha_core::{Error, ErrorKind};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer};
-use std::fmt;
 
 /// An end that publishes to a topic of Kafka. Calls are ready when all in-sync replicas have the messages.
 ///
@@ -70,8 +69,4 @@ impl Publisher for KafkaPublisher {
     }
 }
 
-impl fmt::Debug for KafkaPublisher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KafkaPublisher").field("topic", &self.topic).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(KafkaPublisher { topic });

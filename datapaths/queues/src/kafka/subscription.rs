@@ -12,7 +12,6 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Reb
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{ClientContext, Message, Offset, TopicPartitionList};
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, oneshot};
@@ -236,8 +235,4 @@ fn leave(consumer: Arc<StreamConsumer<Member>>) -> oneshot::Receiver<()> {
     ended
 }
 
-impl fmt::Debug for KafkaSubscription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KafkaSubscription").field("topic", &self.topic).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(KafkaSubscription { topic });

@@ -1,7 +1,7 @@
 //! The publishers and receivers of the service.
 
 use super::subscription::{Delivered, Message};
-use super::{Shared, error};
+use super::{MemoryShared, error};
 use crate::{Abilities, Incoming, Outgoing, Publisher, Subscription, Unsent};
 use bertha_core::{Error, ErrorKind, Runtime};
 use bertha_runtime::tokio::TokioRuntime;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// An end that publishes to a topic of a [`MemoryQueue`](super::MemoryQueue).
 pub struct MemoryPublisher {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<MemoryShared>,
     pub(super) topic: Arc<str>,
     pub(super) abilities: Abilities,
 }
@@ -42,7 +42,7 @@ impl Publisher for MemoryPublisher {
 
 /// An end that receives from a topic of a [`MemoryQueue`](super::MemoryQueue).
 pub struct MemorySubscription {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<MemoryShared>,
     pub(super) topic: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) abilities: Abilities,
@@ -113,11 +113,7 @@ impl Subscription for MemorySubscription {
     }
 }
 
-impl fmt::Debug for MemoryPublisher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryPublisher").field("topic", &self.topic).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(MemoryPublisher { topic });
 
 impl fmt::Debug for MemorySubscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,6 @@ pub use ends::{MemoryPublisher, MemoryReceipt, MemorySubscription};
 use faults::Faults;
 use limits::Limits;
 use parking_lot::Mutex;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -38,14 +37,14 @@ use bertha_core::{Error, ErrorKind};
 /// | [`dead_letters`](Self::dead_letters_after) | none |
 #[derive(Clone)]
 pub struct MemoryQueue {
-    shared: Arc<Shared>,
+    shared: Arc<MemoryShared>,
     abilities: Abilities,
     dead_letters_after: Option<u32>,
     waits: bool,
 }
 
 #[derive(Default)]
-struct Shared {
+struct MemoryShared {
     topics: Mutex<Topics>,
     faults: Mutex<Faults>,
     /// Notifies receivers that there may be something to receive.
@@ -208,11 +207,7 @@ impl Default for MemoryQueue {
     }
 }
 
-impl fmt::Debug for MemoryQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryQueue").field("abilities", &self.abilities).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(MemoryQueue { abilities });
 
 /// Returns an error of this service.
 fn error(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {

@@ -17,7 +17,7 @@ pub(crate) struct Inbox {
     prefix: String,
     messages: Subscriber,
     /// The pending request of each consumer at the server, if there is one.
-    requests: Vec<Option<Request>>,
+    requests: Vec<Option<PullRequest>>,
     /// Messages that have come and were not taken.
     kept: VecDeque<Kept>,
     /// Time for which the server waits for an acknowledgement, or for a report of progress.
@@ -30,7 +30,7 @@ struct Kept {
     since: Instant,
 }
 
-struct Request {
+struct PullRequest {
     /// Number of messages that the request may still bring.
     left: usize,
     /// Time at which the server has dropped the request.
@@ -73,7 +73,7 @@ impl Inbox {
             BatchConfig { batch: count, expires: Some(wait), no_wait: count > 1, ..BatchConfig::default() };
         let inbox = format!("{}.{number}", self.prefix);
         consumer.request_batch(batch, inbox.into()).await.map_err(|error| unreachable(Cause::from(error)))?;
-        self.requests[number] = Some(Request { left: count, until: Instant::now() + wait + SLACK });
+        self.requests[number] = Some(PullRequest { left: count, until: Instant::now() + wait + SLACK });
         Ok(())
     }
 

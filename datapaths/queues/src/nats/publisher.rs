@@ -7,7 +7,6 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::message::PublishMessage;
 use bertha_core::Error;
 use futures_util::future::{join, join_all};
-use std::fmt;
 
 /// An end that publishes to a topic of NATS.
 ///
@@ -113,8 +112,4 @@ impl Publisher for NatsPublisher {
     }
 }
 
-impl fmt::Debug for NatsPublisher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NatsPublisher").field("topic", &self.topic).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(NatsPublisher { topic });

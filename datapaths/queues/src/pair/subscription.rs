@@ -5,7 +5,6 @@ use bertha_core::{Error, Runtime};
 use bertha_runtime::tokio::{Task, TokioRuntime};
 use futures_util::future::{Either, join, select};
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -182,8 +181,4 @@ fn take_outcome<R>(call: &mut Option<Call<R>>) -> Option<Vec<Incoming<R>>> {
     call.take()?.outcome.try_recv().ok()?.ok()
 }
 
-impl<A: Subscription, B: Subscription> fmt::Debug for PairSubscription<A, B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PairSubscription").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(PairSubscription<A: Subscription, B: Subscription> {});

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 /// an await.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     /// Notifies waiting calls that there may be a message or an error to take.
     arrived: Notify,
     /// Notifies the task that it may have to ask.
@@ -18,7 +18,7 @@ pub(crate) struct Inbox {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct InboxState {
     /// The messages, at most the burst of a call.
     messages: VecDeque<Buf>,
     error: Option<Error>,
@@ -26,7 +26,7 @@ struct State {
     wanted: usize,
 }
 
-impl State {
+impl InboxState {
     fn has_to_ask(&self) -> bool {
         self.wanted > 0 && self.messages.is_empty() && self.error.is_none()
     }
@@ -108,19 +108,19 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    fn begin(&mut self, state: &mut State, wanted: usize) {
+    fn begin(&mut self, state: &mut InboxState, wanted: usize) {
         state.wanted = state.wanted - self.wanted + wanted;
         self.wanted = wanted;
         self.ask_on(state);
     }
 
-    fn end(&mut self, state: &mut State) {
+    fn end(&mut self, state: &mut InboxState) {
         state.wanted -= std::mem::take(&mut self.wanted);
         self.ask_on(state);
     }
 
     /// Makes the task look if other calls still wait.
-    fn ask_on(&self, state: &State) {
+    fn ask_on(&self, state: &InboxState) {
         if state.has_to_ask() {
             self.inbox.wanted.notify_one();
         }

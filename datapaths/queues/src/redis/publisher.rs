@@ -5,7 +5,6 @@ use super::server::Server;
 use crate::{Outgoing, Publisher, Unsent};
 use bertha_core::Error;
 use redis::RedisResult;
-use std::fmt;
 
 /// Name of the field that holds the message of an entry.
 pub(crate) const PAYLOAD: &str = "payload";
@@ -44,8 +43,4 @@ impl Publisher for RedisPublisher {
     }
 }
 
-impl fmt::Debug for RedisPublisher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisPublisher").field("topic", &self.topic).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(RedisPublisher { topic });

@@ -7,7 +7,6 @@ use crate::{Incoming, Subscription};
 use bertha_core::{Error, ErrorKind};
 use redis::streams::{StreamId, StreamReadReply};
 use redis::{FromRedisValue, RedisResult, Script, Value};
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -234,11 +233,4 @@ impl Subscription for RedisSubscription {
     }
 }
 
-impl fmt::Debug for RedisSubscription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisSubscription")
-            .field("topic", &self.topic)
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(RedisSubscription { topic, name });

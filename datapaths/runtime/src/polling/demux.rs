@@ -7,7 +7,7 @@ use super::waiters::{Awaited, Waiters};
 use ahash::RandomState;
 use arrayvec::ArrayVec;
 use bertha_core::Buf;
-use bertha_core::buf::Pieces;
+use bertha_core::buf::Segments;
 use slab::Slab;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -211,7 +211,7 @@ impl<K: Key, T> Demux<K, T> {
     /// for them. Returns the number of messages dropped because a bound was reached. After this end closed
     /// the connection, all messages are dropped, and none of them is counted.
     #[inline]
-    pub fn deliver(&mut self, number: usize, messages: Pieces) -> usize {
+    pub fn deliver(&mut self, number: usize, messages: Segments) -> usize {
         let left = self.limits.shared.saturating_sub(self.queued);
         let connection = &mut self.connections[number];
         if connection.is_closed {
@@ -233,7 +233,7 @@ impl<K: Key, T> Demux<K, T> {
     /// Queues copies of a stranger's messages, so that each occupies memory of its own length in place of a
     /// buffer of the source.
     #[cold]
-    fn deliver_unaccepted(&mut self, number: usize, listener: usize, mut messages: Pieces) -> usize {
+    fn deliver_unaccepted(&mut self, number: usize, listener: usize, mut messages: Segments) -> usize {
         let max = UNACCEPTED.min(self.limits.queue);
         while self.waiting(number) < max.min(self.limits.shared.saturating_sub(self.queued))
             && let Some(message) = messages.next()
@@ -244,7 +244,7 @@ impl<K: Key, T> Demux<K, T> {
             let copy = if fits { Buf::copy_of(&message, 0).ok() } else { None };
             let Some(copy) = copy else { return 1 + messages.len() };
             let connection = &mut self.connections[number];
-            connection.queue.push(copy.into_pieces(len), 1);
+            connection.queue.push(copy.into_segments(len), 1);
             connection.unaccepted += len;
             self.unaccepted += len;
             self.queued += 1;
@@ -280,7 +280,7 @@ impl<K: Key, T> Demux<K, T> {
             return;
         }
         let rest = if batch.is_full() || connection.queue.len() > 0 {
-            Some(buffer.into_pieces(stride))
+            Some(buffer.into_segments(stride))
         } else {
             let (first, rest) = M::split(buffer, stride, batch.wanted());
             batch.push(first);
@@ -412,7 +412,7 @@ pub trait Batched: Sized + Sealed {
     /// Splits off the first messages of a buffer, at most `max`, and returns them and the rest. Each message
     /// is `stride` bytes long, except for the last, which may be shorter.
     #[doc(hidden)]
-    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Pieces>);
+    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Segments>);
 }
 
 /// Seals [`Batched`]: a queue holds messages of these two types only.
@@ -432,23 +432,23 @@ impl Batched for Buf {
     }
 
     #[inline]
-    fn split(buffer: Buf, stride: usize, _: usize) -> (Self, Option<Pieces>) {
+    fn split(buffer: Buf, stride: usize, _: usize) -> (Self, Option<Segments>) {
         if buffer.len() <= stride { (buffer, None) } else { split_first(buffer, stride) }
     }
 }
 
 #[cold]
-fn split_first(mut buffer: Buf, stride: usize) -> (Buf, Option<Pieces>) {
+fn split_first(mut buffer: Buf, stride: usize) -> (Buf, Option<Segments>) {
     match buffer.split_to(stride) {
-        Ok(first) => (first, Some(buffer.into_pieces(stride))),
+        Ok(first) => (first, Some(buffer.into_segments(stride))),
         // This does not happen: the buffer is longer than `stride`.
         Err(_) => (buffer, None),
     }
 }
 
-impl Sealed for Pieces {}
+impl Sealed for Segments {}
 
-impl Batched for Pieces {
+impl Batched for Segments {
     #[inline]
     fn count(&self) -> usize {
         self.len()
@@ -460,8 +460,8 @@ impl Batched for Pieces {
     }
 
     #[inline]
-    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Pieces>) {
-        let mut messages = buffer.into_pieces(stride);
+    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Segments>) {
+        let mut messages = buffer.into_segments(stride);
         if messages.len() <= max {
             return (messages, None);
         }

@@ -1,14 +1,14 @@
 //! The messages that wait for one connection.
 
 use bertha_core::Buf;
-use bertha_core::buf::Pieces;
+use bertha_core::buf::Segments;
 use std::collections::VecDeque;
 
 /// A queue of received buffers, counted in messages.
 #[derive(Debug, Default)]
 pub struct Queue {
     /// Received buffers, each with at least one message.
-    buffers: VecDeque<Pieces>,
+    buffers: VecDeque<Segments>,
     len: usize,
 }
 
@@ -21,7 +21,7 @@ impl Queue {
 
     /// Appends as many messages as `capacity` admits, and returns the number of dropped messages.
     #[inline]
-    pub(crate) fn push(&mut self, mut messages: Pieces, capacity: usize) -> usize {
+    pub(crate) fn push(&mut self, mut messages: Segments, capacity: usize) -> usize {
         let count = messages.len();
         let dropped = count.saturating_sub(capacity);
         if dropped > 0 {
@@ -49,7 +49,7 @@ impl Queue {
 
     /// Removes the next messages that lie in a common buffer, at most `max`.
     #[inline]
-    pub(crate) fn take(&mut self, max: usize) -> Option<Pieces> {
+    pub(crate) fn take(&mut self, max: usize) -> Option<Segments> {
         let first = self.buffers.front_mut()?;
         let count = first.len();
         if count <= max {
@@ -74,8 +74,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn messages(bytes: &[u8]) -> Pieces {
-        Buf::copy_of(bytes, 0).unwrap().into_pieces(1)
+    fn messages(bytes: &[u8]) -> Segments {
+        Buf::copy_of(bytes, 0).unwrap().into_segments(1)
     }
 
     proptest! {

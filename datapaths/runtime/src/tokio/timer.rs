@@ -32,12 +32,12 @@ type Later = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A delay queue and the thread that serves it. The first entry starts the thread, which ends after the queue
 /// has been empty for [`LINGER`].
 pub(crate) struct Timer {
-    state: Mutex<State>,
+    state: Mutex<TimerState>,
     /// Signals that an entry is due before the thread's next look.
     earlier: Condvar,
 }
 
-struct State {
+struct TimerState {
     queue: DelayQueue<Action>,
     /// Tasks that have begun and whose handles still exist. The value is `None` during the moment in which
     /// the task is spawned.
@@ -57,8 +57,12 @@ enum Action {
 
 impl Timer {
     pub(crate) const fn new() -> Self {
-        let state =
-            State { queue: DelayQueue::new(), begun: BTreeMap::new(), is_running: false, looks_at: None };
+        let state = TimerState {
+            queue: DelayQueue::new(),
+            begun: BTreeMap::new(),
+            is_running: false,
+            looks_at: None,
+        };
         Self { state: Mutex::new(state), earlier: Condvar::new() }
     }
 
@@ -101,7 +105,7 @@ impl Timer {
     }
 
     /// Makes the thread look at the entries no later than `deadline`.
-    fn look_earlier(&self, mut state: MutexGuard<'_, State>, deadline: Instant) {
+    fn look_earlier(&self, mut state: MutexGuard<'_, TimerState>, deadline: Instant) {
         if state.looks_at.is_none_or(|looks_at| deadline < looks_at) {
             // The thread is notified a single time: until its next look, only an earlier deadline notifies it
             // again.
@@ -112,7 +116,7 @@ impl Timer {
     }
 
     /// Starts the thread unless it runs. Returns true if the thread runs.
-    fn run(&'static self, state: &mut State) -> bool {
+    fn run(&'static self, state: &mut TimerState) -> bool {
         if !state.is_running {
             let thread = std::thread::Builder::new().name("bertha-timer".into());
             state.is_running = match thread.spawn(|| self.serve()) {
@@ -167,7 +171,7 @@ impl Timer {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TimerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

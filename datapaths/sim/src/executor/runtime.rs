@@ -57,8 +57,4 @@ impl fmt::Debug for SimRuntime {
     }
 }
 
-impl fmt::Debug for World {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("seed", &self.seed).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(World { seed });

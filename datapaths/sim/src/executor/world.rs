@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 pub(crate) struct World {
     pub(crate) seed: u64,
     start: Instant,
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
 }
 
-pub(crate) struct State {
+pub(crate) struct WorldState {
     pub(crate) ready: Ready,
     pub(crate) limits: Limits,
     timeline: Timeline,
@@ -57,7 +57,7 @@ pub(crate) struct Turn {
 
 impl World {
     pub(crate) fn new(seed: u64) -> Arc<Self> {
-        let state = State {
+        let state = WorldState {
             ready: Ready::new(Rng::new(seed, 0)),
             limits: Limits { time: Duration::from_secs(3600), steps: 10_000_000 },
             timeline: Timeline::default(),
@@ -71,7 +71,7 @@ impl World {
         Arc::new(Self { seed, start: Instant::now(), state: Mutex::new(state) })
     }
 
-    pub(crate) fn configure(&self, change: impl FnOnce(&mut State)) {
+    pub(crate) fn configure(&self, change: impl FnOnce(&mut WorldState)) {
         change(&mut self.state.lock());
     }
 
@@ -165,7 +165,7 @@ impl World {
         loop {
             let mut state = self.state.lock();
             while let Some(task) = state.ready.take() {
-                let State { tasks, steps, limits, trace, .. } = &mut *state;
+                let WorldState { tasks, steps, limits, trace, .. } = &mut *state;
                 // A task that ended while it was ready has no slot any more.
                 let Some(slot) = tasks.get_mut(&task) else { continue };
                 if *steps >= limits.steps {
@@ -218,7 +218,7 @@ impl World {
         drop(events);
     }
 
-    fn halt(&self, state: &State, reason: HaltReason) -> Halt {
+    fn halt(&self, state: &WorldState, reason: HaltReason) -> Halt {
         Halt {
             reason,
             seed: self.seed,

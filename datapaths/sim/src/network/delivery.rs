@@ -5,7 +5,7 @@ use super::connection::{Inbox, SimConnection};
 use super::link::corrupt;
 use super::listener::Backlog;
 use super::passage::Passage;
-use super::{Datagram, Network, State, Verdict};
+use super::{Datagram, Network, NetworkState, Verdict};
 use crate::queue::{Ending, NotTaken, Queue};
 use bertha_core::{Buf, Error, ErrorKind};
 use std::net::SocketAddr;
@@ -43,14 +43,14 @@ impl Network {
         let Held { from, to, mut payload, is_markable } = datagram;
         let now = self.runtime().elapsed();
         let mut state = self.state();
-        let Some(passage) = state.draw((from.ip(), to.ip()), payload.len(), is_markable, now) else {
+        let Some(passage) = state.draw(from.ip(), to.ip(), payload.len(), is_markable, now) else {
             tracing::debug!(%from, %to, len = payload.len(), "datagram lost");
             drop(state);
             self.runtime().world.record(b'l', u64::from(to.port()), &payload);
             return Ok(None);
         };
         let link = state.link(from.ip(), to.ip());
-        let State { rng, counters, .. } = &mut *state;
+        let NetworkState { rng, counters, .. } = &mut *state;
         let mut copy = None;
         if rng.chance(link.duplication) {
             counters.duplicated += 1;
@@ -156,7 +156,7 @@ impl Network {
         if !state.answers_closed_ports {
             return;
         }
-        let Some(passage) = state.draw((to.ip(), from.ip()), 0, false, now) else { return };
+        let Some(passage) = state.draw(to.ip(), from.ip(), 0, false, now) else { return };
         drop(state);
         let network = self.clone();
         self.runtime().world.after(passage.delay, move || {

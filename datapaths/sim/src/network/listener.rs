@@ -3,7 +3,6 @@
 use super::{Network, SimConnection};
 use crate::queue::{Ending, Queue};
 use bertha_core::{Addr, Error, ErrorKind, Listener};
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -41,8 +40,4 @@ impl Drop for SimListener {
     }
 }
 
-impl fmt::Debug for SimListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimListener").field("local", &self.local).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(SimListener { local });

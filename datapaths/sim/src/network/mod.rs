@@ -48,15 +48,15 @@ use tap::Tap;
 /// By default the network delivers every datagram after a tenth of a millisecond.
 #[derive(Clone)]
 pub struct Network {
-    shared: Arc<Shared>,
+    shared: Arc<NetworkShared>,
 }
 
-struct Shared {
+struct NetworkShared {
     runtime: SimRuntime,
-    state: Mutex<State>,
+    state: Mutex<NetworkState>,
 }
 
-struct State {
+struct NetworkState {
     counters: Counters,
     limits: Limits,
     rng: Rng,
@@ -96,7 +96,7 @@ impl Default for Limits {
 
 impl Network {
     pub(crate) fn new(runtime: SimRuntime) -> Self {
-        let state = State {
+        let state = NetworkState {
             counters: Counters::default(),
             limits: Limits::default(),
             rng: Rng::new(runtime.seed(), 2),
@@ -115,7 +115,7 @@ impl Network {
             tap: None,
             answers_closed_ports: true,
         };
-        Self { shared: Arc::new(Shared { runtime, state: Mutex::new(state) }) }
+        Self { shared: Arc::new(NetworkShared { runtime, state: Mutex::new(state) }) }
     }
 
     /// Returns the host with this address, as a datapath over datagrams. Hosts exist as soon as they are
@@ -246,12 +246,12 @@ impl Network {
         self.state().link(from, to).mtu
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NetworkState> {
         self.shared.state.lock()
     }
 }
 
-impl State {
+impl NetworkState {
     fn link(&self, from: IpAddr, to: IpAddr) -> Link {
         self.links.get(&(from, to)).copied().unwrap_or(self.default_link)
     }
@@ -273,12 +273,13 @@ impl State {
     /// Draws the passage of a datagram of `len` bytes that is sent at `now`; `None` if it does not arrive.
     fn draw(
         &mut self,
-        (from, to): (IpAddr, IpAddr),
+        from: IpAddr,
+        to: IpAddr,
         len: usize,
         is_markable: bool,
         now: Duration,
     ) -> Option<Passage> {
-        let queued = self.queue((from, to), len, is_markable, now)?;
+        let queued = self.queue(from, to, len, is_markable, now)?;
         if !self.passes(from, to) {
             return None;
         }
@@ -291,7 +292,8 @@ impl State {
     /// datagram is dropped there.
     fn queue(
         &mut self,
-        (from, to): (IpAddr, IpAddr),
+        from: IpAddr,
+        to: IpAddr,
         len: usize,
         is_markable: bool,
         now: Duration,

@@ -15,10 +15,10 @@ use waiters::Waiters;
 /// A change wakes every future that waits for it. So with several receivers, a wake-up of a receiver that is
 /// then dropped can't be lost.
 pub(crate) struct Queue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
 }
 
-pub(crate) struct State<T> {
+pub(crate) struct QueueState<T> {
     items: VecDeque<T>,
     capacity: usize,
     ending: Option<Ending>,
@@ -62,7 +62,7 @@ pub(crate) enum NotTaken {
     Ended,
 }
 
-impl<T> State<T> {
+impl<T> QueueState<T> {
     fn waiters(&mut self, side: Side) -> &mut Waiters {
         match side {
             Side::Receivers => &mut self.receivers,
@@ -99,7 +99,7 @@ impl<T> State<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new(capacity: usize) -> Self {
-        let state = State {
+        let state = QueueState {
             items: VecDeque::new(),
             capacity,
             ending: None,
@@ -154,7 +154,7 @@ impl<T> Queue<T> {
     /// Adds `item` once there is room.
     pub(crate) fn push(&self, item: T) -> impl Future<Output = Result<(), Error>> {
         let mut item = Some(item);
-        Wait::new(self, Side::Senders, move |state: &mut State<T>| {
+        Wait::new(self, Side::Senders, move |state: &mut QueueState<T>| {
             let room = state.room();
             if matches!(room, Poll::Ready(Ok(())))
                 && let Some(item) = item.take()
@@ -173,7 +173,7 @@ impl<T> Queue<T> {
         // The item that waits for room. It is taken from the iterator before, since a burst that has ended
         // needs no room.
         let mut waiting = None;
-        Wait::new(self, Side::Senders, move |state: &mut State<T>| {
+        Wait::new(self, Side::Senders, move |state: &mut QueueState<T>| {
             loop {
                 if let Some(ending) = state.ending {
                     return Poll::Ready(Err(ending.error()));
@@ -201,7 +201,7 @@ impl<T> Queue<T> {
 
     /// Waits for an item.
     pub(crate) fn pop(&self) -> impl Future<Output = Result<T, Error>> {
-        Wait::new(self, Side::Receivers, |state: &mut State<T>| match state.filled() {
+        Wait::new(self, Side::Receivers, |state: &mut QueueState<T>| match state.filled() {
             Poll::Ready(Ok(_)) => {
                 state.removed = true;
                 state.items.pop_front().map_or(Poll::Pending, |item| Poll::Ready(Ok(item)))
@@ -217,7 +217,7 @@ impl<T> Queue<T> {
         into: &mut E,
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> {
-        Wait::new(self, Side::Receivers, move |state: &mut State<T>| {
+        Wait::new(self, Side::Receivers, move |state: &mut QueueState<T>| {
             if limit == 0 {
                 return Poll::Ready(Ok(0));
             }
@@ -283,7 +283,7 @@ impl<T> Queue<T> {
 
     /// Wakes the futures that the changes concern, outside the lock: a waker may run code that uses this
     /// queue.
-    fn unlock_and_wake(&self, mut state: MutexGuard<'_, State<T>>) {
+    fn unlock_and_wake(&self, mut state: MutexGuard<'_, QueueState<T>>) {
         let receivers = std::mem::take(&mut state.added) && !state.receivers.is_empty();
         let senders = std::mem::take(&mut state.removed) && !state.senders.is_empty();
         drop(state);

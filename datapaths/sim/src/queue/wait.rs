@@ -1,6 +1,6 @@
 //! The future of every wait for a queue.
 
-use super::{Queue, Side, State};
+use super::{Queue, QueueState, Side};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -24,7 +24,7 @@ impl<T, F> Unpin for Wait<'_, T, F> {}
 
 impl<T, F, Output> Future for Wait<'_, T, F>
 where
-    F: FnMut(&mut State<T>) -> Poll<Output>,
+    F: FnMut(&mut QueueState<T>) -> Poll<Output>,
 {
     type Output = Output;
 

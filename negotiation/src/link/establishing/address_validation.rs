@@ -8,7 +8,7 @@
 use crate::Settings;
 use crate::handshake::{AmplificationLimit, CLOSE_ALLOWANCE};
 use crate::link::connection::strip;
-use crate::link::{Agreed, Counted, End, EpochQueue, Link, LinkState, Parked, Shared};
+use crate::link::{Agreed, Counted, End, EpochQueue, Link, LinkShared, LinkState, Parked};
 use crate::wire::{self, HEADER, Kind, TEXT_LIMIT, Tag};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::{Either, FutureExt, select};
@@ -178,7 +178,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Sends data with its header as soon as the anti-amplification limit allows it, or the address is
     /// validated.
     ///

@@ -3,7 +3,7 @@
 //! All links share a task, since a task for each short connection would cost more than its answer. Only an
 //! answer that the datapath does not take at once gets its own task.
 
-use crate::link::{Link, LinkState, Shared, TaskOf};
+use crate::link::{Link, LinkShared, LinkState, TaskOf};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ struct PendingAnswers<C: Connection<Data = Buf>>(Mutex<Queue<C>>);
 
 struct Queue<C: Connection<Data = Buf>> {
     /// The links that were accepted since the task last ran.
-    links: VecDeque<Weak<Shared<C>>>,
+    links: VecDeque<Weak<LinkShared<C>>>,
     waker: Option<Waker>,
     /// True if there is a task.
     is_served: bool,
@@ -61,7 +61,7 @@ impl<C: Connection<Data = Buf>> PendingAnswers<C> {
     }
 
     /// Returns the next link whose answer is pending, of the first `count` links.
-    fn next(&self, count: &mut usize) -> Option<Arc<Shared<C>>> {
+    fn next(&self, count: &mut usize) -> Option<Arc<LinkShared<C>>> {
         while *count > 0 {
             *count -= 1;
             let link = self.queue().links.pop_front()?.upgrade();

@@ -4,7 +4,7 @@
 //! [`EarlyLink`](super::EarlyLink) runs the handshake beside the calls.
 
 use crate::handshake::FirstFlight;
-use crate::link::{End, LinkState, Shared};
+use crate::link::{End, LinkShared, LinkState};
 use crate::wire::COOKIE;
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use parking_lot::{Mutex, MutexGuard};
@@ -44,7 +44,7 @@ impl EarlyHandshake {
     }
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Returns the handshake of a link that awaits its answer; `None` if the link is usable.
     ///
     /// # Errors

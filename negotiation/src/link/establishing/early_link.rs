@@ -3,7 +3,7 @@
 use super::EarlyHandshake;
 use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::link::connection::seal;
-use crate::link::{Agreed, End, EpochQueue, Lifecycle, Link, LinkState, Shared, Start, watchdog};
+use crate::link::{Agreed, End, EpochQueue, Lifecycle, Link, LinkShared, LinkState, Start, watchdog};
 use crate::shortage::{insist, or_lost};
 use crate::wire::{Answer, HEADER, Tag, split_joined};
 use crate::{Session, Settings};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// The handle of an early handshake to its link: it runs the handshake, and then completes the link.
 pub(crate) struct EarlyLink<C: Connection<Data = Buf>> {
-    shared: Arc<Shared<C>>,
+    shared: Arc<LinkShared<C>>,
     queue: Arc<EpochQueue>,
 }
 
@@ -57,7 +57,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         settings: Arc<Settings>,
         idle_timeout: Duration,
     ) -> (Self, EarlyLink<C>) {
-        let mut shared = Shared::new(Arc::new(base), flight.id(), Role::Client, settings, idle_timeout);
+        let mut shared = LinkShared::new(Arc::new(base), flight.id(), Role::Client, settings, idle_timeout);
         shared.lifecycle = Lifecycle::new(LinkState::AwaitingAnswer);
         shared.early_handshake = Some(Box::new(EarlyHandshake::new(flight)));
         let queue = Arc::new(EpochQueue::first(Tag::of(shared.id), VecDeque::new()));

@@ -6,7 +6,7 @@
 //! their turn.
 
 use crate::link::connection::seal;
-use crate::link::{Agreed, End, EpochQueue, LinkState, Shared};
+use crate::link::{Agreed, End, EpochQueue, LinkShared, LinkState};
 use crate::wire::joined;
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::select;
@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Returns the answer, if it has not left yet. The answer counts as sent only afterwards: a call that is
     /// cancelled meanwhile leaves the answer to the next call.
     pub(in crate::link) fn pending_answer(&self) -> Option<&[u8]> {

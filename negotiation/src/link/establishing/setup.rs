@@ -1,6 +1,6 @@
 //! The time between the agreement and a stack that is ready.
 
-use crate::link::Shared;
+use crate::link::LinkShared;
 use crate::wire::DROPPED;
 use bertha_core::{Buf, Connection, Error};
 use std::pin::pin;
@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 
 /// Watches over a link while Chunnels are built on it. The Chunnels own the link meanwhile, and drop it if
 /// they fail. `Setup` then tells the peer the reason.
-pub(crate) struct Setup<C: Connection<Data = Buf>>(pub(in crate::link) Arc<Shared<C>>);
+pub(crate) struct Setup<C: Connection<Data = Buf>>(pub(in crate::link) Arc<LinkShared<C>>);
 
 impl<C: Connection<Data = Buf>> Setup<C> {
     /// Records that the stack is ready. From now on dropping the stack ends the connection.
@@ -35,7 +35,7 @@ impl<C: Connection<Data = Buf>> Drop for Setup<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Shared<C> {
+impl<C: Connection<Data = Buf>> LinkShared<C> {
     /// Handles that the stack, or a part of it, was dropped without `close`, so messages of this end may be
     /// missing at the peer. While the stack is being built, [`Setup`] tells the peer the reason.
     pub(crate) fn dropped_stack(&self) {

@@ -9,7 +9,6 @@ use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::RData;
 use selection::{Target, selected};
-use std::fmt;
 use std::net::SocketAddr;
 
 /// Names in the domain name system, resolved by this process itself. It runs on tokio alone, within the
@@ -107,11 +106,7 @@ impl Resolver for Dns {
     }
 }
 
-impl fmt::Debug for Dns {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dns").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Dns {});
 
 #[cold]
 fn unusable(error: NetError) -> Error {

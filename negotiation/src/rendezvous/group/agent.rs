@@ -4,7 +4,7 @@
 use super::board::Board;
 use super::by_store::{Order, StoreAgreement, round_of};
 use super::emptying::{TimeLimits, await_emptiness};
-use super::link::{GroupLink, Shared};
+use super::link::{GroupLink, GroupLinkShared};
 use super::progress::{ProgressTable, SharedProgress};
 use super::rest::await_rest;
 use super::round::RoundQueue;
@@ -34,7 +34,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Span;
 
 /// An application's request for other alternatives, with the sender of the answer.
-pub(super) struct Request {
+pub(super) struct AgentRequest {
     pub(super) pick: Pick,
     pub(super) report: oneshot::Sender<Result<(), Error>>,
 }
@@ -46,7 +46,7 @@ type RuntimeOf<B> = <<B as Connection>::Base as Base>::Runtime;
 
 /// The state that the application may ask for.
 #[derive(Clone)]
-pub(super) struct State {
+pub(super) struct AgentState {
     pub(super) agreement: Arc<Agreement>,
     pub(super) participants: Arc<[u64]>,
     /// The reason why the last proposal of this participant was refused.
@@ -56,9 +56,9 @@ pub(super) struct State {
 /// The agent's ends of its channels.
 pub(super) struct Channels {
     pub(super) inbound: mpsc::Receiver<PeerProgress>,
-    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) requests: mpsc::Receiver<AgentRequest>,
     pub(super) leaving: mpsc::Receiver<Leave>,
-    pub(super) state: watch::Sender<State>,
+    pub(super) state: watch::Sender<AgentState>,
 }
 
 /// Pause before the agent checks again that all participants have completed a change.
@@ -91,7 +91,7 @@ struct Leaving {
 pub(super) enum Input {
     Store(Option<Event>),
     Progress(PeerProgress),
-    Request(Request),
+    Request(AgentRequest),
     Leave(Leave),
     Timer,
     /// The link has ended, or the application has dropped the connection.
@@ -101,7 +101,7 @@ pub(super) enum Input {
 /// The agent of a connection with any number of endpoints.
 pub(super) struct StoreAgent<S, B: Connection<Data = Buf>> {
     stack: Arc<S>,
-    shared: Arc<Shared<B>>,
+    shared: Arc<GroupLinkShared<B>>,
     participant: Participant<RuntimeOf<B>>,
     settings: RendezvousSettings,
     channels: Channels,
@@ -163,7 +163,7 @@ where
 {
     pub(super) fn new(
         stack: Arc<S>,
-        shared: Arc<Shared<B>>,
+        shared: Arc<GroupLinkShared<B>>,
         participant: Participant<RuntimeOf<B>>,
         settings: RendezvousSettings,
         channels: Channels,
@@ -301,13 +301,13 @@ where
 {
     type Connection = S::Connection;
     type Epoch = RoundId;
-    type LinkHandle = Shared<B>;
+    type LinkHandle = GroupLinkShared<B>;
     type Link = GroupLink<B>;
     type Input = Input;
 
     const NAME: &'static str = "rendezvous";
 
-    fn link_handle(&self) -> &Arc<Shared<B>> {
+    fn link_handle(&self) -> &Arc<GroupLinkShared<B>> {
         &self.shared
     }
 
@@ -359,7 +359,7 @@ where
         }
         if let Some(plan) = self.agreement.plan() {
             let agreement =
-                Agreement::among(plan.leads, &self.stack.nodes(), (plan.id.number, plan.picks.clone()));
+                Agreement::among(plan.leads, &self.stack.nodes(), plan.id.number, plan.picks.clone());
             tracing::debug!(%agreement, "changed the stack");
             self.channels.state.send_modify(|state| state.agreement = Arc::new(agreement));
         }
@@ -494,7 +494,7 @@ where
             // The participant has ended, and an event has given the reason.
             Input::Store(None) | Input::Ended => return ControlFlow::Break(()),
             Input::Progress(progress) => self.progress.lock().on_progress(self.now(), progress),
-            Input::Request(Request { pick, report }) => {
+            Input::Request(AgentRequest { pick, report }) => {
                 self.report = Some(report);
                 self.agreement.on_request(pick);
             }

@@ -32,7 +32,7 @@ pub(super) struct StoreAgreement {
     missed: Option<InForce>,
     /// The round that is staged, or that this participant changes to.
     plan: Option<Plan>,
-    request: Option<Request>,
+    request: Option<StoreRequest>,
     orders: VecDeque<Order>,
     report: Option<Result<(), Error>>,
 }
@@ -49,7 +49,7 @@ pub(super) struct Plan {
 
 /// A request from the application.
 #[derive(Debug)]
-struct Request {
+struct StoreRequest {
     pick: Pick,
     is_proposed: bool,
 }
@@ -275,7 +275,8 @@ impl StoreAgreement {
         self.handover.await_rest();
         let nodes = &self.nodes;
         let plan = self.plan.as_ref();
-        let is_met = |request: &Request| plan.is_some_and(|plan| request.pick.is_met(nodes, &plan.picks));
+        let is_met =
+            |request: &StoreRequest| plan.is_some_and(|plan| request.pick.is_met(nodes, &plan.picks));
         if self.request.as_ref().is_some_and(is_met) {
             self.finish_request(Ok(()));
         }
@@ -290,13 +291,13 @@ impl StoreAgreement {
 
     /// Handles the application's request for other alternatives.
     pub(super) fn on_request(&mut self, pick: Pick) {
-        self.request = Some(Request { pick, is_proposed: false });
+        self.request = Some(StoreRequest { pick, is_proposed: false });
         self.propose();
     }
 
     /// Proposes the requested alternatives, unless they were proposed already.
     fn propose(&mut self) {
-        let Some(Request { pick, is_proposed: false }) = &self.request else { return };
+        let Some(StoreRequest { pick, is_proposed: false }) = &self.request else { return };
         if self.orders.iter().any(|order| matches!(order, Order::Propose(_))) {
             return;
         }
@@ -319,7 +320,7 @@ impl StoreAgreement {
                     return self.orders.push_back(Order::Propose(picks));
                 }
                 let what = format!(
-                    "the change would lose what the stack in use is, {lost}; a pick lets go of it by `losing`"
+                    "the change would lose guarantees of the stack in use, {lost}; a pick lets go of it by `losing`"
                 );
                 self.finish_request(Err(Error::new(ErrorKind::Refused, what)));
             }

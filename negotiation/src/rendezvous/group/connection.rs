@@ -1,8 +1,8 @@
 //! The connection that an application holds.
 
-use super::agent::{Leave, Request, State, ended};
+use super::agent::{AgentRequest, AgentState, Leave, ended};
 use super::dropped::Dropped;
-use super::link::Shared;
+use super::link::GroupLinkShared;
 use crate::handshake::Agreement;
 use crate::link::End;
 use crate::upgrade::{Epochs, Pick};
@@ -60,9 +60,9 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 pub struct MultiEndpoint<C: Connection> {
     epochs: Arc<Epochs<C>>,
     member: Arc<dyn GroupMember<C::Base>>,
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<AgentRequest>,
     leaving: mpsc::Sender<Leave>,
-    state: watch::Receiver<State>,
+    state: watch::Receiver<AgentState>,
     /// Time for which draining may hold up a close.
     drain_limit: Duration,
     _tasks: Tasks<C>,
@@ -70,9 +70,9 @@ pub struct MultiEndpoint<C: Connection> {
 
 /// The ends of the channels to the agent that the connection holds.
 pub(super) struct Handles {
-    pub(super) requests: mpsc::Sender<Request>,
+    pub(super) requests: mpsc::Sender<AgentRequest>,
     pub(super) leaving: mpsc::Sender<Leave>,
-    pub(super) state: watch::Receiver<State>,
+    pub(super) state: watch::Receiver<AgentState>,
 }
 
 /// The member's base connection, with its type erased.
@@ -85,7 +85,7 @@ pub(super) trait GroupMember<X>: Send + Sync {
     fn end(&self) -> BoxFuture<'_, Result<(), Error>>;
 }
 
-impl<B: Connection<Data = Buf>> GroupMember<B::Base> for Shared<B> {
+impl<B: Connection<Data = Buf>> GroupMember<B::Base> for GroupLinkShared<B> {
     fn base(&self) -> &B::Base {
         self.base.base()
     }
@@ -99,7 +99,7 @@ impl<B: Connection<Data = Buf>> GroupMember<B::Base> for Shared<B> {
     }
 
     fn is_shared(&self) -> bool {
-        Shared::is_shared(self)
+        GroupLinkShared::is_shared(self)
     }
 
     fn end(&self) -> BoxFuture<'_, Result<(), Error>> {
@@ -177,7 +177,7 @@ impl<C: Connection> MultiEndpoint<C> {
     /// [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
     pub async fn changed(&self, since: &Agreement) -> Result<Arc<Agreement>, Error> {
         let mut states = self.state.clone();
-        let is_new = |state: &State| !std::ptr::eq(&raw const *state.agreement, since);
+        let is_new = |state: &AgentState| !std::ptr::eq(&raw const *state.agreement, since);
         let state = states.wait_for(is_new).await.map_err(|_| ended())?;
         Ok(state.agreement.clone())
     }
@@ -211,7 +211,7 @@ impl<C: Connection> MultiEndpoint<C> {
     ///   ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         let (report, reported) = oneshot::channel();
-        self.requests.send(Request { pick: to, report }).await.map_err(|_| ended())?;
+        self.requests.send(AgentRequest { pick: to, report }).await.map_err(|_| ended())?;
         reported.await.map_err(|_| ended())??;
         Ok(self.explain())
     }

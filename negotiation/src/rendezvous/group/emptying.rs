@@ -1,7 +1,7 @@
 //! Waiting until a round is empty where messages are shared. The [argument](super::status) says why.
 
 use super::board::Board;
-use super::link::Shared;
+use super::link::GroupLinkShared;
 use super::round::RoundQueue;
 use super::share::RoundShare;
 use super::status::{Stage, Status};
@@ -23,7 +23,7 @@ pub(super) struct TimeLimits {
 /// Waits until all participants have changed from the round `old`, and then until the receivers have taken
 /// all of its messages.
 pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
-    shared: Arc<Shared<B>>,
+    shared: Arc<GroupLinkShared<B>>,
     old: Arc<RoundQueue>,
     share: Arc<RoundShare>,
     board: Arc<Board>,

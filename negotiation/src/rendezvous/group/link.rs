@@ -34,12 +34,12 @@ const MAX_RETIRED: usize = 16;
 ///
 /// Chunnel authors meet it as their `Inner` at the bottom; it is never named in code.
 pub struct GroupLink<B: Connection<Data = Buf>> {
-    shared: Arc<Shared<B>>,
+    shared: Arc<GroupLinkShared<B>>,
     round: Arc<RoundQueue>,
 }
 
 /// The part of the link that the rounds of a connection share.
-pub(crate) struct Shared<B> {
+pub(crate) struct GroupLinkShared<B> {
     pub(super) base: B,
     /// This participant's id, which changes after it has expired.
     pub(super) own_id: AtomicU64,
@@ -73,7 +73,7 @@ struct Stray {
     since: Instant,
 }
 
-impl<B: Connection<Data = Buf>> Shared<B> {
+impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
     /// Makes the shared part. `receives` is true if this member receives, in a group where each message
     /// reaches one receiver.
     pub(super) fn new(
@@ -280,7 +280,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     }
 }
 
-impl<B: Connection<Data = Buf>> LinkHandle for Shared<B> {
+impl<B: Connection<Data = Buf>> LinkHandle for GroupLinkShared<B> {
     type Queue = RoundQueue;
     type Base = B::Base;
 
@@ -331,7 +331,7 @@ impl<B: Connection<Data = Buf>> LinkHandle for Shared<B> {
 }
 
 impl<B: Connection<Data = Buf>> GroupLink<B> {
-    pub(super) fn shared(&self) -> &Arc<Shared<B>> {
+    pub(super) fn shared(&self) -> &Arc<GroupLinkShared<B>> {
         &self.shared
     }
 

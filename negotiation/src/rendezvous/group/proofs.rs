@@ -43,7 +43,7 @@ impl RoundProofs {
 
     fn derived(&self, sender: u64) -> Arc<Sender> {
         let RoundId { life, number } = self.round;
-        Arc::new(Sender { key: self.key.sender((life, number), sender), received: Mutex::default() })
+        Arc::new(Sender { key: self.key.sender(life, number, sender), received: Mutex::default() })
     }
 
     /// Keeps a sender that has shown its key. `None` if there is no room for it.

@@ -1,6 +1,6 @@
 //! Waiting for the messages that the other participants have sent in the round that is over.
 
-use super::link::Shared;
+use super::link::GroupLinkShared;
 use super::progress::{Rest, SharedProgress};
 use super::round::RoundQueue;
 use super::round_id::RoundId;
@@ -20,7 +20,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(100);
 /// Waits until all participants send in the round `to`, and then until their messages of the `old` round have
 /// arrived.
 pub(super) async fn await_rest<B: Connection<Data = Buf>>(
-    shared: Arc<Shared<B>>,
+    shared: Arc<GroupLinkShared<B>>,
     old: Arc<RoundQueue>,
     to: RoundId,
     progress: SharedProgress,
@@ -96,7 +96,7 @@ impl Questions {
     async fn ask_if_due<B: Connection<Data = Buf>>(
         &mut self,
         now: Instant,
-        shared: &Shared<B>,
+        shared: &GroupLinkShared<B>,
         progress: &SharedProgress,
     ) {
         if now >= self.at {

@@ -1,10 +1,10 @@
 //! The one bound that generic code needs.
 
-use super::agent::{Channels, Sharing, State, StoreAgent, build};
+use super::agent::{AgentState, Channels, Sharing, StoreAgent, build};
 use super::board::{self, Board};
 use super::by_store::round_of;
 use super::connection::{GroupMember, Handles, MultiEndpoint};
-use super::link::{GroupLink, Shared};
+use super::link::{GroupLink, GroupLinkShared};
 use super::status::{Status, Statuses};
 use crate::auth::GroupKey;
 use crate::handshake::{Agreement, Requirements, check_possible};
@@ -111,7 +111,7 @@ where
             let (to_agent, inbound) = mpsc::channel(INBOUND);
             let key = settings.group_key.as_ref().map(GroupKey::new);
             let receives = shared_by.map(|(_, receives, _)| receives);
-            let shared = Shared::new(base, active.own_id, key, receives, to_agent);
+            let shared = GroupLinkShared::new(base, active.own_id, key, receives, to_agent);
             let leads = active.leads();
             let picks = active.picks.clone();
             // The leader of the first round has made it, so all messages that are sent in it arrive here.
@@ -119,9 +119,9 @@ where
             let before = shared.base.base().reserved();
             let first = build(&stack, link, &picks, leads, 1).await?;
             let reserved = shared.base.base().reserved().saturating_sub(before);
-            let agreement = Arc::new(Agreement::among(leads, &nodes, (active.round, picks)));
+            let agreement = Arc::new(Agreement::among(leads, &nodes, active.round, picks));
             let participants = Arc::new([active.own_id]);
-            let (to_state, state) = watch::channel(State { agreement, participants, refusal: None });
+            let (to_state, state) = watch::channel(AgentState { agreement, participants, refusal: None });
             let (requests, requested) = mpsc::channel(REQUESTS);
             let (leaving, asked_to_leave) = mpsc::channel(1);
             let channels =

@@ -7,7 +7,6 @@ use crate::rendezvous::settings::RendezvousSettings;
 use crate::rendezvous::store::{Name, RendezvousStore};
 use bertha_core::{Describe, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
-use std::fmt;
 use std::pin::pin;
 use task::{Command, Task};
 use tokio::sync::{mpsc, oneshot};
@@ -206,8 +205,4 @@ fn out() -> Error {
     Error::new(ErrorKind::Closed, "the participant is out").at("rendezvous")
 }
 
-impl<R: Runtime> fmt::Debug for Participant<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Participant").field("joined", &self.joined).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(Participant<R: Runtime> { joined });

@@ -1,6 +1,6 @@
 //! The end that proposes a change, up to the answer of its peer.
 
-use super::{PeerAgreement, Phase, Proposal, Request, error};
+use super::{PeerAgreement, Phase, Proposal, UpgradeRequest, error};
 use crate::handshake::Pruned;
 use crate::upgrade::pick::Pick;
 use crate::wire::{Offer, UpgradeStep};
@@ -10,7 +10,7 @@ use std::time::Instant;
 impl PeerAgreement {
     /// Handles the application's request for other alternatives.
     pub(crate) fn on_request(&mut self, now: Instant, pick: Pick) {
-        self.request = Some(Request { pick, until: now + self.terms.proposal_timeout });
+        self.request = Some(UpgradeRequest { pick, until: now + self.terms.proposal_timeout });
         self.propose(now);
     }
 
@@ -47,7 +47,7 @@ impl PeerAgreement {
             let what = match lost.is_empty() {
                 true => "with these alternatives a Chunnel lacks what it needs below it".into(),
                 false => format!(
-                    "the change would lose what the stack in use is, {lost}; a pick lets go of it by `losing`, and the other end by `Settings::may_lose`"
+                    "the change would lose guarantees of the stack in use, {lost}; a pick lets go of it by `losing`, and the other end by `Settings::may_lose`"
                 ),
             };
             return Err(error(ErrorKind::Refused, what));
@@ -56,7 +56,13 @@ impl PeerAgreement {
         Ok(Proposal { offer: Offer::new(self.terms.id, &nodes).map_err(invalid)?, choices, requirements })
     }
 
-    pub(super) fn propose_as(&mut self, now: Instant, epoch: u64, request: Request, proposal: Proposal) {
+    pub(super) fn propose_as(
+        &mut self,
+        now: Instant,
+        epoch: u64,
+        request: UpgradeRequest,
+        proposal: Proposal,
+    ) {
         self.highest = epoch;
         self.send(epoch, UpgradeStep::Propose { offer: proposal.offer.clone() });
         self.repeat_from(now);

@@ -13,13 +13,13 @@ use std::task::{Context, Poll, Wake, Waker};
 
 #[derive(Default)]
 pub(crate) struct Stack {
-    state: Mutex<State>,
+    state: Mutex<StackState>,
     /// Number of messages that left at the bottom. Relaxed, as the count of a group's participant is.
     sent: AtomicU32,
 }
 
 #[derive(Default)]
-struct State {
+struct StackState {
     messages: VecDeque<u32>,
     /// True if no more messages will arrive.
     is_over: bool,
@@ -31,13 +31,13 @@ struct State {
 }
 
 impl Stack {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StackState> {
         let mut state = self.state.lock().unwrap();
         state.is_misused |= state.is_retired;
         state
     }
 
-    fn wake(mut state: MutexGuard<'_, State>) {
+    fn wake(mut state: MutexGuard<'_, StackState>) {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         waiting.into_iter().for_each(Waker::wake);

@@ -94,7 +94,7 @@ pub(crate) fn play(inputs: &[Input], most: usize, flaw: Flaw) -> Played {
     let expected =
         Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000, capabilities: Vec::new() };
     let ticket = HeldTicket { ticket: tickets(false).issue(now), received: now };
-    let mut flight = FirstFlight::new(handshake, (expected, ticket), 1400, most, Duration::from_secs(1), now);
+    let mut flight = FirstFlight::new(handshake, expected, ticket, 1400, most, Duration::from_secs(1), now);
     let (handshake, data, heard) = (Vec::new(), Vec::new(), Vec::new());
     let mut played = Played { phase: Phase::Opening, sent: 0, handshake, data, heard };
     let (mut waiting, mut overtook) = (Vec::new(), Vec::new());

@@ -139,7 +139,7 @@ impl World {
             match (is_flight && state.server != Server::Strict, replay_filter.look_up(&offer, start())) {
                 (false, _) | (_, Freshness::Full) => EarlyData::Refused,
                 (true, Freshness::New) => EarlyData::AtOnce,
-                (true, Freshness::RecycledBufs) => EarlyData::RecycledBufs,
+                (true, Freshness::Spent) => EarlyData::Spent,
             };
         let nodes = match state.server {
             Server::AsExpected | Server::Strict => either(),

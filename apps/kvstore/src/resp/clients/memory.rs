@@ -13,13 +13,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(in crate::resp) struct Memory {
     // Taken for commands in several pieces and for replies that have to wait, not for each command.
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     most: usize,
     ending: Ending,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     used: usize,
     /// The turn of the next holder.
     next: u64,
@@ -44,7 +44,7 @@ impl Memory {
     }
 }
 
-impl State {
+impl MemoryState {
     /// Ends the connection that has taken the most for the longest time. Returns false if there is none.
     fn end_one(&mut self, ending: Ending) -> bool {
         let cost = |turn: u64, bytes: usize| (bytes as u128) * u128::from(self.next - turn);

@@ -20,7 +20,7 @@ const MANY: usize = 4;
 /// the longest time, first of those that have said nothing.
 #[derive(Debug)]
 pub(crate) struct Places {
-    state: Mutex<State>,
+    state: Mutex<PlacesState>,
     most: usize,
     /// The longest time that a client may be idle, if there is a limit.
     idle: Option<Duration>,
@@ -30,7 +30,7 @@ pub(crate) struct Places {
 }
 
 #[derive(Debug)]
-struct State {
+struct PlacesState {
     next: u64,
     /// Clients that have said nothing yet, in the order in which they came.
     silent: BTreeMap<u64, Arc<Client>>,
@@ -57,8 +57,12 @@ pub(in crate::resp) struct Place {
 impl Places {
     /// Makes this many places, at least one, for clients that are idle for at most this time.
     pub(crate) fn new(most: usize, idle: Option<Duration>, origin: Instant) -> Arc<Self> {
-        let state =
-            State { next: 1, silent: BTreeMap::new(), known: HashMap::default(), order: BTreeSet::new() };
+        let state = PlacesState {
+            next: 1,
+            silent: BTreeMap::new(),
+            known: HashMap::default(),
+            order: BTreeSet::new(),
+        };
         Arc::new(Self { state: Mutex::new(state), most: most.max(1), idle, origin, occupied: Notify::new() })
     }
 
@@ -122,7 +126,7 @@ impl Places {
     }
 }
 
-impl State {
+impl PlacesState {
     fn len(&self) -> usize {
         self.silent.len() + self.known.len()
     }

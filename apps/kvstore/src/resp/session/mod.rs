@@ -10,7 +10,7 @@ mod waiting;
 use super::clients::{Client, Held};
 use super::format::Frame;
 use super::wire::{Replies, Version};
-use super::{Command, Operation, Outcome, Routes, Shared};
+use super::{Command, Operation, Outcome, RespShared, Routes};
 use crate::shared_store::SharedStore;
 use bertha::Error;
 use bertha::prelude::*;
@@ -27,7 +27,7 @@ const KEPT: usize = 4 * BURST;
 pub(super) struct Session<'a> {
     store: &'a SharedStore,
     routes: &'a Routes,
-    shared: &'a Shared,
+    shared: &'a RespShared,
     client: &'a Arc<Client>,
     version: Version,
     /// The name that the client gave itself.
@@ -64,7 +64,7 @@ impl<'a> Session<'a> {
     pub(super) fn new(
         store: &'a SharedStore,
         routes: &'a Routes,
-        shared: &'a Shared,
+        shared: &'a RespShared,
         client: &'a Arc<Client>,
     ) -> Self {
         client.set_stranger(shared.settings.password.is_some());

@@ -27,7 +27,7 @@ fn line(text: &str) -> Command {
 async fn session(settings: Settings, commands: Vec<Command>) -> (Error, String, Option<Arc<[u8]>>) {
     let (client, server) = pair_of(TokioRuntime);
     let store = SharedStore::new(Capacity::default());
-    let shared = Shared::new(settings, 10);
+    let shared = RespShared::new(settings, 10);
     let end = Routes::among(1).unwrap().remove(0);
     let one = Arc::new(Client::alone());
     let session = Session::new(&store, &end.routes, &shared, &one);
@@ -46,7 +46,7 @@ async fn session(settings: Settings, commands: Vec<Command>) -> (Error, String, 
 async fn all_commands_that_arrive_at_once_are_answered_at_once() {
     let (client, server) = pair_of(TokioRuntime);
     let store = SharedStore::new(Capacity::default());
-    let shared = Shared::new(Settings::default(), 10);
+    let shared = RespShared::new(Settings::default(), 10);
     let end = Routes::among(1).unwrap().remove(0);
     let one = Arc::new(Client::alone());
     let session = Session::new(&store, &end.routes, &shared, &one);

@@ -10,7 +10,6 @@ use detector::{Detector, Rates};
 use portus::ipc::Ipc;
 use portus::{CongAlg, Datapath, DatapathInfo, Flow, Report};
 use std::collections::HashMap;
-use std::fmt;
 use std::time::Duration;
 
 /// Nimbus (thesis 4.7.1; Goyal and others, 2018): keeps the queue short, unless cross traffic fills it, and
@@ -97,7 +96,7 @@ impl<I: Ipc> CongAlg<I> for Nimbus {
             packet,
             mode: Mode::Startup,
             since: Duration::ZERO,
-            cubic: cubic::State::new(f64::from(info.init_cwnd) / packet),
+            cubic: cubic::CubicState::new(f64::from(info.init_cwnd) / packet),
             recovery_until: Duration::ZERO,
             detector: Detector::new(),
             verdict: 0.5,
@@ -116,7 +115,7 @@ pub struct NimbusFlow<I: Ipc> {
     /// The time since which the mode holds.
     since: Duration,
     /// The window of a flow that competes or starts.
-    cubic: cubic::State,
+    cubic: cubic::CubicState,
     /// The end of the round trip in which losses count as one.
     recovery_until: Duration,
     detector: Detector,
@@ -148,15 +147,7 @@ struct Measured {
     in_flight: f64,
 }
 
-impl<I: Ipc> fmt::Debug for NimbusFlow<I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NimbusFlow")
-            .field("mode", &self.mode)
-            .field("capacity", &self.capacity)
-            .field("verdict", &self.verdict)
-            .finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(NimbusFlow<I: Ipc> { mode, capacity, verdict });
 
 impl<I: Ipc> NimbusFlow<I> {
     fn measured(&self, report: &Report) -> Option<Measured> {
@@ -227,7 +218,7 @@ impl<I: Ipc> NimbusFlow<I> {
         } else if self.mode == Mode::DelayControl && self.verdict > COMPETE {
             // The rate is the rate before cross traffic came, and took capacity.
             let rate = self.detector.earlier_rate().unwrap_or(self.capacity);
-            self.cubic = cubic::State::resumed(rate * round.rtt.as_secs_f64() / self.packet);
+            self.cubic = cubic::CubicState::resumed(rate * round.rtt.as_secs_f64() / self.packet);
             self.enter(Mode::Competition, round.now);
         }
     }
@@ -237,7 +228,7 @@ impl<I: Ipc> NimbusFlow<I> {
         let Measured { round, lost, .. } = measured;
         let is_full = round.rtt > self.shortest + self.shortest / 2;
         if *lost == 0 && is_full {
-            self.cubic = cubic::State::resumed(self.cubic.packets());
+            self.cubic = cubic::CubicState::resumed(self.cubic.packets());
         }
         if *lost > 0 || is_full {
             self.detector.clear();

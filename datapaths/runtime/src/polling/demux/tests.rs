@@ -10,8 +10,8 @@ fn listening(backlog: usize, queue: usize) -> Demux<u32> {
     demux
 }
 
-fn messages(bytes: &[u8]) -> Pieces {
-    Buf::copy_of(bytes, 0).unwrap().into_pieces(1)
+fn messages(bytes: &[u8]) -> Segments {
+    Buf::copy_of(bytes, 0).unwrap().into_segments(1)
 }
 
 /// Delivers messages of one byte each from a peer, and returns the number of dropped messages.
@@ -23,7 +23,7 @@ fn deliver(demux: &mut Demux<u32>, from: u32, bytes: &[u8]) -> usize {
 }
 
 fn queued(demux: &mut Demux<u32>, connection: usize) -> Vec<u8> {
-    let mut batch = ReceiveBatch::<Pieces>::new(connection, usize::MAX);
+    let mut batch = ReceiveBatch::<Segments>::new(connection, usize::MAX);
     demux.fill(connection, &mut batch);
     batch.drain().flatten().map(|message| message[0]).collect()
 }
@@ -65,7 +65,7 @@ fn queues_are_bounded_until_accepted_and_after() {
     assert_eq!(queued(&mut demux, connection).len(), 40);
     // The future that receives takes its messages at once, so its own messages are not bounded.
     let buffer = || Buf::copy_of(&[0; 100], 0).unwrap();
-    let mut batch = ReceiveBatch::<Pieces>::new(connection, 30);
+    let mut batch = ReceiveBatch::<Segments>::new(connection, 30);
     demux.deliver_own(connection, buffer(), 1, &mut batch);
     assert_eq!((batch.drain().flatten().count(), queued(&mut demux, connection).len()), (30, 70));
     let mut single = ReceiveBatch::<Buf>::new(connection, 1);
@@ -84,7 +84,7 @@ fn strangers_hold_no_buffers_of_the_source_and_few_bytes() {
         for _ in 0..UNACCEPTED {
             let connection = demux.find(&from).or_else(|| demux.admit(0, from, ())).unwrap();
             let message = source.split_to(0).map(|_| Buf::copy_of(&source, 0).unwrap()).unwrap();
-            kept += 1 - demux.deliver(connection, message.into_pieces(block));
+            kept += 1 - demux.deliver(connection, message.into_segments(block));
             assert!(demux.unaccepted <= ALL_UNACCEPTED_BYTES);
         }
     }
@@ -99,7 +99,7 @@ fn strangers_hold_no_buffers_of_the_source_and_few_bytes() {
     let connection = demux.admit(0, PEER, ()).unwrap();
     let message = Buf::copy_of(b"hello", 0).unwrap();
     let place = message.as_ptr();
-    demux.deliver(connection, message.into_pieces(5));
+    demux.deliver(connection, message.into_segments(5));
     demux.accept(0).unwrap();
     assert_ne!(demux.pop(connection).unwrap().as_ptr(), place);
     assert_eq!((demux.unaccepted, demux.queued), (0, 0));

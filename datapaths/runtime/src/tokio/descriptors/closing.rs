@@ -15,16 +15,17 @@ const IDLE: Duration = Duration::from_secs(1);
 /// The stack of a thread, which only calls `close`.
 const STACK: usize = 64 << 10;
 
-struct State {
+struct ClosingState {
     waiting: VecDeque<OwnedFd>,
     threads: usize,
     idle: usize,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { waiting: VecDeque::new(), threads: 0, idle: 0 });
+static STATE: Mutex<ClosingState> =
+    Mutex::new(ClosingState { waiting: VecDeque::new(), threads: 0, idle: 0 });
 static CHANGED: Condvar = Condvar::new();
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, ClosingState> {
     // No code that may panic runs under the lock.
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,6 @@ use crate::rendezvous::store::interface::Watch;
 use crate::rendezvous::store::transaction::Revision;
 use bertha_core::{Error, ErrorKind};
 use etcd_client::{Client, WatchOptions, WatchStream};
-use std::fmt;
 
 /// Reports changes of a connection's entries in etcd, expiry included.
 pub struct EtcdWatch {
@@ -47,8 +46,4 @@ impl Watch for EtcdWatch {
     }
 }
 
-impl fmt::Debug for EtcdWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EtcdWatch").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(EtcdWatch {});

@@ -7,7 +7,6 @@ use crate::rendezvous::store::transaction::{Outcome, Revision, Transaction};
 use bertha_core::{Error, Runtime};
 use futures_util::future::{pending, select};
 use std::collections::HashMap;
-use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -89,11 +88,7 @@ impl<R: Runtime> RendezvousStore for MemoryStore<R> {
     }
 }
 
-impl<R> fmt::Debug for MemoryStore<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(MemoryStore<R> {});
 
 /// Reports changes in a [`MemoryStore`], and expiry when it happens.
 pub struct MemoryWatch<R> {
@@ -127,8 +122,4 @@ impl<R: Runtime> Watch for MemoryWatch<R> {
     }
 }
 
-impl<R> fmt::Debug for MemoryWatch<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryWatch").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(MemoryWatch<R> { name });

@@ -4,7 +4,6 @@ use super::channels::Subscription;
 use crate::rendezvous::store::interface::Watch;
 use crate::rendezvous::store::transaction::Revision;
 use bertha_core::{Error, ErrorKind};
-use std::fmt;
 
 /// Reports changes of a connection's entries in Redis, over the store's connection to the server.
 pub struct RedisWatch(pub(super) Subscription);
@@ -16,8 +15,4 @@ impl Watch for RedisWatch {
     }
 }
 
-impl fmt::Debug for RedisWatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisWatch").finish_non_exhaustive()
-    }
-}
+bertha_core::debug_fields!(RedisWatch {});

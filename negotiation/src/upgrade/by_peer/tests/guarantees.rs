@@ -73,7 +73,7 @@ fn this_end_proposes_no_loss_by_mistake() {
     careless.on_request(now, Pick::alternative(1));
     let refused = careless.poll_report().unwrap().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Refused);
-    assert!(refused.context().contains("lose what the stack in use is, encrypted;"), "{refused}");
+    assert!(refused.context().contains("lose guarantees of the stack in use, encrypted;"), "{refused}");
     assert!(careless.poll_transmit(now).is_none() && careless.handover().poll_step().is_none());
 
     careless.on_request(now, Pick::alternative(1).losing(Set::of::<Encrypted>()));
