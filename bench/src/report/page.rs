@@ -25,11 +25,16 @@ struct Long {
     summary: &'static str,
 }
 
-const LONG: [Long; 2] = [
+const LONG: [Long; 3] = [
     Long {
         title: "Seeds",
         about: "The last runs of `scripts/night`: tests of crashes, faults and attackers, with thousands of seeds each.",
         summary: "night.md",
+    },
+    Long {
+        title: "Changed code",
+        about: "The last runs of `scripts/mutants`: code without I/O is changed in one place, and a test has to notice.",
+        summary: "mutants.md",
     },
     Long {
         title: "Caladan",

@@ -162,3 +162,34 @@ impl EpochQueue {
         self.is_forgotten.load(Ordering::Acquire)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+
+    fn message() -> Buf {
+        Buf::copy_of(b"early", 0).unwrap()
+    }
+
+    #[test]
+    fn messages_of_the_next_stack_are_kept_up_to_a_bound() {
+        for is_reliable in [false, true] {
+            let queue = EpochQueue::later(Tag::of(7), 1);
+            let kept = (0..3 * CAPACITY).filter(|_| queue.put(message(), is_reliable).is_ok()).count();
+            assert_eq!(kept, if is_reliable { 2 * CAPACITY } else { CAPACITY });
+            assert!(queue.is_full());
+        }
+    }
+
+    #[test]
+    fn the_first_message_that_makes_room_says_so() {
+        let queue = EpochQueue::later(Tag::of(7), 1);
+        (0..=CAPACITY).for_each(|_| drop(queue.put(message(), true)));
+        assert!(!queue.take().unwrap().1, "it is still full");
+        assert!(queue.take().unwrap().1);
+        assert!(!queue.take().unwrap().1, "there was room before");
+        while queue.take().is_some() {}
+        assert!(!queue.is_queued());
+    }
+}

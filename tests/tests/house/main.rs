@@ -1,4 +1,4 @@
-//! Rules of the house: documents, the direction of modules, the corpora of the fuzz targets, and programs that change their datapath
+//! Rules of the house: documents, tables of edges, the direction of modules, the corpora of the fuzz targets, and programs that change their datapath
 //! by one line.
 #![allow(
     missing_docs,
@@ -7,6 +7,7 @@
     reason = "tests panic to fail, and show what they measured"
 )]
 
+mod edges;
 mod fuzz_corpus;
 mod guide;
 mod module_circles;

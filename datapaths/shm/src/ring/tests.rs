@@ -26,6 +26,33 @@ fn sizes_are_checked() {
         assert_eq!(Layout::new(bytes), None, "{bytes}");
     }
     assert_eq!(layout().longest(), 504);
+    for (bytes, largest) in
+        [(0, 4096), (4096, 4096), (8191, 4096), (8192, 8192), (100_000, 65_536), (usize::MAX, 64 << 20)]
+    {
+        assert_eq!(Layout::at_most(bytes).ring_bytes(), largest, "{bytes}");
+    }
+}
+
+/// An end that writes one of these words takes the cache line away from no end that reads another.
+#[test]
+fn each_word_of_control_has_a_cache_line_of_its_own() {
+    const LINE: usize = 64;
+    let memory = memory(layout());
+    let [one, other] = [Direction::FromClient, Direction::FromServer].map(|it| layout().ring(&memory, it));
+    let words =
+        [one, other].into_iter().flat_map(|ring| [ring.released, ring.asleep, ring.wants_room, ring.ended]);
+    let places: Vec<_> = words.map(|word| std::ptr::from_ref(word).addr()).collect();
+    let near = places.windows(2).find(|pair| pair[1] - pair[0] < LINE);
+    assert_eq!(near, None);
+}
+
+#[test]
+fn the_end_is_seen_once_it_is_said() {
+    let memory = memory(layout());
+    let [one, other] = [Direction::FromClient, Direction::FromServer].map(|it| layout().ring(&memory, it));
+    assert!(!Consumer::is_ended(one));
+    Producer::end(one);
+    assert!(Consumer::is_ended(one) && !Consumer::is_ended(other));
 }
 
 #[test]
@@ -79,6 +106,66 @@ fn who_sleeps_is_woken_once() {
         woken += u32::from(receiver.release(ring, false));
     }
     assert_eq!(woken, 1, "a producer that waits is woken once it has room");
+}
+
+#[test]
+fn a_message_is_there_from_its_publication_until_it_is_read() {
+    let memory = memory(layout());
+    let ring = layout().ring(&memory, Direction::FromClient);
+    let (mut sender, mut receiver) = (Producer::default(), Consumer::new(504));
+    assert!(!receiver.has_message(ring));
+    assert!(sender.push(ring, &message(0, 8)).unwrap());
+    assert!(!receiver.has_message(ring), "it was not published");
+    let _ = sender.publish(ring);
+    assert!(receiver.has_message(ring));
+    receiver.pop(ring).unwrap().unwrap();
+    assert!(!receiver.has_message(ring));
+}
+
+#[test]
+fn words_are_released_by_eighths_of_the_ring_or_at_once() {
+    let memory = memory(layout());
+    let ring = layout().ring(&memory, Direction::FromClient);
+    let (mut sender, mut receiver) = (Producer::default(), Consumer::new(504));
+    let released = || ring.released.load(Ordering::Relaxed);
+    // A message takes eight words, and an eighth of the ring has 64.
+    let mut pass_on = |count| {
+        for number in 0..count {
+            assert!(sender.push(ring, &message(number, 56)).unwrap());
+            let _ = sender.publish(ring);
+        }
+    };
+    let read = |receiver: &mut Consumer, count| {
+        (0..count).for_each(|_| assert!(receiver.pop(ring).unwrap().is_some()));
+    };
+    pass_on(17);
+    Producer::default().await_room(ring);
+    read(&mut receiver, 7);
+    assert!(!receiver.release(ring, false));
+    assert_eq!(released(), 0, "less than an eighth");
+    read(&mut receiver, 1);
+    assert!(receiver.release(ring, false), "the producer waits");
+    assert_eq!(released(), 64, "an eighth");
+    read(&mut receiver, 7);
+    assert!(!receiver.release(ring, false));
+    assert_eq!(released(), 64, "less than a further eighth");
+    read(&mut receiver, 2);
+    Producer::default().await_room(ring);
+    assert!(receiver.release(ring, false));
+    assert_eq!(released(), 136, "more than a further eighth");
+    pass_on(1);
+    read(&mut receiver, 1);
+    assert!(!receiver.release(ring, true), "nobody waits");
+    assert_eq!(released(), 144, "at once");
+    Producer::default().await_room(ring);
+    assert!(!receiver.release(ring, true), "nothing is new");
+    assert_eq!(ring.wants_room.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_violation_names_the_word_of_the_peer() {
+    assert_eq!(Broken::Length(7777).to_string(), "it announced a message by the header 7777");
+    assert_eq!(Broken::Position(8888).to_string(), "it claimed to have received up to word 8888");
 }
 
 /// Four of the longest messages wait without a pause of the sender, as the conformance suites permit.
