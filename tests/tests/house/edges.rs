@@ -189,14 +189,14 @@ fn faults_of_a_table_are_found() {
     let rows: String = EDGES.iter().map(|edge| format!("| {edge} | a reason |\n")).collect();
     let head = "| edge | test, or reason |\n|---|---|\n";
     let found = |rows: &str| faults(&format!("{head}{rows}"), root(), &functions);
-    assert_eq!(found(&rows), [String::new(); 0]);
+    assert_eq!(found(&rows), Vec::<String>::new());
     assert_eq!(found(&rows.replace("| panic | a reason |\n", "")), ["`panic` has no row"]);
     assert_eq!(
         found(&rows.replace("| time | a reason |", "| time | |")),
         ["`time` has neither a test nor a reason"]
     );
     let with = |proof: &str| found(&rows.replace("| end | a reason |", &format!("| end | `{proof}` |")));
-    assert_eq!(with("place::a_test_of_this"), [String::new(); 0]);
+    assert_eq!(with("place::a_test_of_this"), Vec::<String>::new());
     assert_eq!(with("a_test_of_that"), ["`end` names the test `a_test_of_that`, which is not there"]);
     assert_eq!(
         with("other::a_test_of_this"),

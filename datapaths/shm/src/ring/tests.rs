@@ -25,7 +25,7 @@ fn sizes_are_checked() {
     for bytes in [0, 1, 2048, 4097, 6144, 128 << 20, usize::MAX] {
         assert_eq!(Layout::new(bytes), None, "{bytes}");
     }
-    assert_eq!(layout().longest(), 504);
+    assert_eq!((layout().longest(), layout().memory_bytes()), (504, 12_288));
     for (bytes, largest) in
         [(0, 4096), (4096, 4096), (8191, 4096), (8192, 8192), (100_000, 65_536), (usize::MAX, 64 << 20)]
     {
