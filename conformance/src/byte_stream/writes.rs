@@ -129,6 +129,29 @@ pub async fn reading_helps_what_was_written<A: Stream, B: Stream>(mut a: A, mut 
     join(answer, ask).await;
 }
 
+/// A writer that gives up a write, for instance by a time-out, and goes on to read, does not wait for the bytes that were taken before.
+pub async fn reading_helps_after_a_write_was_given_up<A: Stream, B: Stream>(mut a: A, mut b: B) {
+    const MOST: usize = 64 << 20;
+    let mut at = 0;
+    let mut given_up = 0;
+    while given_up < 10 && at < MOST {
+        match poll!(pin!(a.write(&stretch(at, 60_000)))) {
+            Poll::Ready(written) => (at, given_up) = (at + written.unwrap(), 0),
+            Poll::Pending => {
+                given_up += 1;
+                super::a_moment().await;
+            }
+        }
+    }
+    let answer = async {
+        read_to(&mut b, 0, at).await;
+        b.write_all(b"!").await.unwrap();
+        b.flush().await.unwrap();
+    };
+    let ask = async { assert_eq!(a.read_u8().await.unwrap(), b'!') };
+    join(answer, ask).await;
+}
+
 /// Both ends read and write at once, each half in a task of its own.
 pub async fn both_halves_work_at_once<A: Stream, B: Stream>(a: A, b: B) {
     fn go(stream: impl Stream) -> impl Future<Output = ()> {

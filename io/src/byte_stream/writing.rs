@@ -1,5 +1,6 @@
 //! The half of a stream that writes.
 
+use super::waiting::{Side, Waiting};
 use crate::failure::io_error;
 use bertha_core::{Base, Chunk, Connection, Error, ErrorKind};
 use std::io::{self, IoSlice};
@@ -14,9 +15,9 @@ pub(super) struct Writing {
     /// The pending call of the connection.
     sending: ReusableBoxFuture<'static, Result<(), Error>>,
     stage: Stage,
-    /// True if a task waits for the call, so that its waker must stay registered.
-    is_awaited: bool,
-    /// The error of a chunk that a read has helped on.
+    /// The tasks that the call wakes.
+    waiting: Waiting,
+    /// The error of a call that a read has completed.
     failed: Option<io::Error>,
     /// The largest chunk.
     largest: usize,
@@ -40,7 +41,7 @@ impl Writing {
         Self {
             sending: ReusableBoxFuture::new(end(connection.clone())),
             stage: Stage::Idle,
-            is_awaited: false,
+            waiting: Waiting::default(),
             failed: None,
             largest: connection.mtu().saturating_sub(base.reserved()).clamp(1, LARGEST),
         }
@@ -73,14 +74,10 @@ impl Writing {
         self.sending.set(send(connection.clone(), buffer.into()));
         self.stage = Stage::Sending;
         // The chunk counts as written in both cases: a pending call holds the bytes.
-        match self.sending.poll(cx) {
-            Poll::Pending => {}
-            Poll::Ready(sent) => {
-                self.stage = Stage::Idle;
-                sent.map_err(io_error)?;
-            }
+        match self.poll_call(Side::Writer, cx) {
+            Poll::Pending => Poll::Ready(Ok(len)),
+            Poll::Ready(sent) => Poll::Ready(sent.map(|()| len)),
         }
-        Poll::Ready(Ok(len))
     }
 
     /// Waits for the call that is under way.
@@ -88,27 +85,27 @@ impl Writing {
         if let Some(error) = self.failed.take() {
             return Poll::Ready(Err(error));
         }
-        let after = match self.stage {
-            Stage::Idle | Stage::Ended => return Poll::Ready(Ok(())),
-            Stage::Sending => Stage::Idle,
-            Stage::Ending => Stage::Ended,
-        };
-        self.is_awaited = true;
-        let done = ready!(self.sending.poll(cx));
-        self.is_awaited = false;
-        self.stage = after;
-        Poll::Ready(done.map_err(io_error))
+        match self.stage {
+            Stage::Idle | Stage::Ended => Poll::Ready(Ok(())),
+            Stage::Sending | Stage::Ending => self.poll_call(Side::Writer, cx),
+        }
     }
 
-    /// Polls a chunk that no task waits for, since its writer may only read from now on.
+    /// Polls the call that is under way on behalf of a read, since the writer may have given up its wait, and only read from now on.
     pub(super) fn help(&mut self, cx: &mut Context<'_>) {
-        if self.stage == Stage::Sending
-            && !self.is_awaited
-            && let Poll::Ready(sent) = self.sending.poll(cx)
+        if matches!(self.stage, Stage::Sending | Stage::Ending)
+            && let Poll::Ready(done) = self.poll_call(Side::Reader, cx)
         {
-            self.stage = Stage::Idle;
-            self.failed = sent.err().map(io_error);
+            self.failed = done.err();
         }
+    }
+
+    /// Polls the call that is under way.
+    fn poll_call(&mut self, side: Side, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let sending = &mut self.sending;
+        let done = ready!(self.waiting.poll(side, cx, |cx| sending.poll(cx)));
+        self.stage = if self.stage == Stage::Ending { Stage::Ended } else { Stage::Idle };
+        Poll::Ready(done.map_err(io_error))
     }
 
     pub(super) fn poll_shutdown<C: Connection<Data = Chunk>>(
