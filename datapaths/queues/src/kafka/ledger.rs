@@ -23,8 +23,28 @@ struct Partition {
     done: BTreeSet<i64>,
     /// Offset behind the last message that was given out; `None` before the first message.
     end: Option<i64>,
+    /// Offset of the message that arrived last. Offsets grow, except behind a step back, and in a topic that was deleted and made again,
+    /// whose offsets begin at zero.
+    last: Option<i64>,
+    /// The place of a step back whose messages have not arrived yet.
+    step_back: Option<i64>,
     /// The group's committed offset, as far as it is known here.
     committed: i64,
+}
+
+impl Partition {
+    fn new(assignment: u64) -> Self {
+        let open = BTreeMap::new();
+        Self {
+            assignment,
+            open,
+            done: BTreeSet::new(),
+            end: None,
+            last: None,
+            step_back: None,
+            committed: -1,
+        }
+    }
 }
 
 /// A message that was given out.
@@ -47,10 +67,7 @@ impl Ledger {
     /// Adds a partition, which belongs to this receiver from now on.
     pub(crate) fn assign(&mut self, partition: i32) {
         self.assigned += 1;
-        let assignment = self.assigned;
-        let new =
-            Partition { assignment, open: BTreeMap::new(), done: BTreeSet::new(), end: None, committed: -1 };
-        self.partitions.insert(partition, new);
+        self.partitions.insert(partition, Partition::new(self.assigned));
     }
 
     /// Removes a partition, which belongs to another receiver from now on. Messages that were given out of it
@@ -60,9 +77,16 @@ impl Ledger {
     }
 
     /// Records a message that is about to be given out. Returns `None` if it is done, or belongs to no
-    /// partition of this receiver.
+    /// partition of this receiver. A message whose offset lies behind that of an earlier message, without a step back, is of a new log: then
+    /// nothing that is known of the old log counts any more.
     pub(crate) fn give(&mut self, partition: i32, offset: i64) -> Option<Given> {
         let found = self.partitions.get_mut(&partition)?;
+        let is_behind = found.last.is_some_and(|last| offset <= last);
+        if is_behind && found.step_back.take_if(|place| *place <= offset).is_none() {
+            self.assigned += 1;
+            *found = Partition::new(self.assigned);
+        }
+        found.last = Some(offset);
         let end = found.end.get_or_insert(offset);
         if offset < *end && !found.open.contains_key(&offset) {
             return None;
@@ -105,13 +129,15 @@ impl Ledger {
 
     /// Returns the places to read on from, so that messages that were given back are given out again. A
     /// message that was given out again meanwhile belongs to another receiver.
-    pub(crate) fn give_back(&self, given: impl IntoIterator<Item = Given>) -> Vec<Place> {
+    pub(crate) fn give_back(&mut self, given: impl IntoIterator<Item = Given>) -> Vec<Place> {
         let mut first: BTreeMap<i32, i64> = BTreeMap::new();
         for Given { partition, offset, assignment, delivery } in given {
-            let found = self.partitions.get(&partition).filter(|found| found.assignment == assignment);
-            if found.is_some_and(|found| found.open.get(&offset) == Some(&delivery)) {
-                let place = first.entry(partition).or_insert(offset);
-                *place = offset.min(*place);
+            let found = self.partitions.get_mut(&partition).filter(|found| found.assignment == assignment);
+            if let Some(found) = found.filter(|found| found.open.get(&offset) == Some(&delivery)) {
+                // An earlier step back, whose messages have not arrived yet, would be undone by a later place.
+                let place = found.step_back.map_or(offset, |before| before.min(offset));
+                found.step_back = Some(place);
+                first.insert(partition, place);
             }
         }
         first.into_iter().map(|(partition, offset)| Place { partition, offset }).collect()
@@ -176,6 +202,43 @@ mod tests {
         assert_eq!(ledger.give_back([given[0]]), []);
         assert_eq!(ledger.acknowledge([given[0], last]), [place(0, 8)]);
         assert_eq!(ledger.acknowledge([again]), [place(0, 8)]);
+    }
+
+    #[test]
+    fn a_topic_that_was_made_again_is_a_new_log() {
+        let (mut ledger, given) = busy();
+        let places = ledger.acknowledge(given.clone());
+        ledger.on_committed(&places);
+        let first = ledger.give(0, 0).unwrap();
+        let second = ledger.give(0, 1).unwrap();
+        assert_eq!(ledger.acknowledge([first]), [place(0, 1)], "the commit of the old log does not count");
+        assert_eq!(ledger.acknowledge(given.clone()), [], "nor does an acknowledgement");
+        assert_eq!(ledger.give_back(given), []);
+        assert_eq!(ledger.acknowledge([second]), [place(0, 2)]);
+    }
+
+    #[test]
+    fn a_topic_that_is_made_again_behind_a_step_back_is_a_new_log() {
+        let (mut ledger, given) = busy();
+        assert_eq!(ledger.give_back([given[1]]), [place(0, 6)]);
+        assert!(ledger.give(0, 6).is_some() && ledger.give(0, 7).is_some());
+        let next = ledger.give(0, 8).unwrap();
+        assert_eq!(ledger.give_back([next]), [place(0, 8)]);
+        assert_eq!(ledger.give(0, 0).map(|given| given.delivery), Some(1));
+    }
+
+    /// Messages that the client had fetched before a step back arrive first.
+    #[test]
+    fn a_step_back_is_no_new_log_whatever_arrives_first() {
+        let (mut ledger, given) = busy();
+        assert_eq!(ledger.acknowledge([given[1]]), [place(0, 5)]);
+        assert_eq!(ledger.give_back([given[0]]), [place(0, 5)]);
+        assert_eq!(ledger.give_back([given[2]]), [place(0, 5)], "the earlier step back is not undone");
+        assert!(ledger.give(0, 8).is_some(), "it was fetched before");
+        assert_eq!(ledger.give(0, 5).map(|given| given.delivery), Some(2));
+        assert_eq!(ledger.give(0, 6), None, "it is done");
+        assert_eq!(ledger.give(0, 7).map(|given| given.delivery), Some(2));
+        assert_eq!(ledger.give(0, 8).map(|given| given.delivery), Some(2));
     }
 
     #[test]
