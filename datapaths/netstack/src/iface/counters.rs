@@ -67,3 +67,33 @@ impl AddAssign for Counters {
         self.outbox_full += outbox_full;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns counters that differ from each other, each a multiple of `unit`.
+    fn counters(unit: u64) -> Counters {
+        Counters {
+            foreign: unit,
+            martians: 2 * unit,
+            malformed: 3 * unit,
+            checksum: 4 * unit,
+            fragments: 5 * unit,
+            neighbour: 6 * unit,
+            conflicts: 7 * unit,
+            disputed: 8 * unit,
+            pings: 9 * unit,
+            errors: 10 * unit,
+            outbox_full: 11 * unit,
+        }
+    }
+
+    #[test]
+    fn each_counter_is_added_to_its_own() {
+        let mut sum = counters(1);
+        sum += counters(10);
+        assert_eq!(sum, counters(11));
+        assert_eq!(sum.dropped(), 11 * 15);
+    }
+}

@@ -291,6 +291,23 @@ mod tests {
     }
 
     #[test]
+    fn a_neighbour_is_in_the_subnet_and_is_not_the_interface_itself() {
+        let it = interface(&["10.1.2.3/16", "fd00::3/64"], &["10.1.0.1", "fd00::1"], 1500).unwrap();
+        for (address, expected) in [
+            ("10.1.255.9", true),
+            ("10.2.0.9", false),
+            ("10.1.2.3", false),
+            ("127.0.0.1", false),
+            ("fd00::9", true),
+            ("fd01::9", false),
+            ("fd00::3", false),
+            ("fe80::9", true),
+        ] {
+            assert_eq!(it.is_neighbour(address.parse().unwrap()), expected, "{address}");
+        }
+    }
+
+    #[test]
     fn impossible_interfaces_are_refused() {
         for (subnets, gateways, mtu) in [
             (&[][..], &[][..], 1500),
