@@ -19,6 +19,12 @@ pub(crate) trait LinkHandle: Send + Sync + 'static {
         self.base().runtime()
     }
 
+    /// Returns true if the link has ended, so that messages of a next epoch may be the last. It is false for a
+    /// link of many participants, whose stacks end by themselves.
+    fn has_ended(&self) -> bool {
+        false
+    }
+
     /// Reads one message and puts it into its queue. It may run only while no call receives.
     /// Cancellation-safe.
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send;

@@ -106,28 +106,8 @@ fn the_link() {
     everywhere(async |_, client, server| {
         let stack = make_stack!(Nothing);
         passes!(client, server, &Bufs; Nothing);
-        let (here, there) = connected(stack, client, server).await;
-        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
-        let (here, there) = connected(stack, client, server).await;
-        conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await;
-        tells_a_cut_from_a_close(async || connected(stack, client, server).await).await;
+        conformance::ends(async || connected(stack, client, server).await, &Bufs).await;
     });
-}
-
-/// Runs the checks for connections whose ends notify each other, and that lose nothing.
-async fn tells_a_cut_from_a_close<A, B>(connect: impl AsyncFn() -> (A, B))
-where
-    A: Connection<Data = Buf>,
-    B: Connection<Data = Buf>,
-{
-    let (here, there) = connect().await;
-    conformance::a_dropped_end_is_cut_at_the_peer(here, &there, &Bufs).await;
-    let (here, there) = connect().await;
-    conformance::a_dropped_end_is_cut_at_the_peer(there, &here, &Bufs).await;
-    let (here, there) = connect().await;
-    conformance::a_close_succeeds_once_all_has_arrived(&here, there, &Bufs).await;
-    let (here, there) = connect().await;
-    conformance::a_close_succeeds_once_all_has_arrived(&there, here, &Bufs).await;
 }
 
 #[test]
@@ -163,11 +143,11 @@ fn reliable_messages() {
 fn reliable_messages_before_a_cut_and_before_a_close() {
     everywhere(async |network, client, server| {
         let ordered = make_stack!(Ordered::new(), Reliable::new());
-        tells_a_cut_from_a_close(async || connected(ordered.clone(), client, server).await).await;
+        conformance::ends(async || connected(ordered.clone(), client, server).await, &Bufs).await;
         network.set_link(Link::poor(0.05));
-        tells_a_cut_from_a_close(async || connected(ordered.clone(), client, server).await).await;
+        conformance::ends(async || connected(ordered.clone(), client, server).await, &Bufs).await;
         let pieces = make_stack!(Ordered::new(), Fragment::new().piece(64), Reliable::new());
-        tells_a_cut_from_a_close(async || connected(pieces.clone(), client, server).await).await;
+        conformance::ends(async || connected(pieces.clone(), client, server).await, &Bufs).await;
     });
 }
 
