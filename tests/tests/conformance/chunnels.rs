@@ -5,9 +5,9 @@ use bertha_chunnels::{
     Nothing, Ordered, OrderedByKey, Pace, Reliable, Rpc, Serialize, ServerShard, ShardMap,
 };
 use bertha_conformance::{self as conformance, Bufs, Messages, Recorder};
-use bertha_core::{Addr, Base, Boxed, Buf, Connection, Describe, Runtime, make_stack, select};
+use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
-use bertha_negotiation::{Negotiate, Negotiated, Runs};
+use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
 use bertha_tests::conformance::Responses;
 use serde::{Deserialize, Serialize as Encode};
 use std::time::Duration;
@@ -77,9 +77,10 @@ where
     SimDatapath: Runs<S>,
 {
     let mut incoming = there.listen(server.clone(), (SERVER, 0)).await.unwrap();
-    let to = incoming.local_addr();
-    let (connection, accepted) =
-        futures_util::join!(here.connect(client.clone(), to).into_future(), async { incoming.next().await });
+    // Shorter than the checks wait: the only message of a dropped end may be lost.
+    let settings = Settings::default().idle_timeout(Duration::from_secs(10));
+    let connecting = here.connect(client.clone(), incoming.local_addr()).settings(settings);
+    let (connection, accepted) = futures_util::join!(connecting.into_future(), incoming.next());
     // The address stays in use, as the address of a server does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())

@@ -25,7 +25,9 @@ async fn connected(
     network: &Network,
     changes: usize,
 ) -> (impl Connection<Data = Buf> + use<>, impl Connection<Data = Buf> + use<>) {
-    let (client, server) = connect(network, stack!(), stack!(), Settings::default()).await;
+    // Shorter than the checks wait: the only message of a dropped end may be lost.
+    let settings = Settings::default().idle_timeout(Duration::from_secs(10));
+    let (client, server) = connect(network, stack!(), stack!(), settings).await;
     for change in 1..=changes {
         let changing = async {
             client.upgrade(Pick::alternative(change % 2)).await.unwrap();
@@ -130,8 +132,7 @@ fn a_sender_that_ends_during_a_change_is_closed_only_if_all_has_arrived() {
     with_seeds(300, |seed| {
         simulate(seed, async |network: Network| {
             let mut dice = Dice::new(seed);
-            let mut settings = Settings::default();
-            settings.idle_timeout = Duration::from_secs(2);
+            let settings = Settings::default().idle_timeout(Duration::from_secs(2));
             let (client, server) = connect(&network, stack!(), stack!(), settings).await;
             let runtime = network.runtime();
             network.set_link(Link::poor(dice.roll(3) as f64 * 0.02));

@@ -5,6 +5,7 @@ mod altered;
 mod datapaths;
 mod lossy;
 mod noise;
+mod not_sent;
 mod quic;
 mod rpc_with_tls;
 mod scene;
