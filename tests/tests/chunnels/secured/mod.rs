@@ -4,6 +4,7 @@
 mod altered;
 mod datapaths;
 mod lossy;
+mod moved;
 mod noise;
 mod not_sent;
 mod quic;
