@@ -163,7 +163,7 @@ fn a_sender_that_ends_during_a_change_is_closed_only_if_all_has_arrived() {
                     return None;
                 }
                 let moment = runtime.sleep(Duration::from_micros(ends_after));
-                drop(first_of(pin!(working), pin!(moment)).await);
+                first_of(pin!(working), pin!(moment)).await;
                 if end == End::Dies {
                     network.cut(CLIENT, SERVER);
                     return Some(client);
