@@ -279,6 +279,10 @@ impl<B: Connection<Data = Buf>> LinkHandle for Shared<B> {
         self.check().is_err_and(|error| error.ends_connection())
     }
 
+    fn messages_lost(&self, error: &Error) {
+        Shared::messages_lost(self, error);
+    }
+
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.read_one_for_others()
     }

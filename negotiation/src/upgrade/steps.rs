@@ -48,10 +48,10 @@ pub(super) struct Ending {
 pub(super) async fn end_sending<C: Connection>(
     epochs: Arc<Epochs<C>>,
     epoch: Arc<Epoch<C>>,
-    runtime: impl Runtime,
+    link: Arc<impl LinkHandle>,
     Ending { limits, may_fail, name }: Ending,
 ) -> Result<u64, Error> {
-    let runtime = &runtime;
+    let runtime = link.runtime();
     let vacating = async {
         vacate(&epochs.sending, runtime).await;
         Ok(())
@@ -74,7 +74,12 @@ pub(super) async fn end_sending<C: Connection>(
             epochs.sending.reopen(&epoch);
             return Err(error);
         }
-        Err(error) => tracing::warn!(%error, "a stack was not drained before it was changed"),
+        Err(error) => {
+            tracing::warn!(%error, "a stack was not drained before it was changed");
+            if error.ends_connection() {
+                link.messages_lost(&error);
+            }
+        }
         Ok(()) => {}
     }
     Ok(epochs.sending.total())

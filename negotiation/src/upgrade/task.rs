@@ -212,9 +212,9 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
                 let epochs = self.epochs.clone();
                 let old = self.current.epoch.clone();
                 let ending = Ending { limits, may_fail, name: P::NAME };
-                let runtime = handle.runtime().clone();
+                let handle = handle.clone();
                 self.work.push(Box::pin(async move {
-                    Done::SendsEnded(end_sending(epochs, old, runtime, ending).await)
+                    Done::SendsEnded(end_sending(epochs, old, handle, ending).await)
                 }));
             }
             Step::Begin(_) => {

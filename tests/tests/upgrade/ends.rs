@@ -4,7 +4,10 @@ use crate::scene::{A, B, CLIENT, SERVER, bytes, simulate};
 use crate::traffic::{Dice, connect};
 use bertha_chunnels::{Ordered, Reliable};
 use bertha_conformance::{self as conformance, Bufs};
-use bertha_core::{Buf, Connection, ErrorKind, make_stack, select};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, forward, make_stack,
+    select,
+};
 use bertha_datapath_sim::{Link, Network};
 use bertha_negotiation::{Negotiate, Pick, Settings};
 use bertha_tests::with_seeds;
@@ -201,5 +204,61 @@ fn a_sender_that_ends_during_a_change_is_closed_only_if_all_has_arrived() {
                 _ => panic!("seed {seed}, {end:?}: {error}"),
             }
         });
+    });
+}
+
+/// A layer whose messages may be lost when it is drained.
+#[derive(Debug, Clone, Copy, Identity)]
+struct Layer {
+    loses: bool,
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Layer {
+    type Connection = LayerConnection<Inner>;
+
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        Ok(LayerConnection { inner, loses: self.loses })
+    }
+}
+
+struct LayerConnection<Inner> {
+    inner: Inner,
+    loses: bool,
+}
+
+impl<Inner: Carries<Buf, Layer>> Connection for LayerConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    forward!(self.inner => base, mtu, send, recv, send_batch, recv_batch, close);
+
+    async fn drain(&self) -> Result<(), Error> {
+        if self.loses {
+            return Err(Error::new(ErrorKind::TimedOut, "the counterpart takes nothing").at("Layer"));
+        }
+        self.inner.drain().await
+    }
+}
+
+/// The end that the change binds can't deliver the messages of its old stack, and no close may hide that.
+#[test]
+fn messages_that_a_stack_loses_before_a_change_cut_the_connection() {
+    simulate(1, async |network: Network| {
+        let stack =
+            |loses| make_stack!(select!(Layer { loses }, B), Ordered::new(), Reliable::new()).upgradable();
+        let (client, server) = connect(&network, stack(true), stack(false), Settings::default()).await;
+        let changing = async {
+            // The server is not bound before it begins, and the client loses messages only after that.
+            let _ = server.upgrade(Pick::alternative(1)).await;
+            network.runtime().sleep(Duration::from_millis(10)).await;
+            let _ = client.close().await;
+        };
+        let (at_client, at_server, ()) = join3(client.recv(), server.recv(), changing).await;
+        assert_eq!(at_client.unwrap_err().kind(), ErrorKind::Reset);
+        assert_eq!(at_server.unwrap_err().kind(), ErrorKind::Reset);
     });
 }
