@@ -21,8 +21,8 @@ type TaskOf<B> = <<<B as Connection>::Base as Base>::Runtime as Runtime>::Task;
 /// change up: an [`upgrade`](Negotiated::upgrade) at most for the time that it waits for the other end, and
 /// other `recv`s, once the stack was changed, until the call is polled or dropped.
 ///
-/// Dropping the connection drops its stack, whose link tells the peer. So a Chunnel that still has to tell the
-/// peer that all messages have arrived, as `Reliable` has, does it first.
+/// Dropping the connection drops its stack, whose link tells the peer. So a Chunnel that still has to tell
+/// the peer that all messages have arrived, as `Reliable` has, does it first.
 pub struct Switching<C, B: Connection<Data = Buf>> {
     pub(super) epochs: Arc<Epochs<C>>,
     pub(super) shared: Arc<Shared<B>>,

@@ -59,8 +59,8 @@ pub(crate) struct Epochs<C> {
 }
 
 impl<C> Epochs<C> {
-    /// Makes the epochs of a connection that begins with the epoch `first`. `has_link_ended` tells if the link
-    /// below all stacks has ended; it is asked only about receptions that have failed.
+    /// Makes the epochs of a connection that begins with the epoch `first`. `has_link_ended` tells if the
+    /// link below all stacks has ended; it is asked only about receptions that have failed.
     pub(crate) fn new(
         first: &Arc<Epoch<C>>,
         has_link_ended: impl Fn() -> bool + Send + Sync + 'static,

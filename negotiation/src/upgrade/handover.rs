@@ -124,8 +124,8 @@ impl<E: Copy + PartialEq> Handover<E> {
         matches!(self.phase, Phase::Leaving { .. })
     }
 
-    /// Stages the epoch `next`, in the place of an epoch that was staged before. A change that is decided goes
-    /// on instead, and `next` is not staged.
+    /// Stages the epoch `next`, in the place of an epoch that was staged before. A change that is decided
+    /// goes on instead, and `next` is not staged.
     pub(crate) fn stage(&mut self, next: E) {
         if let Phase::Staged { .. } = self.phase {
             self.discard();

@@ -19,8 +19,8 @@ pub(crate) trait LinkHandle: Send + Sync + 'static {
         self.base().runtime()
     }
 
-    /// Returns true if the link has ended, so that messages of a next epoch may be the last. It is false for a
-    /// link of many participants, whose stacks end by themselves.
+    /// Returns true if the link has ended, so that messages of a next epoch may be the last. It is false for
+    /// a link of many participants, whose stacks end by themselves.
     fn has_ended(&self) -> bool {
         false
     }
