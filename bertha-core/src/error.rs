@@ -28,9 +28,10 @@ pub enum ErrorKind {
     Reset,
     /// The peer did not answer in time.
     TimedOut,
-    /// The address does not answer: the port is closed, there is no route or no such socket.
+    /// The address does not answer: the port is closed, or there is no such socket.
     Unreachable,
-    /// This machine did not send the message: its routes, its interfaces or its firewall refuse it, perhaps for a moment.
+    /// This machine did not send the message, or no route leads to the host: routes, interfaces, the firewall, or a neighbour that
+    /// does not answer, perhaps for a moment.
     NotSent,
     /// The two ends have no stack that both can run; the text names the Chunnel and the reason.
     Refused,

@@ -8,6 +8,7 @@
 //! | [`datapath()`] | a datapath, with its addresses and its listener |
 //! | [`connection()`] | any pair of connected ends |
 //! | [`base_connection()`] | the connections of a datapath |
+//! | [`ends()`] | connections that lose nothing, and whose ends notify each other |
 //! | [`bytes()`] | connections of bytes, whose chunks have no bounds |
 //! | [`byte_stream`] | tokio's `AsyncRead` and `AsyncWrite` |
 //! | `stores`, with the feature `stores` | the stores through which any number of ends agree |
@@ -164,6 +165,29 @@ where
         close_wakes_who_waits
         calls_after_close_fail
     }
+}
+
+/// Runs all checks of the ends of connections that lose no message, and whose ends notify each other: a clean
+/// end differs from a cut end. Each check runs on a new pair of connected ends that `connect` makes.
+pub async fn ends<A, B, M>(connect: impl AsyncFn() -> (A, B), messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    // The futures are boxed for the reason that `connection` has.
+    let (a, b) = Box::pin(connect()).await;
+    Box::pin(the_peer_hears_of_a_close(&a, &b, messages)).await;
+    let (a, b) = Box::pin(connect()).await;
+    Box::pin(the_peer_hears_of_a_close(&b, &a, messages)).await;
+    let (a, b) = Box::pin(connect()).await;
+    Box::pin(a_dropped_end_is_cut_at_the_peer(a, &b, messages)).await;
+    let (a, b) = Box::pin(connect()).await;
+    Box::pin(a_dropped_end_is_cut_at_the_peer(b, &a, messages)).await;
+    let (a, b) = Box::pin(connect()).await;
+    Box::pin(a_close_succeeds_once_all_has_arrived(&a, b, messages)).await;
+    let (a, b) = Box::pin(connect()).await;
+    Box::pin(a_close_succeeds_once_all_has_arrived(&b, a, messages)).await;
 }
 
 /// Runs all checks that every Chunnel must pass: the checks of every [`connection()`], and of the calls that

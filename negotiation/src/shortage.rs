@@ -21,6 +21,44 @@ pub(crate) fn or_lost<T>(moved: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
+/// The messages of a handshake that were lost at this end.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    count: u64,
+    last: Option<Error>,
+}
+
+impl Losses {
+    /// Works as [`or_lost`], and counts the loss.
+    pub(crate) fn or_lost<T>(&mut self, moved: Result<T, Error>) -> Result<Option<T>, Error> {
+        match moved {
+            Err(error) if is_shortage(&error) => {
+                tracing::debug!(%error, "a message of a handshake is lost");
+                self.count += 1;
+                self.last = Some(error);
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    /// Returns the number of lost messages.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the error of the handshake, with the last loss if that explains why there was no answer.
+    pub(crate) fn explain(&mut self, error: Error) -> Error {
+        match self.last.take() {
+            Some(loss) if error.kind() == ErrorKind::TimedOut => {
+                let what = format!("{}; {} messages were lost here: {loss}", error.context(), self.count);
+                Error::new(error.kind(), what).at("negotiation").because(loss)
+            }
+            _ => error,
+        }
+    }
+}
+
 /// Sends a message that is not repeated later. Tries again while the datapath does not take the message, for
 /// `limit` at most.
 ///

@@ -119,8 +119,15 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
                 }
                 Err(error) => return error,
             }
-            self.outgoing.lock().wake();
-            self.to_send.notified().await;
+            let has_more = {
+                let mut outgoing = self.outgoing.lock();
+                outgoing.wake();
+                !outgoing.packets.is_empty()
+            };
+            // A burst that was refused leaves packets behind, whose notification was taken.
+            if !has_more {
+                self.to_send.notified().await;
+            }
         }
     }
 

@@ -205,6 +205,8 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &ReliableState<Inner>) -> O
                 tracing::debug!(%error, "packets were not sent");
                 shared.not_sent.add(1);
                 pause(shared).await;
+                // The burst may have left packets behind, whose notification was taken.
+                continue;
             }
             Err(error) => return Some(error),
         }

@@ -1,17 +1,41 @@
 //! The Chunnel itself.
 
 use super::RpcConnection;
+use super::call_codec::CallCodec;
+use crate::serialize::{Codec, Postcard};
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Carries calls and responses over a connection that carries bytes. See the [module](crate::rpc).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
-#[chunnel(needs(Reliable, AtMostOnce), no_early_data)]
-pub struct Rpc;
+///
+/// The two ends agree on the codec of requests and responses, by its name, version and options.
+#[derive(Debug, Clone, PartialEq, Eq, Identity)]
+#[chunnel(needs(Reliable, AtMostOnce), no_early_data, capability = Self::call_codec)]
+pub struct Rpc {
+    codec: CallCodec,
+}
 
 impl Rpc {
-    /// Without settings: those of the [client](super::Client) and of the [server](super::serve()) are theirs alone.
+    /// Makes a Chunnel for calls in the format of [`Postcard`]. Further settings belong to the [client](super::Client)
+    /// and to the [server](super::serve()).
     pub fn new() -> Self {
-        Self
+        Self { codec: CallCodec::of(&Postcard) }
+    }
+
+    /// Names the codec of the calls, which [`Client::codec`](super::Client::codec) and the service choose. Ends with
+    /// different codecs do not agree.
+    #[must_use]
+    pub fn codec<K: Codec<()>>(self, codec: &K) -> Self {
+        Self { codec: CallCodec::of(codec) }
+    }
+
+    fn call_codec(&self) -> CallCodec {
+        self.codec.clone()
+    }
+}
+
+impl Default for Rpc {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

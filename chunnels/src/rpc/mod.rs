@@ -61,13 +61,15 @@
 //!
 //! A header of 8 to 16 bytes, and of 41 with a trace, in front of each message, in its headroom: the kind, the number of the call, and for a call its method
 //! and the milliseconds that the client waits. Requests and responses are encoded by a
-//! [`Codec`]; the default codec is [`Postcard`].
+//! [`Codec`]; the default codec is [`Postcard`]. A program with another codec gives the codec to the [client](Client::codec), to the
+//! service, and, for the two ends to compare it, to [`Rpc::codec`].
 //!
 //! # Over TLS
 //!
 //! With the feature `tls`, the pass `FuseRpcAndTls` makes one Chunnel, `RpcWithTls`, of [`Rpc`] directly above `Tls`. It
 //! has their wire format, so peers may have them apart, and writes calls that are made together straight into common records.
 
+mod call_codec;
 mod chunnel;
 mod client;
 mod connection;

@@ -28,6 +28,7 @@ pub struct Session {
     credentials: Option<Box<ByCredentials>>,
     stacks: SecuredStacks,
     forged: AtomicU64,
+    not_sent: AtomicU64,
     drops: DropRegistry,
 }
 
@@ -83,6 +84,7 @@ impl Session {
             credentials: None,
             stacks: SecuredStacks::new(),
             forged: AtomicU64::new(0),
+            not_sent: AtomicU64::new(0),
             drops: DropRegistry::new(),
         }
     }
@@ -123,6 +125,7 @@ impl Session {
         let mut drops = Drops::default();
         drops.add("Link", "forged", forged);
         drops.add("Link", "damaged, late or of no connection", dropped.saturating_sub(forged));
+        drops.add("Link", "not sent by this machine", self.not_sent.load(Ordering::Relaxed));
         drops += &self.drops.drops();
         drops
     }
@@ -313,6 +316,11 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn keys(&self) -> Option<[[u8; 32]; 2]> {
         self.control_keys().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
+    }
+
+    /// Adds messages about the connection that the datapath did not take.
+    pub(crate) fn add_not_sent(&self, count: u64) {
+        self.not_sent.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Adds forged messages from before the session.

@@ -264,8 +264,10 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
 
     /// Sends bytes that are charged to no limit, or are charged already.
     pub(super) async fn transmit_bytes(&self, bytes: &[u8]) {
-        if let Ok(message) = Buf::copy_of(bytes, 0) {
-            let _ = self.base.send(message).await;
+        if let Ok(message) = Buf::copy_of(bytes, 0)
+            && self.base.send(message).await.is_err_and(|error| !error.ends_connection())
+        {
+            self.session().add_not_sent(1);
         }
     }
 }

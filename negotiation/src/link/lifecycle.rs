@@ -101,6 +101,7 @@ impl Lifecycle {
             End::Replaced => (ErrorKind::Closed, "the server agreed to another stack".into()),
             End::NotAgreed => reason().unwrap_or((ErrorKind::Refused, "the server did not agree".into())),
             End::Evicted => reason().unwrap_or((ErrorKind::Reset, "the server needed the room".into())),
+            End::MessagesLost => reason().unwrap_or((ErrorKind::Reset, "messages were lost".into())),
             End::AddressNotValidated => {
                 (ErrorKind::TimedOut, "the client did not confirm its address in time".into())
             }
@@ -222,13 +223,20 @@ impl Lifecycle {
         self.end_because(End::Evicted, ErrorKind::Reset, reason.into());
     }
 
-    /// Ends the link with a text. The text of an earlier end stays.
-    fn end_because(&self, end: End, kind: ErrorKind, text: String) {
+    /// Ends the link, because messages of a stack that was changed are lost. Returns false if the link had
+    /// ended before.
+    pub(super) fn messages_lost(&self, error: &Error) -> bool {
+        let text = format!("messages before a change of the stack are lost: {}", error.context());
+        self.end_because(End::MessagesLost, ErrorKind::Reset, text)
+    }
+
+    /// Ends the link with a text. Returns false if the link had ended before; its text stays.
+    fn end_because(&self, end: End, kind: ErrorKind, text: String) -> bool {
         let mut reason = self.reason.lock();
         // The text is set before the state, and both under the lock, so a task that sees the end finds its
         // text.
         if matches!(self.state.load(), LinkState::Ended(_)) {
-            return;
+            return false;
         }
         *reason = Some((kind, text));
         let is_first = self.state.end(end);
@@ -236,6 +244,7 @@ impl Lifecycle {
         if is_first {
             self.wake();
         }
+        is_first
     }
 }
 

@@ -183,7 +183,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         }
     }
 
-    /// EcnMarks the link as handed to Chunnels that may yet fail; see [`Setup`].
+    /// Marks the link as handed to Chunnels that may yet fail; see [`Setup`].
     pub(crate) fn setup(&self) -> Setup<C> {
         self.shared.in_setup.store(true, Ordering::Relaxed);
         Setup(self.shared.clone())

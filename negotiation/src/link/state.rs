@@ -43,11 +43,13 @@ pub(crate) enum End {
     AddressNotValidated,
     /// The server has ended the connection to make room for another connection.
     Evicted,
+    /// A stack of this end was changed and could not deliver its messages.
+    MessagesLost,
 }
 
 impl End {
     /// All reasons, in the order of their numbers.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Closed,
         Self::ClosedByPeer,
         Self::DroppedByPeer,
@@ -58,6 +60,7 @@ impl End {
         Self::NotAgreed,
         Self::AddressNotValidated,
         Self::Evicted,
+        Self::MessagesLost,
     ];
 }
 

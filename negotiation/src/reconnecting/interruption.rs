@@ -20,7 +20,8 @@ pub struct Interruption {
     pub in_doubt: Range<u64>,
     /// The number of connections that were lost: one, or more if several were lost since the last report.
     pub lost: u64,
-    /// The kind of error with which the last of these connections ended.
+    /// The kind of error with which the last of these connections was cut. It is
+    /// [`Closed`](ErrorKind::Closed) only if the peer has closed all of them in order.
     pub kind: ErrorKind,
     /// The text of that error.
     pub cause: String,

@@ -1,7 +1,7 @@
 //! The numbers of sent messages, and of the messages without confirmation. Without I/O.
 
 use super::Interruption;
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 
 /// The numbers of messages. They begin at zero and continue over all connections.
 #[derive(Debug, Default)]
@@ -47,7 +47,13 @@ impl Ledger {
             None => Interruption { in_doubt, lost: 1, kind, cause },
             Some(earlier) => {
                 let start = if earlier.count() == 0 { in_doubt.start } else { earlier.in_doubt.start };
-                Interruption { in_doubt: start..in_doubt.end, lost: earlier.lost + 1, kind, cause }
+                let in_doubt = start..in_doubt.end;
+                let lost = earlier.lost + 1;
+                // A clean end hides no cut before it.
+                match kind {
+                    ErrorKind::Closed => Interruption { in_doubt, lost, ..earlier },
+                    _ => Interruption { in_doubt, lost, kind, cause },
+                }
             }
         });
     }
@@ -61,7 +67,6 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bertha_core::ErrorKind;
 
     fn reset() -> Error {
         Error::new(ErrorKind::Reset, "the peer restarted")
@@ -109,9 +114,23 @@ mod tests {
         ledger.confirm(0);
         ledger.lose(&reset());
         send(&mut ledger, 3);
-        ledger.lose(&Error::new(ErrorKind::Closed, "by the peer"));
+        ledger.lose(&Error::new(ErrorKind::TimedOut, "by the path"));
         let told = ledger.take().unwrap();
-        assert_eq!((told.in_doubt.clone(), told.lost, told.kind), (1..5, 3, ErrorKind::Closed));
-        assert_eq!(told.to_string(), "3 connections were lost with 4 messages in doubt: closed: by the peer");
+        assert_eq!((told.in_doubt.clone(), told.lost, told.kind), (1..5, 3, ErrorKind::TimedOut));
+        let text = "3 connections were lost with 4 messages in doubt: timed out: by the path";
+        assert_eq!(told.to_string(), text);
+    }
+
+    #[test]
+    fn a_clean_end_hides_no_cut_end_before_it() {
+        let closed = || Error::new(ErrorKind::Closed, "by the peer");
+        let mut ledger = Ledger::default();
+        for ends in [[closed(), reset()], [reset(), closed()]] {
+            ends.iter().for_each(|end| ledger.lose(end));
+            let told = ledger.take().unwrap();
+            assert_eq!((told.lost, told.kind, told.cause), (2, ErrorKind::Reset, reset().to_string()));
+        }
+        [closed(), closed()].iter().for_each(|end| ledger.lose(end));
+        assert_eq!(ledger.take().unwrap().kind, ErrorKind::Closed);
     }
 }

@@ -4,6 +4,7 @@ use super::epoch::Epochs;
 use super::slot::Slot;
 use super::slots::Slots;
 use bertha_core::{Connection, Error};
+use futures_util::FutureExt;
 use pin_project_lite::pin_project;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -51,7 +52,12 @@ impl<C: Connection> Epochs<C> {
                             slot.count(1);
                             return Ok(message);
                         }
-                        Err(Some(error)) if !epoch.has_run_dry(slots) => return Err(error),
+                        Err(Some(error)) if self.awaits_last(&error) => {
+                            // Boxed, so that calls that succeed have no room for it.
+                            let reception = Box::pin(self.until_last_known());
+                            let _ = UntilClosing { reception: reception.map(Ok::<(), Error>), slot }.await;
+                        }
+                        Err(Some(error)) if !epoch.has_run_dry(&error, slots) => return Err(error),
                         Err(_) => {}
                     }
                 }
@@ -92,7 +98,11 @@ impl<C: Connection> Epochs<C> {
                         slot.count(count as i64);
                         return Ok(count);
                     }
-                    Err(Some(error)) if !epoch.has_run_dry(&self.receiving) => return Err(error),
+                    Err(Some(error)) if self.awaits_last(&error) => {
+                        let reception = Box::pin(self.until_last_known());
+                        let _ = UntilClosing { reception: reception.map(Ok::<(), Error>), slot }.await;
+                    }
+                    Err(Some(error)) if !epoch.has_run_dry(&error, &self.receiving) => return Err(error),
                     Err(_) => {}
                 }
             }

@@ -20,6 +20,9 @@ type TaskOf<B> = <<<B as Connection>::Base as Base>::Runtime as Runtime>::Task;
 /// loss and order hold across changes, too. A `send` or `recv` that is neither polled nor dropped holds a
 /// change up: an [`upgrade`](Negotiated::upgrade) at most for the time that it waits for the other end, and
 /// other `recv`s, once the stack was changed, until the call is polled or dropped.
+///
+/// Dropping the connection drops its stack, whose link tells the peer. So a Chunnel that still has to tell
+/// the peer that all messages have arrived, as `Reliable` has, does it first.
 pub struct Switching<C, B: Connection<Data = Buf>> {
     pub(super) epochs: Arc<Epochs<C>>,
     pub(super) shared: Arc<LinkShared<B>>,
@@ -86,13 +89,6 @@ impl<C, B: Connection<Data = Buf>> Switching<C, B> {
             return Err(ended());
         }
         reported.await.unwrap_or_else(|_| self.shared.check().and_then(|()| Err(ended())))
-    }
-}
-
-impl<C, B: Connection<Data = Buf>> Drop for Switching<C, B> {
-    /// Notifies the peer, once and without waiting.
-    fn drop(&mut self) {
-        self.shared.dropped_stack();
     }
 }
 

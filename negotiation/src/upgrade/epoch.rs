@@ -2,6 +2,8 @@
 
 use super::slots::Slots;
 use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
+use bertha_core::Error;
+use tokio::sync::Notify;
 
 /// One stack of a connection.
 pub(crate) struct Epoch<C> {
@@ -28,10 +30,11 @@ impl<C> Epoch<C> {
         self.is_empty.load(Ordering::Acquire)
     }
 
-    /// Returns true if a reception failed because the epoch is over; receivers are then asked to leave it.
+    /// Returns true if a reception failed with `error` because the epoch is over; receivers are then asked to
+    /// leave it. Further messages may follow an error that does not end the connection.
     #[cold]
-    pub(super) fn has_run_dry(&self, receivers: &Slots<Self>) -> bool {
-        if !self.is_over.load(Ordering::Acquire) {
+    pub(super) fn has_run_dry(&self, error: &Error, receivers: &Slots<Self>) -> bool {
+        if !self.is_over.load(Ordering::Acquire) || !error.ends_connection() {
             return false;
         }
         self.is_empty.store(true, Ordering::Release);
@@ -48,11 +51,48 @@ pub(crate) struct Epochs<C> {
     pub(crate) receiving: Slots<Epoch<C>>,
     /// The epoch in which this end sends.
     newest: Mutex<Arc<Epoch<C>>>,
+    /// Tells if the link below all stacks has ended.
+    has_link_ended: Box<dyn Fn() -> bool + Send + Sync>,
+    /// True once the task knows which epoch is the last.
+    is_last_known: AtomicBool,
+    last_known: Notify,
 }
 
 impl<C> Epochs<C> {
-    pub(crate) fn new(first: &Arc<Epoch<C>>) -> Self {
-        Self { sending: Slots::new(first), receiving: Slots::new(first), newest: Mutex::new(first.clone()) }
+    /// Makes the epochs of a connection that begins with the epoch `first`. `has_link_ended` tells if the
+    /// link below all stacks has ended; it is asked only about receptions that have failed.
+    pub(crate) fn new(
+        first: &Arc<Epoch<C>>,
+        has_link_ended: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            sending: Slots::new(first),
+            receiving: Slots::new(first),
+            newest: Mutex::new(first.clone()),
+            has_link_ended: Box::new(has_link_ended),
+            is_last_known: AtomicBool::new(false),
+            last_known: Notify::new(),
+        }
+    }
+
+    /// Returns true if a reception that has failed with `error` has to wait until the task knows the last
+    /// epoch of the connection, which may have messages.
+    #[cold]
+    pub(super) fn awaits_last(&self, error: &Error) -> bool {
+        error.ends_connection() && !self.is_last_known.load(Ordering::Acquire) && (self.has_link_ended)()
+    }
+
+    /// Waits until the task knows the last epoch of the connection.
+    #[cold]
+    pub(super) async fn until_last_known(&self) {
+        loop {
+            // Created before the check, so that no notification is missed.
+            let known = self.last_known.notified();
+            if self.is_last_known.load(Ordering::Acquire) {
+                return;
+            }
+            known.await;
+        }
     }
 
     /// Returns the epoch in which this end sends.
@@ -66,5 +106,16 @@ impl<C> Epochs<C> {
 
     fn lock(&self) -> MutexGuard<'_, Arc<Epoch<C>>> {
         self.newest.lock()
+    }
+}
+
+/// The task's duty to find the last epoch. Dropping it says that the task knows the epoch, or has failed, so
+/// that no reception waits in vain.
+pub(super) struct LastEpochUnknown<C>(pub(super) Arc<Epochs<C>>);
+
+impl<C> Drop for LastEpochUnknown<C> {
+    fn drop(&mut self) {
+        self.0.is_last_known.store(true, Ordering::Release);
+        self.0.last_known.notify_waiters();
     }
 }

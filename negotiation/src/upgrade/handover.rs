@@ -124,10 +124,12 @@ impl<E: Copy + PartialEq> Handover<E> {
         matches!(self.phase, Phase::Leaving { .. })
     }
 
-    /// Stages the epoch `next`, in the place of an epoch that was staged before. The caller must not stage
-    /// while a change is decided.
+    /// Stages the epoch `next`, in the place of an epoch that was staged before. A change that is decided
+    /// goes on instead, and `next` is not staged.
     pub(crate) fn stage(&mut self, next: E) {
-        self.discard();
+        if let Phase::Staged { .. } = self.phase {
+            self.discard();
+        }
         if let Phase::Steady = self.phase {
             self.phase = Phase::Staged { next, is_built: false };
             self.steps.push_back(Step::Stage(next));

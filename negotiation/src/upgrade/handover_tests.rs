@@ -145,3 +145,19 @@ fn a_change_is_not_given_up_once_the_rest_is_awaited() {
     machine.receivers_left();
     assert_eq!(machine.current(), 1);
 }
+
+/// The peer may count on a change that is decided.
+#[test]
+fn a_decided_change_is_not_given_up_for_another_stack() {
+    let mut machine = Handover::new(0);
+    machine.stage(1);
+    machine.stage(2);
+    machine.build();
+    machine.built();
+    machine.switch(true);
+    while machine.poll_step().is_some() {}
+    machine.stage(3);
+    assert_eq!(machine.poll_step(), None);
+    machine.sends_ended();
+    assert_eq!(machine.poll_step(), Some(Step::Begin(2)));
+}

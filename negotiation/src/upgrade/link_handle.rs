@@ -19,6 +19,16 @@ pub(crate) trait LinkHandle: Send + Sync + 'static {
         self.base().runtime()
     }
 
+    /// Returns true if the link has ended, so that messages of a next epoch may be the last. It is false for
+    /// a link of many participants, whose stacks end by themselves.
+    fn has_ended(&self) -> bool {
+        false
+    }
+
+    /// Ends the link, since a stack that was changed has failed with `error` and could not deliver its
+    /// messages: a later close must not hide that. A link of many participants goes on.
+    fn messages_lost(&self, _error: &Error) {}
+
     /// Reads one message and puts it into its queue. It may run only while no call receives.
     /// Cancellation-safe.
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send;

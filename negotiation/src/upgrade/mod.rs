@@ -17,6 +17,10 @@
 //! **Guarantees.** A message is sent in one epoch. An epoch begins on either end only after all sends of the
 //! epoch before have ended and its Chunnels hold no message back, and after all of its messages were
 //! received, or none has arrived for the time-out. So the change loses, repeats and reorders no message.
+//!
+//! **Ends.** When the connection ends amid a change, receivers get the messages that the old stack holds,
+//! then the messages of the next stack, and then the end. If a stack can't deliver its messages before a
+//! change, the connection is cut.
 
 mod by_peer;
 mod calls;

@@ -14,7 +14,7 @@ use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, PeerLayers, Picks, Runtime,
     SecuredCell, resolve,
 };
-use futures_util::future::{FutureExt, pending};
+use futures_util::future::{FutureExt, pending, select};
 use futures_util::select_biased;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
@@ -112,7 +112,8 @@ where
 
     fn limits(&self) -> ChangeLimits {
         let limit = self.fork.shared.settings().handshake_timeout;
-        ChangeLimits { building: limit, ending: limit }
+        // Messages that a slow receiver has yet to take must not be lost, and its idle time-out is the bound.
+        ChangeLimits { building: limit, ending: limit, draining: None }
     }
 
     /// Returns the span of the request under way, also for a change that the peer has requested in the
@@ -175,7 +176,10 @@ where
 
     async fn transmit(&mut self) {
         while let Some(upgrade) = self.agreement.poll_transmit(self.now()) {
-            self.fork.shared.say_upgrade(&upgrade).await;
+            let shared = &self.fork.shared;
+            // A stream may take no message any more, and calls wait for the end of this task.
+            let ended = pin!(poll_fn(|context| shared.poll_ended(context)));
+            select(pin!(shared.say_upgrade(&upgrade)), ended).await;
         }
     }
 
@@ -210,8 +214,9 @@ where
             pin!(async { if may_request { requests.recv().await } else { pending().await } }.fuse());
         let mut ended = pin!(poll_fn(|context| shared.poll_ended(context)).fuse());
         select_biased! {
-            _ = ended => Input::Ended,
+            // The peer may have begun the next epoch right before the end.
             upgrade = self.inbound.recv().fuse() => upgrade.map_or(Input::Ended, Input::Message),
+            _ = ended => Input::Ended,
             request = requested => request.map_or(Input::Ended, Input::Request),
             () = timer => Input::Timer,
         }
@@ -268,6 +273,14 @@ impl<B: Connection<Data = Buf>> LinkHandle for LinkShared<B> {
 
     fn base(&self) -> &B::Base {
         LinkShared::base(self)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.check().is_err_and(|error| error.ends_connection())
+    }
+
+    fn messages_lost(&self, error: &Error) {
+        LinkShared::messages_lost(self, error);
     }
 
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send {

@@ -25,8 +25,11 @@ pub(crate) struct Staged<L, Q> {
 pub(crate) struct ChangeLimits {
     /// Time limit of building a stack.
     pub building: Duration,
-    /// Time limit of sends under way, and of draining a stack.
+    /// Time limit of sends under way, and of draining a stack, as long as the step may fail.
     pub ending: Duration,
+    /// Time limit of draining a stack once the step may not fail, after which the messages that the stack
+    /// still holds are lost. `None` if the step waits for as long as the connection lasts.
+    pub draining: Option<Duration>,
 }
 
 /// The agreement of a connection's ends on a change of stacks, and the link on which the ends build the

@@ -2,6 +2,7 @@
 
 use super::epoch::{Epoch, Epochs};
 use super::link_handle::LinkHandle;
+use super::protocol::ChangeLimits;
 use super::slots::Slots;
 use bertha_core::{Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
@@ -34,10 +35,10 @@ pub(super) async fn vacate<E>(slots: &Slots<E>, runtime: &impl Runtime) {
 /// The way in which sending in an epoch is ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ending {
-    /// Time limit of sends under way, and of draining the stack.
-    pub(super) limit: Duration,
-    /// True to give up after the limit, so that the epoch goes on. Otherwise the change goes on although the
-    /// stack is not drained.
+    /// Time limits of the change.
+    pub(super) limits: ChangeLimits,
+    /// True to give up after the limit, so that the epoch goes on. Otherwise sends under way have no limit,
+    /// and the change goes on although the stack could not be drained.
     pub(super) may_fail: bool,
     /// The part of the library that an error names.
     pub(super) name: &'static str,
@@ -47,31 +48,38 @@ pub(super) struct Ending {
 pub(super) async fn end_sending<C: Connection>(
     epochs: Arc<Epochs<C>>,
     epoch: Arc<Epoch<C>>,
-    runtime: impl Runtime,
-    Ending { limit, may_fail, name }: Ending,
+    link: Arc<impl LinkHandle>,
+    Ending { limits, may_fail, name }: Ending,
 ) -> Result<u64, Error> {
-    let runtime = &runtime;
+    let runtime = link.runtime();
     let vacating = async {
         vacate(&epochs.sending, runtime).await;
         Ok(())
     };
     let vacated = match may_fail {
         false => vacating.await,
-        true => within(runtime, limit, name, "sends under way did not end in time", vacating).await,
+        true => within(runtime, limits.ending, name, "sends under way did not end in time", vacating).await,
     };
-    let drained = match vacated {
-        Ok(()) => {
-            let what = "Chunnels could not be drained in time";
-            within(runtime, limit, name, what, epoch.connection.drain()).await
+    let limit = if may_fail { Some(limits.ending) } else { limits.draining };
+    let draining = epoch.connection.drain();
+    let drained = match (vacated, limit) {
+        (Ok(()), Some(limit)) => {
+            within(runtime, limit, name, "Chunnels could not be drained in time", draining).await
         }
-        failed => failed,
+        (Ok(()), None) => draining.await,
+        (failed, _) => failed,
     };
     match drained {
         Err(error) if may_fail => {
             epochs.sending.reopen(&epoch);
             return Err(error);
         }
-        Err(error) => tracing::warn!(%error, "a stack was not drained before it was changed"),
+        Err(error) => {
+            tracing::warn!(%error, "a stack was not drained before it was changed");
+            if error.ends_connection() {
+                link.messages_lost(&error);
+            }
+        }
         Ok(()) => {}
     }
     Ok(epochs.sending.total())
@@ -101,6 +109,14 @@ pub(super) async fn leave<C>(epochs: Arc<Epochs<C>>, old: Arc<Epoch<C>>, runtime
         }
     }
     vacate(&epochs.receiving, &runtime).await;
+}
+
+/// Makes receivers leave the old stack of a connection that has ended, once they have received the messages
+/// that the stack holds. The old epoch has [ended](Epoch::end).
+pub(super) async fn leave_after_end<C>(epochs: &Epochs<C>, runtime: &impl Runtime) {
+    // A call that finds the old stack empty waits for the next epoch.
+    poll_fn(|context| epochs.receiving.poll_wanted(context)).await;
+    vacate(&epochs.receiving, runtime).await;
 }
 
 /// Reads for a change of stacks as long as the application does not receive: otherwise this end would not

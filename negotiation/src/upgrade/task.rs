@@ -1,11 +1,11 @@
 //! The task that changes the stack of a connection: it carries out the steps of the
 //! [handover](super::handover), both for two ends and for any number of participants.
 
-use super::epoch::{Epoch, Epochs};
+use super::epoch::{Epoch, Epochs, LastEpochUnknown};
 use super::handover::Step;
 use super::link_handle::LinkHandle;
 use super::protocol::{QueueOf, Staged, UpgradeProtocol};
-use super::steps::{Ending, end_sending, leave, read_meanwhile, within};
+use super::steps::{Ending, end_sending, leave, leave_after_end, read_meanwhile, within};
 use crate::span;
 use bertha_core::{Base, BoxFuture, Error};
 use futures_util::future::{FutureExt, pending};
@@ -37,7 +37,7 @@ struct Next<C, L, Q> {
     span: Span,
 }
 
-/// P step that took time, with its result.
+/// A step that took time, with its result.
 enum Done {
     SendsEnded(Result<u64, Error>),
     RestReceived,
@@ -71,7 +71,8 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
         reserved: usize,
     ) -> Self {
         let current = Stage { epoch: Epoch::new(connection), queue, reserved };
-        let epochs = Arc::new(Epochs::new(&current.epoch));
+        let link = protocol.link_handle().clone();
+        let epochs = Arc::new(Epochs::new(&current.epoch, move || link.has_ended()));
         Self { protocol, epochs, current, next: None, building: None, work: FuturesUnordered::new() }
     }
 
@@ -82,6 +83,7 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
 
     /// Serves the connection until it ends.
     pub(crate) async fn run(mut self) {
+        let last_epoch_unknown = LastEpochUnknown(self.epochs.clone());
         loop {
             self.protocol.transmit().await;
             if let Some(step) = self.protocol.handover().poll_step() {
@@ -108,11 +110,25 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
         let current = self.protocol.handover().current();
         let has_begun = self.protocol.handover().sends_in() != current;
         let newest = self.next.as_ref().filter(|_| has_begun).map_or(&self.current.queue, |next| &next.queue);
+        let handle = self.protocol.link_handle().clone();
         self.protocol.end(newest).await;
-        // Calls that wait for a change find the end of the link in any epoch.
-        self.epochs.sending.open(&self.current.epoch);
-        self.epochs.receiving.open(&self.current.epoch);
+        // The peer may have begun the next epoch before the end, and the announcement may be lost.
+        let next = self.next.and_then(|next| next.epoch).filter(|_| handle.has_ended());
+        let last = next.as_ref().unwrap_or(&self.current.epoch);
+        self.epochs.set_newest(last);
+        // Calls that wait for a change find the end of the link.
+        self.epochs.sending.open(last);
+        self.work.clear();
+        if next.is_some() {
+            self.current.epoch.end();
+        }
+        drop(last_epoch_unknown);
+        self.epochs.receiving.reopen(&self.current.epoch);
         self.protocol.ended();
+        if let Some(next) = next {
+            leave_after_end(&self.epochs, handle.runtime()).await;
+            self.epochs.receiving.open(&next);
+        }
     }
 
     async fn event(&mut self) -> Event<P::Input, P::Connection> {
@@ -195,10 +211,10 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
             Step::EndSending { may_fail } => {
                 let epochs = self.epochs.clone();
                 let old = self.current.epoch.clone();
-                let ending = Ending { limit: limits.ending, may_fail, name: P::NAME };
-                let runtime = handle.runtime().clone();
+                let ending = Ending { limits, may_fail, name: P::NAME };
+                let handle = handle.clone();
                 self.work.push(Box::pin(async move {
-                    Done::SendsEnded(end_sending(epochs, old, runtime, ending).await)
+                    Done::SendsEnded(end_sending(epochs, old, handle, ending).await)
                 }));
             }
             Step::Begin(_) => {

@@ -3,9 +3,11 @@
 use crate::assume_send::assume_send;
 use crate::beside::{is_beside, run_beside};
 use crate::running::{config, run};
+use bertha_chunnels::{Nothing, Ordered, Reliable};
 use bertha_conformance::{self as conformance, Bufs, Site};
-use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener, Runtime};
+use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener, Runtime, make_stack};
 use bertha_datapath_caladan::{Caladan, CaladanRuntime, Tcp, TcpConnection};
+use bertha_tests::conformance::negotiated_ends;
 use futures_util::future::{Either, join, select};
 use std::pin::pin;
 
@@ -29,6 +31,8 @@ async fn streams() {
     let (a, b) = site.connected().await;
     empty_messages(&a, &b).await;
     connects(&site).await;
+    negotiated_ends(&tcp, &tcp, on, make_stack!(Nothing)).await;
+    negotiated_ends(&tcp, &tcp, on, make_stack!(Ordered::new(), Reliable::new())).await;
     // The kernel's ports are closed.
     let error = tcp.connect("10.77.0.1:1".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");

@@ -8,6 +8,8 @@
 
 mod byte_streams;
 mod drops;
+#[path = "../negotiation/lean.rs"]
+mod lean;
 mod openssl;
 mod pace;
 mod path_mtu;

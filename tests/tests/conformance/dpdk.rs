@@ -1,8 +1,10 @@
 //! The conformance suites over DPDK: two ports of this process that share memory, and one port that talks to itself.
 
+use bertha_chunnels::{Nothing, Ordered, Reliable};
 use bertha_conformance::{self as conformance, Bufs, Site};
-use bertha_core::{Addr, Datapath, ErrorKind};
+use bertha_core::{Addr, Datapath, ErrorKind, make_stack};
 use bertha_datapath_dpdk::{Config, Dpdk, Polling, Tcp};
+use bertha_tests::conformance::negotiated_ends;
 use bertha_tests::skip;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,11 +59,23 @@ async fn streams<S: Datapath, C: Datapath>(server: &S, client: &C, on: &str) {
     conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
 }
 
+/// Runs the checks of ends over streams, without a transport and with `Reliable`.
+macro_rules! ends_over_streams {
+    ($server:expr, $client:expr, $on:expr) => {{
+        let server = $server;
+        let client = $client;
+        let on = || $on.parse().unwrap();
+        negotiated_ends(server, client, on, make_stack!(Nothing)).await;
+        negotiated_ends(server, client, on, make_stack!(Ordered::new(), Reliable::new())).await;
+    }};
+}
+
 async fn neighbours(polling: Polling, queues: u16, on: &[&str]) {
     let Some([server, client]) = memif(polling, queues) else { return };
     for on in on {
         datagrams(&server, &client, on).await;
         streams(&Tcp::over(&server), &Tcp::over(&client), on).await;
+        ends_over_streams!(&Tcp::over(&server), &Tcp::over(&client), on);
     }
     for side in [&server, &client] {
         nothing_is_kept(side).await;
@@ -122,6 +136,7 @@ async fn an_interface_reaches_itself() {
     datagrams(&dpdk, &dpdk, "10.0.0.1:0").await;
     let tcp = Tcp::over(&dpdk);
     streams(&tcp, &tcp, "10.0.0.1:0").await;
+    ends_over_streams!(&tcp, &tcp, "10.0.0.1:0");
     nothing_is_kept(&dpdk).await;
 }
 
@@ -199,6 +214,8 @@ async fn beside_the_kernel() {
     for (on_dpdk, on_kernel) in [("10.99.0.1:0", "10.99.0.2:0"), ("[fd99::1]:0", "[fd99::2]:0")] {
         streams(&tcp, &kernel, on_dpdk).await;
         streams(&kernel, &tcp, on_kernel).await;
+        ends_over_streams!(&tcp, &kernel, on_dpdk);
+        ends_over_streams!(&kernel, &tcp, on_kernel);
     }
     nothing_is_kept(&dpdk).await;
 }

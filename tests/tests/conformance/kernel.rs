@@ -1,8 +1,10 @@
 //! The conformance suites over kernel sockets.
 
+use bertha_chunnels::{Nothing, Ordered, Reliable};
 use bertha_conformance::{self as conformance, Bufs, Messages, Site};
-use bertha_core::{Addr, Base, Buf, Chunk, Connection, Datapath, ErrorKind, Listener};
+use bertha_core::{Addr, Base, Buf, Chunk, Connection, Datapath, ErrorKind, Listener, make_stack};
 use bertha_datapath_kernel::{Tcp, Udp, Unix, UnixStream, Waiting};
+use bertha_tests::conformance::negotiated_ends;
 use std::io::Write;
 use std::net::{IpAddr, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -130,6 +132,19 @@ async fn tcp_tells_of_a_close() {
         let (client, server) = site.connected().await;
         conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
     }
+}
+
+#[tokio::test]
+async fn a_clean_end_of_a_negotiated_connection_differs_from_a_cut_end() {
+    let repeating = make_stack!(Ordered::new(), Reliable::new());
+    for on in LOOPBACK {
+        let on = || on.parse().unwrap();
+        negotiated_ends(&Udp::new(), &Udp::new(), on, repeating.clone()).await;
+        negotiated_ends(&Tcp::new(), &Tcp::new(), on, make_stack!(Nothing)).await;
+        negotiated_ends(&Tcp::new(), &Tcp::new(), on, repeating.clone()).await;
+    }
+    negotiated_ends(&Unix::new(), &Unix::new(), unix_name, repeating).await;
+    negotiated_ends(&UnixStream::new(), &UnixStream::new(), unix_name, make_stack!(Nothing)).await;
 }
 
 /// A server that listens at all addresses of the host answers from the address that was asked, since the

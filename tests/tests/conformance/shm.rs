@@ -35,16 +35,7 @@ async fn all(shm: Shm) {
         drop(silent);
     })
     .await;
-    let (a, b) = site.connected().await;
-    conformance::the_peer_hears_of_a_close(&a, &b, &Bufs).await;
-    let (a, b) = site.connected().await;
-    conformance::the_peer_hears_of_a_close(&b, &a, &Bufs).await;
-    let (a, b) = site.connected().await;
-    conformance::a_dropped_end_is_cut_at_the_peer(a, &b, &Bufs).await;
-    let (a, b) = site.connected().await;
-    conformance::a_dropped_end_is_cut_at_the_peer(b, &a, &Bufs).await;
-    let (a, b) = site.connected().await;
-    conformance::a_close_succeeds_once_all_has_arrived(&a, b, &Bufs).await;
+    conformance::ends(async || site.connected().await, &Bufs).await;
 }
 
 #[tokio::test]

@@ -30,6 +30,18 @@ fn what_a_client_can_not_send_or_receive_just_now_is_repeated() {
     }
 }
 
+#[test]
+fn messages_of_the_handshake_that_were_not_sent_are_counted() {
+    simulate(10, async |network: Network| {
+        serve_echo(&network).await;
+        let plan = Plan { sends: 0b111, kind: ErrorKind::NotSent, ..GOOD };
+        let connection = make_stack!(A).connect(Lean(client(&network), plan), server_addr()).await.unwrap();
+        let drops = connection.drops();
+        let refused = drops.iter().find(|it| (it.layer, it.reason) == ("Link", "not sent by this machine"));
+        assert_eq!(refused.unwrap().messages, 3, "{drops}");
+    });
+}
+
 /// The machine refuses twenty datagrams in a row, for instance because no route leads to the server. The
 /// datagrams count as lost, and are repeated.
 #[test]
@@ -63,13 +75,18 @@ fn a_reliable_connection_survives_what_its_machine_does_not_send() {
 
 #[test]
 fn a_client_that_can_never_send_gives_up_in_time() {
-    for (sends, receptions) in [(u64::MAX, 0), (0, u64::MAX)] {
+    for (sends, receptions, kind) in [
+        (u64::MAX, 0, ErrorKind::Exhausted),
+        (0, u64::MAX, ErrorKind::Exhausted),
+        (u64::MAX, 0, ErrorKind::NotSent),
+    ] {
         simulate(2, async |network: Network| {
             serve_echo(&network).await;
-            let datapath = Lean(client(&network), Plan { sends, receptions, ..GOOD });
+            let datapath = Lean(client(&network), Plan { sends, receptions, kind });
             let before = network.runtime().now();
             let error = make_stack!(A).connect(datapath, server_addr()).await.err().unwrap();
             assert_eq!(error.kind(), ErrorKind::TimedOut);
+            assert!(error.to_string().contains("were lost here: lean: "), "{error}");
             assert_eq!((network.runtime().now() - before).as_secs(), 10);
         });
     }

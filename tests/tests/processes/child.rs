@@ -1,4 +1,4 @@
-//! An echo end in another process.
+//! An end in another process.
 
 use bertha_core::Addr;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,8 @@ use std::time::Duration;
 /// A process that is killed when the value is dropped.
 pub(crate) struct Child {
     process: std::process::Child,
-    /// The address that the process printed: the address where it listens, or from which it connected.
+    /// The address that the process printed: the address where it listens, or from which it connected. The
+    /// address to which a sender connects.
     pub(crate) addr: Addr,
 }
 
@@ -33,6 +34,16 @@ impl Child {
         let output = process.stdout.take().unwrap();
         tokio::task::block_in_place(|| BufReader::new(output).read_line(&mut line)).unwrap();
         Self { process, addr: line.trim().parse().unwrap() }
+    }
+
+    /// Starts a sender of numbered messages over this stack, which trusts this certificate.
+    pub(crate) fn send(stack: &str, to: &Addr, idle: Duration, trust: &str) -> Self {
+        let process = Command::new(env!("CARGO_BIN_EXE_sender"))
+            .args([stack, &to.to_string(), &idle.as_millis().to_string()])
+            .env("TRUST", trust)
+            .spawn()
+            .unwrap();
+        Self { process, addr: to.clone() }
     }
 
     /// Kills the process without a chance to send a message.

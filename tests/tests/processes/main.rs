@@ -1,10 +1,11 @@
-//! Processes over kernel UDP that are killed, restarted, stopped, or incompatible: in each case the other
-//! process gets a typed error with a clear text.
+//! Processes that are killed, restarted, stopped, or incompatible: in each case the other process gets a typed
+//! error with a clear text.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod chaos;
 mod child;
 mod killed;
+mod killed_sender;
 mod misfits;
 mod versions;
 

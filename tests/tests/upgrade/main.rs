@@ -9,6 +9,7 @@ mod scene;
 
 mod draining;
 mod early;
+mod ends;
 mod faults;
 mod flow;
 mod fragment;

@@ -46,7 +46,8 @@ impl<T: Caller> Client<T> {
 }
 
 impl<T: Caller, K> Client<T, K> {
-    /// Returns a client whose calls have the format of another codec, which has to be the codec of the service.
+    /// Returns a client whose calls have the format of another codec, which has to be the codec of the service. The ends
+    /// compare the codec that [`Rpc::codec`](super::Rpc::codec) names.
     pub fn codec<L>(self, codec: L) -> Client<T, L> {
         Client { caller: self.caller, codec, deadline: self.deadline }
     }

@@ -14,25 +14,26 @@ pub(crate) fn refusal(error: io::Error) -> Error {
     };
     match Errno::from_io_error(&error) {
         Some(errno) if is_passing_refusal(errno) => {
-            let what = format!("this machine does not send it at the moment: {error}");
+            let what = format!("messages do not leave for the peer at the moment: {error}");
             Error::new(ErrorKind::NotSent, what).because(error)
         }
         Some(errno) if is_of_socket(errno) => Error::from(error).ending_connection(),
-        // The peer's port is closed, or no host has the address; both may come.
+        // The peer's port is closed. A process may open it.
         Some(_) => Error::from(error).sparing_connection(),
         None => error.into(),
     }
 }
 
 /// Returns true if the system refuses a datagram for a reason that may pass: a rule of the firewall (EPERM), a route of the type
-/// `prohibit` (EACCES) or `blackhole` (EINVAL) or none at all, an interface that is down or lacks its address. RFC 1122, section 4.2.3.9,
-/// calls such reports soft errors.
+/// `prohibit` (EACCES), `blackhole` (EINVAL) or `unreachable` (EHOSTUNREACH), or no route at all, a host that no neighbour knows
+/// (EHOSTUNREACH), an interface that is down or lacks its address. RFC 1122, section 4.2.3.9, calls such reports soft errors.
 fn is_passing_refusal(errno: Errno) -> bool {
     let passing = [
         Errno::PERM,
         Errno::ACCESS,
         Errno::INVAL,
         Errno::NETUNREACH,
+        Errno::HOSTUNREACH,
         Errno::NETDOWN,
         Errno::NONET,
         Errno::ADDRNOTAVAIL,
@@ -59,12 +60,10 @@ mod tests {
         for errno in [Errno::PERM, Errno::ACCESS, Errno::INVAL, Errno::NETUNREACH] {
             assert_eq!(of(errno), (ErrorKind::NotSent, false), "{errno}");
         }
-        for errno in [Errno::NETDOWN, Errno::NONET, Errno::ADDRNOTAVAIL] {
+        for errno in [Errno::NETDOWN, Errno::NONET, Errno::HOSTUNREACH, Errno::ADDRNOTAVAIL] {
             assert_eq!(of(errno), (ErrorKind::NotSent, false), "{errno}");
         }
-        for errno in [Errno::CONNREFUSED, Errno::HOSTUNREACH] {
-            assert_eq!(of(errno), (ErrorKind::Unreachable, false), "{errno}");
-        }
+        assert_eq!(of(Errno::CONNREFUSED), (ErrorKind::Unreachable, false));
         assert_eq!(of(Errno::NOMEM), (ErrorKind::Exhausted, false));
         assert_eq!(of(Errno::IO), (ErrorKind::Io, false));
         for errno in [Errno::BADF, Errno::NOTSOCK] {

@@ -2,7 +2,7 @@
 
 use crate::handshake::{Handshake, Progress, Requirements, agreed_idle_timeout, check_picks, check_possible};
 use crate::link::{Agreed, Link, Start};
-use crate::shortage::or_lost;
+use crate::shortage::Losses;
 use crate::wire::{Answer, HEADER, split_joined};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Node, Role, Runtime};
@@ -28,9 +28,11 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
     let mut handshake = Handshake::new(nodes, requirements, || runtime.random(), mtu, now, settings)?;
     let mut early = VecDeque::new();
     let mut behind = None;
+    let mut losses = Losses::default();
     let (answer, session, encoded) = loop {
-        if let Some(offer) = handshake.poll_transmit(runtime.now())? {
-            or_lost(base.send(Buf::copy_of(offer, 0)?).await)?;
+        let due = handshake.poll_transmit(runtime.now()).map_err(|error| losses.explain(error))?;
+        if let Some(offer) = due {
+            losses.or_lost(base.send(Buf::copy_of(offer, 0)?).await)?;
         }
         let mut message = match behind.take() {
             Some(data) => data,
@@ -39,7 +41,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
                 let Either::Left((arrived, due)) = select(pin!(base.recv()), deadline).await else {
                     continue;
                 };
-                let Some(arrived) = or_lost(arrived)? else {
+                let Some(arrived) = losses.or_lost(arrived)? else {
                     due.await;
                     continue;
                 };
@@ -65,6 +67,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
         early.push_back(data);
     }
     session.add_forged(handshake.forged());
+    session.add_not_sent(losses.count());
     let encoded = if session.has_credentials() { encoded.to_vec() } else { Vec::new() };
     let offer = if session.has_credentials() { handshake.current().to_vec() } else { Vec::new() };
     let now = runtime.now();

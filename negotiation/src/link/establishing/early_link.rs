@@ -4,7 +4,7 @@ use super::EarlyHandshake;
 use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::link::connection::seal;
 use crate::link::{Agreed, End, EpochQueue, Lifecycle, Link, LinkShared, LinkState, Start, watchdog};
-use crate::shortage::{insist, or_lost};
+use crate::shortage::{Losses, insist};
 use crate::wire::{Answer, HEADER, Tag, split_joined};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
@@ -134,13 +134,15 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
         // Data behind an answer in the message that was received last.
         let mut joined_data = None;
         let mut is_asked = false;
+        let mut losses = Losses::default();
         loop {
             let has_timers = handshake.has_timers();
             if has_timers || std::mem::take(&mut is_asked) {
-                let due = handshake.flight().poll_transmit(runtime.now())?;
+                let due = handshake.flight().poll_transmit(runtime.now());
+                let due = due.map_err(|error| losses.explain(error))?;
                 if let Some(message) = due {
                     // Boxed, here and below, since a call that sends has mostly sent the offer too.
-                    or_lost(Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await)?;
+                    losses.or_lost(Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await)?;
                 }
             }
             let timer = has_timers.then(|| runtime.sleep_until(handshake.flight().poll_timeout()));
@@ -156,7 +158,7 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
                     });
                     let arrival = pin!(shared.base.recv());
                     let Either::Left((arrived, due)) = select(arrival, due).await else { continue };
-                    let Some(arrived) = or_lost(arrived)? else {
+                    let Some(arrived) = losses.or_lost(arrived)? else {
                         due.await;
                         continue;
                     };
@@ -174,10 +176,12 @@ impl<C: Connection<Data = Buf>> EarlyLink<C> {
             }
             match flight {
                 Flight::Confirmed { answer, session, rest } => {
+                    session.add_not_sent(losses.count());
                     let follow_up = FollowUp::new(answer.confirm, rest);
                     return Ok((self.confirmed(answer, session, &message, early), follow_up));
                 }
                 Flight::Replaced(answer, session) => {
+                    session.add_not_sent(losses.count());
                     return Ok((self.replaced(answer, session, &message, early), None));
                 }
                 Flight::Again => is_asked = true,

@@ -44,6 +44,15 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
         }
     }
 
+    /// Ends the link, since a stack that was changed could not deliver its messages, and tells the peer once, if
+    /// the datapath takes the message at once. Both ends get [`Reset`](bertha_core::ErrorKind::Reset).
+    pub(crate) fn messages_lost(&self, error: &Error) {
+        if self.lifecycle.messages_lost(error) {
+            let close_message = pin!(self.send_close(DROPPED.into()));
+            let _ = close_message.poll(&mut Context::from_waker(Waker::noop()));
+        }
+    }
+
     /// Ends the link from a destructor: tells the peer once, if the datapath takes the message at once.
     fn leave(&self, failure: &str) {
         let close_message = pin!(self.close_at_once(failure.into()));

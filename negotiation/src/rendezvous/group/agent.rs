@@ -317,7 +317,8 @@ where
 
     fn limits(&self) -> ChangeLimits {
         let limit = self.settings.handover_timeout;
-        ChangeLimits { building: limit, ending: limit }
+        // A participant that takes no message must not hold up all other participants.
+        ChangeLimits { building: limit, ending: limit, draining: Some(limit) }
     }
 
     /// Returns an empty span: each participant proposes for its own reasons, and all participants follow the

@@ -4,7 +4,7 @@ use super::dropped::Dropped;
 use super::proofs::ProgressProofs;
 use super::round::{RoundQueue, Sorted};
 use super::round_id::RoundId;
-use super::share::RoundShare;
+use super::share::{REPETITIONS, RoundShare};
 use crate::auth::GroupKey;
 use crate::link::{EpochQueue, Lifecycle, Parked};
 use crate::upgrade::{LinkHandle, Staged};
@@ -171,9 +171,20 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
         rounds.strays.push_back(Stray { message, since });
     }
 
-    /// Returns an error if this end holds so many undecodable messages that it takes no more.
+    /// Returns an error if this end takes no more messages: it holds too many undecodable messages, or has
+    /// held a message for too long.
     fn may_take(&self) -> Result<(), Error> {
-        if self.sharing.is_some() && self.rounds().strays.len() >= MAX_STRAYS {
+        if self.sharing.is_none() {
+            return Ok(());
+        }
+        let rounds = self.rounds();
+        if rounds.open.iter().filter_map(|round| round.share.as_ref()).any(|share| share.is_overdue()) {
+            let what = format!(
+                "a message that is held here was repeated {REPETITIONS} times; drop received messages, or give the service a longer time"
+            );
+            return Err(Error::new(ErrorKind::Exhausted, what).at("rendezvous"));
+        }
+        if rounds.strays.len() >= MAX_STRAYS {
             let what = format!(
                 "{MAX_STRAYS} messages of the subscription are of participants that have gone, and nobody can decode them; purge it"
             );
@@ -298,7 +309,6 @@ impl<B: Connection<Data = Buf>> LinkHandle for GroupLinkShared<B> {
     /// Where messages are shared, all messages have arrived, and sends in the new round wait for the other
     /// participants. An end without a part in the round has an empty stack, and no reception that could
     /// detect this.
-    /// stack that is empty, and no reception to find that out.
     fn complete(&self, old: &RoundQueue, new: &RoundQueue) -> bool {
         if self.sharing.is_none() {
             new.lift_limit();

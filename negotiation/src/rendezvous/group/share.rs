@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Maximum number of senders whose messages are distinguished from repetitions.
 const SENDERS: usize = 4 * PARTICIPANTS;
 
-/// Maximum number of repetitions of a message that are kept until the message is dropped.
-const REPETITIONS: usize = 64;
+/// Number of repetitions of a held message from which on this end takes no more messages. A repetition that is
+/// dropped before the message is acknowledged too early, and repetitions that are kept take memory.
+pub(super) const REPETITIONS: usize = 64;
 
 /// The messages that this end has sent and received in a round.
 ///
@@ -36,6 +37,8 @@ struct Counts {
     let_go: Messages,
     /// The held messages, by sender and number, with their repetitions.
     held: AHashMap<(u64, u32), Vec<Buf>>,
+    /// Number of held messages with [`REPETITIONS`] repetitions or more.
+    overdue: usize,
     /// True if messages that are dropped from now on go back to the service.
     gives_back: bool,
 }
@@ -102,14 +105,21 @@ impl RoundShare {
             counts.arrived.insert(origin);
             match counts.held.entry((origin.sender, origin.number)) {
                 Entry::Vacant(entry) => drop(entry.insert(Vec::new())),
-                Entry::Occupied(mut entry) if entry.get().len() < REPETITIONS => {
-                    entry.get_mut().push(message);
+                Entry::Occupied(mut entry) => {
+                    let repetitions = entry.get_mut();
+                    repetitions.push(message);
+                    let is_overdue = repetitions.len() == REPETITIONS;
+                    counts.overdue += usize::from(is_overdue);
                     return None;
                 }
-                Entry::Occupied(_) => return None,
             }
         }
         Buf::from_owner(Held { message, origin, share: self.clone() }).ok()
+    }
+
+    /// Returns true if this end has held a message for so long that the service has repeated it too often.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.lock().overdue > 0
     }
 
     /// Makes messages that are dropped from now on go back to the service.
@@ -159,6 +169,8 @@ impl Drop for Held {
     fn drop(&mut self) {
         let mut counts = self.share.lock();
         let repetitions = counts.held.remove(&(self.origin.sender, self.origin.number));
+        let was_overdue = repetitions.as_ref().is_some_and(|all| all.len() >= REPETITIONS);
+        counts.overdue -= usize::from(was_overdue);
         if !counts.gives_back && !std::thread::panicking() {
             counts.let_go.insert(self.origin);
         }
@@ -187,6 +199,24 @@ mod tests {
         assert_eq!((share.has_let_all_go(), Arc::strong_count(&acknowledged)), (true, 1));
         // A repetition that arrives later is a message like any other.
         assert!(share.arrive(origin, delivered()).is_some());
+    }
+
+    /// A service delivers a message again and again. No repetition is acknowledged before the message, and the
+    /// end is to take no more messages meanwhile.
+    #[test]
+    fn no_repetition_is_dropped_before_its_message() {
+        let share = RoundShare::new(true);
+        let acknowledged = Arc::new(());
+        let delivered = || Buf::from_owner(Delivered([7; 1], acknowledged.clone())).unwrap();
+        let origin = Origin { number: 3, sender: 9 };
+        let first = share.arrive(origin, delivered()).unwrap();
+        for repetition in 1..=REPETITIONS + 10 {
+            assert!(share.arrive(origin, delivered()).is_none());
+            assert_eq!(Arc::strong_count(&acknowledged), 2 + repetition);
+            assert_eq!(share.is_overdue(), repetition >= REPETITIONS);
+        }
+        drop(first);
+        assert_eq!((share.is_overdue(), Arc::strong_count(&acknowledged)), (false, 1));
     }
 
     #[derive(Debug)]

@@ -13,7 +13,7 @@ type Call = thread::JoinHandle<Vec<u32>>;
 /// Returns an old epoch, which is in force, and a new epoch.
 fn epochs() -> ([Arc<Epoch<Stack>>; 2], Arc<Epochs<Stack>>) {
     let [old, new] = [(); 2].map(|()| Epoch::new(Stack::default()));
-    let epochs = Arc::new(Epochs::new(&old));
+    let epochs = Arc::new(Epochs::new(&old, || false));
     ([old, new], epochs)
 }
 

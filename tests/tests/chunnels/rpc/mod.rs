@@ -1,5 +1,6 @@
 //! Calls over whole stacks: over faulty networks, with callers that give up and servers that are slow.
 
+mod codecs;
 mod faults;
 mod outcomes;
 mod service;

@@ -57,33 +57,31 @@ where
     (here, there.unwrap())
 }
 
-/// Checks messages of all sizes, the identities, a close, and a client with another trust, which is refused.
+/// Checks messages of all sizes, the identities, the ends, and a client with another trust, which is refused.
 async fn check<D, S>(datapaths: (&D, &D), on: impl Fn() -> Addr, over: impl Fn(&Tls) -> S)
 where
     D: Runs<S, Out: Connection<Data = Buf>> + Clone,
     S: Negotiate + 'static,
 {
     let (parties, other) = (Parties::new(), Parties::new());
-    for closes_first in [false, true] {
+    let connect = async || {
         let (here, there) = meet(datapaths, on(), over(&parties.client), over(&parties.server)).await;
-        let (here, there) = (here.unwrap(), there.unwrap());
-        let known = Some(PeerIdentity::Certificates([parties.shown.clone()].into()));
-        assert_eq!(here.explain().peer(), known);
-        assert!(there.explain().peer().is_some());
-        conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
-        for length in [0, 1, 16_384, 16_385, 60_000] {
-            let mut message = here.base().buffer(length).unwrap();
-            message.fill(length as u8);
-            let (sent, received) = join(here.send(message), there.recv()).await;
-            sent.unwrap();
-            let received = received.unwrap();
-            assert!(received.len() == length && received.iter().all(|byte| *byte == length as u8));
-        }
-        match closes_first {
-            true => conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await,
-            false => conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await,
-        }
+        (here.unwrap(), there.unwrap())
+    };
+    let (here, there) = connect().await;
+    let known = Some(PeerIdentity::Certificates([parties.shown.clone()].into()));
+    assert_eq!(here.explain().peer(), known);
+    assert!(there.explain().peer().is_some());
+    conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+    for length in [0, 1, 16_384, 16_385, 60_000] {
+        let mut message = here.base().buffer(length).unwrap();
+        message.fill(length as u8);
+        let (sent, received) = join(here.send(message), there.recv()).await;
+        sent.unwrap();
+        let received = received.unwrap();
+        assert!(received.len() == length && received.iter().all(|byte| *byte == length as u8));
     }
+    conformance::ends(connect, &Bufs).await;
     let (here, there) = meet(datapaths, on(), over(&other.client), over(&parties.server)).await;
     let kinds = [here.err().unwrap().kind(), there.err().unwrap().kind()];
     assert!(kinds.contains(&ErrorKind::Unauthenticated), "{kinds:?}");

@@ -4,7 +4,9 @@
 mod altered;
 mod datapaths;
 mod lossy;
+mod moved;
 mod noise;
+mod not_sent;
 mod quic;
 mod rpc_with_tls;
 mod scene;

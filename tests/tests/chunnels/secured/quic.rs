@@ -17,18 +17,7 @@ fn messages_over_quic() {
         let server = Subject::new("server");
         let connect = async || hosts.connect(server.client(), server.server()).await;
         conformance::connection(connect, &Bufs).await;
-        let (here, there) = connect().await;
-        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
-        let (here, there) = connect().await;
-        conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await;
-        let (here, there) = connect().await;
-        conformance::a_dropped_end_is_cut_at_the_peer(here, &there, &Bufs).await;
-        let (here, there) = connect().await;
-        conformance::a_dropped_end_is_cut_at_the_peer(there, &here, &Bufs).await;
-        let (here, there) = connect().await;
-        conformance::a_close_succeeds_once_all_has_arrived(&here, there, &Bufs).await;
-        let (here, there) = connect().await;
-        conformance::a_close_succeeds_once_all_has_arrived(&there, here, &Bufs).await;
+        conformance::ends(connect, &Bufs).await;
     });
 }
 

@@ -382,6 +382,39 @@ fn messages_that_had_arrived_come_before_the_news_of_the_loss() {
     });
 }
 
+#[test]
+fn a_clean_end_of_the_peer_differs_from_a_cut_end() {
+    for (closes, expected) in [(true, ErrorKind::Closed), (false, ErrorKind::Reset)] {
+        simulate(12, async |network: Network| {
+            let stack = make_stack!(Serialize::<u64>::new(), Ordered::new(), Reliable::new());
+            let mut incoming = stack.clone().listen(network.host(SERVER), server_addr()).await.unwrap();
+            let serving = async {
+                let served = incoming.next().await.unwrap().unwrap();
+                for number in 0..3 {
+                    served.send(number).await.unwrap();
+                }
+                served.drain().await.unwrap();
+                if closes {
+                    served.close().await.unwrap();
+                }
+            };
+            let asking = async {
+                let connecting = stack.connect(network.host(CLIENT), server_addr());
+                let connection = connecting.reconnecting(Backoff::default()).await.unwrap();
+                for number in 0..3 {
+                    assert_eq!(connection.recv().await.unwrap(), Received::Message(number));
+                }
+                match connection.recv().await.unwrap() {
+                    Received::Interrupted(loss) => loss.kind,
+                    Received::Message(message) => panic!("{message} was not sent"),
+                }
+            };
+            let ((), kind) = futures_util::join!(serving, asking);
+            assert_eq!(kind, expected);
+        });
+    }
+}
+
 /// A waiting `recv` and a connecting `recv` both hear of the close.
 #[test]
 fn closing_ends_calls_that_wait_and_calls_that_connect() {

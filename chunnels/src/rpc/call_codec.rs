@@ -1,0 +1,31 @@
+//! The capability that the two ends compare.
+
+use crate::serialize::Codec;
+use bertha_core::capability::exact_part;
+use bertha_core::{Capability, Mismatch};
+use serde::{Deserialize, Serialize};
+
+/// The codec of requests and responses. Two ends are compatible if all parts of it are equal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
+#[capability(compare = Self::compare)]
+pub(super) struct CallCodec {
+    /// [`Codec::NAME`].
+    name: String,
+    /// [`Codec::VERSION`].
+    version: u16,
+    /// [`Codec::options`].
+    options: String,
+}
+
+impl CallCodec {
+    /// Returns the description of this codec.
+    pub(super) fn of<K: Codec<()>>(codec: &K) -> Self {
+        Self { name: K::NAME.into(), version: K::VERSION, options: codec.options() }
+    }
+
+    fn compare(&self, other: &Self) -> Result<(), Mismatch> {
+        exact_part("codec of calls", &self.name, &other.name)?;
+        exact_part("version of the codec of calls", &self.version, &other.version)?;
+        exact_part("options of the codec of calls", &self.options, &other.options)
+    }
+}
