@@ -1,4 +1,4 @@
-//! Guides: composing stacks, handling errors, connecting to names, choosing a datapath, keeping attackers out, and writing Chunnels, datapaths and passes.
+//! Guides: composing stacks, handling errors, connecting to names, choosing a datapath, running over DPDK and Caladan, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
 //! The code of the guides is compiled and run with the tests. The guide [`pass`] shows two crates of the
 //! repository's `tests/outside`, which know Bertha only by its published names; a test compares the guide
@@ -23,6 +23,9 @@ pub mod datapaths {}
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("caladan.md")]
 pub mod caladan {}
+
+#[doc = include_str!("dpdk.md")]
+pub mod dpdk {}
 
 #[cfg(all(feature = "datapath-kernel", feature = "tls", feature = "noise"))]
 #[doc = include_str!("security.md")]

@@ -32,14 +32,14 @@ const LONG: [Long; 3] = [
         summary: "night.md",
     },
     Long {
-        title: "Changed code",
-        about: "The last runs of `scripts/mutants`: code without I/O is changed in one place, and a test has to notice.",
-        summary: "mutants.md",
-    },
-    Long {
         title: "Caladan",
         about: "The last runs of `scripts/caladan soak` and of `scripts/caladan vm-tests`, which has the real kernel module in an emulated machine.",
         summary: "caladan.md",
+    },
+    Long {
+        title: "Changed code",
+        about: "The last runs of `scripts/mutants`: code without I/O is changed in one place, and a test has to notice.",
+        summary: "mutants.md",
     },
 ];
 

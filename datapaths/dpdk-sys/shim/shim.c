@@ -16,15 +16,23 @@
 
 _Static_assert(sizeof(struct rte_mbuf) % sizeof(uint64_t) == 0, "the private area is aligned");
 
+/* The error of the function that has just failed. Some leave no number, for instance a start beside a process that has locked the
+ * configuration; a failure must not count as a success. */
+static int failure(void) { return rte_errno > 0 ? -rte_errno : -EBUSY; }
+
 int bertha_eal_init(int argc, char **argv) {
-    return rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+    rte_errno = 0;
+    return rte_eal_init(argc, argv) < 0 ? failure() : 0;
 }
 
 const char *bertha_version(void) { return rte_version(); }
 
 const char *bertha_strerror(int error) { return rte_strerror(error); }
 
-int bertha_thread_register(void) { return rte_thread_register() < 0 ? -rte_errno : 0; }
+int bertha_thread_register(void) {
+    rte_errno = 0;
+    return rte_thread_register() < 0 ? failure() : 0;
+}
 
 void bertha_thread_unregister(void) { rte_thread_unregister(); }
 
@@ -44,9 +52,10 @@ static void prepare_one(struct rte_mempool *pool, void *opaque, void *object, un
 int bertha_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
                        bertha_prepare prepare, void *context) {
     unsigned cache = count / 8 < RTE_MEMPOOL_CACHE_MAX_SIZE ? count / 8 : RTE_MEMPOOL_CACHE_MAX_SIZE;
+    rte_errno = 0;
     *pool = rte_pktmbuf_pool_create(name, count, cache, area, room, SOCKET_ID_ANY);
     if (*pool == NULL)
-        return -rte_errno;
+        return failure();
     struct preparation preparation = {prepare, context};
     rte_mempool_obj_iter(*pool, prepare_one, &preparation);
     return 0;
@@ -117,7 +126,10 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     int failed = rte_eth_dev_info_get(port, &info);
     if (failed)
         return failed;
-    *facts = (struct bertha_port_facts){.mtu = setup->mtu, .driver = info.driver_name};
+    *facts = (struct bertha_port_facts){
+        .mtu = setup->mtu, .driver = info.driver_name, .min_mtu = info.min_mtu, .max_mtu = info.max_mtu};
+    if (setup->mtu < info.min_mtu || setup->mtu > info.max_mtu)
+        return -ERANGE;
     facts->queues = RTE_MAX(1, RTE_MIN(setup->queues, RTE_MIN(info.max_rx_queues, info.max_tx_queues)));
     struct rte_eth_conf conf = {0};
     if (setup->offload) {
@@ -126,6 +138,10 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
         conf.txmode.offloads =
             info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
     }
+    /* A card that can filter tags drops the frames of every VLAN that it was not told. */
+    bool filters_vlan = setup->vlan != BERTHA_NO_VLAN && info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+    if (filters_vlan)
+        conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
     failed = configure(port, &info, &conf, setup, facts);
     if (failed)
         return failed;
@@ -134,9 +150,9 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     if (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM)
         facts->offload |= BERTHA_OFFLOAD_UDP;
     /* Virtual ports without an MTU of their own say so; they carry frames as long as a buffer, whatever MTU they report. */
-    int sets_mtu = rte_eth_dev_set_mtu(port, setup->mtu);
+    int sets_mtu = setup->keep_mtu ? -ENOTSUP : rte_eth_dev_set_mtu(port, setup->mtu);
     if (sets_mtu && sets_mtu != -ENOTSUP)
-        return sets_mtu;
+        return sets_mtu == -EINVAL ? -ERANGE : sets_mtu;
     uint16_t receive = setup->descriptors, transmit = setup->descriptors;
     failed = rte_eth_dev_adjust_nb_rx_tx_desc(port, &receive, &transmit);
     if (failed)
@@ -156,9 +172,12 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
         facts->rss_entries = info.reta_size;
         facts->rss = fill_table(port, info.reta_size, facts->queues) == 0;
     }
+    /* Not every port filters addresses or tags, so not every port can be told not to. Neighbours of IPv6 ask groups. */
+    (void)rte_eth_allmulticast_enable(port);
     if (setup->promiscuous)
-        /* Not every port filters addresses, so not every port can be told not to. */
         (void)rte_eth_promiscuous_enable(port);
+    if (filters_vlan)
+        (void)rte_eth_dev_vlan_filter(port, setup->vlan, 1);
     if (sets_mtu == 0)
         (void)rte_eth_dev_get_mtu(port, &facts->mtu);
     struct rte_ether_addr mac;
@@ -169,10 +188,14 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     return 0;
 }
 
-int bertha_port_close(uint16_t port) {
+int bertha_port_close(uint16_t port, bool remove) {
+    struct rte_eth_dev_info info;
+    struct rte_device *device = rte_eth_dev_info_get(port, &info) == 0 ? info.device : NULL;
     int failed = rte_eth_dev_stop(port);
     int closed = rte_eth_dev_close(port);
-    return failed ? failed : closed;
+    /* A device that stays can't be added again. */
+    int removed = remove && device != NULL ? rte_dev_remove(device) : 0;
+    return failed ? failed : closed ? closed : removed;
 }
 
 int bertha_port_is_up(uint16_t port) {

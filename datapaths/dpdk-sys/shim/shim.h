@@ -35,12 +35,18 @@ struct bertha_frame {
 /* The longest key of a hash that a port may want. */
 #define BERTHA_RSS_KEY 64
 
-/* The settings of a port. `queues` is the most pairs of queues to use, `rss_key` the key of the hash if there are several, and
- * `offload` whether the port is to compute and verify checksums as far as it can. */
+/* The number of no VLAN. */
+#define BERTHA_NO_VLAN UINT16_MAX
+
+/* The settings of a port. `queues` is the most pairs of queues to use, `rss_key` the key of the hash if there are several, `vlan` the
+ * VLAN of all frames or BERTHA_NO_VLAN, `keep_mtu` says that the port's own MTU suffices and stays, and `offload` that the port is to
+ * compute and verify checksums as far as it can. */
 struct bertha_port_setup {
     uint16_t queues;
     uint16_t descriptors;
     uint16_t mtu;
+    uint16_t vlan;
+    bool keep_mtu;
     bool promiscuous;
     bool offload;
     uint8_t rss_key[BERTHA_RSS_KEY];
@@ -48,9 +54,11 @@ struct bertha_port_setup {
 
 /* The properties of a port that was opened. It has `queues` pairs of queues, as many as it was asked for or as it has; `rss` says whether
  * it spreads UDP over them with our key, by a table of `rss_entries` whose entries name the queues in turn; `offload` is
- * which of BERTHA_OFFLOAD_HEADER and BERTHA_OFFLOAD_UDP it does. */
+ * which of BERTHA_OFFLOAD_HEADER and BERTHA_OFFLOAD_UDP it does. The limits of its MTU are there even if it was not opened. */
 struct bertha_port_facts {
     uint16_t mtu;
+    uint16_t min_mtu;
+    uint16_t max_mtu;
     uint8_t mac[6];
     const char *driver;
     uint16_t queues;
@@ -94,9 +102,11 @@ void bertha_mbuf_free(struct rte_mbuf *mbuf);
 int bertha_device_add(const char *devargs);
 int bertha_port_by_name(const char *name, uint16_t *port);
 int bertha_port_first(uint16_t *port);
+/* Fails with -ERANGE for an MTU that the port does not take. */
 int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
                      struct bertha_port_facts *facts);
-int bertha_port_close(uint16_t port);
+/* With `remove`, the port's device is gone, and can be added again. */
+int bertha_port_close(uint16_t port, bool remove);
 int bertha_port_is_up(uint16_t port);
 int bertha_port_statistics(uint16_t port, struct bertha_port_statistics *statistics);
 

@@ -105,6 +105,9 @@ impl Frame {
     }
 }
 
+/// The number of no VLAN.
+pub const NO_VLAN: u16 = u16::MAX;
+
 /// The settings of a port.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +118,10 @@ pub struct PortSetup {
     pub descriptors: u16,
     /// Size of the largest packet, without the Ethernet header.
     pub mtu: u16,
+    /// The VLAN of all frames, or [`NO_VLAN`].
+    pub vlan: u16,
+    /// True if the port's own MTU suffices, and stays.
+    pub keep_mtu: bool,
     /// True if the port accepts frames for other addresses as well.
     pub promiscuous: bool,
     /// True if the port computes and verifies the checksums that it can.
@@ -129,6 +136,10 @@ pub struct PortSetup {
 pub struct PortFacts {
     /// Size of the largest packet, without the Ethernet header.
     pub mtu: u16,
+    /// The smallest MTU of the port, which is known even if the port was not opened.
+    pub min_mtu: u16,
+    /// The largest MTU of the port, which is known even if the port was not opened.
+    pub max_mtu: u16,
     /// Link-layer address of the port.
     pub mac: [u8; 6],
     /// Name of the port's driver.
@@ -201,12 +212,12 @@ macro_rules! with_functions {
             fn bertha_port_by_name(name: *const c_char, port: *mut u16) -> c_int;
             /// Finds the first port.
             fn bertha_port_first(port: *mut u16) -> c_int;
-            /// Configures and starts a port.
+            /// Configures and starts a port. Fails with `-ERANGE` for an MTU that the port does not take.
             fn bertha_port_open(
                 port: u16, pool: *mut Mempool, setup: *const PortSetup, facts: *mut PortFacts
             ) -> c_int;
-            /// Stops and closes a port.
-            fn bertha_port_close(port: u16) -> c_int;
+            /// Stops and closes a port. With `remove`, its device is gone, and can be added again.
+            fn bertha_port_close(port: u16, remove: bool) -> c_int;
             /// Returns 1 if the link is up, 0 if not, or an error.
             fn bertha_port_is_up(port: u16) -> c_int;
             /// Calls `rte_eth_stats_get`.

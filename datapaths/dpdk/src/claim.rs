@@ -35,6 +35,15 @@ pub(crate) fn missing_interface(device: &str) -> Option<Error> {
     (!exists).then(|| failure(ErrorKind::Unavailable, what()))
 }
 
+/// Returns true if the kernel's interface that a virtual device is attached to carries packets of this size already. A driver would set
+/// the interface's MTU, and leave it so.
+pub(crate) fn has_mtu(device: &str, wanted: u16) -> bool {
+    let Some(name) = interface(device) else { return false };
+    // Unlike /sys/class/net, this folder always describes the namespace of the process.
+    let mtu = std::fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{name}/mtu"));
+    mtu.ok().and_then(|mtu| mtu.trim().parse::<u32>().ok()).is_some_and(|mtu| mtu >= u32::from(wanted))
+}
+
 /// The locks of a process for the addresses of an interface. Dropping the value releases them.
 #[derive(Debug)]
 pub(crate) struct Claim {

@@ -2,6 +2,7 @@
 
 use crate::Subnet;
 use crate::failure::{NAME, failure};
+use crate::slot::slot;
 use bertha_core::{Error, ErrorKind};
 use bertha_runtime::settings::Variables;
 use serde::Deserialize;
@@ -62,6 +63,8 @@ pub enum Checksums {
 /// offload = true
 /// checksums = "software"
 /// buffers = 8191
+/// descriptors = 1024
+/// promiscuous = false
 /// eal = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -70,8 +73,8 @@ pub struct Config {
     /// The arguments of DPDK's environment, without the program's name. The default works without hugepages
     /// and without privileges. If a process opens several ports, the first port's arguments count.
     pub eal: Option<Vec<String>>,
-    /// The virtual device to add, with its arguments, in DPDK's notation; `None` if the port exists without
-    /// it.
+    /// The virtual device to add, with its arguments, in DPDK's notation, or the slot of a card, such as
+    /// `0000:00:10.0`; `None` if the port exists without it.
     ///
     /// A peer process of `net_virtio_user`, or of `net_memif` with `zero-copy=yes`, maps this process's
     /// buffers: it has to be trusted as a network card is.
@@ -171,7 +174,7 @@ impl Config {
 
     /// Reads the settings from the environment: from the file that `BERTHA_DPDK_CONFIG` names, if it is set,
     /// overridden by the variables `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`,
-    /// `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_CHECKSUMS`, `_BUFFERS` and `_EAL`. Commas separate addresses and
+    /// `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_CHECKSUMS`, `_BUFFERS`, `_DESCRIPTORS`, `_PROMISCUOUS` and `_EAL`. Commas separate addresses and
     /// gateways, and blanks separate arguments.
     ///
     /// # Errors
@@ -193,6 +196,8 @@ impl Config {
         variables.replace(&mut config.offload, "OFFLOAD")?;
         variables.replace(&mut config.checksums, "CHECKSUMS")?;
         variables.replace(&mut config.buffers, "BUFFERS")?;
+        variables.replace(&mut config.descriptors, "DESCRIPTORS")?;
+        variables.replace(&mut config.promiscuous, "PROMISCUOUS")?;
         variables.replace_list(&mut config.eal, "EAL", ' ')?;
         Ok(config)
     }
@@ -264,8 +269,11 @@ impl Config {
         // the pool.
         let pool = u64::from(self.buffers) * u64::from(self.buffer_capacity()) * 3 / 2;
         let megabytes = (pool >> 20).max(256).to_string();
-        let fixed = ["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "--log-level=warning"];
-        Ok(fixed.map(str::to_owned).into_iter().chain(["-m".into(), megabytes, lcores]).collect())
+        // Without these arguments DPDK would take every card that it finds.
+        let slot = self.device.as_deref().and_then(slot);
+        let cards = slot.map_or_else(|| vec!["--no-pci".to_owned()], |slot| vec!["-a".to_owned(), slot]);
+        let fixed = ["--no-huge", "--no-shconf", "--no-telemetry", "--log-level=warning"].map(str::to_owned);
+        Ok(cards.into_iter().chain(fixed).chain(["-m".into(), megabytes, lcores]).collect())
     }
 }
 
@@ -303,6 +311,9 @@ mod tests {
         assert_eq!((config.checked_queues().unwrap(), config.offload), (4, false));
         assert_eq!((config.checksums, Config::default().checksums), (Checksums::None, Checksums::Software));
         assert_eq!(config.eal_arguments().unwrap(), ["--in-memory"]);
+        let card = Config::new("00:10.0", "10.0.0.1/24").eal_arguments().unwrap();
+        assert_eq!(card[..2], ["-a", "0000:00:10.0"]);
+        assert_eq!(Config::default().eal_arguments().unwrap()[0], "--no-pci");
         for wrong in ["mtuu = 3", "mtu = \"x\"", "polling = \"no\"", "vlan"] {
             assert_eq!(Config::from_toml(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
         }
@@ -321,11 +332,14 @@ mod tests {
             ("BERTHA_DPDK_POLLING", "thread"),
             ("BERTHA_DPDK_QUEUES", "3"),
             ("BERTHA_DPDK_OFFLOAD", "false"),
+            ("BERTHA_DPDK_DESCRIPTORS", "256"),
+            ("BERTHA_DPDK_PROMISCUOUS", "true"),
             ("BERTHA_DPDK_CHECKSUMS", "none"),
         ]);
         let config = config.unwrap();
         assert_eq!(config.checksums, Checksums::None);
         assert_eq!((config.checked_queues().unwrap(), config.offload), (3, false));
+        assert_eq!((config.descriptors, config.promiscuous), (256, true));
         for queues in ["0", "65"] {
             let error = with(&[("BERTHA_DPDK_QUEUES", queues)]).unwrap().checked_queues().unwrap_err();
             assert!(error.context().contains("BERTHA_DPDK_QUEUES"), "{error}");

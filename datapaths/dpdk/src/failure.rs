@@ -12,6 +12,7 @@ const ENOENT: i32 = 2;
 const ENOMEM: i32 = 12;
 const EACCES: i32 = 13;
 const EEXIST: i32 = 17;
+const EBUSY: i32 = 16;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
@@ -53,6 +54,11 @@ fn advice(errno: i32, is_root: bool) -> (ErrorKind, &'static str) {
             ErrorKind::Exhausted,
             "not enough memory: with --no-huge raise -m in `eal`, else reserve hugepages in /proc/sys/vm/nr_hugepages",
         ),
+        EBUSY => (
+            ErrorKind::Unavailable,
+            "DPDK gives no reason, or names a device in use: another process may have locked the files of this `--file-prefix`; \
+             pass --no-shconf or --in-memory in `eal`, or another prefix",
+        ),
         EEXIST => (ErrorKind::Invalid, "it is in use already, by this process or by another"),
         EINVAL => (ErrorKind::Invalid, "an argument is wrong; DPDK's own message stands above"),
         _ => (ErrorKind::Io, "DPDK's own message stands above"),
@@ -73,6 +79,11 @@ mod tests {
             "{error}"
         );
         assert_eq!(check(-EPERM, "opening a port").unwrap_err().kind(), ErrorKind::Unavailable);
+        let error = check(-EBUSY, "initialising DPDK").unwrap_err();
+        assert!(
+            error.kind() == ErrorKind::Unavailable && error.context().contains("--file-prefix"),
+            "{error}"
+        );
         for errno in [EPERM, EACCES] {
             assert!(advice(errno, false).1.contains("run as root"));
             assert!(!advice(errno, true).1.contains("root"), "root is told to be root");

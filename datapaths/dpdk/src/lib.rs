@@ -43,6 +43,7 @@ mod pool;
 mod port;
 mod queue;
 mod raw_port;
+mod slot;
 #[cfg(feature = "tcp")]
 mod tcp;
 

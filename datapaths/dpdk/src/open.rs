@@ -1,11 +1,11 @@
 //! Opening of a port, with its pool and its queues.
 
-use crate::claim::{Claim, missing_interface};
+use crate::claim::{Claim, has_mtu, missing_interface};
 use crate::eal::{self, Eal};
 use crate::failure::{check, failure};
 use crate::port::{CHANGING, PortHandle};
 use crate::queue::{RxQueue, TxQueue};
-use crate::{Config, MacAddr, Pool, memif};
+use crate::{Config, MacAddr, Pool, memif, slot};
 use bertha_core::{Error, ErrorKind};
 use bertha_dpdk_sys as sys;
 use bertha_netstack::{Offload, Spread};
@@ -13,6 +13,12 @@ use parking_lot::Mutex;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+
+/// Number of the error for an MTU that a port does not take.
+const ERANGE: i32 = 34;
+
+/// Number of the error for a device that was added before.
+const EEXIST: i32 = 17;
 
 /// A port that was opened.
 pub(crate) struct OpenPort {
@@ -40,6 +46,8 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
         queues: config.queues,
         descriptors: config.descriptors,
         mtu: config.mtu,
+        vlan: config.vlan.unwrap_or(sys::NO_VLAN),
+        keep_mtu: config.device.as_deref().is_some_and(|device| has_mtu(device, config.mtu)),
         promiscuous: config.promiscuous,
         offload: config.offload,
         rss_key: [0; sys::RSS_KEY],
@@ -47,6 +55,8 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     setup.rss_key.iter_mut().zip(Spread::key(sys::RSS_KEY)).for_each(|(place, byte)| *place = byte);
     let mut facts = sys::PortFacts {
         mtu: 0,
+        min_mtu: 0,
+        max_mtu: 0,
         mac: [0; 6],
         driver: std::ptr::null(),
         queues: 0,
@@ -58,6 +68,19 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     // call.
     let code = unsafe { sys::bertha_port_open(number, pool.raw(), &setup, &mut facts) };
     let name = config.port_name().unwrap_or("the first port").to_owned();
+    if code < 0 && config.device.is_some() {
+        // SAFETY: no queue of the port was made.
+        unsafe { sys::bertha_port_close(number, true) };
+    }
+    if code == -ERANGE {
+        let sys::PortFacts { min_mtu, max_mtu, .. } = facts;
+        let what = format!(
+            "{name} does not take the MTU {} (`mtu`, BERTHA_DPDK_MTU): the driver states from {min_mtu} to {max_mtu}, and may \
+             allow less by the arguments of `device`",
+            config.mtu
+        );
+        return Err(failure(ErrorKind::Invalid, what));
+    }
     check(code, &format!("starting {name}"))?;
     drop(changing);
     let driver = if facts.driver.is_null() {
@@ -81,6 +104,7 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
         },
         dropped: AtomicU64::new(0),
         querying: Mutex::new(()),
+        was_added: config.device.is_some(),
         _claim: claim,
     });
     tracing::info!(port = ?handle, %driver, queues = facts.queues, "the port has started");
@@ -103,11 +127,16 @@ fn find(_: Eal, config: &Config) -> Result<u16, Error> {
     };
     if let Some(device) = &config.device {
         let argument = text(&memif::with_buffers(device, config.max_frame()))?;
-        let obstacle = missing_interface(device).or_else(|| memif::free_socket(device));
+        let obstacle = missing_interface(device)
+            .or_else(|| memif::free_socket(device))
+            .or_else(|| slot::obstacle(device));
         // SAFETY: the environment is initialised, as the `Eal` proves, and the string lives during the call.
         let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };
+        // DPDK finds a card when it starts, if the settings of the first port name the card.
+        let is_there = code == -EEXIST && slot::slot(device).is_some();
         // For a missing interface and for a socket in use, drivers report that an operation is not permitted.
-        check(code, &format!("adding the device `{device}`")).map_err(|error| obstacle.unwrap_or(error))?;
+        let added = if is_there { Ok(0) } else { check(code, &format!("adding the device `{device}`")) };
+        added.map_err(|error| obstacle.unwrap_or(error))?;
     }
     let mut number = 0;
     let code = match config.port_name() {
@@ -151,5 +180,19 @@ mod tests {
         assert_eq!((port.handle.spreads, port.queues.len(), port.handle.spread.queues()), (true, 4, 4));
         let alone = open(&config(11, 1)).unwrap();
         assert_eq!((alone.handle.spreads, alone.queues.len()), (false, 1));
+    }
+
+    #[test]
+    fn a_device_can_be_opened_again_and_an_mtu_beyond_the_limits_is_named() {
+        if !sys::AVAILABLE {
+            return;
+        }
+        let config = Config { buffers: 255, descriptors: 64, ..Config::new("net_null12", "10.0.0.1/24") };
+        for _ in 0..3 {
+            drop(open(&config).unwrap());
+        }
+        let Err(error) = open(&Config { mtu: 40, ..config.clone() }) else { panic!("it took an MTU of 40") };
+        assert!(error.context().contains("the MTU 40 ") && error.context().contains("from 46 to"), "{error}");
+        drop(open(&config).unwrap());
     }
 }

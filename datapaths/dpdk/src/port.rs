@@ -34,6 +34,8 @@ pub(crate) struct PortHandle {
     pub(crate) dropped: AtomicU64,
     /// The lock for queries: DPDK wants a port queried by one thread at a time.
     pub(crate) querying: Mutex<()>,
+    /// True if the settings named the port's device, which goes with the port.
+    pub(crate) was_added: bool,
     pub(crate) _claim: Claim,
 }
 
@@ -61,7 +63,7 @@ impl Drop for PortHandle {
     fn drop(&mut self) {
         let _changing = CHANGING.lock();
         // SAFETY: the port is open, and its queues refer to it, so none of them is left.
-        let code = unsafe { sys::bertha_port_close(self.number) };
+        let code = unsafe { sys::bertha_port_close(self.number, self.was_added) };
         if code < 0 {
             tracing::warn!(port = self.name, code, "the port did not close properly");
         }
