@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use bertha_kvstore::MAX_VALUE;
+use bertha_kvstore::{MAX_KEY, MAX_VALUE};
 
 use crate::properties::{Properties, PropertyError};
+use crate::workload::KEY_PREFIX;
 
 /// The choice of the key of a read, update or read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +116,8 @@ const KNOWN: &[&str] = &[
     "zeropadding",
 ];
 
-/// Largest zero padding. It exceeds the digits of the largest `u64` by far; more would only lengthen keys.
-const MAX_ZERO_PADDING: usize = 100;
+/// Largest zero padding. YCSB sets no bound, so the store does: its keys hold this many digits behind [`KEY_PREFIX`].
+const MAX_ZERO_PADDING: usize = MAX_KEY - KEY_PREFIX.len();
 
 impl Parameters {
     /// Checks `properties`. Also returns a warning for each property that is unknown or has no effect.
@@ -181,7 +182,8 @@ impl Parameters {
             return Err(bad(properties, "fieldlength", &expected));
         }
         if self.zero_padding > MAX_ZERO_PADDING {
-            return Err(bad(properties, "zeropadding", "at most 100 digits, since keys are bounded"));
+            let expected = format!("at most {MAX_ZERO_PADDING} digits, since keys are bounded");
+            return Err(bad(properties, "zeropadding", &expected));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use bertha::chunnels::{Checksum, Serialize};
 use bertha::prelude::*;
 use bertha::{Error, Settings};
 use bertha_program::tls::Encryption;
+use bertha_runtime::tokio::descriptors::raise_limit;
 use std::net::SocketAddr;
 
 /// The settings of a shard.
@@ -100,7 +101,8 @@ impl RespEnds {
     /// For clients at these addresses. Raises the process's limit of file descriptors as far as it may.
     pub(super) fn new(addrs: Vec<RespAddr>, ends: Vec<resp::End>, settings: resp::Settings) -> Self {
         let besides = DESCRIPTORS_BESIDES + addrs.len() + DESCRIPTORS_OF_THREAD * (ends.len() + 1);
-        let most = resp::descriptors::raise_limit().saturating_sub(besides).max(1);
+        let allowed = usize::try_from(raise_limit()).unwrap_or(usize::MAX);
+        let most = allowed.saturating_sub(besides).max(1);
         if most < settings.clients {
             tracing::info!(most, "the limit of file descriptors allows fewer clients than the settings");
         }

@@ -64,7 +64,7 @@ fn refuses_values_out_of_range_by_name() {
         ("fieldcount=0", "fieldcount"),
         ("fieldlength=0", "fieldlength"),
         ("fieldlength=100000", "fieldlength"),
-        ("zeropadding=101", "zeropadding"),
+        ("zeropadding=124", "zeropadding"),
         ("insertorder=random", "insertorder"),
         ("target=-5", "target"),
         ("target=inf", "target"),
@@ -76,6 +76,17 @@ fn refuses_values_out_of_range_by_name() {
         }
     }
     assert!(with(&["readproportion=0", "updateproportion=0"]).is_err());
+}
+
+#[test]
+fn zero_padding_may_fill_the_longest_key_of_the_store() {
+    for order in ["ordered", "hashed"] {
+        let (parameters, _) = with(&["zeropadding=123", &format!("insertorder={order}")]).unwrap();
+        let layout = crate::workload::Layout::new(&parameters);
+        for number in [0, 1, u64::MAX] {
+            assert_eq!(layout.key(number).len(), bertha_kvstore::MAX_KEY);
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,9 @@ use rand::{Rng, RngExt};
 use crate::generator::fnv_hash;
 use crate::parameters::{InsertOrder, Parameters};
 
+/// The beginning of each key.
+pub(crate) const KEY_PREFIX: &str = "user";
+
 /// A generator of keys and contents.
 ///
 /// A record is its fields side by side without separators, so field `i` begins at `i * field_length`.
@@ -35,7 +38,7 @@ impl Layout {
             InsertOrder::Hashed => fnv_hash(number),
             InsertOrder::Ordered => number,
         };
-        format!("user{number:0width$}", width = self.zero_padding)
+        format!("{KEY_PREFIX}{number:0width$}", width = self.zero_padding)
     }
 
     /// Returns random content for a whole record.
