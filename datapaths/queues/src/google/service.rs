@@ -128,12 +128,13 @@ impl PubSub {
         self
     }
 
-    /// Sets the number of deliveries after which a message goes to the topic for dead letters: 10 by default;
-    /// the service accepts 5 to 100. With `None` it is delivered again and again. The setting applies to
-    /// subscriptions that are created later.
+    /// Sets the number of deliveries after which a message goes to the topic for dead letters: 10 by default.
+    /// The service accepts 5 to 100, so a number outside of this range becomes the nearest number inside. With
+    /// `None` the message is delivered again and again. The setting applies to subscriptions that are created
+    /// later.
     #[must_use]
     pub fn dead_letters_after(mut self, deliveries: impl Into<Option<u32>>) -> Self {
-        self.plan.deliveries = deliveries.into();
+        self.plan.deliveries = deliveries.into().map(|deliveries| deliveries.clamp(5, 100));
         self
     }
 }
@@ -192,5 +193,18 @@ impl Service for PubSub {
 
     async fn delete(&self, topic: &str) -> Result<(), Error> {
         self.server.client().delete(&self.names, topic).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn dead_letters_come_after_a_number_that_the_service_accepts() {
+        for (asked, expected) in [(0, 5), (5, 5), (100, 100), (u32::MAX, 100)] {
+            let service = PubSub::emulator("127.0.0.1:1", "project").unwrap().dead_letters_after(asked);
+            assert_eq!(service.plan.deliveries, Some(expected));
+        }
     }
 }

@@ -47,6 +47,10 @@ pub(crate) fn of_code(code: Option<Code>, text: &str) -> Error {
             ErrorKind::TooLarge,
             "the message exceeds what the client or the topic allows (`message.max.bytes`)",
         ),
+        Some(Code::InvalidRecord) => (
+            ErrorKind::Invalid,
+            "the broker refuses the message; a compacted topic (`cleanup.policy=compact`) takes only messages with a key",
+        ),
         Some(Code::QueueFull | Code::ThrottlingQuotaExceeded) => {
             (ErrorKind::Exhausted, "too many messages are on their way")
         }
@@ -141,6 +145,13 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Invalid);
             assert!(error.to_string().contains("need the feature `kafka-tls`"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_refused_message_is_told_of_the_key_that_a_compacted_topic_needs() {
+        let error = of_code(Some(Code::InvalidRecord), "Broker: Broker failed to validate record");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("with a key"), "{error}");
     }
 
     #[test]

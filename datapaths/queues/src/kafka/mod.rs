@@ -30,6 +30,11 @@
 //! minutes (`max.poll.interval.ms`) counts as dead, and gets its partitions again when it asks. More
 //! receivers than partitions are of no use: the surplus receivers get nothing.
 //!
+//! The broker forgets where a group is that has had no receiver for `offsets.retention.minutes`, 7 days by
+//! default. Such a group begins like a new group, with messages that are published after it is opened again:
+//! messages that were waiting for it are not delivered. A topic whose receivers stay away for longer needs a
+//! higher `offsets.retention.minutes`.
+//!
 //! # Credentials
 //!
 //! Credentials are librdkafka's own settings, passed to [`with_config`](Kafka::with_config):

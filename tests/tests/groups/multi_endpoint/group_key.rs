@@ -260,7 +260,7 @@ fn a_change_loses_no_guarantee_that_a_participant_keeps() {
                 }
                 let error = carelessly.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Refused);
-                assert!(error.to_string().contains("is, encrypted; a pick lets go"), "{error}");
+                assert!(error.to_string().contains("stack in use, encrypted; a pick lets go"), "{error}");
                 // The other participant keeps the guarantee even then.
                 let pick = Pick::alternative(1).losing(Set::of::<Encrypted>());
                 let error = one.upgrade(pick).await.unwrap_err();
