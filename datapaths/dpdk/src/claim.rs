@@ -36,9 +36,11 @@ pub(crate) fn missing_interface(device: &str) -> Option<Error> {
 }
 
 /// Returns true if the kernel's interface that a virtual device is attached to carries packets of this size already. A driver would set
-/// the interface's MTU, and leave it so.
+/// the interface's MTU, and leave it so. Larger packets than those of Ethernet are left to the driver, which knows whether its frames
+/// hold them.
 pub(crate) fn has_mtu(device: &str, wanted: u16) -> bool {
-    let Some(name) = interface(device) else { return false };
+    const ETHERNET: u16 = 1500;
+    let Some(name) = interface(device).filter(|_| wanted <= ETHERNET) else { return false };
     // Unlike /sys/class/net, this folder always describes the namespace of the process.
     let mtu = std::fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{name}/mtu"));
     mtu.ok().and_then(|mtu| mtu.trim().parse::<u32>().ok()).is_some_and(|mtu| mtu >= u32::from(wanted))

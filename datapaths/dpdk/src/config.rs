@@ -228,9 +228,11 @@ impl Config {
     }
 
     /// Returns the port's name, if it is known.
-    pub(crate) fn port_name(&self) -> Option<&str> {
-        let device = self.device.as_deref().and_then(|device| device.split(',').next());
-        self.port.as_deref().or(device)
+    pub(crate) fn port_name(&self) -> Option<String> {
+        let device = self.device.as_deref();
+        // The port of a card has the card's slot, with its domain, as its name.
+        let of_device = || slot(device?).or_else(|| device?.split(',').next().map(str::to_owned));
+        self.port.clone().or_else(of_device)
     }
 
     /// Returns the size of a buffer in bytes: for the longest frame, and the headroom that drivers leave in
@@ -307,12 +309,13 @@ mod tests {
         );
         let config = config.unwrap();
         assert_eq!((config.mtu, config.vlan, config.polling), (9000, Some(7), Polling::Thread));
-        assert_eq!((config.subnets().unwrap().len(), config.port_name()), (2, Some("net_memif0")));
+        assert_eq!((config.subnets().unwrap().len(), config.port_name()), (2, Some("net_memif0".into())));
         assert_eq!((config.checked_queues().unwrap(), config.offload), (4, false));
         assert_eq!((config.checksums, Config::default().checksums), (Checksums::None, Checksums::Software));
         assert_eq!(config.eal_arguments().unwrap(), ["--in-memory"]);
         let card = Config::new("00:10.0", "10.0.0.1/24").eal_arguments().unwrap();
         assert_eq!(card[..2], ["-a", "0000:00:10.0"]);
+        assert_eq!(Config::new("00:10.0", "10.0.0.1/24").port_name().as_deref(), Some("0000:00:10.0"));
         assert_eq!(Config::default().eal_arguments().unwrap()[0], "--no-pci");
         for wrong in ["mtuu = 3", "mtu = \"x\"", "polling = \"no\"", "vlan"] {
             assert_eq!(Config::from_toml(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");

@@ -3,7 +3,7 @@
 use crate::claim::{Claim, has_mtu, missing_interface};
 use crate::eal::{self, Eal};
 use crate::failure::{check, failure};
-use crate::port::{CHANGING, PortHandle};
+use crate::port::{OPEN_PORTS, PortHandle};
 use crate::queue::{RxQueue, TxQueue};
 use crate::{Config, MacAddr, Pool, memif, slot};
 use bertha_core::{Error, ErrorKind};
@@ -35,12 +35,49 @@ pub(crate) struct QueuePair {
 
 /// Opens the port that `config` describes, with as many pairs of queues as the settings ask for and the port
 /// has.
+///
+/// # Errors
+/// [`AddrInUse`](ErrorKind::AddrInUse) if this process has opened the port already.
 pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
+    let smallest = smallest_mtu(config);
+    if config.mtu < smallest {
+        let what =
+            format!("`mtu` (BERTHA_DPDK_MTU) is {}: at least {smallest} for these addresses", config.mtu);
+        return Err(failure(ErrorKind::Invalid, what));
+    }
     let eal = eal::init(&config.eal_arguments()?)?;
-    let changing = CHANGING.lock();
+    let mut open_ports = OPEN_PORTS.lock();
     // A port of plain frames may have no address.
     let claim = Claim::new(config.device.as_deref(), &config.subnets().unwrap_or_default())?;
     let number = find(eal, config)?;
+    let name = config.port_name().unwrap_or_else(|| "the first port".into());
+    if !open_ports.insert(number) {
+        let what =
+            format!("{name} is open already in this process: drop its other user, or name another `device`");
+        return Err(failure(ErrorKind::AddrInUse, what));
+    }
+    let opened = start(eal, config, number, name, claim);
+    if opened.is_err() {
+        open_ports.remove(&number);
+        // SAFETY: the port is open nowhere else, as its number was not in the set, and no queue of it was made.
+        unsafe { sys::bertha_port_close(number, is_added_for(config)) };
+    }
+    opened
+}
+
+/// Returns the smallest MTU with which an interface of these addresses may be (RFC 791; RFC 8200, section 5).
+fn smallest_mtu(config: &Config) -> u16 {
+    let has_v6 = config.subnets().unwrap_or_default().iter().any(|subnet| subnet.address.is_ipv6());
+    if has_v6 { 1280 } else { 576 }
+}
+
+/// Returns true if the port is that of the device that the settings name.
+fn is_added_for(config: &Config) -> bool {
+    config.device.is_some() && config.port.is_none()
+}
+
+/// Starts a port that is not open.
+fn start(eal: Eal, config: &Config, number: u16, name: String, claim: Claim) -> Result<OpenPort, Error> {
     let pool = Pool::new(eal, config.buffers, config.buffer_capacity())?;
     let mut setup = sys::PortSetup {
         queues: config.queues,
@@ -67,11 +104,6 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
     // SAFETY: `find` has found the port, the pool lives forever, and the other pointers are valid during the
     // call.
     let code = unsafe { sys::bertha_port_open(number, pool.raw(), &setup, &mut facts) };
-    let name = config.port_name().unwrap_or("the first port").to_owned();
-    if code < 0 && config.device.is_some() {
-        // SAFETY: no queue of the port was made.
-        unsafe { sys::bertha_port_close(number, true) };
-    }
     if code == -ERANGE {
         let sys::PortFacts { min_mtu, max_mtu, .. } = facts;
         let what = format!(
@@ -82,7 +114,6 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
         return Err(failure(ErrorKind::Invalid, what));
     }
     check(code, &format!("starting {name}"))?;
-    drop(changing);
     let driver = if facts.driver.is_null() {
         "unknown".into()
     } else {
@@ -104,7 +135,7 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
         },
         dropped: AtomicU64::new(0),
         querying: Mutex::new(()),
-        was_added: config.device.is_some(),
+        was_added: is_added_for(config),
         _claim: claim,
     });
     tracing::info!(port = ?handle, %driver, queues = facts.queues, "the port has started");
@@ -141,7 +172,7 @@ fn find(_: Eal, config: &Config) -> Result<u16, Error> {
     let mut number = 0;
     let code = match config.port_name() {
         Some(name) => {
-            let argument = text(name)?;
+            let argument = text(&name)?;
             // SAFETY: the environment is initialised, and both pointers are valid during the call.
             let code = unsafe { sys::bertha_port_by_name(argument.as_ptr(), &mut number) };
             check(code, &format!("looking for the port `{name}`"))
@@ -183,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_can_be_opened_again_and_an_mtu_beyond_the_limits_is_named() {
+    fn a_device_can_be_opened_again_and_an_mtu_below_the_limit_is_named() {
         if !sys::AVAILABLE {
             return;
         }
@@ -191,8 +222,29 @@ mod tests {
         for _ in 0..3 {
             drop(open(&config).unwrap());
         }
-        let Err(error) = open(&Config { mtu: 40, ..config.clone() }) else { panic!("it took an MTU of 40") };
-        assert!(error.context().contains("the MTU 40 ") && error.context().contains("from 46 to"), "{error}");
+        let Err(error) = open(&Config { mtu: 500, ..config.clone() }) else {
+            panic!("it took an MTU of 500")
+        };
+        assert!(error.context().contains("is 500: at least 576"), "{error}");
+        drop(open(&config).unwrap());
+    }
+
+    /// The second attempt finds the first one's port, by its name, or by a device that is there.
+    #[test]
+    fn a_failed_attempt_leaves_the_port_of_another_user_alone() {
+        if !sys::AVAILABLE {
+            return;
+        }
+        let config = Config { buffers: 255, descriptors: 64, ..Config::new("net_null13", "10.0.0.1/24") };
+        let first = open(&config).unwrap();
+        let by_name =
+            Config { device: Some("net_null14".into()), port: Some("net_null13".into()), ..config.clone() };
+        for again in [&by_name, &Config { device: None, port: Some("net_null13".into()), ..config.clone() }] {
+            let Err(error) = open(again) else { panic!("it was opened twice") };
+            assert_eq!(error.kind(), ErrorKind::AddrInUse, "{error}");
+        }
+        assert!(first.handle.statistics().is_ok() && first.handle.is_up());
+        drop(first);
         drop(open(&config).unwrap());
     }
 }

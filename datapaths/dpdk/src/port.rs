@@ -8,12 +8,13 @@ use bertha_dpdk_sys as sys;
 pub use bertha_dpdk_sys::PortStatistics;
 use bertha_netstack::{Offload, Spread};
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The lock under which ports are opened and closed: drivers keep tables of their devices and sockets, and
-/// take no lock for them.
-pub(crate) static CHANGING: Mutex<()> = Mutex::new(());
+/// The numbers of the open ports, behind the lock under which ports are opened and closed: drivers keep tables of their devices and
+/// sockets, and take no lock for them.
+pub(crate) static OPEN_PORTS: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
 /// An open port. Each of its queues refers to it; the port is stopped and closed with the last queue.
 pub(crate) struct PortHandle {
@@ -34,7 +35,7 @@ pub(crate) struct PortHandle {
     pub(crate) dropped: AtomicU64,
     /// The lock for queries: DPDK wants a port queried by one thread at a time.
     pub(crate) querying: Mutex<()>,
-    /// True if the settings named the port's device, which goes with the port.
+    /// True if the port's device was added for the port, and goes with it.
     pub(crate) was_added: bool,
     pub(crate) _claim: Claim,
 }
@@ -61,7 +62,8 @@ impl PortHandle {
 
 impl Drop for PortHandle {
     fn drop(&mut self) {
-        let _changing = CHANGING.lock();
+        let mut open_ports = OPEN_PORTS.lock();
+        open_ports.remove(&self.number);
         // SAFETY: the port is open, and its queues refer to it, so none of them is left.
         let code = unsafe { sys::bertha_port_close(self.number, self.was_added) };
         if code < 0 {
