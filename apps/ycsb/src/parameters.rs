@@ -5,7 +5,6 @@ use std::time::Duration;
 use bertha_kvstore::{MAX_KEY, MAX_VALUE};
 
 use crate::properties::{Properties, PropertyError};
-use crate::workload::KEY_PREFIX;
 
 /// The choice of the key of a read, update or read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +114,9 @@ const KNOWN: &[&str] = &[
     "writeallfields",
     "zeropadding",
 ];
+
+/// The beginning of each key.
+pub(crate) const KEY_PREFIX: &str = "user";
 
 /// Largest zero padding. YCSB sets no bound, so the store does: its keys hold this many digits behind [`KEY_PREFIX`].
 const MAX_ZERO_PADDING: usize = MAX_KEY - KEY_PREFIX.len();

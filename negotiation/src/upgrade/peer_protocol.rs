@@ -112,7 +112,7 @@ where
 
     fn limits(&self) -> ChangeLimits {
         let limit = self.fork.shared.settings().handshake_timeout;
-        // Messages that a slow receiver has yet to take must not be lost, and its idle time-out is the bound.
+        // Messages that a slow receiver has yet to take must not be lost, so a change lasts as long as the receiver needs.
         ChangeLimits { building: limit, ending: limit, draining: None }
     }
 

@@ -3,10 +3,7 @@
 use rand::{Rng, RngExt};
 
 use crate::generator::fnv_hash;
-use crate::parameters::{InsertOrder, Parameters};
-
-/// The beginning of each key.
-pub(crate) const KEY_PREFIX: &str = "user";
+use crate::parameters::{InsertOrder, KEY_PREFIX, Parameters};
 
 /// A generator of keys and contents.
 ///

@@ -8,7 +8,6 @@ use bertha_kvstore::{Body, Key};
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use layout::KEY_PREFIX;
 pub use layout::Layout;
 pub use load::Load;
 pub use mixed::Mixed;

@@ -28,6 +28,9 @@ struct Partition {
     last: Option<i64>,
     /// The place of a step back whose messages have not arrived yet.
     step_back: Option<i64>,
+    /// The number of steps back that the client has been asked for and has not made yet. Meanwhile messages may arrive from before a step
+    /// and from behind it, so nothing is concluded from their order.
+    steps: u32,
     /// The group's committed offset, as far as it is known here.
     committed: i64,
 }
@@ -35,15 +38,8 @@ struct Partition {
 impl Partition {
     fn new(assignment: u64) -> Self {
         let open = BTreeMap::new();
-        Self {
-            assignment,
-            open,
-            done: BTreeSet::new(),
-            end: None,
-            last: None,
-            step_back: None,
-            committed: -1,
-        }
+        let done = BTreeSet::new();
+        Self { assignment, open, done, end: None, last: None, step_back: None, steps: 0, committed: -1 }
     }
 }
 
@@ -81,7 +77,7 @@ impl Ledger {
     /// nothing that is known of the old log counts any more.
     pub(crate) fn give(&mut self, partition: i32, offset: i64) -> Option<Given> {
         let found = self.partitions.get_mut(&partition)?;
-        let is_behind = found.last.is_some_and(|last| offset <= last);
+        let is_behind = found.steps == 0 && found.last.is_some_and(|last| offset <= last);
         if is_behind && found.step_back.take_if(|place| *place <= offset).is_none() {
             self.assigned += 1;
             *found = Partition::new(self.assigned);
@@ -127,8 +123,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the places to read on from, so that messages that were given back are given out again. A
-    /// message that was given out again meanwhile belongs to another receiver.
+    /// Returns the places to read on from, so that messages that were given back are given out again;
+    /// [`on_stepped_back`](Self::on_stepped_back) has to follow the attempt. A message that was given out again meanwhile belongs to another receiver.
     pub(crate) fn give_back(&mut self, given: impl IntoIterator<Item = Given>) -> Vec<Place> {
         let mut first: BTreeMap<i32, i64> = BTreeMap::new();
         for Given { partition, offset, assignment, delivery } in given {
@@ -137,10 +133,21 @@ impl Ledger {
                 // An earlier step back, whose messages have not arrived yet, would be undone by a later place.
                 let place = found.step_back.map_or(offset, |before| before.min(offset));
                 found.step_back = Some(place);
-                first.insert(partition, place);
+                if first.insert(partition, place).is_none() {
+                    found.steps += 1;
+                }
             }
         }
         first.into_iter().map(|(partition, offset)| Place { partition, offset }).collect()
+    }
+
+    /// Records that the client has made these steps back, or has failed to.
+    pub(crate) fn on_stepped_back(&mut self, places: &[Place]) {
+        for place in places {
+            if let Some(found) = self.partitions.get_mut(&place.partition) {
+                found.steps = found.steps.saturating_sub(1);
+            }
+        }
     }
 }
 
@@ -221,9 +228,12 @@ mod tests {
     fn a_topic_that_is_made_again_behind_a_step_back_is_a_new_log() {
         let (mut ledger, given) = busy();
         assert_eq!(ledger.give_back([given[1]]), [place(0, 6)]);
+        ledger.on_stepped_back(&[place(0, 6)]);
         assert!(ledger.give(0, 6).is_some() && ledger.give(0, 7).is_some());
         let next = ledger.give(0, 8).unwrap();
         assert_eq!(ledger.give_back([next]), [place(0, 8)]);
+        ledger.on_stepped_back(&[place(0, 8)]);
+        assert_eq!(ledger.give(0, 8).map(|given| given.delivery), Some(2));
         assert_eq!(ledger.give(0, 0).map(|given| given.delivery), Some(1));
     }
 
@@ -235,7 +245,12 @@ mod tests {
         assert_eq!(ledger.give_back([given[0]]), [place(0, 5)]);
         assert_eq!(ledger.give_back([given[2]]), [place(0, 5)], "the earlier step back is not undone");
         assert!(ledger.give(0, 8).is_some(), "it was fetched before");
+        // The first step is made, and messages behind it arrive before the second step, which leads to them again.
+        ledger.on_stepped_back(&[place(0, 5)]);
         assert_eq!(ledger.give(0, 5).map(|given| given.delivery), Some(2));
+        assert_eq!(ledger.give(0, 6), None, "it is done");
+        ledger.on_stepped_back(&[place(0, 5)]);
+        assert_eq!(ledger.give(0, 5).map(|given| given.delivery), Some(3));
         assert_eq!(ledger.give(0, 6), None, "it is done");
         assert_eq!(ledger.give(0, 7).map(|given| given.delivery), Some(2));
         assert_eq!(ledger.give(0, 8).map(|given| given.delivery), Some(2));

@@ -102,6 +102,25 @@ impl KafkaSubscription {
         Some(Incoming { payload, receipt: KafkaReceipt(given) })
     }
 
+    /// Makes the client read on from these places.
+    async fn step_back(&self, places: &[Place]) -> Result<(), Error> {
+        let consumer = self.consumer()?;
+        let list = self.places(places)?;
+        blocking(move || {
+            let list = consumer.seek_partitions(list, SEEK_TIMEOUT).map_err(failure)?;
+            for element in list.elements() {
+                // A partition that was lost meanwhile is read again by another receiver.
+                if let Err(error) = element.error()
+                    && error.rdkafka_error_code() != Some(RDKafkaErrorCode::State)
+                {
+                    return Err(failure(error));
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
     fn places(&self, places: &[Place]) -> Result<TopicPartitionList, Error> {
         let mut list = TopicPartitionList::new();
         for place in places {
@@ -177,21 +196,9 @@ impl Subscription for KafkaSubscription {
         if places.is_empty() {
             return Ok(());
         }
-        let consumer = self.consumer()?;
-        let list = self.places(&places)?;
-        blocking(move || {
-            let list = consumer.seek_partitions(list, SEEK_TIMEOUT).map_err(failure)?;
-            for element in list.elements() {
-                // A partition that was lost meanwhile is read again by another receiver.
-                if let Err(error) = element.error()
-                    && error.rdkafka_error_code() != Some(RDKafkaErrorCode::State)
-                {
-                    return Err(failure(error));
-                }
-            }
-            Ok(())
-        })
-        .await
+        let stepped = self.step_back(&places).await;
+        self.ledger.lock().on_stepped_back(&places);
+        stepped
     }
 
     /// Leaves the group, so that other receivers get its partitions at once. If the client does not manage

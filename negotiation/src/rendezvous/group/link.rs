@@ -193,6 +193,18 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
         Ok(())
     }
 
+    /// Returns the error of [`may_take`](Self::may_take) after a pause: a caller that asks again at once keeps no thread from the task that
+    /// holds the messages.
+    async fn wait_to_take(&self) -> Result<(), Error> {
+        const PAUSE: Duration = Duration::from_millis(10);
+        let may_take = self.may_take();
+        if may_take.is_err() {
+            let runtime = self.base.base().runtime();
+            runtime.sleep_until(runtime.now() + PAUSE).await;
+        }
+        may_take
+    }
+
     /// Keeps a message, which arrived at `since`, for the receivers of its round. Returns a message that
     /// belongs to no round.
     fn sort(&self, mut message: Buf, since: Instant) -> Option<Buf> {
@@ -411,7 +423,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                     None => {}
                 }
             }
-            shared.may_take()?;
+            shared.wait_to_take().await?;
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.lifecycle, &self.round.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
@@ -467,7 +479,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                     None => {}
                 }
             }
-            shared.may_take()?;
+            shared.wait_to_take().await?;
             let mut sorter = Sorter { link: self, into, data: 0 };
             {
                 let reception = pin!(shared.base.recv_batch(&mut sorter, limit));
