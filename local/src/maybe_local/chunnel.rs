@@ -18,10 +18,6 @@ use bertha_datapath_shm::Shm;
 /// told each of them. An attacker who can change the messages of the connection below gets the memory in the place of the peer, if its
 /// user passes [`Shm::users`] at both ends.
 ///
-/// Memory is shared with the process behind the connection below alone: both ends compare over that connection what the directory has
-/// told each of them. An attacker who can change the messages of the connection below gets the memory in the place of the peer, if its
-/// user passes [`Shm::users`] at both ends.
-///
 /// Messages of a local peer go around the layers below, and lie in memory as they are. So `MaybeLocal` passes on the guarantees of the
 /// layers below that shared memory has too: reliable, ordered, at most once, undamaged. It withdraws the other ones: above it nothing is
 /// encrypted, authenticated, forward-secret, or from an identified peer, whatever stands below. A secure Chunnel has to stand above
