@@ -11,11 +11,14 @@ const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
 const ENOMEM: i32 = 12;
 const EACCES: i32 = 13;
-const EEXIST: i32 = 17;
+/// Number of the error for a device that was added before.
+pub(crate) const EEXIST: i32 = 17;
 const EBUSY: i32 = 16;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
+/// Number of the error for an MTU that a port does not take.
+pub(crate) const ERANGE: i32 = 34;
 
 /// Returns an error of this datapath.
 #[cold]

@@ -2,7 +2,7 @@
 
 use crate::claim::{Claim, has_mtu, missing_interface};
 use crate::eal::{self, Eal};
-use crate::failure::{check, failure};
+use crate::failure::{EEXIST, ERANGE, check, failure};
 use crate::port::{OPEN_PORTS, PortHandle};
 use crate::queue::{RxQueue, TxQueue};
 use crate::{Config, MacAddr, Pool, memif, slot};
@@ -13,12 +13,6 @@ use parking_lot::Mutex;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-
-/// Number of the error for an MTU that a port does not take.
-const ERANGE: i32 = 34;
-
-/// Number of the error for a device that was added before.
-const EEXIST: i32 = 17;
 
 /// A port that was opened.
 pub(crate) struct OpenPort {

@@ -90,6 +90,11 @@ impl Functions {
             modules.iter().all(|module| parts.contains(*module))
         })
     }
+
+    /// Returns true if a file of the workspace ends with this path.
+    fn is_file(&self, path: &str) -> bool {
+        self.0.values().flatten().any(|file| file.ends_with(path))
+    }
 }
 
 fn is_of_name(letter: char) -> bool {
@@ -135,13 +140,6 @@ fn faults(table: &str, folder: &Path, functions: &Functions) -> Vec<String> {
     let lacking = EDGES.iter().filter(|edge| !named.contains(**edge));
     faults.extend(lacking.map(|edge| format!("`{edge}` has no row")));
     faults
-}
-
-impl Functions {
-    /// Returns true if a file of the workspace ends with this path.
-    fn is_file(&self, path: &str) -> bool {
-        self.0.values().flatten().any(|file| file.ends_with(path))
-    }
 }
 
 /// Returns the tables of a document, one for each heading that is followed by a table.
