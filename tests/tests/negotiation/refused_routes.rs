@@ -32,6 +32,16 @@ fn runs_within(test: &str) -> bool {
     true
 }
 
+/// Returns true in the namespace. Outside of it the test runs there, and the result is false.
+fn is_within(test: &str) -> bool {
+    if std::env::var_os(WITHIN).is_some() {
+        return true;
+    }
+    let ran = runs_within(test);
+    assert!(ran || std::env::var("CI").as_deref() != Ok("true"), "CI can make namespaces");
+    false
+}
+
 /// Runs the system's `ip` with these words.
 fn ip(words: &str) {
     let done = Command::new("ip").args(words.split(' ')).status().unwrap();
@@ -46,9 +56,7 @@ const REFUSING: [&str; 3] = ["prohibit", "blackhole", "unreachable"];
 
 #[test]
 fn a_handshake_outlives_refusals_of_both_machines() {
-    if std::env::var_os(WITHIN).is_none() {
-        let ran = runs_within("a_handshake_outlives_refusals_of_both_machines");
-        assert!(ran || std::env::var("CI").as_deref() != Ok("true"), "CI can make namespaces");
+    if !is_within("a_handshake_outlives_refusals_of_both_machines") {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -83,9 +91,7 @@ fn a_handshake_outlives_refusals_of_both_machines() {
 
 #[test]
 fn a_handshake_whose_messages_are_all_refused_times_out_and_says_why() {
-    if std::env::var_os(WITHIN).is_none() {
-        let ran = runs_within("a_handshake_whose_messages_are_all_refused_times_out_and_says_why");
-        assert!(ran || std::env::var("CI").as_deref() != Ok("true"), "CI can make namespaces");
+    if !is_within("a_handshake_whose_messages_are_all_refused_times_out_and_says_why") {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
