@@ -118,8 +118,8 @@ pub use bertha_negotiation::{names, rendezvous};
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,
     Describe, Destination, Error, ErrorKind, Group, Headroom, Mismatch, Name, NumParticipantsAtMost,
-    Optimized, Pass, PeerIdentity, Policy, Resolver, Role, Runtime, Secured, Situation, Wrap, forward,
-    guarantee, make_stack, optimize, select,
+    Optimized, Pass, PeerIdentity, Policy, Resolver, Role, Runtime, Secured, Situation, WithReceipt, Wrap,
+    forward, guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};

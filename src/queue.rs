@@ -12,12 +12,15 @@
 //! let orders = Topic::new(MemoryQueue::new(), "orders");
 //! // let orders = Topic::new(Nats::connect("nats://127.0.0.1:4222").await?, "orders");
 //! orders.create().await?;
-//! let stack = || make_stack!(Serialize::<String>::new());
+//! let stack = || make_stack!(Serialize::<String>::new().with_receipts());
 //! // Receivers of one subscription share its messages; each subscription gets all messages.
 //! let billing = stack().wrap(orders.receiver("billing").await?).await?;
 //! let shop = stack().wrap(orders.publisher().await?).await?;
 //! shop.send("a book".into()).await?;
-//! assert_eq!(billing.recv().await?, "a book");
+//! let order = billing.recv().await?;
+//! assert_eq!(*order, "a book");
+//! // A message is acknowledged after the work; a message that is dropped is delivered again.
+//! order.done();
 //! # Ok(())
 //! # }
 //! ```

@@ -1,7 +1,7 @@
 //! The bottom of a stack, as every layer reaches it.
 
 use crate::guarantee::{self, Set};
-use crate::{Addr, Buf, EcnMarks, Error, Headroom, Runtime};
+use crate::{Addr, Buf, EcnMarks, Error, ErrorKind, Headroom, Runtime};
 
 /// The delivery properties of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,13 +14,32 @@ pub struct Properties {
     /// True for a transport that delivers at least once, as queues do: a message may arrive again although
     /// the transport is reliable and ordered.
     pub repeats: bool,
+    /// True if each message has a [receipt](crate::Buf::has_receipt): it is delivered again unless
+    /// [`Buf::done`](crate::Buf::done) is called.
+    pub receipts: bool,
 }
 
 impl Properties {
     /// Messages may be lost, duplicated and reordered: UDP.
-    pub const DATAGRAM: Self = Self { reliable: false, ordered: false, repeats: false };
+    pub const DATAGRAM: Self = Self { reliable: false, ordered: false, repeats: false, receipts: false };
     /// Messages arrive once and in order: framed TCP, Unix sockets.
-    pub const STREAM: Self = Self { reliable: true, ordered: true, repeats: false };
+    pub const STREAM: Self = Self { reliable: true, ordered: true, repeats: false, receipts: false };
+
+    /// Checks a layer that forgets the [receipts](Self::receipts) of messages, and over which each message would be
+    /// delivered again and again. Such a layer calls the method when it is made.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if messages have receipts.
+    pub fn refuse_receipts(self, layer: &'static str) -> Result<(), Error> {
+        if !self.receipts {
+            return Ok(());
+        }
+        let what = format!(
+            "messages have to be acknowledged here, and {layer} would forget their receipts; decode messages with \
+             `Serialize::with_receipts`, or let the connection acknowledge by dropping (`acknowledge_by_dropping`)"
+        );
+        Err(Error::new(ErrorKind::Invalid, what).at(layer))
+    }
 
     /// Returns the properties as [guarantees](crate::guarantee). A transport that is reliable and ordered
     /// also delivers at most once, unless it [repeats](Self::repeats).

@@ -79,7 +79,7 @@ mod wrap;
 pub use addr::Addr;
 pub use base::{Base, Properties};
 pub use bertha_macros::{Capability, Identity, subst};
-pub use buf::Buf;
+pub use buf::{Buf, WithReceipt};
 pub use by_key::OrdersByKey;
 pub use capability::{Capability, Mismatch};
 pub use carries::{Carries, Fits};

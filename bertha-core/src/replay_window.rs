@@ -53,6 +53,20 @@ impl<const WORDS: usize> ReplayWindow<WORDS> {
         is_new
     }
 
+    /// Makes `number` new again, and returns true, if it was inserted and is within the window.
+    pub fn remove(&mut self, number: u64) -> bool {
+        let words = WORDS as u64;
+        let is_too_old = number / 64 + words <= self.next.saturating_sub(1) / 64;
+        if is_too_old || number >= self.next {
+            return false;
+        }
+        let word = &mut self.seen[(number / 64 % words) as usize];
+        let bit = 1 << (number % 64);
+        let was_seen = *word & bit != 0;
+        *word &= !bit;
+        was_seen
+    }
+
     /// Moves the window up to `number`. The numbers in between are new until they are inserted.
     fn advance(&mut self, number: u64) {
         // The word of the highest number so far is in use, and its bits above that number are clear.
@@ -86,6 +100,17 @@ mod tests {
         assert!(window.insert(130) && window.insert(66) && !window.insert(63) && !window.insert(66));
         assert_eq!(window.next(), 131);
         assert!(window.insert(u64::MAX - 1) && !window.insert(u64::MAX) && !window.insert(100));
+    }
+
+    #[test]
+    fn a_number_that_is_removed_is_new_again() {
+        let mut window = ReplayWindow::<2>::new();
+        assert!(window.insert(0) && window.insert(70));
+        assert!(window.remove(0) && !window.remove(0) && window.insert(0));
+        assert!(!window.remove(71) && !window.remove(69) && !window.remove(u64::MAX));
+        assert!(window.insert(200));
+        // Number 70 is too old to be told apart.
+        assert!(!window.remove(70) && window.remove(200));
     }
 
     /// Generates numbers that continue, leap ahead, or come late.

@@ -83,6 +83,8 @@ pub mod order;
 pub mod pace;
 #[cfg(feature = "quic")]
 pub mod quic;
+#[cfg(any(feature = "at-most-once", feature = "ordered"))]
+mod redelivery;
 #[cfg(feature = "reliable")]
 pub mod reliable;
 #[cfg(feature = "retry")]

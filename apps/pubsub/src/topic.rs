@@ -146,7 +146,7 @@ struct Joining<C> {
 impl<C: AsyncBufRead + Send + Unpin> OnService for Joining<C> {
     async fn on(self, service: impl Service) -> Result<(), Error> {
         let Self { part, store, commands, journal } = self;
-        let topic = Topic::new(service, part.topic.to_string());
+        let topic = Topic::new(service, part.topic.to_string()).acknowledge_by_dropping();
         topic.create().await?;
         let group = topic.group(SUBSCRIPTION);
         let group = match part.purpose {

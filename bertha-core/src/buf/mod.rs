@@ -6,6 +6,7 @@ mod block;
 mod free_list;
 mod owned;
 mod pool;
+mod receipt;
 mod recycled_bufs;
 mod segments;
 mod storage;
@@ -13,6 +14,7 @@ mod view;
 mod window;
 
 use crate::{Error, ErrorKind};
+pub use receipt::{Fate, Receipt, WithReceipt};
 pub use recycled_bufs::RecycledBufs;
 pub use segments::Segments;
 use std::fmt;
@@ -92,11 +94,15 @@ impl Buf {
     /// # Errors
     /// The owner, if it has 128 MiB or more.
     pub fn from_owner<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<Self, T> {
-        let raw = owned::take(owner)?;
+        Ok(Self::over(owned::take(owner)?))
+    }
+
+    /// Returns the buffer over all bytes of an owner.
+    fn over(owned: owned::Taken) -> Self {
         // SAFETY: the storage is written to by `take` alone; its bytes are the owner's, which lives until the last window is released and
         // is not touched before. They are valid and initialised as a slice of bytes is. The window is counted, the only one, and
         // as long as the storage. The owner may be dropped in any thread, as it is `Send`.
-        Ok(Self { view: unsafe { View::from_raw(raw) } })
+        Self { view: unsafe { View::from_raw(owned.into_raw()) } }
     }
 
     /// Returns a copy of `bytes` in a buffer of their size, or `None` if they are more than 2 KiB.
@@ -114,6 +120,10 @@ impl Buf {
     #[must_use]
     pub fn fitted(mut self, len: usize) -> Self {
         self.truncate(len);
+        // A message with a receipt lies in memory of its size already.
+        if self.has_receipt() {
+            return self;
+        }
         Self::copy_of_few(&self).unwrap_or(self)
     }
 
@@ -123,7 +133,11 @@ impl Buf {
     /// left.
     #[must_use]
     pub fn kept(self) -> Self {
-        if self.view.is_pooled() { self } else { Self::copy_of(&self, 0).unwrap_or(self) }
+        if self.view.is_pooled() || self.has_receipt() {
+            self
+        } else {
+            Self::copy_of(&self, 0).unwrap_or(self)
+        }
     }
 
     /// Returns a buffer over memory that a datapath owns.

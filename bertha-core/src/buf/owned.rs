@@ -2,8 +2,9 @@
 
 use super::storage::{RawBuf, Storage, Vtable};
 use super::window::MAX_STORAGE;
+use super::{Fate, Receipt};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// A storage and the owner of its memory, which lies inside the owner or elsewhere.
 #[repr(C)]
@@ -12,6 +13,8 @@ struct Owned<T> {
     storage: Storage,
     /// The number of windows into the storage.
     windows: AtomicU32,
+    /// The worst [`Fate`] of the windows that have ended, as a number, if the owner learns it.
+    fate: AtomicU8,
     /// The owner of the bytes. It is not touched before the last window ends, since the windows' bytes may
     /// lie in it.
     owner: T,
@@ -21,17 +24,43 @@ struct Owned<T> {
 const MAX_WINDOWS: u32 = i32::MAX as u32;
 
 impl<T: AsMut<[u8]> + Send + 'static> Owned<T> {
-    const VTABLE: &'static Vtable = &Vtable { share: share::<T>, release: release::<T> };
+    const PLAIN: &'static Vtable = &Vtable { share: share::<T>, release: release::<T>, settle: None };
+}
+
+impl<T: Receipt> Owned<T> {
+    const RECEIPT: &'static Vtable =
+        &Vtable { share: share::<T>, release: release_unsettled::<T>, settle: Some(settle::<T>) };
+}
+
+/// The only window into the memory of an owner, which is counted.
+pub(super) struct Taken(RawBuf);
+
+impl Taken {
+    pub(super) fn into_raw(self) -> RawBuf {
+        self.0
+    }
 }
 
 /// Returns the only window into the memory of `owner`, which is dropped with the last window.
 ///
 /// # Errors
 /// The owner, if it has more bytes than a buffer can hold.
-pub(super) fn take<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<RawBuf, T> {
-    let vtable = Owned::<T>::VTABLE;
+pub(super) fn take<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<Taken, T> {
+    take_with(owner, Owned::<T>::PLAIN)
+}
+
+/// Returns the only window into the memory of `owner`, which is settled with the last window.
+///
+/// # Errors
+/// The owner, if it has more bytes than a buffer can hold.
+pub(super) fn take_receipt<T: Receipt>(owner: T) -> Result<Taken, T> {
+    take_with(owner, Owned::<T>::RECEIPT)
+}
+
+/// The functions of `vtable` are for an `Owned<T>`.
+fn take_with<T: AsMut<[u8]> + Send + 'static>(owner: T, vtable: &'static Vtable) -> Result<Taken, T> {
     let storage = Storage { memory: NonNull::dangling(), len: 0, vtable };
-    let owned = Box::new(Owned { storage, windows: AtomicU32::new(1), owner });
+    let owned = Box::new(Owned { storage, windows: AtomicU32::new(1), fate: AtomicU8::new(0), owner });
     // The owner is at its final place before it says where its bytes are. If `as_mut` panics, the owner is
     // leaked.
     let owned = Box::into_raw(owned);
@@ -48,7 +77,7 @@ pub(super) fn take<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<RawBuf, 
     let storage = unsafe { NonNull::new_unchecked(owned) }.cast::<Storage>();
     // SAFETY: the box is ours, and the storage is its first field, which has no destructor.
     unsafe { storage.write(Storage { memory, len: len as u32, vtable }) };
-    Ok(RawBuf { storage, start: 0, len, headroom: 0, tailroom: 0 })
+    Ok(Taken(RawBuf { storage, start: 0, len, headroom: 0, tailroom: 0 }))
 }
 
 /// # Safety
@@ -81,6 +110,31 @@ unsafe fn release<T>(storage: NonNull<Storage>) {
     if windows.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: all windows are gone, and `take` made it from a box.
         drop(unsafe { Box::from_raw(storage.cast::<Owned<T>>().as_ptr()) });
+    }
+}
+
+/// # Safety
+/// The conditions of [`release`].
+unsafe fn release_unsettled<T: Receipt>(storage: NonNull<Storage>) {
+    // SAFETY: the caller's promise.
+    unsafe { settle::<T>(storage, Fate::Dropped) };
+}
+
+/// # Safety
+/// The conditions of [`release`].
+unsafe fn settle<T: Receipt>(storage: NonNull<Storage>, fate: Fate) {
+    let owned = storage.cast::<Owned<T>>().as_ptr();
+    // SAFETY: as in `windows`; the caller's window is counted, so the struct lives.
+    let fates = unsafe { &(*owned).fate };
+    // The last window reads the fates of the windows that ended before, by the order of the count below.
+    fates.fetch_max(fate as u8, Ordering::Relaxed);
+    // SAFETY: the caller's window is counted, so it lives.
+    let windows = unsafe { windows::<T>(storage) };
+    // All that other threads did with their windows happens before the owner is settled.
+    if windows.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // SAFETY: all windows are gone, and `take_with` made it from a box.
+        let owned = *unsafe { Box::from_raw(owned) };
+        owned.owner.settle(Fate::of_number(owned.fate.into_inner()));
     }
 }
 

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 /// The functions of the pool's blocks. Their address identifies the pool as the owner.
-pub(super) static VTABLE: Vtable = Vtable { share, release };
+pub(super) static VTABLE: Vtable = Vtable { share, release, settle: None };
 
 /// Maximum number of windows into one block, as for the references of an `Arc`: the process is aborted beyond
 /// it.

@@ -1,5 +1,6 @@
 //! The memory that buffers lie in, and the contract with its owner.
 
+use super::Fate;
 use std::ptr::NonNull;
 
 /// The functions with which an owner of buffer memory counts the windows into it.
@@ -12,6 +13,10 @@ pub struct Vtable {
     pub share: unsafe fn(storage: NonNull<Storage>),
     /// Subtracts one from the count of windows, and takes the memory back after the last window.
     pub release: unsafe fn(storage: NonNull<Storage>),
+    /// Works as `release`, and states the fate of the window's part of the message. `None` if the owner delivers no
+    /// message again; with it, a window that is released without a fate was dropped
+    /// ([`Fate::Dropped`]).
+    pub settle: Option<unsafe fn(storage: NonNull<Storage>, fate: Fate)>,
 }
 
 /// A piece of memory for buffers. Its owner keeps this struct for as long as there are windows into the
@@ -36,7 +41,8 @@ pub struct Storage {
 /// * `start + len + tailroom` is at most the storage's length, and `headroom` at most `start`;
 /// * nothing but this window reads or writes the `headroom + len + tailroom` bytes around the message, until
 ///   `vtable.release` is called for it;
-/// * `vtable.share` and `vtable.release` may be called from any thread, with `storage` as argument.
+/// * `vtable.share`, `vtable.release` and `vtable.settle` may be called from any thread, with `storage` as argument; a call
+///   of `settle` counts as a call of `release`.
 #[derive(Debug, Clone, Copy)]
 pub struct RawBuf {
     /// The memory around the message.

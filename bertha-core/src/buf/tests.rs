@@ -52,7 +52,7 @@ fn at_the_limit() -> Buf {
     let buf = Buf::copy_of(b"payload", 0).unwrap();
     assert!(buf.view.is_pooled());
     // SAFETY: a block with the window of `buf`. The count is too high from now on, so the block is never freed.
-    unsafe { super::pool::forget_up_to_the_limit(buf.view.shared_storage()) };
+    unsafe { super::pool::forget_up_to_the_limit(buf.view.storage_ptr()) };
     buf
 }
 
@@ -60,7 +60,7 @@ fn at_the_limit() -> Buf {
 fn owned_at_the_limit() -> Buf {
     let buf = Buf::from_owner(b"payload".to_vec()).unwrap();
     // SAFETY: the storage of an owned vector, with the window of `buf`. The count is too high from now on, so it is never freed.
-    unsafe { super::owned::forget_up_to_the_limit::<Vec<u8>>(buf.view.shared_storage()) };
+    unsafe { super::owned::forget_up_to_the_limit::<Vec<u8>>(buf.view.storage_ptr()) };
     buf
 }
 
@@ -220,7 +220,7 @@ fn a_datapath_recognises_its_own_memory() {
         // SAFETY: the storage is the first field of the box leaked below, released once.
         drop(unsafe { Box::from_raw(storage.cast::<FakeMbuf>().as_ptr()) });
     }
-    static FAKE_MBUF: Vtable = Vtable { share, release };
+    static FAKE_MBUF: Vtable = Vtable { share, release, settle: None };
     let make = || {
         let storage = Storage { memory: NonNull::dangling(), len: 8, vtable: &FAKE_MBUF };
         let mut mbuf = NonNull::from(Box::leak(Box::new(FakeMbuf { storage, memory: *b"headDATA" })));
@@ -254,7 +254,7 @@ fn a_datapath_recognises_its_own_memory() {
 /// Returns the number of windows into the block that a buffer lies in.
 fn counted(inside: &Buf) -> u32 {
     // SAFETY: a block with at least the window of `inside`.
-    unsafe { super::pool::windows(inside.view.shared_storage()) }
+    unsafe { super::pool::windows(inside.view.storage_ptr()) }
 }
 
 proptest! {

@@ -1,8 +1,8 @@
 //! A counted window into a storage. All access to the bytes of buffers is here.
 
-use super::pool;
 use super::storage::{RawBuf, Storage, Vtable};
 use super::window::Window;
+use super::{Fate, pool};
 use std::ptr::NonNull;
 use std::slice;
 
@@ -12,7 +12,7 @@ use std::slice;
 /// 1. `storage` points to a `Storage` that is not written to, and its bytes are valid and initialised;
 /// 2. the window, with its headroom, and with the tailroom if it is the last, lies within the storage;
 /// 3. these bytes belong to this view alone: no other view or pointer reads or writes them;
-/// 4. `share` and `release` may be called with `storage` from any thread.
+/// 4. `share`, `release` and `settle` may be called with `storage` from any thread.
 ///
 /// It has no destructor: [`Buf`](super::Buf), [`Segments`](super::Segments) and [`RecycledBufs`](super::RecycledBufs) release it.
 pub(super) struct View {
@@ -211,9 +211,14 @@ impl View {
         }
     }
 
-    /// Returns the storage that is counted, for tests of the count.
-    #[cfg(test)]
-    pub(super) fn shared_storage(&self) -> NonNull<Storage> {
+    /// Returns the function by which a window ends with a fate, if the storage has one.
+    #[inline]
+    pub(super) fn settle_fn(&self) -> Option<unsafe fn(NonNull<Storage>, Fate)> {
+        self.storage().vtable.settle
+    }
+
+    /// Returns the storage that is counted.
+    pub(super) fn storage_ptr(&self) -> NonNull<Storage> {
         self.storage
     }
 }

@@ -1,6 +1,7 @@
 //! The connection that drops duplicates.
 
 use crate::burst::{Decoded, send_encoded};
+use crate::redelivery::Redelivery;
 use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, debug_fields, forward};
 use parking_lot::Mutex;
@@ -21,6 +22,7 @@ pub struct AtMostOnceConnection<Inner> {
     next: AtomicU64,
     /// Locked for a look at a few words.
     window: Mutex<ReplayWindow<64>>,
+    redelivery: Redelivery<u64>,
     duplicates: DropCounter,
 }
 
@@ -28,7 +30,8 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
     pub(super) fn new(inner: Inner, duplicates: DropCounter) -> Self {
         inner.base().reserve(HEADER);
         let next = Default::default();
-        Self { inner, next, window: Mutex::default(), duplicates }
+        let redelivery = Redelivery::new(inner.base().properties());
+        Self { inner, next, window: Mutex::default(), redelivery, duplicates }
     }
 
     /// Returns the number of messages that were dropped: duplicates, late messages that may be duplicates,
@@ -48,18 +51,31 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
         Ok(message)
     }
 
+    /// Returns the message without its number, if it has not arrived before.
     #[inline]
-    fn is_first(&self, message: &mut Buf) -> bool {
+    fn unless_repeated(&self, mut message: Buf) -> Option<Buf> {
         let number = message.first_chunk().map(|number| u64::from_le_bytes(*number));
-        let is_first = number.is_some_and(|number| {
+        let fresh = number.filter(|number| {
             let mut window = self.window.lock();
-            number < window.next().saturating_add(MAX_LEAP) && window.insert(number)
+            *number < window.next().saturating_add(MAX_LEAP) && window.insert(*number)
         });
-        if !is_first || message.advance(HEADER).is_err() {
-            self.duplicates.add(1);
-            return false;
+        match (fresh, number) {
+            (Some(number), _) => {
+                message.advance(HEADER).ok()?;
+                Some(self.redelivery.first(number, message))
+            }
+            (None, number) => self.repeated(number, message),
         }
-        true
+    }
+
+    #[cold]
+    fn repeated(&self, number: Option<u64>, mut message: Buf) -> Option<Buf> {
+        let returned = number.and_then(|number| {
+            message.advance(HEADER).ok()?;
+            self.redelivery.repeated(number, message)
+        });
+        self.duplicates.add(u64::from(returned.is_none()));
+        returned
     }
 }
 
@@ -76,8 +92,7 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
 
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
-            let mut message = self.inner.recv().await?;
-            if self.is_first(&mut message) {
+            if let Some(message) = self.unless_repeated(self.inner.recv().await?) {
                 return Ok(message);
             }
         }
@@ -91,7 +106,7 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let decode = |mut message: Buf| self.is_first(&mut message).then_some(message);
+        let decode = |message| self.unless_repeated(message);
         let mut firsts = Decoded { into, decode, count: 0 };
         // A burst of duplicates alone would return zero.
         while firsts.count == 0 && limit > 0 {

@@ -82,12 +82,15 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         let mut received = self.received.lock();
         loop {
             let batch = received.front_mut()?;
-            if batch.is_empty() {
-                received.pop_front();
-                continue;
-            }
             match frame::decode(batch) {
-                Some(message) => return Some(message),
+                Some(message) => {
+                    if batch.is_empty() {
+                        // Nothing is left of the batch but its messages.
+                        received.pop_front().into_iter().for_each(Buf::done);
+                    }
+                    return Some(message);
+                }
+                None if batch.is_empty() => received.pop_front().into_iter().for_each(Buf::done),
                 None => {
                     self.malformed.add(1);
                     received.pop_front();

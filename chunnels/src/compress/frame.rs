@@ -88,7 +88,7 @@ pub fn unpack(mut packed: Buf, bounds: Bounds) -> Result<Buf, Refused> {
             packed.advance(STORED_HEADER).map_err(|_| Refused::Malformed)?;
             Ok(packed)
         }
-        Some(&COMPRESSED) => decompress(&packed, bounds),
+        Some(&COMPRESSED) => Ok(decompress(&packed, bounds)?.with_receipts_of([packed])),
         _ => Err(Refused::Malformed),
     }
 }

@@ -96,19 +96,20 @@ impl Assembly {
         })
     }
 
-    /// Inserts a piece into `this`, and returns the message that it completes, if any. Reads the clock when a
-    /// message begins or gets its memory.
+    /// Inserts a piece into `this`, and returns the message that it completes, if any, with the receipts of its
+    /// pieces. Reads the clock when a message begins or gets its memory.
     ///
     /// # Errors
     /// A [`Contradiction`] of the piece with itself or another piece, which the connection remembers.
     pub(super) fn insert(
         this: &Mutex<Self>,
         piece: Piece,
-        bytes: &[u8],
+        bytes: Buf,
         now: impl Fn() -> Instant,
     ) -> Result<Option<Buf>, Contradiction> {
+        let mut bytes = Some(bytes);
         loop {
-            let step = this.lock().step(piece, bytes, &now);
+            let step = this.lock().step(piece, &mut bytes, &now);
             match step {
                 Ok(Step::Done(message)) => return Ok(message),
                 // No other lock is held here, so that two connections can't wait for each other.
@@ -121,7 +122,14 @@ impl Assembly {
         }
     }
 
-    fn step(&mut self, piece: Piece, bytes: &[u8], now: impl Fn() -> Instant) -> Result<Step, Contradiction> {
+    /// Inserts a piece, and takes it if it has to be kept.
+    fn step(
+        &mut self,
+        piece: Piece,
+        received: &mut Option<Buf>,
+        now: impl Fn() -> Instant,
+    ) -> Result<Step, Contradiction> {
+        let Some(bytes) = received.as_deref() else { return Ok(Step::Done(None)) };
         if piece.length > self.limit {
             return Err(Contradiction::Limit);
         }
@@ -131,12 +139,16 @@ impl Assembly {
         {
             return Ok(Step::Owed(debtor));
         }
-        let Some(partial) = self.messages.get(&piece.message) else { return Ok(Step::Done(None)) };
+        let Some(partial) = self.messages.get_mut(&piece.message) else { return Ok(Step::Done(None)) };
         if !partial.has_shape_of(piece) {
             return Err(Contradiction::Shape);
         }
         if let Some(before) = partial.arrived(piece) {
-            return if before == bytes { Ok(Step::Done(None)) } else { Err(Contradiction::Content) };
+            if before != bytes {
+                return Err(Contradiction::Content);
+            }
+            partial.keep_receipt(received.take());
+            return Ok(Step::Done(None));
         }
         let further = partial.further_cost(piece, bytes);
         if further > 0
@@ -145,7 +157,11 @@ impl Assembly {
             return Ok(Step::Owed(debtor));
         }
         let completed = match self.messages.get_mut(&piece.message) {
-            Some(partial) => partial.insert(piece, bytes),
+            Some(partial) => {
+                let completed = partial.insert(piece, bytes);
+                partial.keep_receipt(received.take());
+                completed
+            }
             None => false,
         };
         let message = completed.then(|| self.remove(piece.message)).flatten();

@@ -170,7 +170,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
             Some(Arrived::Whole(message)) => Some(message),
             Some(Arrived::Piece(piece, bytes)) => {
                 // A contradiction is remembered, and reported by `check`.
-                Assembly::insert(&self.assembly, piece, &bytes, || self.runtime().now()).unwrap_or_default()
+                Assembly::insert(&self.assembly, piece, bytes, || self.runtime().now()).unwrap_or_default()
             }
             Some(Arrived::Probe(number)) => {
                 self.unacked.store(UNACKED | u64::from(number), Relaxed);

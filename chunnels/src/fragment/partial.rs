@@ -23,6 +23,8 @@ pub(super) struct Partial {
     /// The number of pieces that have not arrived.
     missing: u32,
     content: Content,
+    /// The pieces with receipts, which have the fate of the message.
+    received: Vec<Buf>,
     /// Number of bytes that the message costs.
     pub(super) cost: usize,
     pub(super) age: Age,
@@ -59,7 +61,8 @@ impl Partial {
         let Piece { length, size, .. } = piece;
         let missing = piece.count();
         let cost = Self::first_cost(piece);
-        Some(Self { length, size, missing, content, cost, age, since: now, is_active: false })
+        let received = Vec::new();
+        Some(Self { length, size, missing, content, received, cost, age, since: now, is_active: false })
     }
 
     pub(super) fn has_shape_of(&self, piece: Piece) -> bool {
@@ -120,10 +123,19 @@ impl Partial {
         self.missing == 0
     }
 
+    /// Keeps a piece that was inserted, if it has a receipt. A piece that was repeated too often is dropped, so that
+    /// it arrives again.
+    pub(super) fn keep_receipt(&mut self, piece: Option<Buf>) {
+        let pieces = (self.length as usize).div_ceil(usize::from(self.size).max(1));
+        if self.received.len() < 2 * pieces {
+            self.received.extend(piece.filter(Buf::has_receipt));
+        }
+    }
+
     /// Returns the message, once it is complete.
     pub(super) fn into_message(self) -> Option<Buf> {
         match self.content {
-            Content::Room { message, .. } => Some(message),
+            Content::Room { message, .. } => Some(message.with_receipts_of(self.received)),
             Content::Few { .. } => None,
         }
     }

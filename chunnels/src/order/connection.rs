@@ -1,6 +1,7 @@
 //! The connection that puts messages in order.
 
 use super::sequence::{Full, OrderLimits, Sequence};
+use crate::redelivery::Redelivery;
 use bertha_core::{Base, Buf, Connection, DropCounter, Error, ErrorKind, debug_fields, forward};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -33,6 +34,9 @@ const VOID: u64 = 1 << 47;
 /// `send_batch` fails, the numbers of all messages that the layer below had taken are void. Several `recv`s
 /// at once each get the next message.
 ///
+/// A message that is [delivered again](bertha_core::Properties::receipts), since the application did not finish with
+/// it, arrives late and out of order.
+///
 /// # Errors
 /// The errors of the connection below; and [`Invalid`](ErrorKind::Invalid) from every `recv` once a message
 /// is missing and the buffer is full of later messages, which means that the stack below loses messages. Once
@@ -55,6 +59,8 @@ pub struct OrderedConnection<Inner> {
 
 struct Arrived {
     sequence: Sequence<Buf>,
+    /// By number and group.
+    redelivery: Redelivery<u64>,
     stuck: Option<Full>,
 }
 
@@ -70,7 +76,8 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         let next = Mutex::new(vec![0; usize::from(groups)].into());
         let mut sequence = Sequence::new(groups, limits);
         sequence.dropped = dropped;
-        let arrived = Mutex::new(Arrived { sequence, stuck: None });
+        let redelivery = Redelivery::new(inner.base().properties());
+        let arrived = Mutex::new(Arrived { sequence, redelivery, stuck: None });
         Self {
             inner,
             key,
@@ -177,8 +184,19 @@ impl Arrived {
         if message.advance(HEADER).is_err() {
             return;
         }
-        let message = (header & VOID == 0).then_some(message);
-        if let Err(full) = self.sequence.insert((header >> 48) as u16, header & NUMBER, message) {
+        let group = (header >> 48) as u16;
+        let number = header & NUMBER;
+        if self.sequence.has_seen(group, number) {
+            let returned = self.redelivery.repeated(header & !VOID, message);
+            return self.sequence.repeat(returned);
+        }
+        let message = if header & VOID == 0 {
+            Some(self.redelivery.first(header, message))
+        } else {
+            message.done();
+            None
+        };
+        if let Err(full) = self.sequence.insert(group, number, message) {
             self.stuck.get_or_insert(full);
         }
     }

@@ -60,6 +60,20 @@ impl<T> Sequence<T> {
         Self { groups, ready: VecDeque::new(), early_count: 0, limits, dropped: DropCounter::default() }
     }
 
+    /// Returns true if this message of a group has arrived before, or was skipped.
+    pub(super) fn has_seen(&self, group_index: u16, number: u64) -> bool {
+        let Some(group) = self.groups.get(usize::from(group_index)) else { return false };
+        // The next message is the usual case.
+        number != group.next && (number < group.next || group.early.contains_key(&number))
+    }
+
+    /// Handles a message that [`has_seen`](Self::has_seen) knows: delivers it if it is to be delivered again, and
+    /// else counts it as a duplicate.
+    pub(super) fn repeat(&mut self, returned: Option<T>) {
+        self.dropped.add(u64::from(returned.is_none()));
+        self.ready.extend(returned);
+    }
+
     /// Inserts message `number` of a group; `None` says that the message will never arrive. A message of an
     /// unknown group is dropped.
     ///

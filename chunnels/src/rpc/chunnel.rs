@@ -3,7 +3,7 @@
 use super::RpcConnection;
 use super::call_codec::CallCodec;
 use crate::serialize::{Codec, Postcard};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Carries calls and responses over a connection that carries bytes. See the [module](crate::rpc).
 ///
@@ -47,6 +47,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Rpc {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
+        inner.base().properties().refuse_receipts("Rpc")?;
         Ok(RpcConnection::new(inner, context.counts_drops("Rpc", "malformed")))
     }
 }

@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::{Codec, Encoding, KeyPlace, Postcard, SerializeConnection, schema};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Connection, DropCounter, Error, Identity};
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, DropCounter, Error, Identity};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -88,6 +88,7 @@ where
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
+        inner.base().properties().refuse_receipts("Serialize")?;
         Ok(self.over(inner, context.counts_drops("Serialize", "malformed")))
     }
 }

@@ -33,6 +33,10 @@ where
         Self { inner, codec, size, malformed, message: PhantomData }
     }
 
+    pub(super) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     /// Returns the number of messages that were dropped because they did not decode.
     pub fn malformed(&self) -> u64 {
         self.malformed.get()
@@ -77,7 +81,7 @@ where
 
     /// Returns the message that `bytes` encode; a malformed message is counted.
     #[inline(always)]
-    fn decode(&self, bytes: &[u8]) -> Option<T> {
+    pub(super) fn decode(&self, bytes: &[u8]) -> Option<T> {
         match self.codec.decode(bytes) {
             Ok((message, used)) if used == bytes.len() => Some(message),
             Ok((_, used)) => {

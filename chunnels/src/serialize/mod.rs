@@ -31,6 +31,12 @@
 //! recursive type uses a bounded stack, and a message with elements of size zero takes a bounded time. `send` fails with
 //! [`Malformed`](bertha_core::ErrorKind::Malformed) for a message that is nested too deep.
 //!
+//! # Receipts
+//!
+//! On a connection on which messages are [acknowledged](bertha_core::Properties::receipts), `Serialize` would forget the receipt
+//! of each message, and refuses to stand on it. [`Serialize::with_receipts`] keeps them: a received message is a
+//! [`WithReceipt`](bertha_core::WithReceipt), which is done once the application says so.
+//!
 //! # The longest message
 //!
 //! A message may take as many bytes as the connection below carries and the codec's own [limit](Codec::limit) allows: 64 MiB for
@@ -49,6 +55,7 @@ mod schema;
 mod size;
 #[cfg(test)]
 mod tests;
+mod with_receipts;
 
 pub use bincode::Bincode;
 pub use chunnel::Serialize;
@@ -61,3 +68,4 @@ pub use postcard::Postcard;
 pub use postcard::PostcardError;
 #[cfg(feature = "rpc")]
 pub(crate) use size::BufferSize;
+pub use with_receipts::{SerializeWithReceipts, SerializeWithReceiptsConnection};

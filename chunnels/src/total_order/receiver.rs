@@ -53,6 +53,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
+        // A message that is delivered again would come out of the order.
+        inner.base().properties().refuse_receipts("ReceiverOrdered")?;
         inner.base().reserve(HEADER);
         let dropped = context.counts_drops("ReceiverOrdered", "repeated, late or malformed");
         let sender = inner.base().runtime().random();

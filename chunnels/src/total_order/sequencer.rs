@@ -56,6 +56,8 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for SequencerOrdered {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
+        // A message that is delivered again would come out of the order.
+        inner.base().properties().refuse_receipts("SequencerOrdered")?;
         inner.base().reserve(HEADER);
         let dropped = context.counts_drops("SequencerOrdered", "repeated, late or malformed");
         let leads = matches!(context.role(), Role::Server | Role::Participant { leads: true });

@@ -39,7 +39,7 @@ pub(crate) struct Area {
 
 /// The functions that count windows into mbufs; the address of this table also distinguishes mbufs from other
 /// buffers.
-static VTABLE: Vtable = Vtable { share, release };
+static VTABLE: Vtable = Vtable { share, release, settle: None };
 
 /// Returns the mbuf of a private area.
 ///

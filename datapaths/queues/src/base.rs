@@ -15,12 +15,13 @@ pub struct QueueBase {
 }
 
 impl QueueBase {
-    pub(crate) fn new(abilities: &Abilities) -> Self {
+    pub(crate) fn new(abilities: &Abilities, receipts: bool) -> Self {
         let mut properties = Properties::default();
         properties.reliable = true;
         properties.ordered = abilities.ordering == Ordering::OneReceiver;
         // A message whose acknowledgement gets lost is delivered again.
         properties.repeats = true;
+        properties.receipts = receipts;
         Self { runtime: TokioRuntime, headroom: Headroom::new(), mtu: abilities.max_message, properties }
     }
 }

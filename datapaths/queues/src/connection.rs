@@ -16,8 +16,8 @@ use std::sync::Arc;
 ///
 /// * **Sending.** `send` is ready once the service has stored the message. `send_batch` fills the service's
 ///   calls, one call after another. A `send` whose future is dropped may have published its message.
-/// * **Receiving.** A message is acknowledged once its buffer, and every buffer split off it, is dropped; see
-///   the [crate](crate). `recv` asks the service for [`prefetch`](QueueSettings::prefetch) messages,
+/// * **Receiving.** A message is acknowledged by [`Buf::done`], for it and for every buffer split off it; a message
+///   that is dropped instead is delivered again; see the [crate](crate). `recv` asks the service for [`prefetch`](QueueSettings::prefetch) messages,
 ///   `recv_batch` for as many as its limit, in a task: dropping the future loses nothing, and the messages
 ///   wait for the next call. The service is asked only while a call waits.
 /// * **Errors.** Throttling ([`Exhausted`](ErrorKind::Exhausted)) and absent servers
@@ -26,7 +26,7 @@ use std::sync::Arc;
 ///   publish a message twice, if the service does not recognise it. A call for a role that this end does not
 ///   have is [`Invalid`](ErrorKind::Invalid).
 /// * **Closing.** `close` waits, for at most [`close_timeout`](QueueSettings::close_timeout), until the
-///   service has accepted the acknowledgements of dropped messages, and gives back messages that are still
+///   service has accepted the acknowledgements, and gives back messages that are still
 ///   held. Dropping the connection does so in the background. A call that waits for messages is abandoned; if
 ///   it was about to return some, they are delivered again.
 pub struct QueueConnection<S: Service> {
@@ -60,7 +60,7 @@ impl<S: Service> QueueConnection<S> {
             publisher.map(|publisher| Sending::new(publisher, abilities, settings.clone(), counters.clone()));
         let receiving =
             subscription.map(|subscription| Receiving::new(subscription, &abilities, &settings, &counters));
-        let base = QueueBase::new(&abilities);
+        let base = QueueBase::new(&abilities, !settings.acknowledge_by_dropping);
         Self { base, abilities, topic, sending, receiving, closing: Closing::default(), counters, settings }
     }
 
@@ -106,8 +106,11 @@ impl<S: Service> QueueConnection<S> {
 
     /// Waits for at least one message, and takes at most `limit`.
     async fn take(&self, limit: usize) -> Result<VecDeque<Buf>, Error> {
-        let taken = self.receiving()?.inbox.take(&self.closing, limit).await;
-        taken.unwrap_or_else(|| Err(self.closed()))
+        let receiving = self.receiving()?;
+        let taken = receiving.inbox.take(&self.closing, limit).await;
+        let taken = taken.unwrap_or_else(|| Err(self.closed()))?;
+        receiving.ledger.hand_out(taken.len());
+        Ok(taken)
     }
 
     async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
@@ -119,7 +122,7 @@ impl<S: Service> QueueConnection<S> {
         self.closing.close();
         if let Some(receiving) = &self.receiving {
             drop(receiving.task.lock().take());
-            // The ledger ends before the messages are dropped, which would acknowledge them.
+            // The ledger ends before the messages are dropped, which may acknowledge them.
             receiving.ledger.end();
             drop(receiving.inbox.close());
         }
@@ -135,7 +138,7 @@ impl<S: Subscription> Receiving<S> {
     ) -> Self {
         let subscription = Arc::new(subscription);
         let inbox = Arc::new(Inbox::default());
-        let ledger = Arc::new(Ledger::new(abilities.acknowledge_batch));
+        let ledger = Arc::new(Ledger::new(abilities.acknowledge_batch, settings));
         let acknowledge =
             acknowledging::run(subscription.clone(), ledger.clone(), counters.clone(), settings.clone());
         // The task outlives the connection, to give back its messages, for a bounded time.

@@ -7,11 +7,17 @@
 //!
 //! # At least once
 //!
-//! A message is **acknowledged** when its buffer is dropped: an application that receives
-//! [`Buf`](bertha_core::Buf)s keeps a message as long as it works on it, and a stack that decodes messages
-//! drops each message as it returns the value. A message that is not acknowledged, because the process was
-//! killed, the connection was closed or the thread panicked, is delivered again, to any receiver of the
-//! subscription. A message that fails again and again goes to the service's dead-letter queue, if it has one.
+//! A message is **acknowledged** by an act, after the work: [`Buf::done`](bertha_core::Buf::done), or
+//! [`WithReceipt::done`](bertha_core::WithReceipt::done) above a stack that decodes messages
+//! (`Serialize::with_receipts`). A message that is dropped instead, since a task failed, was cancelled, lost a
+//! `select!` or returned early, is delivered again after a [pause](QueueSettings::give_back_pause) that grows with each
+//! failure, to any receiver of the subscription; `give_back` does so at once. A message of a process that was killed,
+//! and a message that is held when the connection closes, is delivered again, too. A message that fails again and again
+//! goes to the service's dead-letter queue, if it has one.
+//!
+//! A layer that forgets receipts (`Serialize` itself, `Rpc`) refuses such a connection. With
+//! [`acknowledge_by_dropping`](QueueSettings::acknowledge_by_dropping) a message is acknowledged when its buffer is
+//! dropped, and every stack fits.
 //!
 //! # Many messages, few calls
 //!

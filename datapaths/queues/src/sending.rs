@@ -99,14 +99,37 @@ impl<P: Publisher> Sending<P> {
 
     /// Publishes a burst that fits into a single call, and repeats the call for messages that the service did
     /// not accept at that moment.
-    async fn publish(&self, mut burst: Vec<Parcel>) -> Result<(), Error> {
+    async fn publish(&self, burst: Vec<Parcel>) -> Result<(), Error> {
+        let mut too_large = Vec::new();
+        let mut outcome = self.publish_together(burst, &mut too_large).await;
+        // A service may refuse a burst as a whole, because it is too large for a topic whose limit the client does
+        // not know; each message may fit.
+        for parcel in too_large {
+            if !ends_burst(&outcome) {
+                let alone = self.publish_together(vec![parcel], &mut Vec::new()).await;
+                outcome = outcome.and(alone);
+            }
+        }
+        outcome
+    }
+
+    /// Publishes a burst, except messages that are too large in the burst, which are put into `too_large`.
+    async fn publish_together(
+        &self,
+        mut burst: Vec<Parcel>,
+        too_large: &mut Vec<Parcel>,
+    ) -> Result<(), Error> {
         let mut retries = Retries::new(&self.settings);
         let mut refused = Ok(());
         loop {
             let failure = match self.publish_once(&burst).await {
                 Ok(unsent) => {
                     self.counters.has_published(burst.len() - unsent.len());
-                    sort_out(&mut burst, unsent, &mut refused)
+                    let sorted = sort_out(burst, unsent);
+                    burst = sorted.later;
+                    too_large.extend(sorted.too_large);
+                    refused = refused.and(sorted.refused);
+                    sorted.reason
                 }
                 Err(error) => Some(error),
             };
@@ -126,23 +149,37 @@ impl<P: Publisher> Sending<P> {
     }
 }
 
-/// Keeps the messages in `burst` that may be accepted later, and returns the reason why they were not
-/// accepted now. The error of the first message that will never be accepted is the error of the burst.
-fn sort_out(burst: &mut Vec<Parcel>, unsent: Vec<Unsent>, refused: &mut Result<(), Error>) -> Option<Error> {
-    let mut later = Vec::with_capacity(unsent.len());
-    let mut reason = None;
-    for Unsent { at, error } in unsent {
+/// The messages of a burst that the service did not take.
+struct SortedOut {
+    /// The messages that may be accepted later.
+    later: Vec<Parcel>,
+    /// The reason why they were not accepted now.
+    reason: Option<Error>,
+    /// The messages that were too large beside other messages of the burst.
+    too_large: Vec<Parcel>,
+    /// The error of the first message that will never be accepted.
+    refused: Result<(), Error>,
+}
+
+fn sort_out(burst: Vec<Parcel>, unsent: Vec<Unsent>) -> SortedOut {
+    let is_alone = burst.len() == 1;
+    let mut sorted = SortedOut { later: Vec::new(), reason: None, too_large: Vec::new(), refused: Ok(()) };
+    let mut unsent = unsent.into_iter().peekable();
+    for (at, parcel) in burst.into_iter().enumerate() {
+        let Some(Unsent { error, .. }) = unsent.next_if(|unsent| unsent.at == at) else { continue };
         if is_temporary(&error) {
-            later.push(at);
-            reason = Some(error);
-        } else if refused.is_ok() {
-            *refused = Err(error);
+            sorted.later.push(parcel);
+            sorted.reason = Some(error);
+        } else if error.kind() == ErrorKind::TooLarge && !is_alone {
+            sorted.too_large.push(parcel);
+        } else if sorted.refused.is_ok() {
+            sorted.refused = Err(error);
         }
     }
-    let mut at = 0;
-    burst.retain(|_| {
-        at += 1;
-        later.contains(&(at - 1))
-    });
-    reason
+    sorted
+}
+
+/// Returns true if the rest of a burst would meet the same failure.
+fn ends_burst(outcome: &Result<(), Error>) -> bool {
+    outcome.as_ref().is_err_and(|error| error.kind() != ErrorKind::TooLarge)
 }

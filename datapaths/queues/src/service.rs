@@ -123,6 +123,13 @@ pub trait Subscription: Send + Sync + 'static {
     /// [`acknowledge_batch`](Abilities::acknowledge_batch) messages.
     fn give_back(&self, receipts: &[Self::Receipt]) -> impl Future<Output = Result<(), Error>> + Send;
 
+    /// Gives back messages that no application has seen, as [`give_back`](Self::give_back) does, and takes their
+    /// delivery back, if the service can: it does not count as a failure on the way to the dead letters. The
+    /// default counts it.
+    fn give_back_unseen(&self, receipts: &[Self::Receipt]) -> impl Future<Output = Result<(), Error>> + Send {
+        self.give_back(receipts)
+    }
+
     /// Ends the session properly. The default does nothing.
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         async { Ok(()) }

@@ -16,7 +16,10 @@ use std::sync::Arc;
 /// let receiver = orders.receiver("billing").await?;
 /// let publisher = orders.publisher().await?;
 /// publisher.send(Buf::copy_of(b"a book", 0)?).await?;
-/// assert_eq!(&*receiver.recv().await?, b"a book");
+/// let order = receiver.recv().await?;
+/// assert_eq!(&*order, b"a book");
+/// // Without this, the order would be delivered again.
+/// order.done();
 /// # Ok::<(), bertha_core::Error>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -36,6 +39,14 @@ impl<S: Service> Topic<S> {
     #[must_use]
     pub fn settings(self, settings: QueueSettings) -> Self {
         Self { settings, ..self }
+    }
+
+    /// Lets the topic's receivers acknowledge a message by dropping its buffer; see
+    /// [`QueueSettings::acknowledge_by_dropping`].
+    #[must_use]
+    pub fn acknowledge_by_dropping(mut self) -> Self {
+        self.settings.acknowledge_by_dropping = true;
+        self
     }
 
     /// Returns the name of the topic.

@@ -75,7 +75,7 @@ fn uses<C: Connection>(connection: &MultiEndpoint<C>, chunnel: &str) -> bool {
 /// The order moves to the service as the second receiver joins, while messages flow, and back when it has left.
 async fn the_order_moves<S: Service, T: RendezvousStore>(service: S, store: T) {
     let name = format!("orders-{:016x}", rand::random::<u64>());
-    let (topic, store) = (Topic::new(service, &*name), Arc::new(store));
+    let (topic, store) = (Topic::new(service, &*name).acknowledge_by_dropping(), Arc::new(store));
     topic.create().await.unwrap();
     let group = topic.group("billing");
     let got = Got::default();
@@ -170,7 +170,7 @@ async fn they_agree_through_etcd() {
 
 #[tokio::test]
 async fn a_service_without_order_by_key_is_refused_with_both_ways_out() {
-    let topic = Topic::new(MemoryQueue::new(), "orders");
+    let topic = Topic::new(MemoryQueue::new(), "orders").acknowledge_by_dropping();
     topic.create().await.unwrap();
     let refused = ServiceOrdered::new(account).wrap(topic.publisher().await.unwrap()).await;
     let error = refused.err().unwrap();

@@ -122,24 +122,28 @@ fn faults(table: &str, folder: &Path, functions: &Functions) -> Vec<String> {
         if cells.len() < 2 || proof.is_empty() {
             faults.push(format!("`{edge}` has neither a test nor a reason"));
         }
-        // Every second part lies between backticks.
-        for quoted in proof.split('`').skip(1).step_by(2) {
-            let is_file = quoted.ends_with(".rs") || quoted.ends_with(".md");
-            if is_file
-                && !folder.join(quoted).exists()
-                && !root().join(quoted).exists()
-                && !functions.is_file(quoted)
-            {
-                faults.push(format!("`{edge}` names the file `{quoted}`, which is not there"));
-            }
-            if is_name_of_a_test(quoted) && !functions.has(quoted) {
-                faults.push(format!("`{edge}` names the test `{quoted}`, which is not there"));
-            }
-        }
+        faults.extend(missing(proof, folder, functions).map(|what| format!("`{edge}` names {what}")));
     }
     let lacking = EDGES.iter().filter(|edge| !named.contains(**edge));
     faults.extend(lacking.map(|edge| format!("`{edge}` has no row")));
     faults
+}
+
+/// Returns the files and tests that a cell names and that are not there.
+fn missing(cell: &str, folder: &Path, functions: &Functions) -> impl Iterator<Item = String> {
+    // Every second part lies between backticks.
+    cell.split('`').skip(1).step_by(2).filter_map(move |quoted| {
+        let is_file = quoted.ends_with(".rs") || quoted.ends_with(".md");
+        let is_there =
+            || folder.join(quoted).exists() || root().join(quoted).exists() || functions.is_file(quoted);
+        if is_file && !is_there() {
+            Some(format!("the file `{quoted}`, which is not there"))
+        } else if is_name_of_a_test(quoted) && !functions.has(quoted) {
+            Some(format!("the test `{quoted}`, which is not there"))
+        } else {
+            None
+        }
+    })
 }
 
 /// Returns the tables of a document, one for each heading that is followed by a table.
@@ -178,6 +182,22 @@ fn each_surface_has_a_table_with_a_test_or_a_reason_for_each_edge() {
         }
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// The guide `security` says what a peer costs an end, and which test measures it.
+#[test]
+fn each_bound_of_the_guide_is_measured_by_a_test() {
+    let functions = Functions::of_workspace();
+    let guide = root().join("src/guide");
+    let document = read_to_string(guide.join("security.md")).unwrap();
+    let table = tables(&document).into_iter().find(|table| table.contains("| measured by |")).unwrap();
+    let rows: Vec<_> = table.lines().skip(2).collect();
+    assert!(rows.len() > 10, "the table is cut");
+    for row in rows {
+        let cell = row.trim_matches('|').rsplit('|').next().unwrap();
+        assert!(cell.contains('`'), "no test measures the bound of {row}");
+        assert_eq!(missing(cell, &guide, &functions).next(), None, "{row}");
+    }
 }
 
 #[test]

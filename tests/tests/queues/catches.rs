@@ -224,7 +224,7 @@ impl QueueSite for Site {
     }
 
     fn settings(&self) -> QueueSettings {
-        let mut settings = QueueSettings::default();
+        let mut settings = QueueSettings::default().acknowledge_by_dropping(true);
         settings.retry_pause = Duration::from_millis(5);
         settings
     }

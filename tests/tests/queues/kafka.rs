@@ -1,5 +1,6 @@
 //! The conformance suite of queues over a Kafka broker.
 
+use crate::away;
 use crate::requests::{allow_to_read, state_of};
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
@@ -59,6 +60,18 @@ fn every_promise_is_kept() {
     });
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_of_kafka_learns_that_its_server_was_killed() {
+    let broker = match crate::broker::Broker::new("kafka", "killed") {
+        Ok(broker) => broker,
+        Err(reason) => return bertha_tests::skip(&format!("a killed server of Kafka: {reason}")),
+    };
+    let address = format!("127.0.0.1:{}", broker.port());
+    let settings = [("message.timeout.ms", "5000")];
+    let kafka = Kafka::with_config(&address, settings).await.unwrap();
+    away::both_ends_learn_that_the_server_is_away(kafka, &broker).await;
+}
+
 /// A member of the group that does not ask for messages would hold up the messages of its partitions, and all
 /// messages while the group learns of the member.
 #[tokio::test(flavor = "multi_thread")]
@@ -66,7 +79,7 @@ async fn a_receiver_joins_its_group_once_it_asks_for_messages() {
     let Some(address) = bertha_tests::service("BERTHA_KAFKA") else { return };
     let _alone = alone().await;
     let name = format!("silent-{:016x}", rand::random::<u64>());
-    let topic = Topic::new(Kafka::connect(&address).await.unwrap(), name.clone());
+    let topic = Topic::new(Kafka::connect(&address).await.unwrap(), name.clone()).acknowledge_by_dropping();
     topic.create().await.unwrap();
     let state = || state_of(&address, &format!("all.{name}"));
     let (dropped, receiver) = (topic.receiver("all").await.unwrap(), topic.receiver("all").await.unwrap());
@@ -96,7 +109,7 @@ fn login<'a>(user: &'a str, password: &'a str, more: &[(&'a str, &'a str)]) -> V
 
 /// Exchanges a question and its answer, on a new topic.
 async fn talk(kafka: Kafka) {
-    let topic = Topic::new(kafka, format!("login-{:016x}", rand::random::<u64>()));
+    let topic = Topic::new(kafka, format!("login-{:016x}", rand::random::<u64>())).acknowledge_by_dropping();
     topic.create().await.unwrap();
     let (asks, answers) = (topic.endpoint("asks").await.unwrap(), topic.endpoint("answers").await.unwrap());
     for (from, to, text) in [(&asks, &answers, &b"a question"[..]), (&answers, &asks, b"an answer")] {
@@ -146,10 +159,11 @@ async fn what_a_user_may_not_do_is_named_after_the_login() {
     let Some(open) = bertha_tests::service("BERTHA_KAFKA") else { return };
     let _alone = alone().await;
     let name = format!("rights-{:016x}", rand::random::<u64>());
-    let owner = Topic::new(Kafka::connect(&open).await.unwrap(), name.clone());
+    let owner = Topic::new(Kafka::connect(&open).await.unwrap(), name.clone()).acknowledge_by_dropping();
     owner.create().await.unwrap();
     let topic =
-        Topic::new(Kafka::with_config(&address, login("guest", "guest", &[])).await.unwrap(), name.clone());
+        Topic::new(Kafka::with_config(&address, login("guest", "guest", &[])).await.unwrap(), name.clone())
+            .acknowledge_by_dropping();
     let refused = |error: Error| {
         assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error:?}");
         assert!(error.to_string().contains("the user may not do this"), "{error:?}");

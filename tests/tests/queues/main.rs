@@ -6,8 +6,12 @@
     reason = "tests panic to fail, and show what they measured"
 )]
 
+#[cfg(any(feature = "kafka", feature = "nats"))]
+mod away;
 #[cfg(feature = "azure-queue")]
 mod azure;
+#[cfg(any(feature = "kafka", feature = "nats"))]
+mod broker;
 mod catches;
 #[cfg(feature = "nats")]
 mod chaos;

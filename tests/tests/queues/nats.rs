@@ -1,5 +1,7 @@
 //! The conformance suite of queues over a NATS server with JetStream, without order and with order by key.
 
+use crate::away;
+use crate::broker::Broker;
 use crate::endless;
 use crate::server::{self, alone};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
@@ -71,6 +73,53 @@ fn every_promise_is_kept() {
 }
 
 #[tokio::test]
+async fn a_receiver_learns_that_its_server_was_killed() {
+    let broker = match Broker::new("nats", "killed") {
+        Ok(broker) => broker,
+        Err(reason) => return bertha_tests::skip(&format!("a killed server of NATS: {reason}")),
+    };
+    let nats = Nats::connect(&format!("nats://127.0.0.1:{}", broker.port())).await.unwrap();
+    away::both_ends_learn_that_the_server_is_away(nats, &broker).await;
+}
+
+/// The server has changed a password while the client was connected.
+#[tokio::test]
+async fn an_end_learns_that_its_password_is_no_longer_good() {
+    let broker = match Broker::new("nats", "password") {
+        Ok(broker) => broker,
+        Err(reason) => return bertha_tests::skip(&format!("a changed password of NATS: {reason}")),
+    };
+    let configure = |password: &str| {
+        let file = broker.file("config");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let users = text.find("users: [").unwrap() + "users: [".len();
+        let rest = &text[text[users..].find("{ user: anybody").unwrap() + users..];
+        let user = format!("{{ user: moved, password: {password} }}");
+        std::fs::write(&file, format!("{}\n{user}\n{rest}", &text[..users])).unwrap();
+        broker.signal("HUP");
+    };
+    configure("one");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let nats = Nats::connect(&format!("nats://moved:one@127.0.0.1:{}", broker.port())).await.unwrap();
+    let topic = Topic::new(nats, "moved");
+    topic.create().await.unwrap();
+    let (receiver, publisher) = (topic.receiver("all").await.unwrap(), topic.publisher().await.unwrap());
+    publisher.send(Buf::copy_of(b"a book", 0).unwrap()).await.unwrap();
+    receiver.recv().await.unwrap().done();
+    configure("two");
+    for call in ["recv", "send"] {
+        let outcome = async {
+            match call {
+                "recv" => receiver.recv().await.map(drop),
+                _ => publisher.send(Buf::copy_of(b"a pen", 0).unwrap()).await,
+            }
+        };
+        let error = tokio::time::timeout(Duration::from_secs(60), outcome).await.expect(call).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{call}: {error:?}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_limit_a_message_is_delivered_again_and_again() {
     let Some(address) = bertha_tests::service("BERTHA_NATS") else { return };
     let _alone = alone().await;
@@ -102,7 +151,7 @@ async fn over_tls_each_wrong_proof_is_named() {
         Nats::with_options(&format!("tls://{login}{server}"), options).await
     };
     let nats = connect("ca", "anybody:anybody@").await.unwrap();
-    let topic = Topic::new(nats, format!("tls-{:016x}", rand::random::<u64>()));
+    let topic = Topic::new(nats, format!("tls-{:016x}", rand::random::<u64>())).acknowledge_by_dropping();
     topic.create().await.unwrap();
     let (receiver, publisher) = (topic.receiver("all").await.unwrap(), topic.publisher().await.unwrap());
     publisher.send(Buf::copy_of(b"a book", 0).unwrap()).await.unwrap();

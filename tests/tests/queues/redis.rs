@@ -109,7 +109,8 @@ async fn over_tls_the_documented_rights_are_enough() {
     let Some(secured) = Secured::find() else { return };
     let _alone = alone().await;
     let redis = secured.connect("ca", "user", &secured.password()).await.unwrap();
-    let topic = Topic::new(redis.clone().redelivery(Duration::from_secs(1)).dead_letters_after(2), "orders");
+    let topic = Topic::new(redis.clone().redelivery(Duration::from_secs(1)).dead_letters_after(2), "orders")
+        .acknowledge_by_dropping();
     topic.delete().await.unwrap();
     topic.create().await.unwrap();
     let (receiver, publisher) = (topic.receiver("all").await.unwrap(), topic.publisher().await.unwrap());
@@ -117,7 +118,7 @@ async fn over_tls_the_documented_rights_are_enough() {
     assert_eq!(&*receiver.recv().await.unwrap(), b"a book");
     receiver.drain().await.unwrap();
     // A message that fails again and again goes to the dead letters, by scripts.
-    let dead = Topic::new(redis.clone(), RedisStreams::dead_letters("orders"));
+    let dead = Topic::new(redis.clone(), RedisStreams::dead_letters("orders")).acknowledge_by_dropping();
     let dead = dead.receiver("test").await.unwrap();
     publisher.send(Buf::copy_of(b"a bomb", 0).unwrap()).await.unwrap();
     for _ in 0..2 {

@@ -177,7 +177,7 @@ async fn a_receiver_that_has_gone_takes_no_message_along() {
     let Some(endpoint) = service("BERTHA_ELASTICMQ") else { return };
     let _alone = alone().await;
     let (sqs, topic) = (sqs(&endpoint).redelivery(Duration::from_secs(3600)), name("gone"));
-    let topic = Topic::new(sqs, topic);
+    let topic = Topic::new(sqs, topic).acknowledge_by_dropping();
     topic.create().await.unwrap();
     let publisher = topic.publisher().await.unwrap();
     for number in 0..5 {
@@ -198,13 +198,13 @@ async fn a_receiver_that_has_gone_takes_no_message_along() {
 async fn wrong_names_are_named() {
     let Some(endpoint) = service("BERTHA_SQS") else { return };
     let _alone = alone().await;
-    let missing = Topic::new(sqs(&endpoint), name("missing"));
+    let missing = Topic::new(sqs(&endpoint), name("missing")).acknowledge_by_dropping();
     let error = missing.publisher().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.context().contains("create it"), "{error}");
     let error = Topic::new(sqs(&endpoint), "orders.fifo").create().await.unwrap_err();
     assert!(error.context().contains("fifo()"), "{error}");
-    let missing = Topic::new(sqs(&endpoint).through_sns(), name("missing"));
+    let missing = Topic::new(sqs(&endpoint).through_sns(), name("missing")).acknowledge_by_dropping();
     let error = missing.receiver("all").await.unwrap_err();
     assert!(error.context().contains("SNS topic"), "{error}");
 }
@@ -221,7 +221,7 @@ async fn a_server_that_is_away_is_unreachable() {
 async fn text_is_a_body_to_other_programs() {
     let Some(endpoint) = service("BERTHA_SQS") else { return };
     let _alone = alone().await;
-    let topic = Topic::new(sqs(&endpoint), name("text"));
+    let topic = Topic::new(sqs(&endpoint), name("text")).acknowledge_by_dropping();
     topic.create().await.unwrap();
     let receiver = topic.receiver("all").await.unwrap();
     let publisher = topic.publisher().await.unwrap();

@@ -215,8 +215,9 @@ impl Study<'_> {
         let hand_count = Count::default();
         let topic = unused("ours");
         let other = unused("by-hand");
-        let other = Topic::new(service.clone(), other);
-        let topic = Topic::new(Counted { inner: service, count: count.clone() }, topic);
+        let other = Topic::new(service.clone(), other).acknowledge_by_dropping();
+        let topic =
+            Topic::new(Counted { inner: service, count: count.clone() }, topic).acknowledge_by_dropping();
         let (connections, hand) = self.runtime.block_on(async {
             topic.create().await.map_err(failed)?;
             other.create().await.map_err(failed)?;

@@ -91,7 +91,8 @@ pub(super) fn measure(
 
 async fn play(service: &Sqs, batches: Batches, pause: Duration) -> Result<Run, Error> {
     let count = Count::default();
-    let topic = Topic::new(Counted { inner: service.clone(), count: count.clone() }, unused("nagling"));
+    let topic = Topic::new(Counted { inner: service.clone(), count: count.clone() }, unused("nagling"))
+        .acknowledge_by_dropping();
     topic.create().await.map_err(failed)?;
     let receiver = topic.receiver("bench").await.map_err(failed)?;
     let publisher = topic.publisher().await.map_err(failed)?;

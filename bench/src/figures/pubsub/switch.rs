@@ -115,7 +115,7 @@ async fn join<S: Service>(
 
 /// Sends the first half to a single receiver, and the second half while and after another receiver joins.
 async fn play<S: Service>(service: S, half: u32, pause: Duration) -> Result<Course, Error> {
-    let topic = Topic::new(service, unused("switch"));
+    let topic = Topic::new(service, unused("switch")).acknowledge_by_dropping();
     topic.create().await.map_err(failed)?;
     let store = MemoryStore::new(TokioRuntime);
     let group = topic.group("bench");

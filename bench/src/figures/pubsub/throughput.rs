@@ -69,8 +69,8 @@ impl Study<'_> {
         service: S,
         by_hand: impl AsyncFnOnce(&str) -> Result<(P, R), Error>,
     ) -> Result<(), Error> {
-        let topic = Topic::new(service.clone(), unused("ours"));
-        let other = Topic::new(service, unused("by-hand"));
+        let topic = Topic::new(service.clone(), unused("ours")).acknowledge_by_dropping();
+        let other = Topic::new(service, unused("by-hand")).acknowledge_by_dropping();
         let runtime = self.runtime;
         let load = self.load;
         let (sender, mut receiver, (hand_sender, mut hand_receiver)) = runtime.block_on(async {

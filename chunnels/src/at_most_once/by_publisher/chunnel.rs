@@ -1,8 +1,9 @@
 //! The Chunnel itself.
 
 use super::windows::Windows;
-use super::{ByPublisherConnection, Memory};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use super::{ByPublisherConnection, Memory, MessageId};
+use crate::redelivery::Redelivery;
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -25,13 +26,15 @@ use std::sync::Arc;
 #[chunnel(guarantees(AtMostOnce))]
 pub struct AtMostOnceByPublisher {
     windows: Arc<Mutex<Windows>>,
+    redelivery: Redelivery<MessageId>,
     memory: Option<Arc<dyn Memory>>,
 }
 
 impl AtMostOnceByPublisher {
     /// Makes a Chunnel that remembers messages in this process, of up to 256 publishers.
     pub fn new() -> Self {
-        Self { windows: Arc::new(Mutex::new(Windows::new(256))), memory: None }
+        let windows = Arc::new(Mutex::new(Windows::new(256)));
+        Self { windows, redelivery: Redelivery::shared(), memory: None }
     }
 
     /// Sets the number of publishers that are remembered, at least one: the publishers that were heard last,
@@ -71,7 +74,13 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for AtMostOnceByPublisher {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
+        if self.memory.is_some() {
+            // The memory notes a message before the work, and would refuse it when it is delivered again.
+            inner.base().properties().refuse_receipts("AtMostOnceByPublisher with a memory")?;
+        }
         let dropped = context.counts_drops("AtMostOnceByPublisher", "repeated or late");
-        Ok(ByPublisherConnection::new(inner, self.windows.clone(), self.memory.clone(), dropped))
+        let windows = self.windows.clone();
+        let redelivery = self.redelivery.clone();
+        Ok(ByPublisherConnection::new(inner, windows, redelivery, self.memory.clone(), dropped))
     }
 }

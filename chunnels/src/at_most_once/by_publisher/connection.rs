@@ -3,6 +3,7 @@
 use super::windows::Windows;
 use super::{Memory, MessageId};
 use crate::burst::send_encoded;
+use crate::redelivery::Redelivery;
 use bertha_core::{Base, BoxFuture, Buf, Connection, DropCounter, Error, Runtime, debug_fields, forward};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -27,6 +28,7 @@ pub struct ByPublisherConnection<Inner> {
     publisher: u64,
     next: AtomicU64,
     windows: Arc<Mutex<Windows>>,
+    redelivery: Redelivery<MessageId>,
     memory: Option<Arc<dyn Memory>>,
     /// Held by the `recv` whose turn it is, also while it waits.
     receiving: tokio::sync::Mutex<Receiving>,
@@ -52,13 +54,14 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
     pub(super) fn new(
         inner: Inner,
         windows: Arc<Mutex<Windows>>,
+        redelivery: Redelivery<MessageId>,
         memory: Option<Arc<dyn Memory>>,
         duplicates: DropCounter,
     ) -> Self {
         inner.base().reserve(HEADER);
         let publisher = inner.base().runtime().random();
         let (next, receiving) = Default::default();
-        Self { inner, publisher, next, windows, memory, receiving, duplicates }
+        Self { inner, publisher, next, windows, redelivery, memory, receiving, duplicates }
     }
 
     /// Returns the number of messages that were dropped: duplicates, late messages that may be duplicates,
@@ -100,7 +103,11 @@ impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
         while let Some(Numbered { id, message }) = ready.pop_front() {
             // The number is inserted only now, so that a message that a connection did not hand out is no
             // duplicate for the next connection.
-            if self.windows.lock().insert(id) {
+            let is_first = self.windows.lock().insert(id);
+            if is_first {
+                return Some(self.redelivery.first(id, message));
+            }
+            if let Some(message) = self.redelivery.repeated(id, message) {
                 return Some(message);
             }
             self.duplicates.add(1);

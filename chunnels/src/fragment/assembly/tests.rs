@@ -17,7 +17,7 @@ fn settings(limit: u32, assembly: usize) -> FragmentSettings {
 /// Inserts a piece while time stands still.
 fn insert(assembly: &Mutex<Assembly>, piece: Piece, bytes: &[u8]) -> Result<Option<Buf>, Contradiction> {
     thread_local!(static NOW: Instant = Instant::now());
-    Assembly::insert(assembly, piece, bytes, || NOW.with(|now| *now))
+    Assembly::insert(assembly, piece, Buf::copy_of(bytes, 0).unwrap(), || NOW.with(|now| *now))
 }
 
 fn held(assembly: &Mutex<Assembly>) -> usize {
@@ -201,8 +201,9 @@ fn hostile_connections_stay_within_one_budget_and_others_get_through() {
 fn what_waits_too_long_expires_and_what_goes_on_does_not() {
     let assembly = assembly(1 << 20, 0);
     let (start, second) = (Instant::now(), Duration::from_secs(1));
-    let at =
-        |now: u32, piece, bytes: &[u8]| Assembly::insert(&assembly, piece, bytes, || start + now * second);
+    let at = |now: u32, piece, bytes: &[u8]| {
+        Assembly::insert(&assembly, piece, Buf::copy_of(bytes, 0).unwrap(), || start + now * second)
+    };
     let slow = pieces(0, &[7; 640], 64);
     for message in [1, 2] {
         at(0, hostile(message, 65), &[0; 64]).unwrap();

@@ -5,7 +5,7 @@ use crate::shard::keyed::FindKey;
 use crate::shard::server::link;
 use crate::shard::{ServerShard, ServerShardConnection};
 use bertha_core::{
-    Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Either, Error, Identity, Node, Role,
+    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Either, Error, Identity, Node, Role,
 };
 use std::sync::Arc;
 
@@ -58,6 +58,7 @@ where
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
+        inner.base().properties().refuse_receipts("ShardRaw")?;
         let malformed = context.counts_drops("Serialize", "malformed");
         let routed = match context.role() {
             Role::Server => Either::First(self.route(inner, context).await?),

@@ -1,6 +1,8 @@
 //! The gathering of acknowledgements, without I/O.
 
-use std::collections::HashMap;
+use super::pauses::Pauses;
+use bertha_core::buf::Fate;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// The place of a received message, as its buffer knows it.
@@ -10,19 +12,21 @@ pub(super) struct Place {
     at: usize,
 }
 
-/// The fate of a message.
+/// The effect of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// The application has finished with the message.
+pub(super) enum Effect {
+    /// The application has finished with the messages.
     Acknowledge,
-    /// Another receiver has to work on the message.
+    /// The messages are to be delivered again.
     GiveBack,
+    /// The messages are to be delivered again, and no application has seen them.
+    GiveBackUnseen,
 }
 
 /// A call to make.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call<R> {
-    pub(super) fate: Fate,
+    pub(super) effect: Effect,
     pub(super) receipts: Vec<R>,
 }
 
@@ -32,8 +36,14 @@ pub(super) struct Gathering<R> {
     /// Bursts with messages that are still held.
     bursts: HashMap<u64, Burst<R>>,
     last_burst: u64,
+    /// Messages that were not handed out yet, in their order.
+    unseen: VecDeque<Place>,
     acknowledge: Vec<R>,
     give_back: Vec<R>,
+    give_back_unseen: Vec<R>,
+    /// Dropped messages by the time at which they are given back, in the order in which they were dropped.
+    paused: BTreeMap<(Instant, u64), R>,
+    pauses: Pauses,
     /// Time at which the gathered acknowledgements are sent.
     due: Option<Instant>,
     batch: usize,
@@ -57,11 +67,19 @@ struct Burst<R> {
 
 impl<R> Gathering<R> {
     /// Creates an empty table. At most `batch` receipts go into a call.
-    pub(super) fn new(batch: usize) -> Self {
-        let acknowledge = Vec::new();
-        let give_back = Vec::new();
-        let batch = batch.max(1);
-        Self { bursts: HashMap::new(), last_burst: 0, acknowledge, give_back, due: None, batch }
+    pub(super) fn new(batch: usize, pauses: Pauses) -> Self {
+        Self {
+            bursts: HashMap::new(),
+            last_burst: 0,
+            unseen: VecDeque::new(),
+            acknowledge: Vec::new(),
+            give_back: Vec::new(),
+            give_back_unseen: Vec::new(),
+            paused: BTreeMap::new(),
+            pauses,
+            due: None,
+            batch: batch.max(1),
+        }
     }
 
     /// Adds a burst, and returns the places of its messages.
@@ -77,7 +95,24 @@ impl<R> Gathering<R> {
             let receipts = receipts.into_iter().map(Some).collect();
             self.bursts.insert(burst, Burst { receipts, held, ack_delay });
         }
-        (0..held).map(move |at| Place { burst, at })
+        let places = (0..held).map(move |at| Place { burst, at });
+        self.unseen.extend(places.clone());
+        places
+    }
+
+    /// Records that the application got the next messages, in the order in which they were received.
+    pub(super) fn hand_out(&mut self, mut messages: usize) {
+        while messages > 0
+            && let Some(place) = self.unseen.pop_front()
+        {
+            // A message that was given back before is handed out to nobody.
+            messages -= usize::from(self.receipt(place).is_some());
+        }
+    }
+
+    fn receipt(&mut self, place: Place) -> Option<&mut Option<R>> {
+        let burst = self.bursts.get_mut(&place.burst)?;
+        burst.receipts.get_mut(place.at).filter(|receipt| receipt.is_some())
     }
 
     /// Records that the message is not held any more. Returns true if this changes [`next`](Self::next) or
@@ -93,15 +128,22 @@ impl<R> Gathering<R> {
         }
         let due = self.due;
         match fate {
-            Fate::Acknowledge => self.acknowledge.push(receipt),
-            Fate::GiveBack => self.give_back.push(receipt),
+            Fate::Done => {
+                self.pauses.has_succeeded();
+                self.acknowledge.push(receipt);
+            }
+            Fate::GivenBack => self.give_back.push(receipt),
+            Fate::Dropped => {
+                let number = self.pauses.has_failed();
+                self.paused.insert((now + self.pauses.pause(), number), receipt);
+            }
         }
         self.set_due_by(match ack_delay {
             AckDelay::ForBurst(_) if is_last => now,
             AckDelay::ForBurst(delay) | AckDelay::For(delay) => now + delay,
         });
         // A full batch wakes the task once, at the message that completes the batch.
-        fate == Fate::GiveBack || self.due != due || self.acknowledge.len() == self.batch
+        fate != Fate::Done || self.due != due || self.acknowledge.len() == self.batch
     }
 
     /// Makes all gathered acknowledgements due at once.
@@ -116,19 +158,33 @@ impl<R> Gathering<R> {
         }
     }
 
-    /// Makes everything due at once: messages that are still held are given back. The bursts are given back
+    /// Makes everything due at once: messages that are still held, or wait after a failure, are given back. The bursts are given back
     /// in no particular order, since the service decides when it delivers each message again.
     pub(super) fn end(&mut self, now: Instant) {
         self.flush(now);
+        for place in std::mem::take(&mut self.unseen) {
+            let receipt = self.receipt(place).and_then(Option::take);
+            self.give_back_unseen.extend(receipt);
+        }
         let held = self.bursts.drain().flat_map(|(_, burst)| burst.receipts.into_iter().flatten());
         self.give_back.extend(held);
+        self.give_back.extend(std::mem::take(&mut self.paused).into_values());
     }
 
     /// Returns the next call to make now.
     pub(super) fn next(&mut self, now: Instant) -> Option<Call<R>> {
+        while let Some(entry) = self.paused.first_entry()
+            && entry.key().0 <= now
+        {
+            self.give_back.push(entry.remove());
+        }
         if !self.give_back.is_empty() {
             let receipts = take_first(&mut self.give_back, self.batch);
-            return Some(Call { fate: Fate::GiveBack, receipts });
+            return Some(Call { effect: Effect::GiveBack, receipts });
+        }
+        if !self.give_back_unseen.is_empty() {
+            let receipts = take_first(&mut self.give_back_unseen, self.batch);
+            return Some(Call { effect: Effect::GiveBackUnseen, receipts });
         }
         let is_due = self.due.is_some_and(|due| due <= now);
         if self.acknowledge.len() < self.batch && !is_due {
@@ -138,18 +194,18 @@ impl<R> Gathering<R> {
         if self.acknowledge.is_empty() {
             self.due = None;
         }
-        (!receipts.is_empty()).then_some(Call { fate: Fate::Acknowledge, receipts })
+        (!receipts.is_empty()).then_some(Call { effect: Effect::Acknowledge, receipts })
     }
 
-    /// Returns the time at which the gathered acknowledgements are due. Messages to give back are never
-    /// delayed.
+    /// Returns the time at which a call is due: gathered acknowledgements, or a dropped message.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.due
+        let paused = self.paused.first_key_value().map(|((due, _), _)| *due);
+        self.due.into_iter().chain(paused).min()
     }
 
-    /// Returns true if nothing is left to send.
+    /// Returns true if nothing is left to send now. Dropped messages wait for their time.
     pub(super) fn has_nothing_to_send(&self) -> bool {
-        self.acknowledge.is_empty() && self.give_back.is_empty()
+        self.acknowledge.is_empty() && self.give_back.is_empty() && self.give_back_unseen.is_empty()
     }
 }
 
@@ -161,17 +217,17 @@ fn take_first<R>(receipts: &mut Vec<R>, count: usize) -> Vec<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Fate::{Acknowledge, GiveBack};
+    use Fate::{Done, Dropped, GivenBack};
 
     const DELAY: Duration = Duration::from_millis(10);
     const BURST: AckDelay = AckDelay::ForBurst(DELAY);
 
     fn acknowledge(receipts: impl IntoIterator<Item = u32>) -> Option<Call<u32>> {
-        Some(Call { fate: Acknowledge, receipts: receipts.into_iter().collect() })
+        Some(Call { effect: Effect::Acknowledge, receipts: receipts.into_iter().collect() })
     }
 
     fn gathering(batch: usize) -> (Gathering<u32>, Instant) {
-        (Gathering::new(batch), Instant::now())
+        (Gathering::new(batch, Pauses::new(DELAY, 4 * DELAY)), Instant::now())
     }
 
     #[test]
@@ -179,10 +235,10 @@ mod tests {
         let (mut gathering, now) = gathering(10);
         let places: Vec<_> = gathering.receive((0..7).collect(), BURST).collect();
         for place in &places[..6] {
-            gathering.release(*place, Acknowledge, now);
+            gathering.release(*place, Done, now);
             assert_eq!((gathering.next(now), gathering.due()), (None, Some(now + DELAY)));
         }
-        gathering.release(places[6], Acknowledge, now);
+        gathering.release(places[6], Done, now);
         assert_eq!(gathering.next(now), acknowledge(0..7));
         assert!(
             gathering.has_nothing_to_send()
@@ -196,7 +252,7 @@ mod tests {
         let (mut gathering, now) = gathering(10);
         for receipt in 0..3 {
             let place = gathering.receive(vec![receipt], BURST).next().unwrap();
-            gathering.release(place, Acknowledge, now);
+            gathering.release(place, Done, now);
             assert_eq!(gathering.next(now), acknowledge([receipt]));
         }
     }
@@ -206,7 +262,7 @@ mod tests {
         let (mut gathering, now) = gathering(4);
         let mut release = |receipts: [u32; 1], at| {
             let place = gathering.receive(receipts.into(), AckDelay::For(DELAY)).next().unwrap();
-            let changes = gathering.release(place, Acknowledge, at);
+            let changes = gathering.release(place, Done, at);
             (changes, gathering.next(at), gathering.due())
         };
         assert_eq!(release([0], now), (true, None, Some(now + DELAY)));
@@ -222,13 +278,13 @@ mod tests {
     fn while_one_is_held_the_others_wait_for_the_delay_or_a_full_batch() {
         let (mut gathering, now) = gathering(3);
         let places: Vec<_> = gathering.receive((0..6).collect(), BURST).collect();
-        gathering.release(places[4], Acknowledge, now);
-        gathering.release(places[1], Acknowledge, now + DELAY / 2);
+        gathering.release(places[4], Done, now);
+        gathering.release(places[1], Done, now + DELAY / 2);
         assert_eq!(gathering.next(now + DELAY / 2), None);
         assert_eq!(gathering.next(now + DELAY), acknowledge([4, 1]));
         for at in [0, 2, 3] {
             assert_eq!(gathering.next(now + DELAY), None);
-            gathering.release(places[at], Acknowledge, now + DELAY);
+            gathering.release(places[at], Done, now + DELAY);
         }
         assert_eq!(gathering.next(now + DELAY), acknowledge([0, 2, 3]));
         assert_eq!((gathering.next(now + 9 * DELAY), gathering.due()), (None, None));
@@ -239,7 +295,7 @@ mod tests {
         let (mut gathering, now) = gathering(2);
         let places: Vec<_> = gathering.receive((0..5).collect(), BURST).collect();
         for place in places {
-            gathering.release(place, Acknowledge, now);
+            gathering.release(place, Done, now);
         }
         let calls = [(); 4].map(|()| gathering.next(now));
         assert_eq!(calls, [acknowledge([0, 1]), acknowledge([2, 3]), acknowledge([4]), None]);
@@ -249,13 +305,13 @@ mod tests {
     fn what_is_given_back_goes_first_and_at_once() {
         let (mut gathering, now) = gathering(10);
         let places: Vec<_> = gathering.receive((0..3).collect(), BURST).collect();
-        gathering.release(places[0], Acknowledge, now);
-        gathering.release(places[1], GiveBack, now);
-        assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![1] }));
+        gathering.release(places[0], Done, now);
+        gathering.release(places[1], GivenBack, now);
+        assert_eq!(gathering.next(now), Some(Call { effect: Effect::GiveBack, receipts: vec![1] }));
         assert_eq!(gathering.next(now), None);
         // The burst has been settled, so its acknowledgement is due.
-        gathering.release(places[2], GiveBack, now);
-        assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![2] }));
+        gathering.release(places[2], GivenBack, now);
+        assert_eq!(gathering.next(now), Some(Call { effect: Effect::GiveBack, receipts: vec![2] }));
         assert_eq!(gathering.next(now), acknowledge([0]));
     }
 
@@ -263,23 +319,64 @@ mod tests {
     fn the_end_gives_back_what_is_held_and_settles_each_message_once() {
         let (mut gathering, now) = gathering(10);
         let places: Vec<_> = gathering.receive((0..3).collect(), BURST).collect();
-        gathering.release(places[1], Acknowledge, now);
+        gathering.hand_out(3);
+        gathering.release(places[1], Done, now);
         gathering.end(now);
-        assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![0, 2] }));
+        assert_eq!(gathering.next(now), Some(Call { effect: Effect::GiveBack, receipts: vec![0, 2] }));
         assert_eq!(gathering.next(now), acknowledge([1]));
         for place in places {
-            gathering.release(place, Acknowledge, now);
+            gathering.release(place, Done, now);
         }
         assert!(gathering.has_nothing_to_send() && gathering.next(now + DELAY).is_none());
+    }
+
+    #[test]
+    fn what_nobody_has_seen_is_given_back_apart() {
+        let (mut gathering, now) = gathering(10);
+        let places: Vec<_> = gathering.receive((0..5).collect(), BURST).collect();
+        // The second message is too long for a buffer.
+        gathering.release(places[1], GivenBack, now);
+        gathering.hand_out(2);
+        gathering.release(places[0], Done, now);
+        gathering.end(now);
+        assert_eq!(gathering.next(now), Some(Call { effect: Effect::GiveBack, receipts: vec![1, 2] }));
+        assert_eq!(gathering.next(now), Some(Call { effect: Effect::GiveBackUnseen, receipts: vec![3, 4] }));
+        assert_eq!(gathering.next(now), acknowledge([0]));
+        assert!(gathering.has_nothing_to_send() && gathering.next(now).is_none());
     }
 
     #[test]
     fn a_place_is_released_once() {
         let (mut gathering, now) = gathering(10);
         let places: Vec<_> = gathering.receive(vec![7, 8], BURST).collect();
-        gathering.release(places[0], Acknowledge, now);
-        gathering.release(places[0], Acknowledge, now);
-        gathering.release(places[1], Acknowledge, now);
+        gathering.release(places[0], Done, now);
+        gathering.release(places[0], Done, now);
+        gathering.release(places[1], Done, now);
         assert_eq!(gathering.next(now), acknowledge([7, 8]));
+    }
+
+    #[test]
+    fn a_dropped_message_is_given_back_after_a_pause_that_grows_until_a_message_is_done() {
+        let (mut gathering, now) = gathering(10);
+        let mut receipt = 0;
+        let mut drop_one = |gathering: &mut Gathering<u32>, fate| {
+            receipt += 1;
+            let place = gathering.receive(vec![receipt], BURST).next().unwrap();
+            assert!(gathering.release(place, fate, now));
+            gathering.due().unwrap() - now
+        };
+        for pause in [1, 2, 4, 4] {
+            assert_eq!(drop_one(&mut gathering, Dropped), pause * DELAY);
+            assert_eq!((gathering.next(now), gathering.next(now + pause * DELAY - DELAY / 2)), (None, None));
+            let call = gathering.next(now + pause * DELAY).unwrap();
+            assert_eq!((call.effect, call.receipts.len(), gathering.due()), (Effect::GiveBack, 1, None));
+        }
+        drop_one(&mut gathering, Done);
+        assert_eq!(gathering.next(now), acknowledge([5]));
+        assert_eq!(drop_one(&mut gathering, Dropped), DELAY);
+        // The end gives back at once.
+        gathering.end(now);
+        assert_eq!(gathering.next(now), Some(Call { effect: Effect::GiveBack, receipts: vec![6] }));
+        assert!(gathering.has_nothing_to_send() && gathering.due().is_none());
     }
 }

@@ -1,12 +1,13 @@
 //! A message in its buffer.
 
-use super::gathering::{AckDelay, Fate, Place};
+use super::gathering::{AckDelay, Place};
 use super::ledger::Ledger;
 use crate::Incoming;
+use bertha_core::buf::{Fate, Receipt};
 use bertha_core::{Buf, Error, ErrorKind};
 use std::sync::Arc;
 
-/// Delivers the buffers of a received burst, whose drop acknowledges. A message that is longer than the
+/// Delivers the buffers of a received burst. A message that is longer than the
 /// longest buffer is given back.
 ///
 /// # Errors
@@ -15,18 +16,23 @@ pub(crate) fn hold<R: Send + Sync + 'static>(
     ledger: &Arc<Ledger<R>>,
     burst: Vec<Incoming<R>>,
     ack_delay: AckDelay,
+    by_dropping: bool,
     mut deliver: impl FnMut(Buf),
 ) -> Result<(), Error> {
     let (payloads, receipts): (Vec<_>, Vec<_>) =
         burst.into_iter().map(|message| (message.payload, message.receipt)).unzip();
     let mut outcome = Ok(());
     for (place, payload) in ledger.receive(receipts, ack_delay).zip(payloads) {
-        match Buf::from_owner(Held { payload, place, ledger: ledger.clone() }) {
+        let len = payload.len();
+        let held = Held { payload, place, ledger: ledger.clone() };
+        let message = match by_dropping {
+            false => Buf::from_receipt(held).map_err(|held| held.settle(Fate::GivenBack)),
+            // Once the message is given back, its drop has no effect.
+            true => Buf::from_owner(DoneByDropping(held)).map_err(|held| held.0.give_back()),
+        };
+        match message {
             Ok(message) => deliver(message),
-            Err(held) => {
-                ledger.release(place, Fate::GiveBack);
-                outcome = Err(too_large(held.payload.len()));
-            }
+            Err(()) => outcome = Err(too_large(len)),
         }
     }
     outcome
@@ -38,7 +44,7 @@ fn too_large(len: usize) -> Error {
     Error::new(ErrorKind::TooLarge, what)
 }
 
-/// The owner of a received message's bytes. It is dropped with the last buffer into them.
+/// The owner of a received message's bytes.
 struct Held<R> {
     payload: Vec<u8>,
     place: Place,
@@ -51,10 +57,31 @@ impl<R> AsMut<[u8]> for Held<R> {
     }
 }
 
-impl<R> Drop for Held<R> {
+impl<R> Held<R> {
+    fn give_back(&self) {
+        self.ledger.release(self.place, Fate::GivenBack);
+    }
+}
+
+impl<R: Send + Sync + 'static> Receipt for Held<R> {
+    fn settle(self, fate: Fate) {
+        self.ledger.release(self.place, fate);
+    }
+}
+
+/// The owner of a received message's bytes that takes its drop for the end of the work.
+struct DoneByDropping<R>(Held<R>);
+
+impl<R> AsMut<[u8]> for DoneByDropping<R> {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut()
+    }
+}
+
+impl<R> Drop for DoneByDropping<R> {
     fn drop(&mut self) {
         // The application's work on the message has failed.
-        let fate = if std::thread::panicking() { Fate::GiveBack } else { Fate::Acknowledge };
-        self.ledger.release(self.place, fate);
+        let fate = if std::thread::panicking() { Fate::GivenBack } else { Fate::Done };
+        self.0.ledger.release(self.0.place, fate);
     }
 }

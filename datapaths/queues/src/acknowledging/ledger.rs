@@ -1,7 +1,10 @@
 //! The state that the buffers of received messages share with the task that acknowledges them.
 
-use super::gathering::{AckDelay, Call, Fate, Gathering, Place};
+use super::gathering::{AckDelay, Call, Gathering, Place};
+use super::pauses::Pauses;
+use crate::QueueSettings;
 use bertha_core::Runtime;
+use bertha_core::buf::Fate;
 use bertha_runtime::tokio::TokioRuntime;
 use parking_lot::Mutex;
 use std::time::Instant;
@@ -35,8 +38,10 @@ pub(super) enum Step<R> {
 }
 
 impl<R: Send + Sync + 'static> Ledger<R> {
-    pub(crate) fn new(batch: usize) -> Self {
-        let gathering = Gathering::new(batch);
+    /// Creates an empty ledger. At most `batch` receipts go into a call.
+    pub(crate) fn new(batch: usize, settings: &QueueSettings) -> Self {
+        let pauses = Pauses::new(settings.give_back_pause, settings.max_give_back_pause);
+        let gathering = Gathering::new(batch, pauses);
         let state = LedgerState { gathering, is_calling: false, is_ending: false, has_ended: false };
         Self { state: Mutex::new(state), released: Notify::new(), settled: Notify::new() }
     }
@@ -50,6 +55,11 @@ impl<R: Send + Sync + 'static> Ledger<R> {
         self.state.lock().gathering.receive(receipts, ack_delay)
     }
 
+    /// Records that the application got the next messages, in the order in which they were received.
+    pub(crate) fn hand_out(&self, messages: usize) {
+        self.state.lock().gathering.hand_out(messages);
+    }
+
     /// Sends acknowledgements that wait for others at once. Returns once the service has accepted them, or
     /// the task has ended.
     pub(crate) async fn flush(&self) {
@@ -59,7 +69,7 @@ impl<R: Send + Sync + 'static> Ledger<R> {
             .await;
     }
 
-    /// Begins to acknowledge dropped messages, and to give all other messages back.
+    /// Begins to acknowledge the messages that are done, and to give all other messages back.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         state.is_ending = true;

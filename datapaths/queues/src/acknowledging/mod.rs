@@ -1,8 +1,12 @@
-//! Acknowledging: a message is acknowledged when the application drops it.
+//! Acknowledging: by an act, or by dropping.
 //!
-//! The drop of a message's buffer says that the application has let go of the message, whatever the layers
-//! between do. A layer that holds received messages drops them after the connection below. A buffer that is
-//! dropped by a panic, or after the connection, gives the message back to the service.
+//! The buffer of a message has a receipt ([`Receipt`](bertha_core::buf::Receipt)), which learns whether the
+//! application has finished with the message, dropped it, or gave it back. A dropped message is given back to the
+//! service after a pause, which grows as long as no message is done; so is every message that is held at the end of
+//! the connection, without a pause.
+//!
+//! A connection that [acknowledges by dropping](crate::QueueSettings::acknowledge_by_dropping) takes the drop of a
+//! message's buffer for the end of the work, except in a thread that panics.
 //!
 //! Acknowledgements of receivers of bursts wait for further acknowledgements, for at most
 //! [`ack_delay`](crate::QueueSettings::ack_delay), except where the service holds messages back until they
@@ -14,6 +18,7 @@
 mod gathering;
 mod held;
 mod ledger;
+mod pauses;
 mod task;
 
 pub(crate) use gathering::AckDelay;

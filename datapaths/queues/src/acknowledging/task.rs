@@ -1,6 +1,6 @@
 //! The task of a connection that acknowledges its messages.
 
-use super::gathering::{Call, Fate};
+use super::gathering::{Call, Effect};
 use super::ledger::{Ledger, Step};
 use crate::calls::Counters;
 use crate::retries::Retries;
@@ -65,14 +65,18 @@ async fn make<S: Subscription>(
 ) -> Result<(), Error> {
     let mut retries = Retries::new(settings);
     loop {
-        let outcome = match call.fate {
-            Fate::Acknowledge => {
+        let outcome = match call.effect {
+            Effect::Acknowledge => {
                 counters.acknowledges();
                 subscription.acknowledge(&call.receipts).await
             }
-            Fate::GiveBack => {
+            Effect::GiveBack => {
                 counters.gives_back();
                 subscription.give_back(&call.receipts).await
+            }
+            Effect::GiveBackUnseen => {
+                counters.gives_back();
+                subscription.give_back_unseen(&call.receipts).await
             }
         };
         let Err(error) = outcome else { return Ok(()) };
@@ -85,12 +89,14 @@ async fn make<S: Subscription>(
 #[cold]
 fn failed<R>(call: &Call<R>, error: &Error, counters: &Counters) {
     let messages = call.receipts.len();
-    match call.fate {
-        Fate::Acknowledge => {
+    match call.effect {
+        Effect::Acknowledge => {
             counters.has_not_acknowledged(messages);
             tracing::warn!(%error, messages, "messages were not acknowledged, and will be delivered again");
         }
-        Fate::GiveBack => tracing::debug!(%error, messages, "messages were not given back"),
+        Effect::GiveBack | Effect::GiveBackUnseen => {
+            tracing::debug!(%error, messages, "messages were not given back")
+        }
     }
 }
 

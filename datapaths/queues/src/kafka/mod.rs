@@ -43,7 +43,8 @@
 //!
 //! # Failures
 //!
-//! The client connects again by itself. A message that the broker has not confirmed within thirty seconds
+//! The client connects again by itself. A receiver learns with [`Unreachable`](bertha_core::ErrorKind::Unreachable)
+//! that no broker answers, once the connection has asked for [`retry_for`](crate::QueueSettings::retry_for). A message that the broker has not confirmed within thirty seconds
 //! (`message.timeout.ms`) fails with [`Unreachable`](bertha_core::ErrorKind::Unreachable); it may have been
 //! stored, and so may messages with its key that were sent with it. A client whose user may not publish ends
 //! for good: a new client, connected after the right was given, publishes again.

@@ -14,10 +14,13 @@ use rdkafka::message::BorrowedMessage;
 use rdkafka::{ClientContext, Message, Offset, TopicPartitionList};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::{OnceCell, oneshot, watch};
 
 /// Time limit of a step back.
 const SEEK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time limit of the look for a broker.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit of leaving a group.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,6 +43,16 @@ pub struct KafkaReceipt(Given);
 pub(crate) struct Member {
     reports: Reports,
     ledger: Arc<Mutex<Ledger>>,
+    /// True if the client has reported that no broker answers, and no broker has answered since.
+    is_alone: watch::Sender<bool>,
+}
+
+impl Member {
+    fn on_error(&self, error: &KafkaError) {
+        if error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
+            self.is_alone.send_replace(true);
+        }
+    }
 }
 
 impl ClientContext for Member {
@@ -48,6 +61,7 @@ impl ClientContext for Member {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
+        self.on_error(&error);
         self.reports.error(error, reason);
     }
 }
@@ -100,6 +114,24 @@ impl KafkaSubscription {
         // In Kafka, a message without payload deletes; Bertha's publishers send no such message.
         let payload = message.payload().unwrap_or_default().to_vec();
         Some(Incoming { payload, receipt: KafkaReceipt(given) })
+    }
+
+    /// Waits until no broker answers any more, and returns the error. The client reports no broker that answers
+    /// again, so it is asked.
+    async fn loss(&self, consumer: &Arc<StreamConsumer<Member>>) -> Error {
+        let is_alone = &consumer.context().is_alone;
+        let mut reports = is_alone.subscribe();
+        // The wait ends without a report only without the sender, which the consumer owns.
+        while reports.wait_for(|is_alone| *is_alone).await.is_ok() {
+            let asked = consumer.clone();
+            let topic = self.topic.clone();
+            let probe = move || asked.fetch_metadata(Some(&topic), PROBE_TIMEOUT).map(drop).map_err(failure);
+            if let Err(error) = blocking(probe).await {
+                return error;
+            }
+            is_alone.send_replace(false);
+        }
+        std::future::pending().await
     }
 
     /// Makes the client read on from these places.
@@ -155,12 +187,18 @@ impl Subscription for KafkaSubscription {
         let deadline = Instant::now() + wait;
         let mut burst = Vec::new();
         while burst.is_empty() {
-            let first = tokio::time::timeout_at(deadline.into(), consumer.recv()).await;
+            let first = tokio::select! {
+                first = tokio::time::timeout_at(deadline.into(), consumer.recv()) => first,
+                error = self.loss(&consumer) => return Err(error),
+            };
             let Ok(mut next) = first else { break };
             loop {
                 match next {
                     Ok(message) => burst.extend(self.take(&message)),
-                    Err(error) if is_news(&error) => tracing::debug!(%error, "Kafka"),
+                    Err(error) if is_news(&error) => {
+                        consumer.context().on_error(&error);
+                        tracing::debug!(%error, "Kafka");
+                    }
                     Err(error) if burst.is_empty() => return Err(failure(error)),
                     // The error comes again, if its cause lasts.
                     Err(_) => break,

@@ -18,16 +18,21 @@ pub struct MemoryPublisher {
 
 impl Publisher for MemoryPublisher {
     async fn publish(&self, burst: &[Outgoing<'_>]) -> Result<Vec<Unsent>, Error> {
-        self.shared.faults.lock().check()?;
+        let max_call = {
+            let mut faults = self.shared.faults.lock();
+            faults.check()?;
+            faults.max_call.unwrap_or(usize::MAX)
+        };
         if burst.len() > self.abilities.publish_batch {
             return Err(error(ErrorKind::Invalid, format!("{} messages in one call", burst.len())));
         }
         let mut topics = self.shared.topics.lock();
         let topic = topics.find(&self.topic)?;
         topic.has_room(burst.len())?;
+        let is_refused = burst.iter().map(|message| message.payload.len()).sum::<usize>() > max_call;
         let mut unsent = Vec::new();
         for (at, message) in burst.iter().enumerate() {
-            if message.payload.len() > self.abilities.max_message {
+            if is_refused || message.payload.len() > self.abilities.max_message {
                 let what = format!("message of {} bytes", message.payload.len());
                 unsent.push(Unsent { at, error: error(ErrorKind::TooLarge, what) });
             } else {
@@ -110,6 +115,10 @@ impl Subscription for MemorySubscription {
 
     async fn give_back(&self, receipts: &[MemoryReceipt]) -> Result<(), Error> {
         self.settle(receipts, |messages, number, limits| messages.give_back(number, limits))
+    }
+
+    async fn give_back_unseen(&self, receipts: &[MemoryReceipt]) -> Result<(), Error> {
+        self.settle(receipts, |messages, number, _| messages.give_back_unseen(number))
     }
 }
 

@@ -9,6 +9,8 @@ pub(super) struct Faults {
     pub(super) throttled: usize,
     pub(super) is_away: bool,
     pub(super) is_refusing: bool,
+    /// Number of bytes beyond which the messages of a call that publishes are too large.
+    pub(super) max_call: Option<usize>,
     /// Number of calls so far.
     pub(super) calls: u64,
 }

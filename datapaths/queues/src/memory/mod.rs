@@ -109,6 +109,12 @@ impl MemoryQueue {
         self
     }
 
+    /// Refuses all messages of a call that publishes more than `bytes`, as a server does with a limit that its
+    /// client does not know.
+    pub fn refuse_calls_above(&self, bytes: usize) {
+        self.shared.faults.lock().max_call = Some(bytes);
+    }
+
     /// Makes calls that receive return at once.
     #[must_use]
     pub fn without_waiting(mut self) -> Self {

@@ -98,6 +98,13 @@ impl Messages {
         }
     }
 
+    /// Gives a message back, and takes its delivery back.
+    pub(super) fn give_back_unseen(&mut self, number: u64) {
+        if let Some(UnderWay { place, message, deliveries, .. }) = self.delivered.remove(&number) {
+            self.waiting.insert(place, Waiting { message, deliveries: deliveries - 1 });
+        }
+    }
+
     /// Gives all messages back.
     pub(super) fn give_all_back(&mut self, limits: &Limits) {
         self.give_back_if(limits, |_| true);

@@ -31,6 +31,13 @@ pub(crate) fn forbidden(text: &str) -> Error {
     Error::new(ErrorKind::Unauthenticated, format!("{advice} ({text})")).at("Nats")
 }
 
+/// Returns the error for a server that does not accept the client's credentials any more.
+#[cold]
+pub(crate) fn no_login(text: &str) -> Error {
+    let what = "the server does not accept the credentials any more; connect with the credentials of now";
+    Error::new(ErrorKind::Unauthenticated, format!("{what} ({text})")).at("Nats")
+}
+
 const NO_TLS: &str = "no TLS with the server; has an authority that this system trusts, or one in the options, signed its certificate for this address, and does it trust that of this end, if it wants one?";
 
 pub(crate) fn of_connecting(error: async_nats::ConnectError, credentials: &str) -> Error {

@@ -42,7 +42,10 @@
 //! # Failures
 //!
 //! The client reconnects by itself, and the requests of a receiver are repeated. A call that the server does
-//! not answer within five seconds is [`Unreachable`](bertha_core::ErrorKind::Unreachable). A message that was
+//! not answer within five seconds is [`Unreachable`](bertha_core::ErrorKind::Unreachable), and so is every call, of
+//! receivers too, once the client could not connect for five seconds; the connection repeats such calls for
+//! [`retry_for`](crate::QueueSettings::retry_for) before it reports the error. A server that does not accept the
+//! credentials any more is [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated). A message that was
 //! stored survives a crash of the server. When the machine loses its power, the server may lose as much as
 //! the last two minutes that are not on the disk (its `sync_interval`).
 

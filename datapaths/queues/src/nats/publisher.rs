@@ -1,7 +1,7 @@
 //! The publishing end of a topic.
 
 use super::events::Events;
-use super::failure::{forbidden, of_publishing};
+use super::failure::of_publishing;
 use crate::{Outgoing, Publisher, Unsent};
 use async_nats::jetstream::Context;
 use async_nats::jetstream::message::PublishMessage;
@@ -93,18 +93,15 @@ fn encode(message: &Outgoing<'_>) -> PublishMessage {
 impl Publisher for NatsPublisher {
     async fn publish(&self, burst: &[Outgoing<'_>]) -> Result<Vec<Unsent>, Error> {
         let published = async {
-            match self.is_ordered {
+            Ok(match self.is_ordered {
                 true => self.publish_in_order(burst).await,
                 false => {
                     let all: Vec<usize> = (0..burst.len()).collect();
                     self.publish_at_once(burst, &all, &self.subjects[0]).await
                 }
-            }
+            })
         };
-        tokio::select! {
-            unsent = published => Ok(unsent),
-            text = self.events.refusal(&self.topic) => Err(forbidden(&text)),
-        }
+        self.events.unless_refused(&self.topic, published).await
     }
 
     async fn close(&self) -> Result<(), Error> {

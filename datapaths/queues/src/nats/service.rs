@@ -2,7 +2,7 @@
 
 use super::address;
 use super::events::Events;
-use super::failure::{Answered, forbidden, invalid, of_answer, of_connecting};
+use super::failure::{Answered, invalid, of_answer, of_connecting};
 use super::names;
 use super::publisher::NatsPublisher;
 use super::subscription::{Consumer, DeadLetters, NatsSubscription};
@@ -180,16 +180,14 @@ impl Nats {
         self.call(topic, self.context.get_or_create_stream(config)).await.map(drop)
     }
 
-    /// Waits for an answer of the server, unless the server reports that the user may not ask.
+    /// Waits for an answer of the server, unless the server reports that the user may not ask, or is away.
     async fn call<T, E: Answered>(
         &self,
         topic: &str,
         answer: impl IntoFuture<Output = Result<T, E>>,
     ) -> Result<T, Error> {
-        tokio::select! {
-            answer = answer.into_future() => answer.map_err(of_answer),
-            text = self.events.refusal(topic) => Err(forbidden(&text)),
-        }
+        let answer = answer.into_future();
+        self.events.unless_refused(topic, async { answer.await.map_err(of_answer) }).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! The receiving end of a subscription.
 
 use super::events::Events;
-use super::failure::{forbidden, invalid, unreachable};
+use super::failure::{invalid, unreachable};
 use super::inbox::{Arrival, Inbox};
 use crate::{Incoming, Subscription};
 use async_nats::jetstream::Context;
@@ -192,10 +192,7 @@ impl Subscription for NatsSubscription {
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<NatsReceipt>>, Error> {
         let topic = &self.consumers[0].consumer.cached_info().stream_name;
-        tokio::select! {
-            burst = self.receive_here(limit, wait) => burst,
-            text = self.events.refusal(topic) => Err(forbidden(&text)),
-        }
+        self.events.unless_refused(topic, self.receive_here(limit, wait)).await
     }
 
     async fn acknowledge(&self, receipts: &[NatsReceipt]) -> Result<(), Error> {

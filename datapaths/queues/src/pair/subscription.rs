@@ -157,6 +157,22 @@ where
         one.and(other)
     }
 
+    async fn give_back_unseen(&self, receipts: &[Self::Receipt]) -> Result<(), Error> {
+        let (without_key, with_key) = sort(receipts);
+        let one = async {
+            if without_key.is_empty() {
+                Ok(())
+            } else {
+                self.without_key.give_back_unseen(&without_key).await
+            }
+        };
+        let other = async {
+            if with_key.is_empty() { Ok(()) } else { self.with_key.give_back_unseen(&with_key).await }
+        };
+        let (one, other) = join(one, other).await;
+        one.and(other)
+    }
+
     /// Gives back messages that have arrived and were not received.
     async fn close(&self) -> Result<(), Error> {
         let kept = {
@@ -170,7 +186,7 @@ where
             arrivals.take(usize::MAX)
         };
         let receipts: Vec<_> = kept.into_iter().map(|message| message.receipt).collect();
-        let given_back = self.give_back(&receipts).await;
+        let given_back = self.give_back_unseen(&receipts).await;
         let (one, other) = join(self.without_key.close(), self.with_key.close()).await;
         given_back.and(one).and(other)
     }

@@ -45,7 +45,10 @@ pub(crate) async fn run<S: Subscription>(
                 counters.has_received(burst.len(), burst.iter().map(|message| message.payload.len()).sum());
                 let mut messages = VecDeque::with_capacity(burst.len());
                 let acknowledging = ack_delay(limit, &abilities, settings.ack_delay);
-                let outcome = hold(&ledger, burst, acknowledging, |message| messages.push_back(message));
+                let outcome =
+                    hold(&ledger, burst, acknowledging, settings.acknowledge_by_dropping, |message| {
+                        messages.push_back(message);
+                    });
                 inbox.put(messages, outcome);
                 Duration::ZERO
             }

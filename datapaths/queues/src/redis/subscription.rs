@@ -205,9 +205,25 @@ impl Subscription for RedisSubscription {
     }
 
     async fn give_back(&self, receipts: &[RedisReceipt]) -> Result<(), Error> {
+        self.return_entries(receipts, 0).await
+    }
+
+    async fn give_back_unseen(&self, receipts: &[RedisReceipt]) -> Result<(), Error> {
+        self.return_entries(receipts, 1).await
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.waiting.close().await;
+        Ok(())
+    }
+}
+
+impl RedisSubscription {
+    /// Makes entries overdue, and takes `uncounted` of their deliveries back.
+    async fn return_entries(&self, receipts: &[RedisReceipt], uncounted: u64) -> Result<(), Error> {
         let mut connection = self.server.connection().await?;
         let mut call = self.give_back.key(&self.topic);
-        call.arg(&self.name).arg(CONSUMER).arg(self.overdue_ms());
+        call.arg(&self.name).arg(CONSUMER).arg(self.overdue_ms()).arg(uncounted);
         for receipt in receipts {
             call.arg(&receipt.id).arg(receipt.deliveries);
         }
@@ -224,11 +240,6 @@ impl Subscription for RedisSubscription {
                 redis::cmd("CLIENT").arg("UNBLOCK").arg(id).query_async(&mut connection).await;
             drop(woken);
         }
-        Ok(())
-    }
-
-    async fn close(&self) -> Result<(), Error> {
-        self.waiting.close().await;
         Ok(())
     }
 }

@@ -87,3 +87,19 @@ fn a_receiver_whose_runtime_ends_says_nothing_and_its_messages_come_again() {
         assert_eq!(held.1.close().await.unwrap_err().kind(), ErrorKind::TimedOut);
     });
 }
+
+/// A receiver that asks for ten messages, takes one and closes uses up no delivery of the nine others.
+#[tokio::test(start_paused = true)]
+async fn messages_that_nobody_has_seen_come_no_nearer_to_the_dead_letters() {
+    let service = MemoryQueue::new().dead_letters_after(2);
+    let settings = QueueSettings::default().prefetch(10);
+    let (publisher, receiver) = ends(&service, settings.clone()).await;
+    drop(receiver);
+    publish(&publisher, 0..10).await;
+    for number in 0..10 {
+        let (_, receiver) = ends(&service, settings.clone()).await;
+        assert_eq!(receiver.recv().await.unwrap()[0], number);
+        receiver.close().await.unwrap();
+    }
+    assert_eq!((service.dead_letters("topic").len(), service.kept("topic", "all")), (0, 0));
+}

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod acknowledging;
+mod acts;
 mod batching;
 mod closing;
 mod fragments;
@@ -15,12 +16,12 @@ mod roles;
 use bertha_core::{Buf, Connection};
 use bertha_queues::{MemoryQueue, QueueConnection, QueueSettings, Topic};
 
-/// Returns a publisher, and the only receiver, of a topic.
+/// Returns a publisher, and the only receiver, of a topic. The receiver acknowledges by dropping.
 async fn ends(
     service: &MemoryQueue,
     settings: QueueSettings,
 ) -> (QueueConnection<MemoryQueue>, QueueConnection<MemoryQueue>) {
-    let topic = Topic::new(service.clone(), "topic").settings(settings);
+    let topic = Topic::new(service.clone(), "topic").settings(settings).acknowledge_by_dropping();
     topic.create().await.unwrap();
     let receiver = topic.receiver("all").await.unwrap();
     (topic.publisher().await.unwrap(), receiver)

@@ -31,7 +31,7 @@ async fn first_after_a_restart(file: Option<&Path>) -> u8 {
     drop((receiver, held));
     assert_eq!(service.kept("topic", "all"), 1);
 
-    let again = Topic::new(service.clone(), "topic").receiver("all").await.unwrap();
+    let again = Topic::new(service.clone(), "topic").acknowledge_by_dropping().receiver("all").await.unwrap();
     let again = make_stack!(at_most_once(file)).wrap(again).await.unwrap();
     publisher.send(buf(2)).await.unwrap();
     let first = again.recv().await.unwrap()[0];

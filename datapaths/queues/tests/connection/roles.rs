@@ -18,7 +18,7 @@ async fn a_call_for_the_other_role_says_how_to_get_it() {
     );
     let error = receiver.send(buf(1)).await.unwrap_err();
     assert!(error.context().ends_with("open it with Topic::publisher or Topic::endpoint"), "{error}");
-    let both = Topic::new(service, "topic").endpoint("mine").await.unwrap();
+    let both = Topic::new(service, "topic").acknowledge_by_dropping().endpoint("mine").await.unwrap();
     assert_eq!(
         [publisher.role(), receiver.role(), both.role()],
         [Role::Publisher, Role::Receiver, Role::Both]
@@ -54,6 +54,20 @@ async fn too_large_a_message_names_the_way_out_and_leaves_the_rest_of_its_burst(
     assert!(error.context().contains("Fragment"), "{error}");
     publisher.send_batch(burst).await.unwrap();
     assert_eq!(super::bytes(&receive(&receiver, 9).await), [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_that_is_refused_as_too_large_is_tried_one_by_one() {
+    let service = MemoryQueue::new();
+    service.refuse_calls_above(30);
+    let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
+    let message = |len: usize| Buf::copy_of(&vec![len as u8; len], 0).unwrap();
+    let burst = [message(20), message(11), message(31), message(5)];
+    let error = publisher.send_batch(burst.into_iter()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert_eq!(super::bytes(&receive(&receiver, 9).await), [20, 11, 5]);
+    // One call for all, and one for each.
+    assert_eq!(publisher.calls().publish, 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -224,6 +224,7 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
                 }
                 Sorted::Bad => {
                     drop(rounds);
+                    message.done();
                     self.dropped.forged.add(1);
                     return None;
                 }
@@ -266,6 +267,8 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
             },
             _ => None,
         };
+        // Progress is repeated by its participant, and not by the service.
+        message.done();
         match progress {
             // Progress that finds no room is sent again by its participant.
             Some(progress) => {

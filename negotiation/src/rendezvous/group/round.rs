@@ -147,7 +147,8 @@ impl RoundQueue {
             None => self.senders.count(origin),
             Some(share) => {
                 let arrived = message.split_to(message.len()).ok().and_then(|all| share.arrive(origin, all));
-                arrived.map(|arrived| *message = arrived).is_some()
+                // What is left of the message in the old buffer is nothing, and done.
+                arrived.map(|arrived| std::mem::replace(message, arrived).done()).is_some()
             }
         }
     }

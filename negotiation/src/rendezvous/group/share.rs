@@ -5,6 +5,7 @@ use crate::rendezvous::store::limits::PARTICIPANTS;
 use crate::wire::Origin;
 use ahash::AHashMap;
 use bertha_core::Buf;
+use bertha_core::buf::{Fate, Receipt};
 use bertha_core::replay_window::ReplayWindow;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +40,7 @@ struct Counts {
     held: AHashMap<(u64, u32), Vec<Buf>>,
     /// Number of held messages with [`REPETITIONS`] repetitions or more.
     overdue: usize,
-    /// True if messages that are dropped from now on go back to the service.
+    /// True if messages go back to the service, whatever their fate is.
     gives_back: bool,
 }
 
@@ -58,6 +59,13 @@ impl Messages {
         }
         if self.seen.entry(sender).or_default().insert(u64::from(number)) {
             self.tally.add(sender, number);
+        }
+    }
+
+    /// Removes a message, which may be inserted again.
+    fn remove(&mut self, Origin { number, sender }: Origin) {
+        if self.seen.get_mut(&sender).is_some_and(|seen| seen.remove(u64::from(number))) {
+            self.tally.remove(sender, number);
         }
     }
 }
@@ -95,7 +103,8 @@ impl RoundShare {
         number
     }
 
-    /// Counts a message when it arrives, and again when it is dropped. Returns `None` if the message is too
+    /// Counts a message when it arrives, and again when this end is done with it. A message that this end gives back
+    /// counts as one that has not arrived, since any receiver may get it. Returns `None` if the message is too
     /// long for a buffer, or repeats a message that is still held here: the repetition is kept as long as
     /// that message, since the service may take the acknowledgement of the repetition for an acknowledgement
     /// of both.
@@ -114,7 +123,12 @@ impl RoundShare {
                 }
             }
         }
-        Buf::from_owner(Held { message, origin, share: self.clone() }).ok()
+        let has_receipt = message.has_receipt();
+        let held = Held { message, origin, share: self.clone() };
+        match has_receipt {
+            true => Buf::from_receipt(held).ok(),
+            false => Buf::from_owner(DoneByDropping(held)).ok(),
+        }
     }
 
     /// Returns true if this end has held a message for so long that the service has repeated it too often.
@@ -122,7 +136,7 @@ impl RoundShare {
         self.lock().overdue > 0
     }
 
-    /// Makes messages that are dropped from now on go back to the service.
+    /// Makes all messages that are held go back to the service.
     pub(super) fn give_back(&self) {
         self.lock().gives_back = true;
     }
@@ -152,7 +166,7 @@ impl RoundShare {
     }
 }
 
-/// A message that was received and not dropped yet.
+/// A message that was received, and whose fate is not known yet.
 struct Held {
     message: Buf,
     origin: Origin,
@@ -165,17 +179,44 @@ impl AsMut<[u8]> for Held {
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
+impl Held {
+    /// Counts the message, and settles its repetitions.
+    fn end(&self, fate: Fate) {
         let mut counts = self.share.lock();
         let repetitions = counts.held.remove(&(self.origin.sender, self.origin.number));
         let was_overdue = repetitions.as_ref().is_some_and(|all| all.len() >= REPETITIONS);
         counts.overdue -= usize::from(was_overdue);
-        if !counts.gives_back && !std::thread::panicking() {
-            counts.let_go.insert(self.origin);
+        match fate {
+            _ if counts.gives_back => {}
+            Fate::Done => counts.let_go.insert(self.origin),
+            _ => counts.arrived.remove(self.origin),
         }
         drop(counts);
-        drop(repetitions);
+        repetitions.into_iter().flatten().for_each(|repetition| repetition.settle(fate));
+    }
+}
+
+impl Receipt for Held {
+    fn settle(self, fate: Fate) {
+        self.end(fate);
+        self.message.settle(fate);
+    }
+}
+
+/// A message whose drop is the end of the work.
+struct DoneByDropping(Held);
+
+impl AsMut<[u8]> for DoneByDropping {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut()
+    }
+}
+
+impl Drop for DoneByDropping {
+    fn drop(&mut self) {
+        // The message goes back to the service if the thread panics.
+        let fate = if std::thread::panicking() { Fate::GivenBack } else { Fate::Done };
+        self.0.end(fate);
     }
 }
 
@@ -217,6 +258,41 @@ mod tests {
         }
         drop(first);
         assert_eq!((share.is_overdue(), Arc::strong_count(&acknowledged)), (false, 1));
+    }
+
+    /// A message that this end did not finish may reach any receiver: it does not keep the round from its end, and
+    /// counts anew if it arrives here again.
+    #[test]
+    fn a_message_that_goes_back_has_not_arrived() {
+        for by_dropping in [false, true] {
+            let share = RoundShare::new(true);
+            let origin = Origin { number: 3, sender: 9 };
+            let acknowledged = Arc::new(());
+            let arrive = || {
+                let delivered = Delivered([7; 1], acknowledged.clone());
+                let message = match by_dropping {
+                    true => Buf::from_owner(delivered).unwrap(),
+                    false => Buf::from_receipt(delivered).unwrap(),
+                };
+                share.arrive(origin, message).unwrap()
+            };
+            let message = arrive();
+            assert!(!share.has_let_all_go());
+            let work = std::thread::spawn(move || {
+                let _message = message;
+                std::panic::resume_unwind(Box::new("the work failed"));
+            });
+            assert!(work.join().is_err());
+            assert!(share.has_let_all_go());
+            assert_eq!((share.let_go().count, share.taken().count), (0, 0));
+            arrive().done();
+            assert!(share.has_let_all_go());
+            assert_eq!(share.let_go().count, 1);
+        }
+    }
+
+    impl Receipt for Delivered {
+        fn settle(self, _: Fate) {}
     }
 
     #[derive(Debug)]

@@ -17,6 +17,12 @@ impl Tally {
         self.sum = self.sum.wrapping_add(mix(sender ^ mix(u64::from(number))));
     }
 
+    /// Removes the message with this number of a sender, which is in the set.
+    pub(super) fn remove(&mut self, sender: u64, number: u32) {
+        self.count = self.count.wrapping_sub(1);
+        self.sum = self.sum.wrapping_sub(mix(sender ^ mix(u64::from(number))));
+    }
+
     /// Returns the tally of the union of this set and another set, which has no message in common with it.
     pub(super) fn and(self, other: Self) -> Self {
         let count = self.count.wrapping_add(other.count);
@@ -56,5 +62,8 @@ mod tests {
         assert_ne!(repeated, sent);
         assert_ne!(tally([(5, 1), (5, 1)]), tally([(5, 1), (5, 2)]));
         assert_ne!(tally([(5, 6)]), tally([(6, 5)]));
+        let mut without = tally([(5, 1), (6, 2)]);
+        without.remove(6, 2);
+        assert_eq!(without, tally([(5, 1)]));
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! [`QueueConnection`]: bertha_queues::QueueConnection
 
+mod acts;
 mod cancellation;
 mod crash;
 mod credentials;
@@ -22,6 +23,7 @@ mod scene;
 mod sharing;
 mod throttling;
 
+pub use acts::*;
 pub use cancellation::*;
 pub use crash::Receiver;
 pub use credentials::*;
@@ -91,9 +93,9 @@ pub trait QueueSite {
         Sizes::default()
     }
 
-    /// Returns the settings of the service's connections.
+    /// Returns the settings of the service's connections, of which most checks' receivers acknowledge by dropping.
     fn settings(&self) -> QueueSettings {
-        QueueSettings::default()
+        QueueSettings::default().acknowledge_by_dropping(true)
     }
 }
 
@@ -163,6 +165,7 @@ pub async fn queue<Q: QueueSite>(site: &Q) {
         a_message_whose_work_fails_comes_again
         messages_of_a_closed_receiver_come_again
         messages_of_a_killed_receiver_come_again
+        work_that_is_given_up_loses_nothing
         a_message_that_always_fails_is_put_aside
         a_cancelled_recv_loses_nothing
         too_large_a_message_is_named

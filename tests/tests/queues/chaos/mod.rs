@@ -6,14 +6,13 @@
 //! `CHAOS_QUEUE_SECONDS` is the length of the test (15), and `CHAOS_SEED` chooses the failures and their
 //! times; the test prints the seed.
 
-mod broker;
 mod way;
 
+use crate::broker::Broker;
 use bertha_core::{Buf, Connection, OrdersByKey};
 use bertha_queues::nats::Nats;
 use bertha_queues::{QueueSettings, Topic};
 use bertha_tests::conformance::queue::Receiver;
-use broker::Broker;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -113,9 +112,10 @@ async fn receive(topic: Topic<Nats>, history: Arc<Mutex<History>>) {
     loop {
         let mut burst = Vec::new();
         if receiver.recv_batch(&mut burst, 4).await.is_ok() {
-            // The messages are recorded before they are dropped, since the next messages of their keys come
+            // The messages are recorded before they are acknowledged, since the next messages of their keys come
             // afterwards.
             history.lock().unwrap().received.extend(burst.iter().map(|message| Number::decode(message)));
+            burst.into_iter().for_each(Buf::done);
         } else {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -183,7 +183,7 @@ async fn whatever_fails_no_confirmed_message_is_lost_and_keys_stay_in_order() {
     let seed = number("CHAOS_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     let lasting = Duration::from_secs(number("CHAOS_QUEUE_SECONDS").unwrap_or(15));
     println!("seed {seed}");
-    let broker = match Broker::new() {
+    let broker = match Broker::new("nats", "chaos") {
         Ok(broker) => broker,
         Err(reason) => return bertha_tests::skip(&format!("chaos over a queue: {reason}")),
     };
