@@ -17,9 +17,12 @@ pub(crate) async fn both_ends_learn_that_the_server_is_away(service: impl Servic
     receiver.recv().await.unwrap().done();
     receiver.drain().await.unwrap();
     broker.act("kill");
-    let both = futures_util::future::join(receiver.recv(), publisher.send(message()));
-    let (received, sent) = timeout(Duration::from_secs(90), both).await.expect("an end says nothing");
-    for error in [received.map(drop).unwrap_err(), sent.unwrap_err()] {
+    let recv = timeout(Duration::from_secs(90), receiver.recv());
+    let send = timeout(Duration::from_secs(90), publisher.send(message()));
+    let (received, sent) = futures_util::future::join(recv, send).await;
+    let received = received.expect("recv says nothing").map(drop);
+    let sent = sent.expect("send says nothing");
+    for error in [received.unwrap_err(), sent.unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Unreachable, "{error:?}");
     }
     broker.act("start");

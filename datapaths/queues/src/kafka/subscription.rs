@@ -12,6 +12,7 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Reb
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
 use rdkafka::{ClientContext, Message, Offset, TopicPartitionList};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, oneshot, watch};
@@ -186,10 +187,12 @@ impl Subscription for KafkaSubscription {
         self.join(&consumer).await?;
         let deadline = Instant::now() + wait;
         let mut burst = Vec::new();
+        // The look for a broker goes on while the client reports its attempts.
+        let mut loss = pin!(self.loss(&consumer));
         while burst.is_empty() {
             let first = tokio::select! {
                 first = tokio::time::timeout_at(deadline.into(), consumer.recv()) => first,
-                error = self.loss(&consumer) => return Err(error),
+                error = &mut loss => return Err(error),
             };
             let Ok(mut next) = first else { break };
             loop {
