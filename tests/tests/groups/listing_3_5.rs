@@ -3,7 +3,7 @@
 //! memory and over servers.
 
 use bertha_chunnels::{OrderedByKey, Serialize, ServiceOrdered};
-use bertha_core::{Connection, ErrorKind, NumParticipantsAtMost, Wrap, make_stack, select};
+use bertha_core::{Connection, ErrorKind, NumParticipantsAtMost, WithReceipt, Wrap, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
 use bertha_negotiation::rendezvous::{MemoryStore, MultiEndpoint, Rendezvous, RendezvousStore};
 use bertha_queues::{MemoryQueue, Ordering, Pair, Service, Topic};
@@ -34,7 +34,7 @@ fn account(event: &[u8]) -> &[u8] {
 macro_rules! join {
     ($group:expr, $store:expr, $name:expr) => {
         make_stack!(
-            Serialize::<Event>::new(),
+            Serialize::<Event>::new().with_receipts(),
             select!(OrderedByKey::new(account), ServiceOrdered::new(account); prefer 0 if NumParticipantsAtMost(2))
         )
         .rendezvous($group, $store.clone(), $name)
@@ -45,16 +45,33 @@ macro_rules! join {
 type Got = Arc<Mutex<Vec<Event>>>;
 
 /// Records each event before the service hears that it was received.
-async fn receive<C: Connection<Data = Event>>(connection: Arc<MultiEndpoint<C>>, got: Got) {
+async fn receive<C: Connection<Data = WithReceipt<Event>>>(connection: Arc<MultiEndpoint<C>>, got: Got) {
     while let Ok(event) = connection.recv().await {
-        got.lock().unwrap().push(event);
+        got.lock().unwrap().push((*event).clone());
+        event.done();
     }
 }
 
-async fn publish(connection: &impl Connection<Data = Event>, numbers: Range<u32>) {
+/// Receives as [`receive`] does; the work on each tenth event fails once.
+async fn receive_and_fail<C: Connection<Data = WithReceipt<Event>>>(
+    connection: Arc<MultiEndpoint<C>>,
+    got: Got,
+    failed: Got,
+) {
+    while let Ok(event) = connection.recv().await {
+        let mut failed = failed.lock().unwrap();
+        if event.number % 10 == 7 && !failed.contains(&event) {
+            failed.push((*event).clone());
+            continue;
+        }
+        got.lock().unwrap().push(event.done());
+    }
+}
+
+async fn publish(connection: &impl Connection<Data = WithReceipt<Event>>, numbers: Range<u32>) {
     for number in numbers {
         let account = (number % ACCOUNTS) as u8;
-        connection.send(Event { account, number }).await.unwrap();
+        connection.send(Event { account, number }.into()).await.unwrap();
         sleep(Duration::from_millis(3)).await;
     }
 }
@@ -75,7 +92,7 @@ fn uses<C: Connection>(connection: &MultiEndpoint<C>, chunnel: &str) -> bool {
 /// The order moves to the service as the second receiver joins, while messages flow, and back when it has left.
 async fn the_order_moves<S: Service, T: RendezvousStore>(service: S, store: T) {
     let name = format!("orders-{:016x}", rand::random::<u64>());
-    let (topic, store) = (Topic::new(service, &*name).acknowledge_by_dropping(), Arc::new(store));
+    let (topic, store) = (Topic::new(service, &*name), Arc::new(store));
     topic.create().await.unwrap();
     let group = topic.group("billing");
     let got = Got::default();
@@ -125,6 +142,37 @@ async fn the_order_moves<S: Service, T: RendezvousStore>(service: S, store: T) {
 async fn the_second_receiver_brings_the_order_of_the_service() {
     let service = MemoryQueue::new().ordering(Ordering::ByKey);
     the_order_moves(service, MemoryStore::new(TokioRuntime)).await;
+}
+
+/// Work that fails loses no event, although receivers come and go and the order moves meanwhile.
+#[tokio::test]
+async fn an_event_whose_work_fails_comes_again_to_any_receiver() {
+    let topic = Topic::new(MemoryQueue::new().ordering(Ordering::ByKey), "orders");
+    topic.create().await.unwrap();
+    let (store, name) = (Arc::new(MemoryStore::new(TokioRuntime)), "orders".to_owned());
+    let group = topic.group("billing");
+    let (got, failed) = (Got::default(), Got::default());
+    let publisher = join!(group.clone().publisher(), store, &name).await.unwrap();
+    let first = Arc::new(join!(group.clone().receiver(), store, &name).await.unwrap());
+    let one = tokio::spawn(receive_and_fail(first.clone(), got.clone(), failed.clone()));
+    publish(&publisher, 0..60).await;
+    let second = Arc::new(join!(group.receiver(), store, &name).await.unwrap());
+    let two = tokio::spawn(receive_and_fail(second.clone(), got.clone(), failed.clone()));
+    let ends = [&publisher, &*first, &*second];
+    wait_for("the service keeps the order", || ends.iter().all(|end| uses(end, "ServiceOrdered"))).await;
+    publish(&publisher, 60..120).await;
+    second.close().await.unwrap();
+    two.await.unwrap();
+    wait_for("the receiver keeps the order again", || uses(&publisher, "OrderedByKey")).await;
+    publish(&publisher, 120..150).await;
+    wait_for("all 150 have arrived", || got.lock().unwrap().len() >= 150).await;
+    let mut numbers: Vec<u32> = got.lock().unwrap().iter().map(|event| event.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, Vec::from_iter(0..150));
+    assert_eq!(failed.lock().unwrap().len(), 15);
+    publisher.close().await.unwrap();
+    first.close().await.unwrap();
+    one.await.unwrap();
 }
 
 /// The single receiver reads the topic without order, which is quicker. Two receivers read the other topic.
