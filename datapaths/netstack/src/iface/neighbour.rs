@@ -2,9 +2,11 @@
 //! 4861, section 7.3), for ARP as well (RFC 1122, section 2.3.2.1).
 //!
 //! Any node on the wire can claim any address. So a claim never replaces an address that the neighbour itself
-//! has confirmed: the neighbour is asked at the confirmed address, and only if it is silent there, all nodes
-//! are asked anew. Unsolicited statements are not believed, with an exception: a neighbour that asks for this
-//! interface's address has to get a reply, so the address that it tells is used, and asked in turn.
+//! has confirmed: the neighbour is asked at the confirmed address, in quick succession. Only if it is silent
+//! there, the claimant takes its place, and is asked in turn: a service that has moved to another machine is
+//! followed within half a second. Unsolicited statements are not believed otherwise, with an exception: a
+//! neighbour that asks for this interface's address has to get a reply, so the address that it tells is used,
+//! and asked in turn.
 
 use crate::MacAddr;
 use std::time::{Duration, Instant};
@@ -15,11 +17,15 @@ pub(crate) const REACHABLE: Duration = Duration::from_secs(60);
 /// Time between requests (RFC 4861, RETRANS_TIMER).
 const RETRANSMIT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Time between requests while two nodes claim an address. A neighbour that lives answers within milliseconds.
+const DISPUTE_RETRANSMIT_INTERVAL: Duration = Duration::from_millis(125);
+
 /// Number of requests without a reply after which a neighbour counts as unreachable (RFC 4861,
 /// MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT).
 const MAX_REQUESTS: u8 = 3;
 
-/// Time for which a confirmed address is not asked about again, however often other nodes claim it.
+/// Time between the beginnings of two disputes: a confirmed address is not asked about more often, however
+/// often other nodes claim it.
 const DISPUTE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time for which the address of a neighbour that did not answer is not asked for again.
@@ -61,20 +67,26 @@ pub(crate) enum Statement {
 struct Requests {
     number: u8,
     last: Instant,
+    interval: Duration,
 }
 
 impl Requests {
     fn first(now: Instant) -> Self {
-        Self { number: 1, last: now }
+        Self { number: 1, last: now, interval: RETRANSMIT_INTERVAL }
+    }
+
+    /// Begins requests in quick succession.
+    fn first_of_dispute(now: Instant) -> Self {
+        Self { interval: DISPUTE_RETRANSMIT_INTERVAL, ..Self::first(now) }
     }
 
     fn due(self) -> Instant {
-        self.last + RETRANSMIT_INTERVAL
+        self.last + self.interval
     }
 
     /// Counts another request; returns `None` if there were enough.
     fn next(self, now: Instant) -> Option<Self> {
-        (self.number < MAX_REQUESTS).then_some(Self { number: self.number + 1, last: now })
+        (self.number < MAX_REQUESTS).then_some(Self { number: self.number + 1, last: now, ..self })
     }
 }
 
@@ -83,6 +95,13 @@ impl Requests {
 struct Claimant {
     mac: MacAddr,
     asked: bool,
+}
+
+/// Two claims to an address: the neighbour has confirmed its own, and this node has claimed the address since.
+#[derive(Debug, Clone, Copy)]
+struct Dispute {
+    rival: MacAddr,
+    begun: Instant,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -94,16 +113,17 @@ enum NeighbourState {
     /// The neighbour named the address itself, and was not asked there yet (STALE). `all_asked` says that all
     /// nodes were asked before.
     Claimed { mac: MacAddr, all_asked: bool },
-    /// The neighbour is asked at the address, which is in use meanwhile (PROBE).
-    Asked { mac: MacAddr, requests: Requests },
+    /// The neighbour is asked at the address, which is in use meanwhile (PROBE): after some time, or because of
+    /// a dispute.
+    Asked { mac: MacAddr, requests: Requests, dispute: Option<Dispute> },
     /// The neighbour is asked at an address that was only claimed before, and is in use meanwhile. A rival
     /// that claims the address is asked as well.
     AskedFirst { mac: MacAddr, requests: Requests, rival: Option<Claimant>, all_asked: bool },
-    /// The neighbour has answered (REACHABLE).
-    Reachable { mac: MacAddr, until: Instant },
-    /// The neighbour has answered, and another node has claimed its address since. The neighbour has to be
-    /// asked at `due`.
-    Disputed { mac: MacAddr, due: Instant },
+    /// The neighbour has answered (REACHABLE). No dispute begins before `quiet`.
+    Reachable { mac: MacAddr, until: Instant, quiet: Instant },
+    /// The neighbour has answered, and a rival has claimed its address since. The neighbour has to be asked
+    /// at `due`.
+    Disputed { mac: MacAddr, rival: MacAddr, due: Instant },
 }
 
 /// A change that concerns users of addresses.
@@ -122,6 +142,8 @@ pub(crate) enum Change {
 pub(crate) enum Step {
     Nothing,
     Ask(Question),
+    /// The neighbour is silent, so the rival has its place, and has to be asked.
+    Replaced(Question),
     /// No node has answered.
     Settled,
     /// The neighbour is silent, and has to be forgotten.
@@ -217,23 +239,38 @@ impl Neighbour {
                     Step::Settled
                 }
             },
-            NeighbourState::Asked { mac, requests } | NeighbourState::AskedFirst { mac, requests, .. } => {
-                match requests.next(now) {
-                    Some(next) => {
-                        *requests = next;
-                        Step::Ask(Question::One(*mac))
-                    }
-                    None => Step::Gone,
+            NeighbourState::Asked { mac, requests, .. }
+            | NeighbourState::AskedFirst { mac, requests, .. } => match requests.next(now) {
+                Some(next) => {
+                    *requests = next;
+                    Step::Ask(Question::One(*mac))
                 }
-            }
-            NeighbourState::Disputed { mac, .. } => {
-                let mac = *mac;
-                self.state = NeighbourState::Asked { mac, requests: Requests::first(now) };
+                None => self.give_up(now),
+            },
+            &mut NeighbourState::Disputed { mac, rival, .. } => {
+                let dispute = Some(Dispute { rival, begun: now });
+                let requests = Requests::first_of_dispute(now);
+                self.state = NeighbourState::Asked { mac, requests, dispute };
                 Step::Ask(Question::One(mac))
             }
             NeighbourState::Failed { .. } => Step::Gone,
             NeighbourState::Claimed { .. } | NeighbourState::Reachable { .. } => Step::Nothing,
         }
+    }
+
+    /// Gives up a neighbour that was asked often enough: a rival gets its place, if there is a rival.
+    fn give_up(&mut self, now: Instant) -> Step {
+        let NeighbourState::Asked { mac: silent, dispute: Some(Dispute { rival, .. }), .. } = self.state else {
+            return Step::Gone;
+        };
+        self.state = NeighbourState::AskedFirst {
+            mac: rival,
+            requests: Requests::first_of_dispute(now),
+            // The neighbour may still answer, later than it should.
+            rival: Some(Claimant { mac: silent, asked: true }),
+            all_asked: false,
+        };
+        Step::Replaced(Question::One(rival))
     }
 
     /// Returns the neighbour's address, for use. An address that was not confirmed lately is used while the
@@ -245,8 +282,8 @@ impl Neighbour {
                 self.state = NeighbourState::AskedFirst { mac, requests, rival: None, all_asked };
                 Step::Ask(Question::One(mac))
             }
-            NeighbourState::Reachable { mac, until } if now >= until => {
-                self.state = NeighbourState::Asked { mac, requests };
+            NeighbourState::Reachable { mac, until, .. } if now >= until => {
+                self.state = NeighbourState::Asked { mac, requests, dispute: None };
                 Step::Ask(Question::One(mac))
             }
             _ => self.step(now),
@@ -254,12 +291,13 @@ impl Neighbour {
         let resolution = match self.state {
             NeighbourState::Resolving { .. } => Resolution::Resolving,
             NeighbourState::Failed { .. } => Resolution::Failed,
-            NeighbourState::Asked { mac, requests } | NeighbourState::AskedFirst { mac, requests, .. } => {
+            NeighbourState::Asked { mac, requests, .. }
+            | NeighbourState::AskedFirst { mac, requests, .. } => {
                 Resolution::Known { mac, until: requests.due() }
             }
-            NeighbourState::Reachable { mac, until } => Resolution::Known { mac, until },
-            NeighbourState::Disputed { mac, due } => {
-                Resolution::Known { mac, until: due + RETRANSMIT_INTERVAL }
+            NeighbourState::Reachable { mac, until, .. } => Resolution::Known { mac, until },
+            NeighbourState::Disputed { mac, due, .. } => {
+                Resolution::Known { mac, until: due + DISPUTE_RETRANSMIT_INTERVAL }
             }
             NeighbourState::Claimed { mac, .. } => Resolution::Known { mac, until: now },
         };
@@ -298,9 +336,15 @@ impl Neighbour {
                 }
                 Change::Nothing
             }
-            NeighbourState::Asked { mac: known, .. } => {
-                if reply && *known == mac {
-                    self.confirm(mac, now);
+            &mut NeighbourState::Asked { mac: known, dispute, .. } => {
+                match dispute {
+                    _ if known == mac => {
+                        if reply {
+                            self.confirm(mac, now);
+                        }
+                    }
+                    None => self.state = NeighbourState::Disputed { mac: known, rival: mac, due: now },
+                    Some(_) => {}
                 }
                 Change::Nothing
             }
@@ -323,11 +367,9 @@ impl Neighbour {
                     _ => Change::Nothing,
                 }
             }
-            NeighbourState::Reachable { mac: before, .. } => {
-                if *before != mac {
-                    let mac = *before;
-                    let due = self.since + DISPUTE_INTERVAL;
-                    self.state = NeighbourState::Disputed { mac, due };
+            &mut NeighbourState::Reachable { mac: known, quiet, .. } => {
+                if known != mac {
+                    self.state = NeighbourState::Disputed { mac: known, rival: mac, due: quiet.max(now) };
                 }
                 Change::Nothing
             }
@@ -346,7 +388,12 @@ impl Neighbour {
     }
 
     fn confirm(&mut self, mac: MacAddr, now: Instant) {
-        self.state = NeighbourState::Reachable { mac, until: now + REACHABLE };
+        let quiet = match self.state {
+            NeighbourState::Asked { dispute: Some(Dispute { begun, .. }), .. } => begun + DISPUTE_INTERVAL,
+            NeighbourState::AskedFirst { rival: Some(_), .. } => now + DISPUTE_INTERVAL,
+            _ => now,
+        };
+        self.state = NeighbourState::Reachable { mac, until: now + REACHABLE, quiet };
         self.since = now;
     }
 

@@ -112,6 +112,10 @@ impl Neighbours {
                 return self.begin(neighbour, wanted, now);
             }
             Step::Ask(question) => Some(question),
+            Step::Replaced(question) => {
+                self.invalidate();
+                Some(question)
+            }
             Step::Settled => {
                 self.settled = true;
                 None
@@ -161,11 +165,16 @@ impl Neighbours {
     /// Does what is due, and asks the necessary questions.
     #[cold]
     pub(crate) fn step(&mut self, now: Instant, mut ask: impl FnMut(IpAddr, Question)) {
-        let mut gone = false;
+        let mut is_invalid = false;
         let mut settled = false;
         self.table.retain(|neighbour, entry| match entry.step(now) {
             Step::Nothing => true,
             Step::Ask(question) => {
+                ask(*neighbour, question);
+                true
+            }
+            Step::Replaced(question) => {
+                is_invalid = true;
                 ask(*neighbour, question);
                 true
             }
@@ -174,12 +183,12 @@ impl Neighbours {
                 true
             }
             Step::Gone => {
-                gone |= entry.is_used();
+                is_invalid |= entry.is_used();
                 false
             }
         });
         self.settled |= settled;
-        if gone {
+        if is_invalid {
             self.invalidate();
         }
         self.due = self.table.values().filter_map(Neighbour::due).min();
@@ -356,26 +365,71 @@ mod tests {
         assert!((5..=10).contains(&asked), "{asked} questions");
     }
 
-    #[test]
-    fn a_neighbour_that_has_moved_is_followed_within_five_seconds() {
-        let start = Instant::now();
-        let mut neighbours = confirmed(start);
+    /// Returns neighbours among which `IP` has moved to `OTHER` at `now`, and has not answered for as long as it
+    /// is waited for.
+    fn replaced(now: Instant) -> (Neighbours, Instant) {
+        let mut neighbours = confirmed(now);
         let generation = neighbours.generation();
-        neighbours.hear(IP, OTHER, Announcement, start + seconds(0.1));
-        let mut everybody = None;
-        for tenth in 2..50 {
-            let now = start + seconds(f64::from(tenth) / 10.0);
-            steps(&mut neighbours, now);
-            if neighbours.generation() != generation {
-                everybody = Some(neighbours.look_up(IP, Own, now));
-                break;
-            }
+        neighbours.hear(IP, OTHER, Announcement, now);
+        let mut asked = Vec::new();
+        for millisecond in 0..375 {
+            let now = now + Duration::from_millis(millisecond);
+            let questions = steps(&mut neighbours, now);
+            asked.extend(questions.into_iter().map(|(_, question)| (millisecond, question)));
             assert_eq!(mac(&mut neighbours, now), Some(MAC));
         }
-        let asked = Lookup { resolution: Resolution::Resolving, question: Some(Question::All) };
-        assert_eq!(everybody, Some(asked));
-        neighbours.hear(IP, OTHER, Reply, start + seconds(5.0));
-        assert_eq!(mac(&mut neighbours, start + seconds(5.0)), Some(OTHER));
+        assert_eq!(asked, [0, 125, 250].map(|at| (at, Question::One(MAC))));
+        assert_eq!(neighbours.generation(), generation);
+        let now = now + Duration::from_millis(375);
+        assert_eq!(steps(&mut neighbours, now), [(IP, Question::One(OTHER))]);
+        assert_ne!(neighbours.generation(), generation);
+        (neighbours, now)
+    }
+
+    #[test]
+    fn a_neighbour_that_has_moved_is_followed_within_half_a_second() {
+        let (mut neighbours, now) = replaced(Instant::now());
+        assert_eq!(mac(&mut neighbours, now), Some(OTHER));
+        neighbours.hear(IP, OTHER, Reply, now);
+        let resolution = Resolution::Known { mac: OTHER, until: now + REACHABLE };
+        assert_eq!(neighbours.look_up(IP, Own, now), Lookup { resolution, question: None });
+    }
+
+    #[test]
+    fn a_neighbour_that_answers_late_gets_its_place_back() {
+        let (mut neighbours, now) = replaced(Instant::now());
+        let generation = neighbours.generation();
+        neighbours.hear(IP, MAC, Reply, now);
+        assert_eq!(mac(&mut neighbours, now), Some(MAC));
+        assert_ne!(neighbours.generation(), generation);
+    }
+
+    #[test]
+    fn a_rival_that_is_silent_itself_is_soon_given_up() {
+        let (mut neighbours, now) = replaced(Instant::now());
+        for after in [125, 250] {
+            let asked = steps(&mut neighbours, now + Duration::from_millis(after));
+            assert_eq!(asked, [(IP, Question::One(OTHER))]);
+        }
+        let lookup = neighbours.look_up(IP, Own, now + Duration::from_millis(375));
+        assert_eq!(lookup, Lookup { resolution: Resolution::Resolving, question: Some(Question::All) });
+    }
+
+    #[test]
+    fn a_claim_that_comes_while_the_neighbour_is_verified_hastens_the_questions() {
+        let start = Instant::now();
+        let mut neighbours = confirmed(start);
+        let expired = start + REACHABLE;
+        assert_eq!(neighbours.look_up(IP, Own, expired).question, Some(Question::One(MAC)));
+        neighbours.hear(IP, OTHER, Announcement, expired);
+        for after in [0, 125, 250] {
+            let asked = steps(&mut neighbours, expired + Duration::from_millis(after));
+            assert_eq!(asked, [(IP, Question::One(MAC))]);
+            // Further claims change nothing.
+            neighbours.hear(IP, OTHER, Announcement, expired);
+        }
+        let asked = steps(&mut neighbours, expired + Duration::from_millis(375));
+        assert_eq!(asked, [(IP, Question::One(OTHER))]);
     }
 
     #[test]
