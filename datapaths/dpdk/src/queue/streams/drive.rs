@@ -1,7 +1,7 @@
 //! The TCP connections of a queue: their segments arrive from the queue's network, and are sent by it.
 
 use super::table::Streams;
-use super::wire::Outlet;
+use super::wire::{NoWay, Outlet};
 use crate::mbuf::{Burst, Packet};
 use crate::queue::{Connections, Network};
 use bertha_core::Buf;
@@ -118,8 +118,19 @@ impl Driver {
             return true;
         }
         if let Some(key) = self.streams.find(flow, opens, rand::random(), now) {
-            let event = self.with_exit(network, key, |streams, exit| streams.receive(key, packet, now, exit));
-            self.announce(connections, key, event.flatten());
+            let event = match self.way(network, key) {
+                Way::Open { link, is_local } => {
+                    let (streams, mut exit) = self.exit(network, link, is_local);
+                    streams.receive(key, packet, now, &mut exit)
+                }
+                // The segment counts nevertheless: its sender would repeat it after a second at the earliest.
+                Way::Closed { for_good } => {
+                    let event = self.streams.receive(key, packet, now, &mut NoWay { mtu: self.mtu });
+                    self.strand(network, key, for_good);
+                    event
+                }
+            };
+            self.announce(connections, key, event);
             return true;
         }
         network.counters.unknown += 1;
@@ -138,8 +149,17 @@ impl Driver {
     /// Sends everything that is due for a connection, after a call of the application or a timer.
     pub(crate) fn step(&mut self, network: &mut Network, connections: &mut Connections, key: usize) {
         let now = network.now;
-        let event = self.with_exit(network, key, |streams, exit| streams.step(key, now, exit));
-        self.announce(connections, key, event.flatten());
+        let event = match self.way(network, key) {
+            Way::Open { link, is_local } => {
+                let (streams, mut exit) = self.exit(network, link, is_local);
+                streams.step(key, now, &mut exit)
+            }
+            Way::Closed { for_good } => {
+                self.strand(network, key, for_good);
+                None
+            }
+        };
+        self.announce(connections, key, event);
     }
 
     /// Steps all connections that are due, and flushes.
@@ -174,31 +194,25 @@ impl Driver {
         }
     }
 
-    /// Runs `act` with the connection's way out. Returns `None` if there is no way at this moment.
-    fn with_exit<T>(
-        &mut self,
-        network: &mut Network,
-        key: usize,
-        act: impl FnOnce(&mut Streams, &mut Exit<'_>) -> T,
-    ) -> Option<T> {
-        let stream = self.streams.get_mut(key)?;
+    /// Returns the connection's way out.
+    fn way(&mut self, network: &mut Network, key: usize) -> Way {
+        let Some(stream) = self.streams.get_mut(key) else { return Way::Closed { for_good: false } };
         let peer = stream.flow().peer().ip();
         let known = stream.link.take();
         let is_own = !self.streams.is_half_open(key);
-        match way(network, peer, known, is_own) {
-            Way::Open { link, is_local } => {
-                if !is_local && let Some(stream) = self.streams.get_mut(key) {
-                    stream.link = Some(link.clone());
-                }
-                let (streams, mut exit) = self.exit(network, link, is_local);
-                Some(act(streams, &mut exit))
-            }
-            Way::Closed { for_good } => {
-                self.streams.strand(key, for_good, network.now);
-                network.send_replies();
-                None
-            }
+        let way = way(network, peer, known, is_own);
+        if let Way::Open { link, is_local: false } = &way
+            && let Some(stream) = self.streams.get_mut(key)
+        {
+            stream.link = Some(link.clone());
         }
+        way
+    }
+
+    /// Records that a connection has no way out, and sends the question for its neighbour.
+    fn strand(&mut self, network: &mut Network, key: usize, for_good: bool) {
+        self.streams.strand(key, for_good, network.now);
+        network.send_replies();
     }
 
     /// Returns the connections, and a way out for them.
@@ -235,5 +249,58 @@ fn way(network: &mut Network, peer: IpAddr, known: Option<LinkHeader>, is_own: b
         Route::Ready(link) => Way::Open { link, is_local: false },
         Route::Resolving => Way::Closed { for_good: false },
         Route::Local | Route::NoNeighbour | Route::NoRoute => Way::Closed { for_good: true },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Cable, flow, settings};
+    use super::*;
+    use crate::Config;
+    use crate::open::open;
+    use crate::queue::Transmitter;
+    use bertha_netstack::{Checksums, MacAddr, Stack};
+    use bertha_runtime::polling::Limits;
+    use std::time::Duration;
+
+    fn interface(number: u8) -> Interface {
+        let subnet = format!("10.0.0.{number}/24").parse().unwrap();
+        Interface::new(MacAddr([2, 0, 0, 0, 0, number]), 1500, None, &[subnet], &[]).unwrap()
+    }
+
+    /// A neighbour that remembers this interface's hardware address connects before this interface knows the
+    /// neighbour's.
+    #[test]
+    fn the_first_segment_of_an_unknown_neighbour_is_taken_in() {
+        if !crate::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = Config { buffers: 255, descriptors: 64, ..Config::new("net_null25", "10.0.0.1/24") };
+        let (port, now) = (open(&config).unwrap().handle, Instant::now());
+        let mut network = Network::new(0, port, Stack::new(interface(1), now), Transmitter::None, now);
+        let mut connections = Connections::new(Limits { backlog: 8, queue: 8, shared: 8 });
+        let mut driver = Driver::new(&interface(1), now);
+        driver.streams.listen("0.0.0.0:9".parse().unwrap(), settings(), 8, 0, 1).unwrap();
+
+        let (mut client, mut cable) = (Streams::new(&interface(2), now), Cable::default());
+        let to = "10.0.0.1:9".parse().unwrap();
+        let (key, port) = client.connect(to, &settings(), [1, 2], now).unwrap();
+        client.step(key, now, &mut cable);
+        let first = cable.0.pop().unwrap();
+        let (from, opens) = flow(&first);
+        let segment = Segment { flow: from, packet: &first, opens };
+        assert!(driver.receive(&mut network, &mut connections, segment) && driver.leaving.is_empty());
+
+        // The neighbour tells its address.
+        let mut theirs = Stack::new(interface(2), now);
+        let _ = theirs.route(Flow::new(to, port), now);
+        let mut question = theirs.poll_transmit(<[u8]>::to_vec).unwrap();
+        network.stack.receive(&mut question, Checksums::Unknown, now);
+        network.now += Duration::from_millis(10);
+        driver.drive(&mut network, &mut connections);
+        let answer = driver.leaving.pop().unwrap();
+        assert_eq!(answer.bytes()[..6], [2, 0, 0, 0, 0, 2]);
+        assert_eq!(answer.bytes()[14 + 20 + 13], 0x12, "the answer is SYN and ACK");
     }
 }

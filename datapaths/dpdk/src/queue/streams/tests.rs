@@ -14,7 +14,7 @@ const MTU: usize = 1500;
 
 /// The wire into which an interface puts packets.
 #[derive(Default)]
-struct Cable(Vec<Vec<u8>>);
+pub(super) struct Cable(pub(super) Vec<Vec<u8>>);
 
 impl Outlet for Cable {
     type Room = Vec<u8>;
@@ -33,7 +33,7 @@ impl Outlet for Cable {
     }
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings {
         is_framed: true,
         largest: 1 << 20,
@@ -55,7 +55,7 @@ struct World {
 }
 
 /// Returns the flow of an IP packet, and true if it opens a connection.
-fn flow(packet: &[u8]) -> (Flow, bool) {
+pub(super) fn flow(packet: &[u8]) -> (Flow, bool) {
     let (peer, at): (IpAddr, _) = match packet[0] >> 4 {
         4 => (<[u8; 4]>::try_from(&packet[12..16]).unwrap().into(), 20),
         _ => (<[u8; 16]>::try_from(&packet[8..24]).unwrap().into(), 40),

@@ -98,6 +98,26 @@ impl<O: Outlet> TxToken for Exit<'_, O> {
     }
 }
 
+/// The outlet of a connection that has no way to its peer at this moment. Replies to arriving packets are lost,
+/// as on a wire, and nothing else is sent.
+pub(super) struct NoWay {
+    pub(super) mtu: usize,
+}
+
+impl Outlet for NoWay {
+    type Room = Vec<u8>;
+
+    fn is_full(&mut self) -> bool {
+        true
+    }
+
+    fn room(&mut self) -> Option<Vec<u8>> {
+        Some(vec![0; self.mtu])
+    }
+
+    fn send(&mut self, _: Vec<u8>, _: usize) {}
+}
+
 /// An outlet that takes no packets.
 pub(super) struct Nowhere;
 
