@@ -2,6 +2,7 @@
 //! between the connections and the network.
 
 mod drive;
+mod guard;
 mod stream;
 mod table;
 #[cfg(test)]

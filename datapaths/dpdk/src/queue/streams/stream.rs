@@ -1,5 +1,6 @@
 //! A TCP connection: smoltcp's state machine, with messages on top. Sans-IO.
 
+use super::guard::{Head, LONGEST, Verdict, Window, acknowledgement};
 use super::wire::{Nowhere, Outlet, Wire};
 use super::{NAME, failure};
 use bertha_core::framing::{Frames, header};
@@ -125,6 +126,12 @@ pub(crate) struct Stream {
     moved: u64,
     /// True if bytes were taken from smoltcp's buffer, so that the peer may have to learn of room.
     has_read: bool,
+    /// The sequence number of the peer's first byte, and the number of bytes that were taken from smoltcp's
+    /// buffer.
+    first: u32,
+    consumed: u32,
+    /// The sequence number behind everything that this end has sent.
+    sent_to: Option<u32>,
     /// True if this end sends nothing more.
     closing: bool,
     /// The state when it was last observed.
@@ -158,6 +165,9 @@ impl Stream {
             taken: 0,
             moved: 0,
             has_read: false,
+            first: 0,
+            consumed: 0,
+            sent_to: None,
             closing: false,
             state: State::Closed,
             owing: None,
@@ -216,12 +226,64 @@ impl Stream {
 
     /// Processes the IP packet of a segment, and sends the reply.
     pub(super) fn receive(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
-        let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
-        self.interface.poll_ingress_single(self.ground.tick(now), &mut wire, &mut self.sockets);
+        let Some(head) = Head::parse(packet) else { return };
+        let before = self.socket().state();
+        match head.judge(before, self.window()) {
+            Verdict::Take => {}
+            Verdict::Drop => return,
+            Verdict::Challenge => return self.challenge(packet, now, outlet),
+        }
+        self.take_in(packet, now, outlet);
+        if matches!(before, State::Listen | State::SynSent) {
+            self.first = head.sequence().wrapping_add(1);
+        }
         if self.owing.is_some() {
             self.owing = Some(now);
         }
         self.observe(now);
+    }
+
+    /// Passes a packet to smoltcp.
+    fn take_in(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
+        let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
+        self.interface.poll_ingress_single(self.ground.tick(now), &mut wire, &mut self.sockets);
+        let sent_to = wire.sent_to;
+        self.note_sent(sent_to);
+    }
+
+    fn note_sent(&mut self, to: Option<u32>) {
+        let Some(to) = to else { return };
+        // Numbers wrap around, and repetitions have smaller numbers.
+        let is_further = |before: u32| to.wrapping_sub(before).cast_signed() > 0;
+        if self.sent_to.is_none_or(is_further) {
+            self.sent_to = Some(to);
+        }
+    }
+
+    /// Returns the window in which the peer sends. Its length is an upper bound.
+    fn window(&self) -> Window {
+        let socket = self.socket();
+        // The end of the peer's stream has a number, too.
+        let has_ended = matches!(
+            socket.state(),
+            State::CloseWait | State::LastAck | State::Closing | State::TimeWait
+        );
+        let arrived = self.consumed.wrapping_add(socket.recv_queue() as u32);
+        let start = self.first.wrapping_add(arrived).wrapping_add(has_ended.into());
+        Window { start, len: socket.recv_capacity() as u32 }
+    }
+
+    /// Tells the sender of `packet` what is expected of the peer, at most once in a second (RFC 5961, section
+    /// 7): smoltcp answers so to a segment that repeats what has arrived.
+    #[cold]
+    fn challenge(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
+        let Some(sent_to) = self.sent_to else { return };
+        let mut repeated = [0; LONGEST];
+        let before = self.window().start.wrapping_sub(1);
+        if let Some(len) = acknowledgement(&mut repeated, packet, before, sent_to) {
+            self.take_in(&repeated[..len], now, outlet);
+            self.observe(now);
+        }
     }
 
     /// Sends everything that is due: data, acknowledgements, repetitions. Returns false if a segment could
@@ -235,8 +297,10 @@ impl Stream {
             self.pump();
             let mut wire = Wire::new(None, outlet, self.ground.mtu);
             let sent = self.interface.poll_egress(self.ground.tick(now), &mut wire, &mut self.sockets);
-            blocked |= wire.blocked;
-            if wire.blocked || sent == PollResult::None {
+            let Wire { blocked: is_blocked, sent_to, .. } = wire;
+            self.note_sent(sent_to);
+            blocked |= is_blocked;
+            if is_blocked || sent == PollResult::None {
                 break;
             }
         }
@@ -358,10 +422,11 @@ impl Stream {
         if let Some(message) = self.queue.pop_front() {
             return Some(Ok(message));
         }
-        let Self { frames, queue, .. } = self;
+        let Self { frames, queue, consumed, .. } = self;
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         while socket.can_recv() || frames.is_malformed() {
-            let read = |room: &mut [u8]| socket.recv_slice(room).map_err(io::Error::other);
+            let count = |read: &usize| *consumed = consumed.wrapping_add(*read as u32);
+            let read = |room: &mut [u8]| socket.recv_slice(room).map_err(io::Error::other).inspect(count);
             self.has_read = true;
             if let Err(error) = frames.read(read, |message| queue.push_back(message)) {
                 let error = error.downcast::<Error>().unwrap_or_else(Error::from);
@@ -381,6 +446,7 @@ impl Stream {
         if socket.can_recv() {
             let chunk = Buf::new(socket.recv_queue().min(CHUNK), 0).map(|mut chunk| {
                 let read = socket.recv_slice(&mut chunk).unwrap_or_default();
+                self.consumed = self.consumed.wrapping_add(read as u32);
                 chunk.truncate(read);
                 chunk
             });

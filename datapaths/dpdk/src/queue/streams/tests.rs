@@ -307,6 +307,69 @@ fn who_announces_too_much_is_malformed_and_the_peer_cannot_exhaust_memory() {
     }
 }
 
+/// Returns an empty segment as a stranger would forge it in the client's name, with a sequence number so far ahead
+/// of what the server expects.
+fn forged(world: &mut World, [server, client]: [usize; 2], flags: u8, ahead: u32) -> Vec<u8> {
+    world.send(1, client, b"known");
+    let mut packet = world.cables[1].0.last().unwrap().clone();
+    assert_eq!(world.recv(0, server), Ok(b"known".to_vec()));
+    // The server acknowledges the message, and its last challenge is long ago.
+    (0..11_000).for_each(|_| world.pass());
+    let data = (packet.len() - 40) as u32;
+    let sequence = u32::from_be_bytes(packet[24..28].try_into().unwrap()).wrapping_add(data);
+    packet.truncate(40);
+    packet[2..4].copy_from_slice(&[0, 40]);
+    packet[24..28].copy_from_slice(&sequence.wrapping_add(ahead).to_be_bytes());
+    packet[33] = flags;
+    packet
+}
+
+/// Asserts that the segment ends no connection, and is answered with as many acknowledgements.
+fn assert_challenged(world: &mut World, [server, client]: [usize; 2], segment: &[u8], times: usize) {
+    assert!(world.cables[0].0.is_empty());
+    world.arrive(0, segment);
+    let answers: Vec<u8> = world.cables[0].0.iter().map(|packet| packet[33]).collect();
+    assert_eq!(answers, vec![0x10; times]);
+    for [from, to] in [[(0, server), (1, client)], [(1, client), (0, server)]] {
+        assert_eq!(world.transfer(from, to, b"alive"), b"alive");
+    }
+}
+
+#[test]
+fn a_stranger_resets_no_connection_without_the_exact_number() {
+    const RST: u8 = 0x04;
+    let mut world = World::new(1, 0, 8);
+    let pair = world.connected("10.0.0.1:9");
+    for (ahead, times) in [(1, 1), (10_000, 1), (1 << 20, 0), (1 << 31, 0), (u32::MAX, 0)] {
+        let segment = forged(&mut world, pair, RST, ahead);
+        assert_challenged(&mut world, pair, &segment, times);
+    }
+    // In a second there is a single answer.
+    let segment = forged(&mut world, pair, RST, 1);
+    world.arrive(0, &segment);
+    world.cables[0].0.clear();
+    assert_challenged(&mut world, pair, &segment, 0);
+    let segment = forged(&mut world, pair, RST, 0);
+    world.arrive(0, &segment);
+    assert_eq!(world.recv(0, pair[0]), Err(ErrorKind::Reset));
+}
+
+/// The peer's host has restarted, and the peer asks from its old port.
+#[test]
+fn a_peer_that_has_forgotten_the_connection_learns_of_it_when_it_connects_anew() {
+    const SYN: u8 = 0x02;
+    let mut world = World::new(1, 0, 8);
+    let pair = world.connected("10.0.0.1:9");
+    for ahead in [0, 77_777_777, 1 << 31] {
+        let segment = forged(&mut world, pair, SYN, ahead);
+        assert_challenged(&mut world, pair, &segment, 1);
+    }
+    let segment = forged(&mut world, pair, SYN, 1);
+    world.ends[1] = World::new(2, 0, 8).ends.into_iter().nth(1).unwrap();
+    world.arrive(0, &segment);
+    assert_eq!(world.recv(0, pair[0]), Err(ErrorKind::Reset));
+}
+
 /// Returns the first segment of a connection from a stranger.
 fn syn(world: &mut World, number: u32) -> Vec<u8> {
     syn_to(world, 9, number)

@@ -1,5 +1,6 @@
 //! A network device for smoltcp: a single packet in, and room for packets out.
 
+use super::guard::Head;
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::ops::DerefMut;
@@ -26,17 +27,19 @@ pub(super) struct Wire<'a, O> {
     pub(super) mtu: usize,
     /// True if a packet could not be sent.
     pub(super) blocked: bool,
+    /// The sequence number behind the last packet that was sent.
+    pub(super) sent_to: Option<u32>,
 }
 
 impl<'a, O: Outlet> Wire<'a, O> {
     pub(super) fn new(arrived: Option<&'a [u8]>, outlet: &'a mut O, mtu: usize) -> Self {
-        Self { arrived, outlet, mtu, blocked: false }
+        Self { arrived, outlet, mtu, blocked: false, sent_to: None }
     }
 
     fn exit(&mut self) -> Option<Exit<'_, O>> {
         let room = self.outlet.room();
         self.blocked |= room.is_none();
-        Some(Exit { room: room?, outlet: self.outlet })
+        Some(Exit { room: room?, outlet: self.outlet, sent_to: &mut self.sent_to })
     }
 }
 
@@ -87,12 +90,14 @@ impl RxToken for Entry<'_> {
 pub(super) struct Exit<'a, O: Outlet> {
     room: O::Room,
     outlet: &'a mut O,
+    sent_to: &'a mut Option<u32>,
 }
 
 impl<O: Outlet> TxToken for Exit<'_, O> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
-        let Self { mut room, outlet } = self;
+        let Self { mut room, outlet, sent_to } = self;
         let outcome = write(&mut room[..len]);
+        *sent_to = Head::parse(&room[..len]).and_then(Head::end).or(*sent_to);
         outlet.send(room, len);
         outcome
     }
