@@ -1,6 +1,7 @@
 #include "shim.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -10,6 +11,9 @@
 #include <rte_mempool.h>
 #include <rte_version.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* The largest burst that is handed over in one call. */
 #define BURST 64
@@ -70,6 +74,19 @@ size_t bertha_mbuf_area(void) { return sizeof(struct rte_mbuf); }
 struct rte_mbuf *bertha_mbuf_alloc(struct rte_mempool *pool) { return rte_pktmbuf_alloc(pool); }
 
 void bertha_mbuf_free(struct rte_mbuf *mbuf) { rte_pktmbuf_free_seg(mbuf); }
+
+int bertha_interface_mtu(const char *name) {
+    struct ifreq request = {0};
+    if (strlen(name) >= sizeof request.ifr_name)
+        return -ENODEV;
+    strcpy(request.ifr_name, name);
+    int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (any < 0)
+        return -errno;
+    int failed = ioctl(any, SIOCGIFMTU, &request) < 0 ? -errno : 0;
+    close(any);
+    return failed ? failed : request.ifr_mtu;
+}
 
 int bertha_device_add(const char *devargs) { return rte_dev_probe(devargs); }
 
@@ -172,12 +189,14 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
         facts->rss_entries = info.reta_size;
         facts->rss = fill_table(port, info.reta_size, facts->queues) == 0;
     }
-    /* Not every port filters addresses or tags, so not every port can be told not to. Neighbours of IPv6 ask groups. */
+    /* Not every port filters addresses, so not every port can be told not to. Neighbours of IPv6 ask groups. */
     (void)rte_eth_allmulticast_enable(port);
     if (setup->promiscuous)
         (void)rte_eth_promiscuous_enable(port);
-    if (filters_vlan)
-        (void)rte_eth_dev_vlan_filter(port, setup->vlan, 1);
+    /* A port that filters tags, and does not take this tag, hears nothing. */
+    failed = filters_vlan ? rte_eth_dev_vlan_filter(port, setup->vlan, 1) : 0;
+    if (failed)
+        return failed;
     if (sets_mtu == 0)
         (void)rte_eth_dev_get_mtu(port, &facts->mtu);
     struct rte_ether_addr mac;

@@ -99,6 +99,9 @@ size_t bertha_mbuf_area(void);
 struct rte_mbuf *bertha_mbuf_alloc(struct rte_mempool *pool);
 void bertha_mbuf_free(struct rte_mbuf *mbuf);
 
+/* The MTU of an interface of the kernel. */
+int bertha_interface_mtu(const char *name);
+
 int bertha_device_add(const char *devargs);
 int bertha_port_by_name(const char *name, uint16_t *port);
 int bertha_port_first(uint16_t *port);

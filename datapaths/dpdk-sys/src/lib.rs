@@ -206,6 +206,8 @@ macro_rules! with_functions {
             fn bertha_mbuf_alloc(pool: *mut Mempool) -> *mut Mbuf;
             /// Calls `rte_pktmbuf_free_seg`, from any thread.
             fn bertha_mbuf_free(mbuf: *mut Mbuf) -> ();
+            /// Returns the MTU of an interface of the kernel.
+            fn bertha_interface_mtu(name: *const c_char) -> c_int;
             /// Calls `rte_dev_probe`.
             fn bertha_device_add(devargs: *const c_char) -> c_int;
             /// Calls `rte_eth_dev_get_port_by_name`.

@@ -7,6 +7,8 @@
 use crate::Subnet;
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
+use bertha_dpdk_sys as sys;
+use std::ffi::CString;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -40,10 +42,11 @@ pub(crate) fn missing_interface(device: &str) -> Option<Error> {
 /// hold them.
 pub(crate) fn has_mtu(device: &str, wanted: u16) -> bool {
     const ETHERNET: u16 = 1500;
-    let Some(name) = interface(device).filter(|_| wanted <= ETHERNET) else { return false };
-    // Unlike /sys/class/net, this folder always describes the namespace of the process.
-    let mtu = std::fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{name}/mtu"));
-    mtu.ok().and_then(|mtu| mtu.trim().parse::<u32>().ok()).is_some_and(|mtu| mtu >= u32::from(wanted))
+    let name = interface(device).filter(|_| wanted <= ETHERNET);
+    let Some(name) = name.and_then(|name| CString::new(name).ok()) else { return false };
+    // SAFETY: the string lives during the call.
+    let mtu = unsafe { sys::bertha_interface_mtu(name.as_ptr()) };
+    mtu >= wanted.into()
 }
 
 /// The locks of a process for the addresses of an interface. Dropping the value releases them.

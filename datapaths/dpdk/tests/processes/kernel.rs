@@ -91,6 +91,19 @@ fn an_interface_and_an_address_belong_to_one_process() {
     assert!(said.contains("there is no network interface `nosuch`") && !said.contains("root"), "{said}");
 }
 
+/// The interface carries more than IPv6 has been told to use of it.
+#[test]
+fn an_interface_that_carries_enough_keeps_its_mtu() {
+    let Some(namespaces) = Namespaces::new("bkm") else { return };
+    for command in ["ip link set va mtu 9000", "sysctl -qw net.ipv6.conf.va.mtu=1280"] {
+        namespaces.run("a", &command.split(' ').collect::<Vec<_>>());
+    }
+    let mut server = namespaces.start("a", "serve", "0.0.0.0:9", 0);
+    assert_eq!(server.says(), "ready");
+    let said = namespaces.run("a", &["ip", "link", "show", "va"]);
+    assert!(said.contains("mtu 9000"), "{said}");
+}
+
 /// The kernel as a router, with a narrow link behind it.
 #[test]
 fn a_router_says_what_the_path_carries() {
