@@ -8,6 +8,7 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <rte_version.h>
 #include <string.h>
@@ -53,16 +54,58 @@ static void prepare_one(struct rte_mempool *pool, void *opaque, void *object, un
     preparation->prepare(rte_mbuf_to_priv(mbuf), mbuf->buf_addr, mbuf->buf_len, preparation->context);
 }
 
+/* Gives an empty pool its buffers, as rte_pktmbuf_pool_create does. */
+static int fill(struct rte_mempool *pool, uint16_t area, uint16_t room) {
+    struct rte_pktmbuf_pool_private facts = {.mbuf_data_room_size = room, .mbuf_priv_size = area};
+    int failed = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL);
+    if (failed)
+        return failed;
+    rte_pktmbuf_pool_init(pool, &facts);
+    failed = rte_mempool_populate_default(pool);
+    if (failed < 0)
+        return failed;
+    rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
+    return 0;
+}
+
 int bertha_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
-                       bertha_prepare prepare, void *context) {
+                       bool one_piece, bertha_prepare prepare, void *context) {
     unsigned cache = count / 8 < RTE_MEMPOOL_CACHE_MAX_SIZE ? count / 8 : RTE_MEMPOOL_CACHE_MAX_SIZE;
+    unsigned size = sizeof(struct rte_mbuf) + area + room, flags = one_piece ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
+    if (area % RTE_MBUF_PRIV_ALIGN != 0)
+        return -EINVAL;
     rte_errno = 0;
-    *pool = rte_pktmbuf_pool_create(name, count, cache, area, room, SOCKET_ID_ANY);
+    *pool = rte_mempool_create_empty(name, count, size, cache, sizeof(struct rte_pktmbuf_pool_private),
+                                     SOCKET_ID_ANY, flags);
     if (*pool == NULL)
         return failure();
+    int failed = fill(*pool, area, room);
+    if (failed) {
+        rte_mempool_free(*pool);
+        *pool = NULL;
+        return failed;
+    }
     struct preparation preparation = {prepare, context};
     rte_mempool_obj_iter(*pool, prepare_one, &preparation);
     return 0;
+}
+
+struct extent {
+    uintptr_t first, last;
+};
+
+static void extend(struct rte_mempool *pool, void *opaque, struct rte_mempool_memhdr *memory, unsigned index) {
+    (void)pool;
+    (void)index;
+    struct extent *extent = opaque;
+    extent->first = RTE_MIN(extent->first, (uintptr_t)memory->addr);
+    extent->last = RTE_MAX(extent->last, (uintptr_t)memory->addr + memory->len);
+}
+
+size_t bertha_pool_extent(struct rte_mempool *pool) {
+    struct extent extent = {UINTPTR_MAX, 0};
+    rte_mempool_mem_iter(pool, extend, &extent);
+    return extent.last > extent.first ? extent.last - extent.first : 0;
 }
 
 unsigned bertha_pool_size(const struct rte_mempool *pool) { return pool->size; }

@@ -89,8 +89,12 @@ const char *bertha_strerror(int error);
 int bertha_thread_register(void);
 void bertha_thread_unregister(void);
 
+/* With `one_piece` the buffers lie without gaps in memory, whatever the size of its pages: a buffer may lie on two pages, which only a
+ * card that reads by physical addresses minds. */
 int bertha_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
-                       bertha_prepare prepare, void *context);
+                       bool one_piece, bertha_prepare prepare, void *context);
+/* The number of bytes from the first byte of the pool's memory to the last. */
+size_t bertha_pool_extent(struct rte_mempool *pool);
 unsigned bertha_pool_size(const struct rte_mempool *pool);
 unsigned bertha_pool_in_use(const struct rte_mempool *pool);
 

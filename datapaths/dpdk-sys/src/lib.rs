@@ -191,11 +191,16 @@ macro_rules! with_functions {
             fn bertha_thread_register() -> c_int;
             /// Calls `rte_thread_unregister`, in the thread that registered.
             fn bertha_thread_unregister() -> ();
-            /// Calls `rte_pktmbuf_pool_create`, and `prepare` for each buffer.
+            /// Makes a pool as `rte_pktmbuf_pool_create` does, and calls `prepare` for each buffer. With
+            /// `one_piece`, the buffers lie without gaps in memory.
             fn bertha_pool_create(
                 pool: *mut *mut Mempool, name: *const c_char, count: c_uint, area: u16, room: u16,
-                prepare: Prepare, context: *mut c_void
+                one_piece: bool, prepare: Prepare, context: *mut c_void
             ) -> c_int;
+            /// Returns the number of bytes from the first byte of the pool's memory to the last.
+            fn bertha_pool_extent(pool: *mut Mempool) -> usize;
+            /// Returns the MTU of an interface of the kernel.
+            fn bertha_interface_mtu(name: *const c_char) -> c_int;
             /// Returns the number of buffers of the pool.
             fn bertha_pool_size(pool: *const Mempool) -> c_uint;
             /// Calls `rte_mempool_in_use_count`, whose result is exact while no thread uses the pool.
@@ -206,8 +211,6 @@ macro_rules! with_functions {
             fn bertha_mbuf_alloc(pool: *mut Mempool) -> *mut Mbuf;
             /// Calls `rte_pktmbuf_free_seg`, from any thread.
             fn bertha_mbuf_free(mbuf: *mut Mbuf) -> ();
-            /// Returns the MTU of an interface of the kernel.
-            fn bertha_interface_mtu(name: *const c_char) -> c_int;
             /// Calls `rte_dev_probe`.
             fn bertha_device_add(devargs: *const c_char) -> c_int;
             /// Calls `rte_eth_dev_get_port_by_name`.

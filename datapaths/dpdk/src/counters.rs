@@ -24,6 +24,9 @@ pub struct Counters {
     pub unresolved: u64,
     /// Frames of the stack itself (requests, answers, errors) that the port did not take.
     pub not_sent: u64,
+    /// Seconds in which the port was stuck: for three seconds or longer it had lost all arriving frames, or taken none
+    /// to be sent. A message of the log names the port.
+    pub stuck: u64,
 }
 
 impl Counters {
@@ -35,7 +38,7 @@ impl Counters {
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        let Self { stack, unknown, overflow, ring_full, copied, unresolved, not_sent } = other;
+        let Self { stack, unknown, overflow, ring_full, copied, unresolved, not_sent, stuck } = other;
         self.stack += stack;
         self.unknown += unknown;
         self.overflow += overflow;
@@ -43,6 +46,7 @@ impl AddAssign for Counters {
         self.copied += copied;
         self.unresolved += unresolved;
         self.not_sent += not_sent;
+        self.stuck += stuck;
     }
 }
 

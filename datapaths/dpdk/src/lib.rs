@@ -41,6 +41,7 @@ mod open;
 mod poll_thread;
 mod pool;
 mod port;
+mod progress;
 mod queue;
 mod raw_port;
 mod slot;

@@ -5,6 +5,7 @@ use crate::eal::{self, Eal};
 use crate::failure::{EEXIST, ERANGE, check, failure};
 use crate::port::{OPEN_PORTS, PortHandle};
 use crate::queue::{RxQueue, TxQueue};
+use crate::pool::Placement;
 use crate::{Config, MacAddr, Pool, memif, slot};
 use bertha_core::{Error, ErrorKind};
 use bertha_dpdk_sys as sys;
@@ -72,7 +73,9 @@ fn is_added_for(config: &Config) -> bool {
 
 /// Starts a port that is not open.
 fn start(eal: Eal, config: &Config, number: u16, name: String, claim: Claim) -> Result<OpenPort, Error> {
-    let pool = Pool::new(eal, config.buffers, config.buffer_capacity())?;
+    let is_virtual = is_added_for(config) && config.device.as_deref().and_then(slot::slot).is_none();
+    let placement = if is_virtual { Placement::OnePiece } else { Placement::WithinPages };
+    let pool = Pool::new(eal, config.buffers, config.buffer_capacity(), placement)?;
     let mut setup = sys::PortSetup {
         queues: config.queues,
         descriptors: config.descriptors,
@@ -128,6 +131,7 @@ fn start(eal: Eal, config: &Config, number: u16, name: String, claim: Claim) -> 
             udp: facts.offload & sys::OFFLOAD_UDP != 0,
         },
         dropped: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
         querying: Mutex::new(()),
         was_added: is_added_for(config),
         _claim: claim,

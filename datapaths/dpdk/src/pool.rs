@@ -9,6 +9,16 @@ use std::ffi::CString;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The place of a pool's buffers in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// The buffers lie without gaps. `net_af_xdp` counts on it: it lends the kernel as much memory as the buffers take
+    /// without gaps, and the kernel refuses frames to the buffers beyond.
+    OnePiece,
+    /// No buffer lies on two pages, since a card may read and write by physical addresses.
+    WithinPages,
+}
+
 /// A pool of buffers in DPDK's memory, which ports receive into and send from.
 ///
 /// A pool lives until the process ends, since buffers may be in use as long. Any thread may allocate and free
@@ -30,7 +40,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`Exhausted`](ErrorKind::Exhausted) if DPDK has too little memory.
-    pub(crate) fn new(_: Eal, count: u32, capacity: u16) -> Result<Self, Error> {
+    pub(crate) fn new(_: Eal, count: u32, capacity: u16, placement: Placement) -> Result<Self, Error> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         // SAFETY: the function returns a constant.
         let found = unsafe { sys::bertha_mbuf_area() };
@@ -52,6 +62,7 @@ impl Pool {
                 count,
                 size_of::<Area>() as u16,
                 capacity,
+                placement == Placement::OnePiece,
                 mbuf::prepare,
                 std::ptr::null_mut(),
             )
@@ -111,5 +122,28 @@ impl Pool {
     pub fn in_use(&self) -> u32 {
         // SAFETY: the pool lives forever.
         unsafe { sys::bertha_pool_in_use(self.raw.as_ptr()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, eal};
+
+    #[test]
+    fn buffers_lie_without_gaps_where_no_card_minds() {
+        if !crate::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        const COUNT: usize = 1023;
+        let eal = eal::init(&Config::default().eal_arguments().unwrap()).unwrap();
+        let pool = Pool::new(eal, COUNT as u32, 2176, Placement::OnePiece).unwrap();
+        // SAFETY: the pool lives forever.
+        let extent = unsafe { sys::bertha_pool_extent(pool.raw()) };
+        // DPDK puts a header in front of each buffer, and some cache lines behind so that all channels of
+        // memory are used alike; a page may remain.
+        let each = MBUF_LEN + size_of::<Area>() + 2176 + 4 * 64;
+        assert!((COUNT * 2176..=COUNT * each + 4096).contains(&extent), "{extent} bytes");
     }
 }

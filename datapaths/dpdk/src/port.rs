@@ -33,6 +33,8 @@ pub(crate) struct PortHandle {
     pub(crate) offload: Offload,
     /// Number of frames that came in too many segments for a buffer.
     pub(crate) dropped: AtomicU64,
+    /// Number of attempts to send of which the port took no frame.
+    pub(crate) refused: AtomicU64,
     /// The lock for queries: DPDK wants a port queried by one thread at a time.
     pub(crate) querying: Mutex<()>,
     /// True if the port's device was added for the port, and goes with it.

@@ -4,10 +4,12 @@ use super::send::Transmitter;
 use super::unresolved::Unresolved;
 use crate::mbuf::{Burst, Packet};
 use crate::port::PortHandle;
+use crate::progress::{Counts, Progress, Stuck};
 use crate::{Counters, Pool};
 use bertha_core::Error;
 use bertha_netstack::Stack;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// The stack of a queue, with everything that sending frames needs.
@@ -25,6 +27,7 @@ pub(crate) struct Network {
     /// port does.
     announces: bool,
     was_up: bool,
+    progress: Progress,
     /// Frames that the stack itself sends. The burst is empty whenever the lock is free, and kept so that
     /// nothing has to be initialised.
     replies: Burst,
@@ -43,7 +46,21 @@ impl Network {
         let announces = number == 0;
         let replies = Burst::new();
         let unresolved = Unresolved::new();
-        Self { stack, transmitter, port, pool, counters, now, unresolved, announces, was_up: false, replies }
+        let progress = Progress::new(now);
+        let was_up = false;
+        Self {
+            stack,
+            transmitter,
+            port,
+            pool,
+            counters,
+            now,
+            unresolved,
+            announces,
+            was_up,
+            progress,
+            replies,
+        }
     }
 
     /// Returns true if the link is up. When it comes up, the neighbours learn this interface's addresses;
@@ -58,6 +75,29 @@ impl Network {
         }
         self.was_up = up;
         up
+    }
+
+    /// Counts and tells that the port makes no progress, if it makes none. A single queue of the port does.
+    pub(crate) fn watch_progress(&mut self) {
+        if !self.announces || !self.progress.is_due(self.now) {
+            return;
+        }
+        if !self.was_up {
+            return self.progress.rest(self.now);
+        }
+        // A port without counters can't be watched.
+        let Ok(statistics) = self.port.statistics() else { return self.progress.rest(self.now) };
+        let counts = Counts::new(statistics, self.port.refused.load(Ordering::Relaxed));
+        for (stuck, is_new) in self.progress.look(counts, self.now) {
+            self.counters.stuck += 1;
+            if is_new {
+                let what = match stuck {
+                    Stuck::Receiving => "the port has lost all arriving frames for seconds: read messages sooner, or open the port again",
+                    Stuck::Sending => "the port has taken no frame to be sent for seconds: open it again",
+                };
+                tracing::warn!(port = self.port.name, ?statistics, "{what}");
+            }
+        }
     }
 
     /// Sends a frame of the stack itself. If the port does not take the frame, it is dropped, for the peer

@@ -10,6 +10,7 @@ use bertha_dpdk_sys as sys;
 use bertha_netstack::{Path, Route};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A transmit queue of a port.
 // The value is the only `TxQueue` with its port and number.
@@ -37,8 +38,14 @@ impl TxQueue {
             // `self` is exclusive, and the only value of its number. `empty` gives `count` whole packets.
             unsafe { sys::bertha_transmit(port, number, frames, count) }
         };
+        let has_frames = !burst.is_empty();
         // SAFETY: `rte_eth_tx_burst` returns the number of packets that it has taken, from the first on.
-        unsafe { burst.send_with(send) }
+        let sent = unsafe { burst.send_with(send) };
+        if sent == 0 && has_frames {
+            // Relaxed access suffices for a count.
+            self.port.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        sent
     }
 }
 

@@ -132,6 +132,7 @@ fn child() {
                 ask(dpdk, about.parse().unwrap(), count).await;
             }
             "open" => say(&Dpdk::open(&Config::from_env().unwrap()).unwrap_err().to_string()),
+            "ask-and-hold" => ask_and_hold(about.parse().unwrap(), count).await,
             "ask-large" => ask_large(about.parse().unwrap(), count).await,
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
@@ -262,13 +263,17 @@ fn by_threads<F: Future<Output = ()>>(work: impl Fn() -> F + Sync) {
     });
 }
 
-/// Asserts that no buffer is in use, except in the port's rings: virtio lends all buffers that it may receive
-/// into, and gets sent buffers back when it sends again.
+/// Asserts that no buffer is in use, except in the port's rings: virtio and AF_XDP lend all buffers that they may
+/// receive into, and get sent buffers back when they send again.
 fn assert_nothing_is_kept(dpdk: &Dpdk) {
     let config = Config::from_env().unwrap();
-    // Each queue has two rings of 256 descriptors.
-    let lent = 2 * 256 * u32::from(config.queues);
-    let most = if config.device.unwrap().contains("virtio") { lent } else { 0 };
+    // Each queue has two rings.
+    let rings = 2 * u32::from(config.queues);
+    let most = match config.device.unwrap() {
+        device if device.contains("virtio") => 256 * rings,
+        device if device.contains("af_xdp") => 2048 * rings,
+        _ => 0,
+    };
     let in_use = dpdk.buffers_in_use().unwrap();
     assert!(in_use <= most, "{in_use} buffers were kept: {:?}", dpdk.counters());
 }
@@ -345,6 +350,26 @@ async fn ask_over(dpdk: &Dpdk, to: Addr, count: usize, burst: usize) {
             assert!(is_message(&echo.unwrap(), number), "echo {number}");
         }
     }
+}
+
+/// Sends messages to be echoed, and holds all echoes, so that the port receives into further buffers. Then does so
+/// again, with the same buffers.
+async fn ask_and_hold(to: Addr, count: usize) {
+    let dpdk = dpdk();
+    let connection = dpdk.connect(to).await.unwrap();
+    for _ in 0..2 {
+        let mut held = Vec::new();
+        for number in 0..count {
+            connection.send(message(&connection, number).unwrap()).await.unwrap();
+            let recv = tokio::time::timeout(Duration::from_secs(20), connection.recv()).await;
+            let echo =
+                recv.unwrap_or_else(|_| panic!("echo {number} is missing: {:?}", dpdk.statistics())).unwrap();
+            assert!(is_message(&echo, number), "echo {number}");
+            held.push(echo);
+        }
+    }
+    assert_nothing_is_kept(&dpdk);
+    say("done");
 }
 
 /// Returns a message of which each word tells its message and its position. A message in three is as long as

@@ -15,6 +15,7 @@ mod tap;
 #[cfg(feature = "tcp")]
 mod tcp;
 mod vhost;
+mod xdp;
 
 use std::process::Command;
 
