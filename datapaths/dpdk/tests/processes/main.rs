@@ -11,6 +11,7 @@ mod kernel;
 mod memif;
 mod namespaces;
 mod queues;
+mod starts;
 mod tap;
 #[cfg(feature = "tcp")]
 mod tcp;

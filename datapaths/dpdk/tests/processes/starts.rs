@@ -1,0 +1,36 @@
+//! Starts of DPDK's environment.
+
+use super::child::{Child, Role};
+use super::has_dpdk;
+
+/// The first process has locked the configuration that both would share, and DPDK leaves no number of an error.
+#[test]
+fn a_start_beside_a_process_of_the_same_prefix_is_an_error() {
+    if !has_dpdk() {
+        return;
+    }
+    let prefix = format!("bertha-{}", std::process::id());
+    let eal = format!("--no-pci --no-huge -m 64 --no-telemetry --file-prefix {prefix}");
+    let start = |role: &str| {
+        Child::start(&Role {
+            role,
+            about: "10.0.0.1:9",
+            count: 0,
+            settings: &[
+                ("DEVICE", "net_null0"),
+                ("ADDRESS", "10.0.0.1/24"),
+                ("BUFFERS", "8191"),
+                ("EAL", &eal),
+            ],
+            within: &[],
+            unprivileged: false,
+        })
+    };
+    let mut first = start("serve");
+    assert_eq!(first.says(), "ready");
+    let said = start("open").says();
+    assert!(said.contains("initialising DPDK failed") && said.contains("--file-prefix"), "{said}");
+    drop(first);
+    // DPDK leaves its files.
+    let _ = std::fs::remove_dir_all(format!("/var/run/dpdk/{prefix}"));
+}
