@@ -3,9 +3,9 @@
 use crate::claim::{Claim, has_mtu, missing_interface};
 use crate::eal::{self, Eal};
 use crate::failure::{EEXIST, ERANGE, check, failure};
+use crate::pool::Placement;
 use crate::port::{OPEN_PORTS, PortHandle};
 use crate::queue::{RxQueue, TxQueue};
-use crate::pool::Placement;
 use crate::{Config, MacAddr, Pool, memif, slot};
 use bertha_core::{Error, ErrorKind};
 use bertha_dpdk_sys as sys;

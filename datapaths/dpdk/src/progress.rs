@@ -67,7 +67,8 @@ impl Progress {
     /// was not stuck before.
     pub(crate) fn look(&mut self, counts: Counts, now: Instant) -> impl Iterator<Item = (Stuck, bool)> {
         self.due = now + INTERVAL;
-        let stands_still = self.before.replace(counts).map_or([false; 2], |before| counts.stands_still(before));
+        let stands_still =
+            self.before.replace(counts).map_or([false; 2], |before| counts.stands_still(before));
         for (idle, still) in self.idle.iter_mut().zip(stands_still) {
             *idle = if still { idle.saturating_add(1) } else { 0 };
         }
@@ -115,7 +116,9 @@ mod tests {
 
     #[test]
     fn a_port_that_moves_a_little_or_has_nothing_to_move_is_not_stuck() {
-        assert!(looks((0..60).map(|it| counts(it / 3, it * 1000, it / 3, it * 1000))).iter().all(Vec::is_empty));
+        assert!(
+            looks((0..60).map(|it| counts(it / 3, it * 1000, it / 3, it * 1000))).iter().all(Vec::is_empty)
+        );
         assert!(looks((0..60).map(|_| counts(5, 9, 7, 3))).iter().all(Vec::is_empty));
     }
 

@@ -92,7 +92,9 @@ impl Network {
             self.counters.stuck += 1;
             if is_new {
                 let what = match stuck {
-                    Stuck::Receiving => "the port has lost all arriving frames for seconds: read messages sooner, or open the port again",
+                    Stuck::Receiving => {
+                        "the port has lost all arriving frames for seconds: read messages sooner, or open the port again"
+                    }
                     Stuck::Sending => "the port has taken no frame to be sent for seconds: open it again",
                 };
                 tracing::warn!(port = self.port.name, ?statistics, "{what}");

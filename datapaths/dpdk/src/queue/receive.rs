@@ -351,7 +351,7 @@ impl QueueState {
             }
             #[cfg(feature = "tcp")]
             Arrival::Segment { flow, packet, opens } => {
-                let segment = super::streams::Segment { flow, packet: &frame[packet], opens };
+                let segment = super::streams::Segment { flow, packet: &mut frame[packet], opens };
                 if !self.tcp.receive(&mut self.network, &mut self.connections, segment) {
                     self.network.stack.refuse(&frame, self.network.now);
                 }

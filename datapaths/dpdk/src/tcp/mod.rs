@@ -37,8 +37,9 @@ const QUEUE: usize = 0;
 /// carry as much as the interface.
 ///
 /// The number of connections is at most 16,384. At most 128 strangers per listener may be in the middle of
-/// the handshake, fewer if their buffers take more than 32 MiB. At most 256 dropped connections wait for
-/// their peer, or for late segments.
+/// the handshake, fewer if their buffers take more than 32 MiB; further strangers are answered with cookies
+/// (RFC 4987), so that a flood keeps nobody out. At most 256 dropped connections wait for their peer, or for
+/// late segments. Segments that a stranger may have forged end no connection (RFC 5961).
 #[derive(Debug)]
 pub struct Tcp<Data = Buf> {
     dpdk: Dpdk,

@@ -260,7 +260,8 @@ impl Neighbour {
 
     /// Gives up a neighbour that was asked often enough: a rival gets its place, if there is a rival.
     fn give_up(&mut self, now: Instant) -> Step {
-        let NeighbourState::Asked { mac: silent, dispute: Some(Dispute { rival, .. }), .. } = self.state else {
+        let NeighbourState::Asked { mac: silent, dispute: Some(Dispute { rival, .. }), .. } = self.state
+        else {
             return Step::Gone;
         };
         self.state = NeighbourState::AskedFirst {

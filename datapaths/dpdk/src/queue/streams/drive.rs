@@ -1,6 +1,6 @@
 //! The TCP connections of a queue: their segments arrive from the queue's network, and are sent by it.
 
-use super::table::Streams;
+use super::table::{Found, Streams};
 use super::wire::{NoWay, Outlet};
 use crate::mbuf::{Burst, Packet};
 use crate::queue::{Connections, Network};
@@ -25,11 +25,11 @@ pub(crate) struct Driver {
 }
 
 /// An arrived segment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Segment<'a> {
     pub(crate) flow: Flow,
     /// The IP packet.
-    pub(crate) packet: &'a [u8],
+    pub(crate) packet: &'a mut [u8],
     /// True if the segment asks for a new connection.
     pub(crate) opens: bool,
 }
@@ -113,28 +113,37 @@ impl Driver {
     ) -> bool {
         let Segment { flow, packet, opens } = segment;
         let now = network.now;
-        if opens && self.streams.is_crowded(flow) {
-            network.counters.unknown += 1;
-            return true;
-        }
-        if let Some(key) = self.streams.find(flow, opens, rand::random(), now) {
-            let event = match self.way(network, key) {
+        match self.streams.find(flow, packet, opens, rand::random(), now) {
+            Found::Connection(key) => {
+                let event = match self.way(network, key) {
+                    Way::Open { link, is_local } => {
+                        let (streams, mut exit) = self.exit(network, link, is_local);
+                        streams.receive(key, packet, now, &mut exit)
+                    }
+                    // The segment counts nevertheless: its sender would repeat it after a second at the earliest.
+                    Way::Closed { for_good } => {
+                        let event = self.streams.receive(key, packet, now, &mut NoWay { mtu: self.mtu });
+                        self.strand(network, key, for_good);
+                        event
+                    }
+                };
+                self.announce(connections, key, event);
+            }
+            // Where there is no way yet, the peer has to ask again: nothing is kept for it.
+            Found::Listener(listener) => match way(network, flow.peer().ip(), None, false) {
                 Way::Open { link, is_local } => {
                     let (streams, mut exit) = self.exit(network, link, is_local);
-                    streams.receive(key, packet, now, &mut exit)
+                    streams.answer(listener, flow, packet, now, &mut exit);
                 }
-                // The segment counts nevertheless: its sender would repeat it after a second at the earliest.
-                Way::Closed { for_good } => {
-                    let event = self.streams.receive(key, packet, now, &mut NoWay { mtu: self.mtu });
-                    self.strand(network, key, for_good);
-                    event
-                }
-            };
-            self.announce(connections, key, event);
-            return true;
+                Way::Closed { .. } => network.send_replies(),
+            },
+            Found::Crowd => network.counters.unknown += 1,
+            Found::Nobody => {
+                network.counters.unknown += 1;
+                return false;
+            }
         }
-        network.counters.unknown += 1;
-        false
+        true
     }
 
     /// Sends a reset to this interface itself, because no connection has the segment.
@@ -175,8 +184,9 @@ impl Driver {
         while let Some(mut frame) = self.local.pop_front() {
             let now = network.now;
             if let Arrival::Segment { flow, packet, opens } = network.stack.receive_own(&mut frame, now) {
-                let packet = &frame[packet];
-                if !self.receive(network, connections, Segment { flow, packet, opens }) {
+                let packet = &mut frame[packet];
+                let segment = Segment { flow, packet: &mut *packet, opens };
+                if !self.receive(network, connections, segment) {
                     self.refuse_local(network, flow, packet);
                 }
             }
@@ -287,9 +297,9 @@ mod tests {
         let to = "10.0.0.1:9".parse().unwrap();
         let (key, port) = client.connect(to, &settings(), [1, 2], now).unwrap();
         client.step(key, now, &mut cable);
-        let first = cable.0.pop().unwrap();
+        let mut first = cable.0.pop().unwrap();
         let (from, opens) = flow(&first);
-        let segment = Segment { flow: from, packet: &first, opens };
+        let segment = Segment { flow: from, packet: &mut first, opens };
         assert!(driver.receive(&mut network, &mut connections, segment) && driver.leaving.is_empty());
 
         // The neighbour tells its address.

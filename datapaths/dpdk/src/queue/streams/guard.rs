@@ -23,6 +23,7 @@ pub(super) const LONGEST: usize = 40 + HEADER;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     sequence: u32,
+    acknowledged: u32,
     flags: u8,
     /// Number of bytes behind the header.
     data: u32,
@@ -49,15 +50,21 @@ impl Head {
     /// Parses the headers of a whole IP packet. Returns `None` if it is no TCP segment.
     pub(super) fn parse(packet: &[u8]) -> Option<Self> {
         let segment = packet.get(start(packet)?..)?;
-        let &[_, _, _, _, s0, s1, s2, s3, _, _, _, _, offset, flags, ..] = segment.first_chunk::<HEADER>()?;
+        let &[_, _, _, _, s0, s1, s2, s3, a0, a1, a2, a3, offset, flags, ..] =
+            segment.first_chunk::<HEADER>()?;
         let data = segment.len().checked_sub(usize::from(offset >> 4) * 4)?;
-        let sequence = u32::from_be_bytes([s0, s1, s2, s3]);
-        Some(Self { sequence, flags, data: u32::try_from(data).ok()? })
+        let [sequence, acknowledged] = [[s0, s1, s2, s3], [a0, a1, a2, a3]].map(u32::from_be_bytes);
+        Some(Self { sequence, acknowledged, flags, data: u32::try_from(data).ok()? })
     }
 
     /// Returns the sequence number of the segment's first byte, or of its flag.
     pub(super) fn sequence(self) -> u32 {
         self.sequence
+    }
+
+    /// Returns the number that a segment in the midst of a stream acknowledges.
+    pub(super) fn acknowledged(self) -> Option<u32> {
+        (self.flags & (ACK | SYN | RST) == ACK).then_some(self.acknowledged)
     }
 
     /// Returns the sequence number behind the segment; `None` for a reset, which has no place in the stream.
@@ -87,7 +94,7 @@ impl Head {
 }
 
 /// Returns the offset of the TCP header in a whole IP packet.
-fn start(packet: &[u8]) -> Option<usize> {
+pub(super) fn start(packet: &[u8]) -> Option<usize> {
     const TCP: u8 = 6;
     /// Numbers of the extensions that state their length in units of eight bytes: options and routing.
     const EXTENSIONS: [u8; 3] = [0, 43, 60];
@@ -140,7 +147,7 @@ mod tests {
     use super::*;
 
     fn head(flags: u8, sequence: u32) -> Head {
-        Head { sequence, flags, data: 0 }
+        Head { sequence, acknowledged: 0, flags, data: 0 }
     }
 
     #[test]
@@ -184,7 +191,10 @@ mod tests {
         let options = [&[60, 1][..], &[0; 14], &[6, 0], &[0; 6]].concat();
         for packet in [v4(5), v4(7), v6(6, &[]), v6(0, &options)] {
             let head = Head::parse(&packet).unwrap();
-            assert_eq!((head, head.end()), (Head { sequence: 7, flags: ACK, data: 3 }, Some(10)));
+            assert_eq!(
+                (head, head.end()),
+                (Head { sequence: 7, acknowledged: 1, flags: ACK, data: 3 }, Some(10))
+            );
             for len in 0..packet.len() - 3 {
                 assert_eq!(Head::parse(&packet[..len]), None, "{len} bytes");
             }

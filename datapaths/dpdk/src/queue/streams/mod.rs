@@ -1,6 +1,7 @@
 //! The TCP connections of a queue. The module is without I/O except for [`drive`], which moves segments
 //! between the connections and the network.
 
+mod cookies;
 mod drive;
 mod guard;
 mod stream;

@@ -1,7 +1,8 @@
 //! A TCP connection: smoltcp's state machine, with messages on top. Sans-IO.
 
+use super::cookies::{self, Answer, Opening, Shift};
 use super::guard::{Head, LONGEST, Verdict, Window, acknowledgement};
-use super::wire::{Nowhere, Outlet, Wire};
+use super::wire::{Catch, Nowhere, Outlet, Wire};
 use super::{NAME, failure};
 use bertha_core::framing::{Frames, header};
 use bertha_core::{Buf, Error, ErrorKind};
@@ -132,6 +133,8 @@ pub(crate) struct Stream {
     consumed: u32,
     /// The sequence number behind everything that this end has sent.
     sent_to: Option<u32>,
+    /// The shift of this end's numbers, after an answer with a cookie.
+    shift: Shift,
     /// True if this end sends nothing more.
     closing: bool,
     /// The state when it was last observed.
@@ -168,6 +171,7 @@ impl Stream {
             first: 0,
             consumed: 0,
             sent_to: None,
+            shift: Shift::default(),
             closing: false,
             state: State::Closed,
             owing: None,
@@ -212,6 +216,32 @@ impl Stream {
         stream
     }
 
+    /// Creates a connection that has answered the first segment of `flow`. Returns the answer, which is not
+    /// sent, too.
+    pub(super) fn answered(
+        ground: Ground,
+        own: IpAddr,
+        flow: Flow,
+        settings: &Settings,
+        random: u64,
+        opening: Opening,
+        now: Instant,
+    ) -> Option<(Self, Answer)> {
+        let mut stream = Self::listen(ground, own, flow, settings, random, now);
+        let mut first = [0; cookies::LONGEST];
+        let len = opening.emit(flow, own, &mut first);
+        let mut outlet = Catch { mtu: ground.mtu, packet: None };
+        stream.receive(&mut first[..len], now, &mut outlet);
+        stream.transmit(now, &mut outlet);
+        let answer = Answer::parse(&outlet.packet?, flow, own)?;
+        Some((stream, answer))
+    }
+
+    /// Records that the peer got a cookie, in place of this number, for an answer.
+    pub(super) fn shift_to(&mut self, cookie: u32, number: u32) {
+        self.shift = Shift::between(number, cookie);
+    }
+
     pub(super) fn flow(&self) -> Flow {
         self.flow
     }
@@ -225,7 +255,7 @@ impl Stream {
     }
 
     /// Processes the IP packet of a segment, and sends the reply.
-    pub(super) fn receive(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
+    pub(super) fn receive(&mut self, packet: &mut [u8], now: Instant, outlet: &mut impl Outlet) {
         let Some(head) = Head::parse(packet) else { return };
         let before = self.socket().state();
         match head.judge(before, self.window()) {
@@ -233,6 +263,7 @@ impl Stream {
             Verdict::Drop => return,
             Verdict::Challenge => return self.challenge(packet, now, outlet),
         }
+        self.shift.enter(packet);
         self.take_in(packet, now, outlet);
         if matches!(before, State::Listen | State::SynSent) {
             self.first = head.sequence().wrapping_add(1);
@@ -245,7 +276,7 @@ impl Stream {
 
     /// Passes a packet to smoltcp.
     fn take_in(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
-        let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
+        let mut wire = Wire { shift: self.shift, ..Wire::new(Some(packet), outlet, self.ground.mtu) };
         self.interface.poll_ingress_single(self.ground.tick(now), &mut wire, &mut self.sockets);
         let sent_to = wire.sent_to;
         self.note_sent(sent_to);
@@ -264,10 +295,8 @@ impl Stream {
     fn window(&self) -> Window {
         let socket = self.socket();
         // The end of the peer's stream has a number, too.
-        let has_ended = matches!(
-            socket.state(),
-            State::CloseWait | State::LastAck | State::Closing | State::TimeWait
-        );
+        let has_ended =
+            matches!(socket.state(), State::CloseWait | State::LastAck | State::Closing | State::TimeWait);
         let arrived = self.consumed.wrapping_add(socket.recv_queue() as u32);
         let start = self.first.wrapping_add(arrived).wrapping_add(has_ended.into());
         Window { start, len: socket.recv_capacity() as u32 }
@@ -295,7 +324,7 @@ impl Stream {
         let mut blocked = false;
         loop {
             self.pump();
-            let mut wire = Wire::new(None, outlet, self.ground.mtu);
+            let mut wire = Wire { shift: self.shift, ..Wire::new(None, outlet, self.ground.mtu) };
             let sent = self.interface.poll_egress(self.ground.tick(now), &mut wire, &mut self.sockets);
             let Wire { blocked: is_blocked, sent_to, .. } = wire;
             self.note_sent(sent_to);

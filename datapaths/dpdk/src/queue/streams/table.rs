@@ -1,6 +1,8 @@
 //! All TCP connections of an interface: the table finds the connection of a segment, and the connections that
 //! are due. Sans-IO.
 
+use super::cookies::{self, Answer, Cookies, Opening};
+use super::guard::Head;
 use super::stream::{End, Ground, Settings, Stream};
 use super::wire::{Outlet, Wire};
 use ahash::RandomState;
@@ -14,8 +16,8 @@ use std::time::{Duration, Instant};
 /// Number of connections, in any state.
 const MAX_CONNECTIONS: usize = 16_384;
 
-/// Number of peers of a listener in the middle of the handshake. Each peer costs buffers. A further peer
-/// evicts the oldest, so that a flood of strangers keeps out no peer that answers quickly.
+/// Number of peers of a listener in the middle of the handshake. Each peer costs buffers. Further peers are
+/// answered with cookies, which cost none, so that a flood of strangers keeps nobody out.
 const MAX_HALF_OPEN: usize = 128;
 
 /// Number of bytes in the buffers of a listener's peers in the middle of the handshake, and, separately, of
@@ -83,6 +85,22 @@ struct Acceptor {
     waiting: VecDeque<usize>,
     /// The event that announces a connection to accept.
     event: usize,
+    /// The answers to IPv4 and IPv6, on which answers with cookies are modelled.
+    answers: [Option<Answer>; 2],
+    /// The time until which cookies may come back.
+    cookies_until: Option<Instant>,
+}
+
+/// The owner of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// This connection.
+    Connection(usize),
+    /// This listener, which [answers with a cookie](Streams::answer).
+    Listener(usize),
+    /// A listener of which too many connections wait: the segment has to be dropped, and its sender tries again.
+    Crowd,
+    Nobody,
 }
 
 /// Connections by their flow, listeners by their port, and the due time of each connection.
@@ -98,6 +116,7 @@ pub(crate) struct Streams {
     timers: BTreeSet<(Instant, usize)>,
     /// Connections that the application dropped, the oldest first.
     lingering: VecDeque<usize>,
+    cookies: Cookies,
     /// The interface that resets connections that do not exist.
     resetter: smoltcp::iface::Interface,
 }
@@ -117,6 +136,7 @@ impl Streams {
             ports: Ports::new(),
             timers: BTreeSet::new(),
             lingering: VecDeque::new(),
+            cookies: Cookies::new(now),
             resetter: ground.interface(own.into_iter().flatten(), 0, now),
         }
     }
@@ -171,9 +191,18 @@ impl Streams {
         let affordable = MAX_UNACCEPTED / settings.buffers().max(1);
         let limit = limit.min(affordable).max(1);
         let most_half_open = affordable.clamp(MIN_HALF_OPEN, MAX_HALF_OPEN);
-        let acceptor =
-            Acceptor { port, on: on.ip(), settings, limit, most_half_open, half_open, waiting, event };
-        let acceptor = self.acceptors.insert(acceptor);
+        let acceptor = self.acceptors.insert(Acceptor {
+            port,
+            on: on.ip(),
+            settings,
+            limit,
+            most_half_open,
+            half_open,
+            waiting,
+            event,
+            answers: [None; 2],
+            cookies_until: None,
+        });
         self.listening.insert(port, acceptor);
         Some((acceptor, port))
     }
@@ -224,46 +253,96 @@ impl Streams {
         self.entries.get(key)?.events
     }
 
-    /// Returns the connection that a segment of `flow` belongs to. If the segment `opens` a connection, a new
-    /// connection may be made for it, with `random` numbers.
-    pub(super) fn find(&mut self, flow: Flow, opens: bool, random: u64, now: Instant) -> Option<usize> {
+    /// Returns the owner of a segment of `flow`, in the IP packet `packet`. If the segment `opens` a connection, or
+    /// acknowledges a cookie, a new connection may be made for it, with `random` numbers.
+    pub(super) fn find(
+        &mut self,
+        flow: Flow,
+        packet: &[u8],
+        opens: bool,
+        random: u64,
+        now: Instant,
+    ) -> Found {
         if let Some(&key) = self.flows.get(&flow) {
             // The peer uses its port again: late segments would have come by now.
             let again = opens && self.entries[key].stream.is_waiting_for_late_segments();
             if !(again && matches!(self.entries[key].stage, Stage::Orphan(_))) {
-                return Some(key);
+                return Found::Connection(key);
             }
             self.remove(key);
         }
-        if !opens {
-            return None;
-        }
-        let own = self.own(flow.peer().ip())?;
-        let number = *self.listening.get(&flow.local_port)?;
-        let acceptor = &mut self.acceptors[number];
-        if !flow.is_for_listener(acceptor.on) {
-            return None;
-        }
-        let stream = Stream::listen(self.ground, own, flow, &acceptor.settings, random, now);
+        let Some(&number) = self.listening.get(&flow.local_port) else { return Found::Nobody };
+        let acceptor = &self.acceptors[number];
+        let Some(own) = self.own(flow.peer().ip()).filter(|_| flow.is_for_listener(acceptor.on)) else {
+            return Found::Nobody;
+        };
+        let crowds = acceptor.waiting.len() >= acceptor.limit;
         let is_full = acceptor.half_open.len() >= acceptor.most_half_open;
-        let oldest = if is_full { acceptor.half_open.pop_front() } else { None };
-        if let Some(oldest) = oldest {
-            self.remove(oldest);
+        let accepted = if opens { None } else { self.accepted_cookie(acceptor, flow, packet, now) };
+        if !opens && accepted.is_none() {
+            return Found::Nobody;
         }
+        if crowds || !self.has_room() {
+            return Found::Crowd;
+        }
+        let settings = &self.acceptors[number].settings;
+        let stream = match accepted {
+            Some((opening, cookie)) => {
+                let answered = Stream::answered(self.ground, own, flow, settings, random, opening, now);
+                let Some((mut stream, answer)) = answered else { return Found::Nobody };
+                stream.shift_to(cookie, answer.sequence);
+                stream
+            }
+            None if is_full => return Found::Listener(number),
+            None => Stream::listen(self.ground, own, flow, settings, random, now),
+        };
         let key = self.insert(stream, Stage::HalfOpen(number));
         self.acceptors[number].half_open.push_back(key);
-        Some(key)
+        Found::Connection(key)
     }
 
-    /// Returns true if a segment that opens a connection of `flow` has to be dropped, since too many
-    /// connections wait: its sender tries again.
-    pub(super) fn is_crowded(&mut self, flow: Flow) -> bool {
-        if self.flows.contains_key(&flow) {
-            return false;
+    /// Returns the cookie that a segment acknowledges, and what the first segment of its sender said.
+    fn accepted_cookie(
+        &self,
+        acceptor: &Acceptor,
+        flow: Flow,
+        packet: &[u8],
+        now: Instant,
+    ) -> Option<(Opening, u32)> {
+        acceptor.cookies_until.filter(|until| now < *until)?;
+        let head = Head::parse(packet)?;
+        let cookie = head.acknowledged()?.wrapping_sub(1);
+        let sequence = head.sequence().wrapping_sub(1);
+        Some((self.cookies.open(flow, sequence, cookie, now)?, cookie))
+    }
+
+    /// Answers the first segment of a peer, on behalf of a listener, with a cookie.
+    pub(super) fn answer(
+        &mut self,
+        listener: usize,
+        flow: Flow,
+        packet: &[u8],
+        now: Instant,
+        outlet: &mut impl Outlet,
+    ) {
+        let Some(own) = self.own(flow.peer().ip()) else { return };
+        let Some(opening) = Opening::parse(packet, flow, own) else { return };
+        let Some(acceptor) = self.acceptors.get_mut(listener) else { return };
+        let place = &mut acceptor.answers[usize::from(own.is_ipv6())];
+        if place.is_none() {
+            let answered =
+                Stream::answered(self.ground, own, flow, &acceptor.settings, 0, Opening::WHOLE, now);
+            *place = answered.map(|(_, answer)| answer);
         }
-        let Some(&number) = self.listening.get(&flow.local_port) else { return false };
-        let acceptor = &self.acceptors[number];
-        flow.is_for_listener(acceptor.on) && (acceptor.waiting.len() >= acceptor.limit || !self.has_room())
+        let Some(answer) = *place else { return };
+        acceptor.cookies_until = Some(now + cookies::LIFETIME);
+        let cookie = self.cookies.make(flow, opening, now);
+        if !outlet.is_full()
+            && let Some(mut room) = outlet.room()
+        {
+            let len = answer.emit(flow, own, opening, cookie, &mut room);
+            outlet.send(room, len);
+        }
     }
 
     /// Returns true if there is room for another connection, after evicting the oldest lingering connection
@@ -310,7 +389,7 @@ impl Streams {
     pub(super) fn receive(
         &mut self,
         key: usize,
-        packet: &[u8],
+        packet: &mut [u8],
         now: Instant,
         outlet: &mut impl Outlet,
     ) -> Option<usize> {

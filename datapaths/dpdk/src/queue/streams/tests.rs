@@ -1,12 +1,13 @@
 //! Two interfaces on a lossy wire, with simulated time.
 
 use super::stream::Settings;
-use super::table::Streams;
+use super::table::{Found, Streams};
 use super::wire::Outlet;
 use bertha_core::{Buf, ErrorKind};
 use bertha_netstack::{Flow, Interface, MacAddr};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use smoltcp::wire::TcpPacket;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,17 @@ pub(super) fn flow(packet: &[u8]) -> (Flow, bool) {
     (Flow::new(SocketAddr::new(peer, port(at)), port(at + 2)), packet[at + 13] & 0x16 == 2)
 }
 
+/// Returns true if the checksum of a segment is valid.
+fn is_intact(packet: &[u8]) -> bool {
+    let (is_v4, at) = if packet[0] >> 4 == 4 { (true, 20) } else { (false, 40) };
+    let address = |at: usize| match is_v4 {
+        true => IpAddr::from(<[u8; 4]>::try_from(&packet[at..at + 4]).unwrap()),
+        false => IpAddr::from(<[u8; 16]>::try_from(&packet[at..at + 16]).unwrap()),
+    };
+    let [source, destination] = if is_v4 { [12, 16] } else { [8, 24] }.map(|at| address(at).into());
+    TcpPacket::new_checked(&packet[at..]).unwrap().verify_checksum(&source, &destination)
+}
+
 impl World {
     fn new(seed: u64, loss: u32, backlog: usize) -> Self {
         let now = Instant::now();
@@ -93,13 +105,14 @@ impl World {
     /// Delivers a packet to this end.
     fn arrive(&mut self, end: usize, packet: &[u8]) {
         let (flow, opens) = flow(packet);
-        if opens && self.ends[end].is_crowded(flow) {
-            return;
-        }
         let (streams, cable) = (&mut self.ends[end], &mut self.cables[end]);
-        match streams.find(flow, opens, self.rng.random(), self.now) {
-            Some(key) => drop(streams.receive(key, packet, self.now, cable)),
-            None => streams.refuse(packet, self.now, cable),
+        match streams.find(flow, packet, opens, self.rng.random(), self.now) {
+            Found::Connection(key) => {
+                streams.receive(key, &mut packet.to_vec(), self.now, cable);
+            }
+            Found::Listener(listener) => streams.answer(listener, flow, packet, self.now, cable),
+            Found::Crowd => {}
+            Found::Nobody => streams.refuse(packet, self.now, cable),
         }
     }
 
@@ -108,6 +121,7 @@ impl World {
         self.now += Duration::from_micros(100);
         for end in 0..2 {
             for packet in std::mem::take(&mut self.cables[1 - end].0) {
+                assert!(is_intact(&packet), "{packet:?}");
                 if self.rng.random_range(0..100) >= self.loss {
                     self.arrive(end, &packet);
                 }
@@ -403,6 +417,88 @@ fn a_flood_of_strangers_costs_little_and_shuts_nobody_out() {
     assert!(world.now - before < Duration::from_millis(10), "it took {:?}", world.now - before);
     // In the end the strangers are removed.
     world.until("the time out", |world| (world.ends[0].len() == 1).then_some(()));
+}
+
+/// Fills the room for peers in the middle of the handshake.
+fn flood(world: &mut World) {
+    let first = world.rng.random_range(0..1 << 20);
+    for number in first..first + 200 {
+        let syn = syn(world, number);
+        world.arrive(0, &syn);
+        world.cables[0].0.clear();
+    }
+    assert!(world.ends[0].len() >= 128);
+}
+
+/// The connections come about while the flood goes on, by cookies: their numbers differ inside and outside.
+#[test]
+fn connections_amid_a_flood_are_as_good_as_others() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    for (number, to) in ["10.0.0.1:9", "[fd00::1]:9"].into_iter().enumerate() {
+        for loss in [0, 5] {
+            let mut world = World::new(seed + number as u64, 0, 8);
+            let pairs: Vec<[usize; 2]> = (0..14)
+                .map(|_| {
+                    flood(&mut world);
+                    let client = world.connect(to);
+                    // The client's answer is slow.
+                    let first = world.cables[1].0.pop().unwrap();
+                    world.arrive(0, &first);
+                    let answer = world.cables[0].0.pop().unwrap();
+                    flood(&mut world);
+                    world.now += Duration::from_millis(500);
+                    world.cables[0].0.push(answer);
+                    let (server, _) = world.until("accept", |world| world.ends[0].accept(world.acceptor));
+                    [server, client]
+                })
+                .collect();
+            world.loss = loss;
+            for [server, client] in pairs {
+                for len in [1, 1400, 100_000] {
+                    let message: Vec<u8> = (0..len).map(|at| (at * 31 % 251) as u8).collect();
+                    for [from, to] in [[(0, server), (1, client)], [(1, client), (0, server)]] {
+                        assert!(world.transfer(from, to, &message) == message, "{len} bytes, loss {loss}");
+                    }
+                }
+                world.ends[1].let_go(client, world.now);
+                world.step(1, client);
+                assert_eq!(world.recv(0, server), Err(ErrorKind::Closed));
+            }
+        }
+    }
+}
+
+/// The client's last segment of the handshake is lost, and its first message takes its place.
+#[test]
+fn a_cookie_may_come_back_with_the_first_message() {
+    let mut world = World::new(1, 0, 8);
+    flood(&mut world);
+    let client = world.connect("10.0.0.1:9");
+    world.until("the answer", |world| world.ends[1].get_mut(client).unwrap().is_open().then_some(()));
+    world.cables[1].0.clear();
+    world.send(1, client, b"hello");
+    let (server, _) = world.until("accept", |world| world.ends[0].accept(world.acceptor));
+    assert_eq!(world.recv(0, server), Ok(b"hello".to_vec()));
+}
+
+#[test]
+fn a_cookie_that_was_not_given_opens_nothing() {
+    let mut world = World::new(1, 0, 8);
+    flood(&mut world);
+    let client = world.connect("10.0.0.1:9");
+    world.until("the answer", |world| world.ends[1].get_mut(client).unwrap().is_open().then_some(()));
+    let genuine = world.cables[1].0.pop().unwrap();
+    for at in [21, 27, 31] {
+        let mut forged = genuine.clone();
+        forged[at] ^= 1;
+        world.arrive(0, &forged);
+        assert!(world.ends[0].accept(world.acceptor).is_none());
+        assert_eq!(world.cables[0].0.pop().unwrap()[33] & 0x04, 0x04, "it is reset");
+    }
+    world.now += Duration::from_secs(200);
+    world.arrive(0, &genuine);
+    assert!(world.ends[0].accept(world.acceptor).is_none(), "it is too old");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A network device for smoltcp: a single packet in, and room for packets out.
 
+use super::cookies::Shift;
 use super::guard::Head;
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
@@ -25,21 +26,23 @@ pub(super) struct Wire<'a, O> {
     pub(super) arrived: Option<&'a [u8]>,
     pub(super) outlet: &'a mut O,
     pub(super) mtu: usize,
+    /// The shift of the numbers of packets that are sent.
+    pub(super) shift: Shift,
     /// True if a packet could not be sent.
     pub(super) blocked: bool,
-    /// The sequence number behind the last packet that was sent.
+    /// The sequence number behind the last packet that was sent, before it was shifted.
     pub(super) sent_to: Option<u32>,
 }
 
 impl<'a, O: Outlet> Wire<'a, O> {
     pub(super) fn new(arrived: Option<&'a [u8]>, outlet: &'a mut O, mtu: usize) -> Self {
-        Self { arrived, outlet, mtu, blocked: false, sent_to: None }
+        Self { arrived, outlet, mtu, shift: Shift::default(), blocked: false, sent_to: None }
     }
 
     fn exit(&mut self) -> Option<Exit<'_, O>> {
         let room = self.outlet.room();
         self.blocked |= room.is_none();
-        Some(Exit { room: room?, outlet: self.outlet, sent_to: &mut self.sent_to })
+        Some(Exit { room: room?, outlet: self.outlet, shift: self.shift, sent_to: &mut self.sent_to })
     }
 }
 
@@ -90,14 +93,16 @@ impl RxToken for Entry<'_> {
 pub(super) struct Exit<'a, O: Outlet> {
     room: O::Room,
     outlet: &'a mut O,
+    shift: Shift,
     sent_to: &'a mut Option<u32>,
 }
 
 impl<O: Outlet> TxToken for Exit<'_, O> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
-        let Self { mut room, outlet, sent_to } = self;
+        let Self { mut room, outlet, shift, sent_to } = self;
         let outcome = write(&mut room[..len]);
         *sent_to = Head::parse(&room[..len]).and_then(Head::end).or(*sent_to);
+        shift.leave(&mut room[..len]);
         outlet.send(room, len);
         outcome
     }
@@ -121,6 +126,29 @@ impl Outlet for NoWay {
     }
 
     fn send(&mut self, _: Vec<u8>, _: usize) {}
+}
+
+/// An outlet that keeps a single packet.
+pub(super) struct Catch {
+    pub(super) mtu: usize,
+    pub(super) packet: Option<Vec<u8>>,
+}
+
+impl Outlet for Catch {
+    type Room = Vec<u8>;
+
+    fn is_full(&mut self) -> bool {
+        self.packet.is_some()
+    }
+
+    fn room(&mut self) -> Option<Vec<u8>> {
+        Some(vec![0; self.mtu])
+    }
+
+    fn send(&mut self, mut packet: Vec<u8>, len: usize) {
+        packet.truncate(len);
+        self.packet = Some(packet);
+    }
 }
 
 /// An outlet that takes no packets.
