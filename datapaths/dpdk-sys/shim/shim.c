@@ -232,9 +232,8 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
         facts->rss_entries = info.reta_size;
         facts->rss = fill_table(port, info.reta_size, facts->queues) == 0;
     }
-    /* Not every port filters addresses, so not every port can be told not to. Neighbours of IPv6 ask groups. */
-    (void)rte_eth_allmulticast_enable(port);
-    if (setup->promiscuous)
+    /* Neighbours of IPv6 ask groups. A port that can't be told to take all groups takes all frames, or filters no addresses. */
+    if (rte_eth_allmulticast_enable(port) != 0 || setup->promiscuous)
         (void)rte_eth_promiscuous_enable(port);
     /* A port that filters tags, and does not take this tag, hears nothing. */
     failed = filters_vlan ? rte_eth_dev_vlan_filter(port, setup->vlan, 1) : 0;

@@ -83,7 +83,7 @@ pub struct Config {
     pub port: Option<String>,
     /// The interface's addresses with their prefixes, at most one address of each family.
     pub address: Vec<String>,
-    /// The routers to other subnets, at most one router of each family.
+    /// The routers to other subnets, at most one router of each family. The address may be link-local.
     pub gateway: Vec<IpAddr>,
     /// Size of the largest IP packet in bytes. The port may allow less; a port without a limit of its own,
     /// such as `net_memif`, carries as much if its peer does. Buffers have this size, so fewer of them fit

@@ -112,14 +112,17 @@ fn a_router_says_what_the_path_carries() {
         "ip link add narrow mtu 1300 type veth peer name far",
         "ip link set narrow up",
         "ip link set far up",
+        "ip addr add fe80::1/64 dev vb nodad",
         "ip route add 192.0.2.0/24 dev narrow",
         "ip -6 route add 2001:db8::/64 dev narrow",
         "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1",
     ] {
         namespaces.run("b", &command.split(' ').collect::<Vec<_>>());
     }
-    for queues in ["1", "2"] {
-        let gateways = [("GATEWAY", "10.99.0.2,fd99::2"), ("QUEUES", queues)];
+    for (queues, routers) in
+        [("1", "10.99.0.2,fd99::2"), ("2", "10.99.0.2,fd99::2"), ("1", "10.99.0.2,fe80::1")]
+    {
+        let gateways = [("GATEWAY", routers), ("QUEUES", queues)];
         let settings = [&SETTINGS[..], &gateways].concat();
         for to in ["192.0.2.9:9", "[2001:db8::9]:9"] {
             let mut client = namespaces.child("a", "too-large", to, 1300, &settings);

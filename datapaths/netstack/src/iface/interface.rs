@@ -82,7 +82,7 @@ pub struct Interface {
 
 impl Interface {
     /// Creates an interface with at most one address of each family, and a gateway in the subnet for packets
-    /// to other subnets.
+    /// to other subnets. A gateway of IPv6 may have a link-local address instead, as routers mostly do.
     ///
     /// `mtu` is the size of the largest IP packet in bytes. With `vlan`, all frames are tagged with this
     /// number.
@@ -123,7 +123,10 @@ impl Interface {
         }
         for gateway in gateways {
             match interface.family_mut(*gateway) {
-                Some(family) if family.subnet.contains(*gateway) && family.subnet.address != *gateway => {
+                Some(family)
+                    if (family.subnet.contains(*gateway) || is_link_local(*gateway))
+                        && family.subnet.address != *gateway =>
+                {
                     family.gateway = Some(*gateway);
                 }
                 _ => return invalid(format!("the gateway {gateway} is not in a subnet of the interface")),
@@ -284,6 +287,8 @@ mod tests {
         assert_eq!(hop("fd01::9").as_deref(), Some("fd00::1"));
         assert_eq!(hop("fe80::9").as_deref(), Some("fe80::9"));
         assert_eq!((hop("224.0.0.1"), hop("255.255.255.255"), hop("::")), (None, None, None));
+        let routed = interface(&["fd00::3/64"], &["fe80::1"], 1500).unwrap();
+        assert_eq!(routed.next_hop("fd01::9".parse().unwrap()), Some("fe80::1".parse().unwrap()));
         let alone = interface(&["10.1.2.3/16"], &[], 1500).unwrap();
         assert_eq!(alone.next_hop([10, 2, 0, 9].into()), None);
         assert_eq!(alone.next_hop(Ipv6Addr::LOCALHOST.into()), None);
@@ -317,6 +322,8 @@ mod tests {
             (&["10.0.0.1/24"], &["10.0.1.1"], 1500),
             (&["10.0.0.1/24"], &["10.0.0.1"], 1500),
             (&["10.0.0.1/24"], &["fd00::1"], 1500),
+            (&["10.0.0.1/24"], &["fe80::1"], 1500),
+            (&["fe80::1/64"], &["fe80::1"], 1500),
             (&["10.0.0.1/24"], &[], 500),
             (&["fd00::1/64"], &[], 1279),
             (&["10.0.0.1/24"], &[], 9217),
