@@ -1,11 +1,13 @@
-//! Claims of the kernel's interfaces: a process claims an interface for its addresses.
+//! Claims of cards, and of the kernel's interfaces: a process claims an interface for its addresses.
 //!
 //! Drivers such as `net_af_packet` open an interface of the kernel any number of times, and each process
 //! receives all frames. Two processes with a common address would answer the same neighbours and ports: each
-//! would refuse the other's connections.
+//! would refuse the other's connections. A card behind `uio_pci_generic` may be opened any number of times, too,
+//! and each start resets it under the process that has it.
 
 use crate::Subnet;
 use crate::failure::failure;
+use crate::slot::slot;
 use bertha_core::{Error, ErrorKind};
 use bertha_dpdk_sys as sys;
 use std::ffi::CString;
@@ -22,9 +24,12 @@ const ATTEMPTS: usize = 100;
 
 /// Returns the name of the kernel's interface that a virtual device is attached to.
 pub(crate) fn interface(device: &str) -> Option<&str> {
+    const DRIVERS: [&str; 3] = ["net_af_packet", "net_af_xdp", "net_pcap"];
+    const ARGUMENTS: [&str; 4] = ["iface", "rx_iface", "rx_iface_in", "tx_iface"];
     let mut words = device.split(',');
-    words.next().filter(|name| name.starts_with("net_af_packet") || name.starts_with("net_af_xdp"))?;
-    words.find_map(|word| word.strip_prefix("iface="))
+    words.next().filter(|name| DRIVERS.iter().any(|driver| name.starts_with(driver)))?;
+    let mut pairs = words.filter_map(|word| word.split_once('='));
+    pairs.find_map(|(argument, name)| ARGUMENTS.contains(&argument).then_some(name))
 }
 
 /// Returns the error for a device whose interface does not exist in this network namespace.
@@ -49,7 +54,7 @@ pub(crate) fn has_mtu(device: &str, wanted: u16) -> bool {
     mtu >= wanted.into()
 }
 
-/// The locks of a process for the addresses of an interface. Dropping the value releases them.
+/// The locks of a process for a card, or for the addresses of an interface. Dropping the value releases them.
 #[derive(Debug)]
 pub(crate) struct Claim {
     locks: Vec<Lock>,
@@ -63,33 +68,44 @@ struct Lock {
 }
 
 impl Claim {
-    /// Claims the addresses at the interface that `device` is attached to, if it is attached to one.
+    /// Claims the card that `device` names, or the addresses at the interface that it is attached to.
     ///
     /// # Errors
-    /// [`AddrInUse`](ErrorKind::AddrInUse) if another port has one of the addresses.
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if another port has the card, or one of the addresses.
     pub(crate) fn new(device: Option<&str>, subnets: &[Subnet]) -> Result<Self, Error> {
         let mut claim = Self { locks: Vec::new() };
+        if let Some(slot) = device.and_then(slot) {
+            claim.take(&format!("card-{slot}"), || {
+                format!("another DPDK port has the card at the slot {slot}; give each port a card of its own")
+            })?;
+            return Ok(claim);
+        }
         let Some(interface) = device.and_then(interface) else { return Ok(claim) };
         // Namespaces may have interfaces of equal names.
         let Ok(namespace) = std::fs::read_link("/proc/self/ns/net") else { return Ok(claim) };
         for subnet in subnets {
             let address = subnet.address;
-            let name = format!("bertha-dpdk-{}-{interface}-{address}.lock", namespace.display());
-            let path = PathBuf::from(FOLDER).join(name.replace(['/', ':'], "_"));
-            match lock(&path) {
-                Ok(Tried::Locked(file)) => claim.locks.push(Lock { path, _file: file }),
-                Ok(Tried::Taken | Tried::Gone) => {
-                    let what = format!(
-                        "another DPDK port is open at the interface `{interface}` with the address {address}; give each one of its own"
-                    );
-                    return Err(failure(ErrorKind::AddrInUse, what));
-                }
-                // A process without the privilege for a lock is not likely to have the privilege for the
-                // interface.
-                Err(error) => tracing::debug!(%error, ?path, "no lock"),
-            }
+            claim.take(&format!("{}-{interface}-{address}", namespace.display()), || {
+                format!(
+                    "another DPDK port is open at the interface `{interface}` with the address {address}; give each one of its own"
+                )
+            })?;
         }
         Ok(claim)
+    }
+
+    /// Locks the file for `what`. `taken` describes that another port has it.
+    fn take(&mut self, what: &str, taken: impl FnOnce() -> String) -> Result<(), Error> {
+        let name = format!("bertha-dpdk-{what}.lock");
+        let path = PathBuf::from(FOLDER).join(name.replace(['/', ':'], "_"));
+        match lock(&path) {
+            Ok(Tried::Locked(file)) => self.locks.push(Lock { path, _file: file }),
+            Ok(Tried::Taken | Tried::Gone) => return Err(failure(ErrorKind::AddrInUse, taken())),
+            // A process without the privilege for a lock is not likely to have the privilege for the card or
+            // interface.
+            Err(error) => tracing::debug!(%error, ?path, "no lock"),
+        }
+        Ok(())
     }
 }
 
@@ -168,6 +184,35 @@ mod tests {
         assert!(error.context().contains("`bertha-test` with the address 10.0.0.1"), "{error}");
         drop(first);
         assert!(claim("10.0.0.1/24").is_ok());
+    }
+
+    #[test]
+    fn a_card_is_claimed_once_whatever_its_addresses() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let claim = |device, address: &str| Claim::new(Some(device), &[address.parse().unwrap()]);
+        let first = claim("ffff:ff:1f.7", "10.0.0.1/24").unwrap();
+        let error = claim("ffff:ff:1f.7,mprq_en=1", "10.0.0.2/24").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        assert!(error.context().contains("the card at the slot ffff:ff:1f.7"), "{error}");
+        assert!(claim("ffff:ff:1f.6", "10.0.0.1/24").is_ok());
+        drop(first);
+        assert!(claim("ffff:ff:1f.7", "10.0.0.2/24").is_ok());
+    }
+
+    #[test]
+    fn all_drivers_of_interfaces_are_known() {
+        for (device, expected) in [
+            ("net_af_packet0,qpairs=2,iface=va", Some("va")),
+            ("net_af_xdp1,iface=va,start_queue=1", Some("va")),
+            ("net_pcap0,iface=va", Some("va")),
+            ("net_pcap0,rx_iface_in=va,tx_iface=vb", Some("va")),
+            ("net_pcap0,rx_pcap=a,tx_pcap=b", None),
+            ("net_tap0,iface=va", None),
+        ] {
+            assert_eq!(interface(device), expected, "{device}");
+        }
     }
 
     /// The owner gives a claim up after a second process has opened the file, and before it locks the file; a

@@ -104,7 +104,8 @@ pub struct Config {
     /// Number of buffers in the pool: for messages on their way, in queues and held by the application. DPDK
     /// uses memory best with a power of two less one.
     pub buffers: u32,
-    /// Number of frames that may wait in each of the port's queues.
+    /// Number of frames that may wait in each of the port's queues: fewer, if the queues together would hold more
+    /// than half of the buffers.
     pub descriptors: u16,
     /// True if the port accepts frames for other addresses too, which some virtual ports need.
     pub promiscuous: bool,
@@ -227,6 +228,27 @@ impl Config {
         }
     }
 
+    /// Returns the number of descriptors of each ring. All rings together hold half of the pool at most: a card
+    /// keeps a buffer in each descriptor, and the rest is for messages.
+    pub(crate) fn affordable_descriptors(&self) -> Result<u16, Error> {
+        const LEAST: u32 = 32;
+        // Each queue has a ring to receive and a ring to send.
+        let rings = u32::from(self.queues.max(1)) * 2;
+        let affordable = self.buffers.saturating_add(1) / (2 * rings);
+        if affordable < LEAST {
+            let what = format!(
+                "`buffers` (BERTHA_DPDK_BUFFERS) is {}: at least {} for {} queues",
+                self.buffers,
+                LEAST * 2 * rings - 1,
+                self.queues
+            );
+            return Err(failure(ErrorKind::Invalid, what));
+        }
+        let wanted = u32::from(self.descriptors);
+        let number = if wanted <= affordable { wanted } else { 1 << affordable.ilog2() };
+        Ok(number.min(wanted) as u16)
+    }
+
     /// Returns the port's name, if it is known.
     pub(crate) fn port_name(&self) -> Option<String> {
         let device = self.device.as_deref();
@@ -289,6 +311,20 @@ mod tests {
             let config = Config { mtu, ..Config::default() };
             assert_eq!((config.max_frame(), config.buffer_capacity()), (frame, frame + 128));
         }
+    }
+
+    #[test]
+    fn rings_leave_half_of_the_buffers_to_messages() {
+        let number = |queues, buffers, descriptors| {
+            let config = Config { queues, buffers, descriptors, ..Config::default() };
+            config.affordable_descriptors().map_err(|error| error.context().to_owned())
+        };
+        let Config { buffers, descriptors, .. } = Config::default();
+        for (queues, expected) in [(1, 1024), (4, 1024), (5, 512), (8, 512), (64, 64)] {
+            assert_eq!(number(queues, buffers, descriptors), Ok(expected), "{queues} queues");
+        }
+        assert_eq!((number(1, 255, 64), number(1, 255, 1000), number(1, 127, 8)), (Ok(64), Ok(64), Ok(8)));
+        assert!(number(2, 254, 64).unwrap_err().contains("is 254: at least 255 for 2 queues"));
     }
 
     #[test]

@@ -40,10 +40,11 @@ pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
             format!("`mtu` (BERTHA_DPDK_MTU) is {}: at least {smallest} for these addresses", config.mtu);
         return Err(failure(ErrorKind::Invalid, what));
     }
+    // The claim comes first, since the start of DPDK's environment already resets a card. A port of plain frames
+    // may have no address.
+    let claim = Claim::new(config.device.as_deref(), &config.subnets().unwrap_or_default())?;
     let eal = eal::init(&config.eal_arguments()?)?;
     let mut open_ports = OPEN_PORTS.lock();
-    // A port of plain frames may have no address.
-    let claim = Claim::new(config.device.as_deref(), &config.subnets().unwrap_or_default())?;
     let number = find(eal, config)?;
     let name = config.port_name().unwrap_or_else(|| "the first port".into());
     if !open_ports.insert(number) {
@@ -73,12 +74,21 @@ fn is_added_for(config: &Config) -> bool {
 
 /// Starts a port that is not open.
 fn start(eal: Eal, config: &Config, number: u16, name: String, claim: Claim) -> Result<OpenPort, Error> {
+    let descriptors = config.affordable_descriptors()?;
+    if descriptors < config.descriptors {
+        tracing::info!(
+            port = name,
+            descriptors,
+            wanted = config.descriptors,
+            "the rings leave half of the buffers"
+        );
+    }
     let is_virtual = is_added_for(config) && config.device.as_deref().and_then(slot::slot).is_none();
     let placement = if is_virtual { Placement::OnePiece } else { Placement::WithinPages };
     let pool = Pool::new(eal, config.buffers, config.buffer_capacity(), placement)?;
     let mut setup = sys::PortSetup {
         queues: config.queues,
-        descriptors: config.descriptors,
+        descriptors,
         mtu: config.mtu,
         vlan: config.vlan.unwrap_or(sys::NO_VLAN),
         keep_mtu: config.device.as_deref().is_some_and(|device| has_mtu(device, config.mtu)),

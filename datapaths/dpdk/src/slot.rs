@@ -19,7 +19,7 @@ pub(crate) fn slot(device: &str) -> Option<String> {
     let is_hex = |text: &str, len| text.len() == len && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let [domain, bus, device] = numbers[..] else { return None };
     let is_slot = is_hex(domain, 4) && is_hex(bus, 2) && is_hex(device, 2) && is_hex(function, 1);
-    is_slot.then(|| format!("{domain}:{bus}:{device}.{function}"))
+    is_slot.then(|| format!("{domain}:{bus}:{device}.{function}").to_ascii_lowercase())
 }
 
 /// Returns the reason why a program can't have the card that `device` names, as the system tells it.
@@ -66,7 +66,7 @@ mod tests {
     fn slots_are_told_from_virtual_devices() {
         for (device, expected) in [
             ("0000:00:10.0", Some("0000:00:10.0")),
-            ("3b:00.1,mprq_en=1", Some("0000:3b:00.1")),
+            ("3B:00.1,mprq_en=1", Some("0000:3b:00.1")),
             ("net_memif0,role=client", None),
             ("net_af_packet0,iface=va.7", None),
             ("0000:00:1g.0", None),
