@@ -7,12 +7,28 @@ use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatist
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use bertha_runtime::tokio::TokioRuntime;
 use parking_lot::Mutex;
+use std::ffi::c_int;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The port that the environment describes, once it is open. The port stays open until the process ends.
 static OF_ENVIRONMENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
+
+unsafe extern "C" {
+    /// Registers a function that the process calls when it ends in order.
+    safe fn atexit(run: extern "C" fn()) -> c_int;
+}
+
+/// Closes the port of the environment, unless connections still use it: otherwise drivers would leave their
+/// programs at interfaces of the kernel, and claims their files.
+extern "C" fn close_at_exit() {
+    // A thread that opens the port at this moment keeps it.
+    let device = OF_ENVIRONMENT.try_lock().and_then(|mut shared| shared.take());
+    // No panic may leave this function.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(device)));
+}
 
 /// UDP over a DPDK port.
 ///
@@ -59,6 +75,8 @@ impl Dpdk {
         }
         let device = Device::open(&Config::from_env()?)?;
         *shared = Some(device.clone());
+        // The call fails only without memory, and then nothing is tidied up.
+        atexit(close_at_exit);
         Ok(device)
     }
 

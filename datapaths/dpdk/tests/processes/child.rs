@@ -74,8 +74,12 @@ impl Child {
 }
 
 impl Child {
+    /// Waits until the child has ended by itself.
+    pub(crate) fn ends(mut self) {
+        assert!(self.process.wait().unwrap().success());
+    }
+
     /// Writes a line to the child.
-    #[cfg(feature = "tcp")]
     pub(crate) fn hears(&mut self, what: &str) {
         use std::io::Write;
         self.process.stdin.as_mut().unwrap().write_all(what.as_bytes()).unwrap();
@@ -132,6 +136,7 @@ fn child() {
                 ask(dpdk, about.parse().unwrap(), count).await;
             }
             "open" => say(&Dpdk::open(&Config::from_env().unwrap()).unwrap_err().to_string()),
+            "end" => end(),
             "ask-and-hold" => ask_and_hold(about.parse().unwrap(), count).await,
             "ask-large" => ask_large(about.parse().unwrap(), count).await,
             "tell" => tell(about.parse().unwrap(), count).await,
@@ -153,6 +158,13 @@ fn dpdk() -> Dpdk {
 fn say_offload(dpdk: &Dpdk) {
     let Offload { header, udp } = dpdk.offload().unwrap();
     say(&format!("offload {header} {udp}"));
+}
+
+/// Opens the environment's port, and ends in order when the parent writes a line.
+fn end() {
+    Dpdk::new().is_up().unwrap();
+    say("open");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
 /// Echoes to every client.

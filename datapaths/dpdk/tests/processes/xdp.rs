@@ -1,6 +1,7 @@
 //! A port of AF_XDP, with the kernel at the other end of the wire.
 
 use super::namespaces::Namespaces;
+use std::fs::read_dir;
 
 const SETTINGS: [(&str, &str); 2] =
     [("DEVICE", "net_af_xdp0,iface=va"), ("ADDRESS", "10.99.0.1/24,fd99::1/64")];
@@ -13,4 +14,30 @@ fn a_port_of_af_xdp_hears_with_all_of_its_buffers() {
     assert_eq!(server.says(), "ready");
     let mut client = namespaces.child("a", "ask-and-hold", "10.99.0.2:7", 12_000, &SETTINGS);
     assert_eq!(client.says(), "done");
+}
+
+/// Returns the number of claims of an address.
+fn claims(address: &str) -> usize {
+    let end = format!("-{address}.lock");
+    let is_claim = |name: &str| name.starts_with("bertha-dpdk-") && name.ends_with(&end);
+    read_dir("/run")
+        .unwrap()
+        .filter(|it| it.as_ref().unwrap().file_name().to_str().is_some_and(is_claim))
+        .count()
+}
+
+#[test]
+fn a_process_that_ends_in_order_leaves_nothing_behind() {
+    let Some(namespaces) = Namespaces::new("bky") else { return };
+    let address = format!("10.98.{}.77", std::process::id() % 256);
+    let (before, with_prefix) = (claims(&address), format!("{address}/24"));
+    let settings = [("DEVICE", "net_af_xdp0,iface=va"), ("ADDRESS", &*with_prefix)];
+    let mut child = namespaces.child("a", "end", "-", 0, &settings);
+    assert_eq!(child.says(), "open");
+    let link = || namespaces.run("a", &["ip", "link", "show", "va"]);
+    assert!(link().contains("xdp") && claims(&address) == before + 1);
+    child.hears("\n");
+    child.ends();
+    let said = link();
+    assert!(!said.contains("xdp") && claims(&address) == before, "{said}");
 }

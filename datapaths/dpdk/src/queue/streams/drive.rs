@@ -135,7 +135,10 @@ impl Driver {
                     let (streams, mut exit) = self.exit(network, link, is_local);
                     streams.answer(listener, flow, packet, now, &mut exit);
                 }
-                Way::Closed { .. } => network.send_replies(),
+                Way::Closed { .. } => {
+                    network.counters.unknown += 1;
+                    network.send_replies();
+                }
             },
             Found::Crowd => network.counters.unknown += 1,
             Found::Nobody => {
