@@ -1,23 +1,28 @@
 //! The Unix socket between the ends, once it has passed the memory on.
 
+use crate::reading::for_reading;
 use bertha_runtime::tokio::descriptors::{Aside, receive};
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 
 /// A bell that wakes the peer by a byte, and notices the peer's bytes and its death.
 #[derive(Debug)]
 pub(crate) struct Bell {
-    socket: Aside<UnixStream>,
+    socket: Aside<AsyncFd<OwnedFd>>,
     /// True if the other end is gone, or this end has hung up.
     is_over: AtomicBool,
 }
 
 impl Bell {
-    pub(crate) fn new(socket: Aside<UnixStream>) -> Self {
-        Self { socket, is_over: AtomicBool::new(false) }
+    /// Makes a bell of a socket over which nothing but wake-ups comes from now on.
+    pub(crate) fn new(socket: Aside<UnixStream>) -> io::Result<Self> {
+        // This end never waits for room to write, so that the peer does not wake it when it takes a byte.
+        Ok(Self { socket: for_reading(socket.release()?)?, is_over: AtomicBool::new(false) })
     }
 
     /// Wakes the peer. The call never waits: if the socket is full, a byte is on its way.
@@ -34,11 +39,11 @@ impl Bell {
     pub(crate) fn listen(&self) -> bool {
         // A short read empties the socket, and the reactor is re-armed at once; a byte that comes in between
         // is reported anew.
-        let heard = self.socket.try_io(Interest::READABLE, || {
+        let heard = self.socket.try_io(Interest::READABLE, |socket| {
             let mut bytes = [0; 64];
             let room = bytes.len();
             // A system without SO_PASSRIGHTS lets the other end attach descriptors.
-            match receive(&self.socket, &mut bytes).map(|(read, _)| read)? {
+            match receive(socket, &mut bytes).map(|(read, _)| read)? {
                 0 => Err(io::ErrorKind::UnexpectedEof.into()),
                 read if read < room => Err(io::ErrorKind::WouldBlock.into()),
                 _ => Ok(()),

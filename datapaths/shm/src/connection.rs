@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::future::poll_fn;
 use std::hint::spin_loop;
+use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
@@ -63,27 +64,27 @@ impl ShmConnection {
         shared: SharedMemory,
         outgoing: Direction,
         settings: At,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let SharedMemory { memory, layout, peer } = shared;
         let incoming = match outgoing {
             Direction::FromClient => Direction::FromServer,
             Direction::FromServer => Direction::FromClient,
         };
         let At { waiting, local, peer: peer_addr } = settings;
-        Self {
+        Ok(Self {
             memory,
             layout,
             outgoing,
             incoming,
             producer: Mutex::default(),
             consumer: Mutex::new(Consumer::new(layout.longest())),
-            bell: Bell::new(socket),
+            bell: Bell::new(socket)?,
             base: ShmBase::new(layout.longest(), local, peer_addr),
             peer,
             waiting,
             spin_history: SpinHistory::default(),
             closed: AtomicBool::new(false),
-        }
+        })
     }
 
     /// Returns the owner of the peer process.

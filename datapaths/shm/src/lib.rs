@@ -32,6 +32,7 @@ mod handshake;
 mod listener;
 mod mapping;
 mod memory;
+mod reading;
 pub mod ring;
 mod sharing;
 

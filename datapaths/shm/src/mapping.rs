@@ -1,4 +1,4 @@
-//! The shared memory as words of this process: the only unsafe code of the crate.
+//! The shared memory as words of this process.
 #![allow(unsafe_code)]
 
 use crate::memory::SealedMemory;

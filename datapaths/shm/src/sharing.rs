@@ -31,7 +31,7 @@ impl Settings {
         })?;
         let shared = handshake::offer(&socket, layout, &self.users).await.map_err(|error| error.at(NAME))?;
         let at = At { waiting: self.waiting, local: address::of(&socket)?, peer };
-        Ok(ShmConnection::new(socket, shared, Direction::FromClient, at))
+        Ok(ShmConnection::new(socket, shared, Direction::FromClient, at)?)
     }
 
     /// Refuses the process at the other end of a socket, unless memory is shared with its user. Does not wait.
@@ -50,6 +50,6 @@ impl Settings {
         let local = address::of(&socket)?;
         let peer = address::of_peer(&socket)?;
         let at = At { waiting: self.waiting, local, peer };
-        Ok(ShmConnection::new(socket, shared, Direction::FromServer, at))
+        Ok(ShmConnection::new(socket, shared, Direction::FromServer, at)?)
     }
 }

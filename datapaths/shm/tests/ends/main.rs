@@ -1,5 +1,5 @@
-//! Ends that misbehave: one that writes what it likes into the shared memory, and one that dies. Other attacks, and the table of edges,
-//! are in `strangers`.
+//! Ends that misbehave: one that writes what it likes into the shared memory, and one that dies; and how often an end wakes. Other
+//! attacks, and the table of edges, are in `strangers`.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod hostile;
@@ -7,3 +7,4 @@ mod hostile_process;
 mod kills;
 mod offers;
 mod traces;
+mod wakes;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tokio::io::unix::AsyncFd;
 use tokio::net::{UnixListener, UnixStream};
 
 /// A socket of tokio's that can be taken out of the runtime.
@@ -28,6 +29,12 @@ impl Release for UnixListener {
     }
 }
 
+impl Release for AsyncFd<OwnedFd> {
+    fn release(self) -> io::Result<OwnedFd> {
+        Ok(self.into_inner())
+    }
+}
+
 /// A socket over which peers may attach descriptors. Dropping it closes it [aside](close_aside), together with the descriptors that
 /// nobody has received from it.
 pub struct Aside<S: Release>(Option<S>);
@@ -36,6 +43,17 @@ impl<S: Release> Aside<S> {
     /// Closes the socket aside when this is dropped.
     pub fn new(socket: S) -> Self {
         Self(Some(socket))
+    }
+
+    /// Takes the socket out of the runtime, and returns its descriptor, which nobody closes aside from then on.
+    ///
+    /// # Errors
+    /// The errors of the system. The socket is closed then.
+    pub fn release(mut self) -> io::Result<OwnedFd> {
+        match self.0.take() {
+            Some(socket) => socket.release(),
+            None => unreachable!("only the drop takes the socket"),
+        }
     }
 }
 
