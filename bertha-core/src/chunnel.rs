@@ -4,7 +4,7 @@ use crate::guarantee::Set;
 use crate::picks::{Picks, preferred};
 use crate::{
     Addr, BoxFuture, Capability, Connection, Describe, DropCounter, DropRegistry, Error, ErrorKind, Node,
-    PeerLayers, Secured, SecuredCell, Situation,
+    NotePlace, PeerLayers, Secured, SecuredCell, Situation,
 };
 use std::fmt;
 use std::ops::Range;
@@ -91,6 +91,7 @@ pub struct ConnectContext<'a, Inner> {
     peer: Option<&'a PeerLayers>,
     secured: Option<&'a SecuredCell>,
     drops: Option<&'a DropRegistry>,
+    notes: Option<&'a NotePlace>,
     /// The layers of `peer` whose work the Chunnel under construction does: index of the first layer, and
     /// index behind the last.
     layers: (usize, usize),
@@ -120,7 +121,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     /// It has no [transcript](Self::transcript) unless [`with_transcript`](Self::with_transcript) adds a
     /// transcript.
     pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
-        Self { connector, role, transcript: None, peer: None, secured: None, drops: None, layers: (0, 0) }
+        let (transcript, peer, secured, drops, notes) = (None, None, None, None, None);
+        Self { connector, role, transcript, peer, secured, drops, notes, layers: (0, 0) }
     }
 
     /// Returns a context that opens no connections and has no transcript, for a stack around a single
@@ -197,6 +199,25 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.drops.map_or_else(DropCounter::default, |drops| drops.counter(layer, reason))
     }
 
+    /// Adds a place for notes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_notes(self, notes: &'a NotePlace) -> Self {
+        Self { notes: Some(notes), ..self }
+    }
+
+    /// Leaves a note about the connection under the name of `layer`, for people who ask what the connection does and why: the
+    /// agreement of the two ends shows it. The Chunnel under construction leaves it when it has found something out that the
+    /// agreement alone does not say, such as the way that messages take.
+    ///
+    /// Notes are short: 512 bytes are kept of each, and 64 notes of a stack. Without negotiation, and on the further connections
+    /// that [`connect`](Self::connect) makes, a note has no effect.
+    pub fn note(&self, layer: &'static str, text: impl fmt::Display) {
+        if let Some(notes) = self.notes {
+            notes.keep(layer, &text);
+        }
+    }
+
     /// Adds the capabilities of the peer.
     #[must_use]
     pub fn with_peer(self, peer: Option<&'a PeerLayers>) -> Self {
@@ -234,8 +255,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     where
         'a: 'b,
     {
-        let Self { role, transcript, peer, secured, drops, layers, .. } = self;
-        ConnectContext { connector: open, role, transcript, peer, secured, drops, layers }
+        let Self { role, transcript, peer, secured, drops, notes, layers, .. } = self;
+        ConnectContext { connector: open, role, transcript, peer, secured, drops, notes, layers }
     }
 
     /// Returns the context for a further connection, on which this end is the client whatever its role in the
@@ -252,7 +273,18 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         let connector = self.connector;
         let drops = self.drops;
         let secured = Some(secured);
-        ConnectContext { connector, role: Role::Client, transcript, peer, secured, drops, layers: (0, 0) }
+        // The agreement is about the first connection.
+        let notes = None;
+        ConnectContext {
+            connector,
+            role: Role::Client,
+            transcript,
+            peer,
+            secured,
+            drops,
+            notes,
+            layers: (0, 0),
+        }
     }
 
     /// Returns the context for a Chunnel that does the work of the next `count` layers.

@@ -59,6 +59,7 @@ pub mod identity;
 mod map_output;
 mod name;
 mod needs;
+mod notes;
 pub mod pass;
 mod peer;
 mod picks;
@@ -102,6 +103,9 @@ pub use identity::Identity;
 pub use map_output::map_output;
 pub use name::Name;
 pub use needs::check_needs;
+pub use notes::Note;
+#[doc(hidden)]
+pub use notes::NotePlace;
 pub use pass::{Optimized, Pass};
 pub use peer::{DifferingCapability, PeerLayers};
 pub use picks::{Picks, preferred, resolve};

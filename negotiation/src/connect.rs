@@ -7,7 +7,7 @@ use crate::link::{LinkConnector, establish};
 use crate::{Agreement, Early, EarlyCache, Negotiated, Reconnecting, Runs, Settings, span};
 use bertha_core::backoff::Backoff;
 use bertha_core::{
-    BoxFuture, ConnectContext, Connection, Describe, Destination, Error, Picks, Resolver, Role,
+    BoxFuture, ConnectContext, Connection, Describe, Destination, Error, NotePlace, Picks, Resolver, Role,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -251,11 +251,13 @@ where
         (CurrentAgreement::new(agreement), Arc::new(LinkConnector { datapath, settings }));
     link.stand(current_agreement.clone(), connector.clone());
     let secured = session.secured().clone();
+    let notes = NotePlace::default();
     let context = ConnectContext::new(&*connector, Role::Client)
         .with_transcript(transcript)
         .with_peer(Some(&peer))
         .with_secured(&secured)
-        .with_drops(session.drops());
+        .with_drops(session.drops())
+        .with_notes(&notes);
     let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,
         Err(error) => {
@@ -264,6 +266,7 @@ where
         }
     };
     setup.done();
+    current_agreement.note(notes.take());
     tracing::debug!(agreement = %current_agreement.get(), "connected");
     Ok(Negotiated::new(connection, current_agreement, session, dropped))
 }

@@ -8,7 +8,7 @@ use crate::link::LinkConnector;
 use crate::wire::Answer;
 use crate::{Agreement, Link, Runs, Session, ZeroRtt};
 use bertha_core::{
-    ConnectContext, Connection, Datapath, Describe, DifferingCapability, Error, Node, Picks, Role,
+    ConnectContext, Connection, Datapath, Describe, DifferingCapability, Error, Node, NotePlace, Picks, Role,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,16 +63,19 @@ where
         let peer = agreement.peer_layers(differing);
         let session = agreement.session().clone();
         let secured = session.secured().clone();
+        let notes = NotePlace::default();
         let context = ConnectContext::new(&*self.connector, Role::Client)
             .with_transcript(agreement.binding())
             .with_peer(Some(&peer))
             .with_secured(&secured)
-            .with_drops(session.drops());
+            .with_drops(session.drops())
+            .with_notes(&notes);
         let agreement = CurrentAgreement::new(agreement);
         link.stand(agreement.clone(), self.connector.clone());
         match D::instantiate(&self.stack, link, Picks::new(&picks), context).await {
             Ok(connection) => {
                 setup.done();
+                agreement.note(notes.take());
                 Ok(Built { connection, agreement, dropped, session })
             }
             Err(error) => {

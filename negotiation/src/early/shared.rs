@@ -90,9 +90,10 @@ impl<C: Connection> EarlyState<C> {
         self.first.connection.base().runtime().spawn_at(start, task)
     }
 
-    /// Sets the agreement of the stack of `first`.
+    /// Sets the agreement of the stack of `first`, which was built before.
     pub(crate) fn agreed_to(&self, agreement: Agreement) {
-        self.first.agreement.set(agreement);
+        let notes = self.first.agreement.get().notes().to_vec();
+        self.first.agreement.set(agreement.noting(notes));
     }
 
     /// Records that the connection goes on over the stack of `first`.

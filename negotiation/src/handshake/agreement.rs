@@ -3,14 +3,16 @@
 use super::takes_early_data;
 use crate::auth::Session;
 use crate::wire::Answer;
-use bertha_core::{DifferingCapability, Explanation, Node, PeerIdentity, PeerLayers, Picks, Role, resolve};
+use bertha_core::{
+    DifferingCapability, Explanation, Node, Note, PeerIdentity, PeerLayers, Picks, Role, resolve,
+};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
 /// The stack of a connection, and the reasons for it.
 ///
-/// Displayed, it reads `ClientShard / Serialize, agreed as client; passed over: ...`.
+/// Displayed, it reads `ClientShard / Serialize, agreed as client; passed over: ...`, followed by the [notes](Self::notes) of its Chunnels.
 #[derive(Debug, Clone)]
 pub struct Agreement {
     role: Role,
@@ -20,6 +22,7 @@ pub struct Agreement {
     round: u64,
     session: Arc<Session>,
     zero_rtt: Option<ZeroRtt>,
+    notes: Vec<Note>,
 }
 
 /// The outcome of the attempt to use a connection before the server has answered.
@@ -52,7 +55,16 @@ impl Agreement {
             Role::Server => answer.server_picks,
             _ => answer.client_picks,
         };
-        Self { role, layers, picks, reasons: answer.reasons, round: 0, session, zero_rtt: None }
+        Self {
+            role,
+            layers,
+            picks,
+            reasons: answer.reasons,
+            round: 0,
+            session,
+            zero_rtt: None,
+            notes: Vec::new(),
+        }
     }
 
     /// The other end of the layers in use, whose capabilities are the same but for `differing`.
@@ -65,11 +77,16 @@ impl Agreement {
         let reasons = String::new();
         let session = Arc::new(Session::unknown());
         let zero_rtt = Some(ZeroRtt::Unanswered);
-        Self { role: Role::Client, layers, picks, reasons, round: 0, session, zero_rtt }
+        Self { role: Role::Client, layers, picks, reasons, round: 0, session, zero_rtt, notes: Vec::new() }
     }
 
     pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {
         Self { zero_rtt, ..self }
+    }
+
+    /// Adds what the Chunnels of the stack have noted.
+    pub(crate) fn noting(self, notes: Vec<Note>) -> Self {
+        Self { notes, ..self }
     }
 
     /// Of a participant, which has no peer.
@@ -78,7 +95,7 @@ impl Agreement {
         let layers = resolve(nodes, Picks::new(&picks));
         let reasons = String::new();
         let session = Arc::new(Session::unknown());
-        Self { role, layers, picks, reasons, round, session, zero_rtt: None }
+        Self { role, layers, picks, reasons, round, session, zero_rtt: None, notes: Vec::new() }
     }
 
     /// Returns the outcome of the first flight; `None` if the client [connected](crate::Negotiate::connect)
@@ -92,7 +109,8 @@ impl Agreement {
         let layers = resolve(nodes, Picks::new(&picks));
         let reasons = String::new();
         let zero_rtt = self.zero_rtt.clone();
-        Self { role: self.role, layers, picks, reasons, round, session: self.session.clone(), zero_rtt }
+        let (role, session) = (self.role, self.session.clone());
+        Self { role, layers, picks, reasons, round, session, zero_rtt, notes: Vec::new() }
     }
 
     /// Returns the number of this epoch of the connection: 0 for the stack with which it began, and a higher
@@ -159,6 +177,12 @@ impl Agreement {
     pub fn reasons(&self) -> &str {
         &self.reasons
     }
+
+    /// Returns what the Chunnels of this end have [noted](bertha_core::ConnectContext::note) about the connection while they were
+    /// built, the lowest Chunnel first: for example whether messages go through shared memory, and if not, why not.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
 }
 
 /// The current agreement of a connection.
@@ -176,6 +200,15 @@ impl CurrentAgreement {
 
     pub(crate) fn set(&self, agreement: Agreement) {
         *self.0.lock() = Arc::new(agreement);
+    }
+
+    /// Sets what the Chunnels of the first stack have noted.
+    pub(crate) fn note(&self, notes: Vec<Note>) {
+        let mut agreement = self.0.lock();
+        // A later stack, to which the connection may have changed already, has notes of its own.
+        if !notes.is_empty() && agreement.round == 0 {
+            Arc::make_mut(&mut agreement).notes = notes;
+        }
     }
 
     pub(crate) fn set_zero_rtt(&self, zero_rtt: ZeroRtt) {
@@ -206,10 +239,10 @@ impl fmt::Display for Agreement {
         if !self.reasons.is_empty() {
             write!(f, "; passed over: {}", self.reasons)?;
         }
-        match &self.zero_rtt {
-            Some(zero_rtt) => write!(f, "; {zero_rtt}"),
-            None => Ok(()),
+        if let Some(zero_rtt) = &self.zero_rtt {
+            write!(f, "; {zero_rtt}")?;
         }
+        self.notes.iter().try_for_each(|note| write!(f, "; {note}"))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::link::{AddressChallenge, Agreed, AnswerTask, CandidateSlot, Evictable
 use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
 use crate::{Agreement, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{
-    Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Node, Picks, Role, Runtime,
+    Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Node, NotePlace, Picks, Role, Runtime,
 };
 use futures_util::future::FutureExt;
 use std::collections::VecDeque;
@@ -486,11 +486,13 @@ where
         link.stand(current_agreement.clone(), self.connector.clone());
         let secured = session.secured().clone();
         let counters = session.clone();
+        let notes = NotePlace::default();
         let context = ConnectContext::new(&*self.connector, Role::Server)
             .with_transcript(transcript)
             .with_peer(Some(&peer))
             .with_secured(&secured)
-            .with_drops(counters.drops());
+            .with_drops(counters.drops())
+            .with_notes(&notes);
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let arrivals = || evictable.upgrade().map(|link| link.arrivals());
         let built = pin!(progress.observe(&runtime, arrivals, built));
@@ -500,6 +502,7 @@ where
         match built {
             Ok(connection) => {
                 setup.into_iter().for_each(Setup::done);
+                current_agreement.note(notes.take());
                 tracing::debug!(agreement = %current_agreement.get(), peer = %connection.base().peer_addr(), "accepted");
                 Ok(Negotiated::new(connection, current_agreement, session, dropped).in_place(place))
             }

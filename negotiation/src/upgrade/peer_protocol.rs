@@ -11,8 +11,8 @@ use super::steps::{LOOK, sleep};
 use crate::Link;
 use crate::link::{EpochQueue, Fork, LinkShared, Received};
 use bertha_core::{
-    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, PeerLayers, Picks, Runtime,
-    SecuredCell, resolve,
+    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, NotePlace, PeerLayers,
+    Picks, Runtime, SecuredCell, resolve,
 };
 use futures_util::future::{FutureExt, pending, select};
 use futures_util::select_biased;
@@ -49,6 +49,8 @@ pub(super) struct PeerProtocol<S, B: Connection<Data = Buf>> {
     requests: mpsc::Receiver<PeerRequest>,
     /// The cell to which the secure Chunnel of the staged stack reports.
     secured: SecuredCell,
+    /// The place for the notes of the staged stack.
+    notes: Arc<NotePlace>,
     report: Option<oneshot::Sender<Result<(), Error>>>,
     /// The span of the request under way.
     cause: Span,
@@ -79,9 +81,10 @@ where
         };
         let agreement = PeerAgreement::new(terms, picks);
         let secured = SecuredCell::default();
+        let notes = Arc::default();
         let report = None;
         let cause = Span::none();
-        Self { stack, fork, agreement, inbound, requests, secured, report, cause }
+        Self { stack, fork, agreement, inbound, requests, secured, notes, report, cause }
     }
 
     fn now(&self) -> Instant {
@@ -133,6 +136,9 @@ where
         let stack = self.stack.clone();
         let shared = self.fork.shared.clone();
         let secured = self.secured.clone();
+        // A stack that was given up may be under construction.
+        self.notes = Arc::default();
+        let notes = self.notes.clone();
         Box::pin(async move {
             let connector = shared.connector();
             let context = connector
@@ -143,7 +149,8 @@ where
                 .with_transcript(Some(shared.session().transcript_of(&agreed.transcript)))
                 .with_peer(Some(&peer))
                 .with_secured(&secured)
-                .with_drops(shared.session().drops());
+                .with_drops(shared.session().drops())
+                .with_notes(&notes);
             stack.instantiate(link, Picks::new(&agreed.picks), context).await
         })
     }
@@ -153,6 +160,7 @@ where
         let epoch = self.agreement.handover().sends_in();
         if let (Some(before), Some(agreed)) = (shared.agreement(), self.agreement.agreed()) {
             let agreement = before.renewed(&self.stack.nodes(), epoch, agreed.picks.clone());
+            let agreement = agreement.noting(self.notes.take());
             tracing::debug!(%agreement, "changed the stack");
             shared.agree(agreement);
         }

@@ -21,7 +21,7 @@ use bertha_core::check_needs;
 use bertha_core::guarantee::{Reliable, Set};
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
-    Node, Picks, Role, Runtime, resolve,
+    Node, NotePlace, Picks, Role, Runtime, resolve,
 };
 use futures_util::future::{FutureExt, pending};
 use futures_util::select_biased;
@@ -107,6 +107,8 @@ pub(super) struct StoreAgent<S, B: Connection<Data = Buf>> {
     channels: Channels,
     progress: SharedProgress,
     agreement: StoreAgreement,
+    /// The place for the notes of the staged stack.
+    notes: Arc<NotePlace>,
     report: Option<oneshot::Sender<Result<(), Error>>>,
     leaving: Option<Leaving>,
     sharing: Option<Sharing>,
@@ -120,6 +122,7 @@ pub(super) async fn build<S, B>(
     picks: &[u8],
     leads: bool,
     receivers: usize,
+    notes: &NotePlace,
 ) -> Result<S::Connection, Error>
 where
     S: Chunnel<GroupLink<B>>,
@@ -138,7 +141,7 @@ where
     })?;
     let shared = link.shared().clone();
     let context = ConnectContext::new(&Alone, Role::Participant { leads });
-    let context = context.with_drops(&shared.dropped.by_chunnels);
+    let context = context.with_drops(&shared.dropped.by_chunnels).with_notes(notes);
     stack.instantiate(link, Picks::new(picks), context).await
 }
 
@@ -174,9 +177,22 @@ where
         let progress = SharedProgress::new(ProgressTable::new(now, active.own_id, round_of(&active)));
         let requirements = Requirements::new(Set::NONE, shared.base.base().properties());
         let agreement = StoreAgreement::new(stack.nodes(), requirements, settings.may_lose, active);
+        let notes = Arc::default();
         let report = None;
         let leaving = None;
-        Self { stack, shared, participant, settings, channels, progress, agreement, report, leaving, sharing }
+        Self {
+            stack,
+            shared,
+            participant,
+            settings,
+            channels,
+            progress,
+            agreement,
+            notes,
+            report,
+            leaving,
+            sharing,
+        }
     }
 
     fn runtime(&self) -> &RuntimeOf<B> {
@@ -338,7 +354,10 @@ where
         let (picks, leads) =
             self.agreement.plan().map(|plan| (plan.picks.clone(), plan.leads)).unwrap_or_default();
         let receivers = self.sharing.as_ref().map_or(0, |sharing| sharing.board.lock().competing());
-        Box::pin(async move { build(&*stack, link, &picks, leads, receivers).await })
+        // A stack that was given up may be under construction.
+        self.notes = Arc::default();
+        let notes = self.notes.clone();
+        Box::pin(async move { build(&*stack, link, &picks, leads, receivers, &notes).await })
     }
 
     fn begin(&mut self, old: &Arc<RoundQueue>, new: &Arc<RoundQueue>) {
@@ -361,6 +380,7 @@ where
         if let Some(plan) = self.agreement.plan() {
             let agreement =
                 Agreement::among(plan.leads, &self.stack.nodes(), plan.id.number, plan.picks.clone());
+            let agreement = agreement.noting(self.notes.take());
             tracing::debug!(%agreement, "changed the stack");
             self.channels.state.send_modify(|state| state.agreement = Arc::new(agreement));
         }

@@ -14,7 +14,9 @@ use crate::rendezvous::settings::RendezvousSettings;
 use crate::rendezvous::store::{Name, RendezvousStore};
 use crate::upgrade::{Staged, UpgradeTask};
 use bertha_core::guarantee::Set;
-use bertha_core::{Base, BoxFuture, Chunnel, Connection, Delivery, Error, ErrorKind, Group, Runtime};
+use bertha_core::{
+    Base, BoxFuture, Chunnel, Connection, Delivery, Error, ErrorKind, Group, NotePlace, Runtime,
+};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -117,9 +119,11 @@ where
             // The leader of the first round has made it, so all messages that are sent in it arrive here.
             let Staged { link, queue } = shared.open_round(round_of(&active), has_part, false);
             let before = shared.base.base().reserved();
-            let first = build(&stack, link, &picks, leads, 1).await?;
+            let notes = NotePlace::default();
+            let first = build(&stack, link, &picks, leads, 1, &notes).await?;
             let reserved = shared.base.base().reserved().saturating_sub(before);
-            let agreement = Arc::new(Agreement::among(leads, &nodes, active.round, picks));
+            let agreement = Agreement::among(leads, &nodes, active.round, picks).noting(notes.take());
+            let agreement = Arc::new(agreement);
             let participants = Arc::new([active.own_id]);
             let (to_state, state) = watch::channel(AgentState { agreement, participants, refusal: None });
             let (requests, requested) = mpsc::channel(REQUESTS);
