@@ -11,8 +11,9 @@ use bertha_datapath_shm::{Shm, Users};
 use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
 use bertha_local::{Directory, MaybeLocal, MaybeLocalConnection, Reason, Way};
-use bertha_negotiation::{Negotiate, Pick, Settings};
+use bertha_negotiation::{Agreement, Negotiate, Pick, Settings};
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -208,6 +209,122 @@ fn a_connection_says_which_way_it_takes() {
     });
 }
 
+fn notes(agreement: &Agreement) -> String {
+    agreement.notes().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn the_agreement_says_whether_memory_is_shared_and_why_not() {
+    alone(async {
+        let (_folder, path) = started();
+        let directory = at(&path);
+        // Returns the notes of the client and of the server.
+        let ask = async |client: MaybeLocal, server: Shm, registers: bool| {
+            let stack = |maybe| make_stack!(Serialize::<u64>::new(), maybe);
+            let server = MaybeLocal::new(directory.clone()).through(server);
+            let mut incoming = stack(server).listen(Tcp::new(), anywhere()).await.unwrap();
+            let addr = incoming.local_addr();
+            let name = format!("echo at {addr}");
+            let registration = match registers {
+                true => Some(directory.register(&name, from_ref(&addr)).await.unwrap()),
+                false => None,
+            };
+            let client = stack(client);
+            let (connected, accepted) = tokio::join!(client.connect(Tcp::new(), addr), incoming.next());
+            drop(registration);
+            let agreements = [connected.unwrap().explain(), accepted.unwrap().unwrap().explain()];
+            agreements.map(|agreement| notes(&agreement))
+        };
+        let near = |shm| MaybeLocal::new(at(&path)).through(shm);
+        let others = || Shm::new().users(Users::Only(vec![u32::MAX - 1]));
+        let own = rustix::process::geteuid().as_raw();
+        let none = "MaybeLocal: no shared memory: ";
+        let peers = "MaybeLocal: no shared memory: the other end shares no memory";
+
+        let both = ask(near(Shm::new()), Shm::new(), true).await;
+        assert_eq!(both, ["MaybeLocal: shared memory"; 2]);
+
+        let nowhere = MaybeLocal::new(Directory::at("/nowhere/directory.sock"));
+        let [client, server] = ask(nowhere, Shm::new(), true).await;
+        assert!(
+            client.starts_with(&format!("{none}the directory of the machine does not answer (")),
+            "{client}"
+        );
+        assert!(client.ends_with("at /nowhere/directory.sock)"), "{client}");
+        assert_eq!(server, format!("{peers} (its directory does not answer)"));
+
+        let [client, server] = ask(near(Shm::new()), Shm::new(), false).await;
+        assert!(client.starts_with(&format!("{none}the directory knows no such service on this machine (")));
+        assert!(client.contains("127.0.0.1:") && client.ends_with(" (streams))"), "{client}");
+        assert_eq!(server, format!("{peers} (the directory of its machine knows no such service)"));
+
+        let [client, server] = ask(near(others()), Shm::new(), true).await;
+        assert_eq!(client, format!("{none}no memory is shared with user {own}"));
+        assert_eq!(server, format!("{peers} (it shares no memory with the user of this process)"));
+
+        let [client, server] = ask(near(Shm::new()), others(), true).await;
+        assert_eq!(client, format!("{peers} (it shares no memory with the user of this process)"));
+        assert_eq!(server, format!("{none}no memory is shared with user {own}"));
+
+        let [client, server] = ask(near(Shm::new().ring(5)), Shm::new(), true).await;
+        let changed = format!("{none}the memory did not change hands (");
+        assert!(client.starts_with(&changed) && client.contains("a ring of 5 bytes"), "{client}");
+        assert!(server.starts_with(&changed), "{server}");
+    });
+}
+
+/// The lines of the log of one thread.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    /// Returns the lines with this text.
+    fn with(&self, text: &str) -> Vec<String> {
+        let lines = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        lines.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn a_server_that_has_registered_nothing_is_warned_once() {
+    alone(async {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
+        let _log = tracing::subscriber::set_default(log.with_writer(move || writer.clone()).finish());
+        let warned = || lines.with("this process has registered no service").len();
+        let (_folder, path) = started();
+        let client = || MaybeLocal::new(at(&path));
+
+        let directory = Directory::at("/nowhere/directory.sock");
+        mappings_of(client(), MaybeLocal::new(directory.clone()), &directory, false).await;
+        assert_eq!(warned(), 0, "no directory runs, so there is nothing to register with");
+
+        let directory = at(&path);
+        let picky = || client().through(Shm::new().users(Users::Only(vec![u32::MAX - 1])));
+        mappings_of(picky(), MaybeLocal::new(directory.clone()), &directory, true).await;
+        assert_eq!(warned(), 0, "the service is registered, and a client does not want its memory");
+
+        let directory = at(&path);
+        for _ in 0..3 {
+            mappings_of(client(), MaybeLocal::new(directory.clone()), &directory, false).await;
+            assert_eq!(warned(), 1);
+        }
+        let told = lines.with("this process has registered no service");
+        assert!(told[0].contains("WARN") && told[0].contains(&path.display().to_string()), "{told:?}");
+    });
+}
+
 /// A service that has moved here registers, and the connection goes over to shared memory; and back.
 #[test]
 fn a_connection_changes_its_way_and_loses_nothing() {
@@ -226,6 +343,12 @@ fn a_connection_changes_its_way_and_loses_nothing() {
         answered(&connection, 0..100).await;
         for round in 1..6 {
             assert_eq!(mappings() > 0, round % 2 == 0, "in round {round}");
+            let shown = notes(&connection.explain());
+            assert_eq!(
+                shown,
+                if round % 2 == 0 { "MaybeLocal: shared memory" } else { "" },
+                "in round {round}"
+            );
             let (to, first) = (Pick::alternative(round % 2), round as u64 * 10_000);
             let change = async { connection.upgrade(to).await.unwrap() };
             tokio::join!(answered(&connection, first..first + 2_000), change);

@@ -11,8 +11,9 @@ use bertha_datapath_shm::Shm;
 /// The client asks the [`Directory`] of its machine for the address to which it has connected. A service that is not registered there,
 /// belongs to a user with whom no memory is shared, or does not answer, is reached over the connection below; so is every
 /// service while no directory runs, or while it does not answer. The connection below stays, and carries what is said about the connection.
-/// [`MaybeLocalConnection::way`] says which way a connection has taken and why, and so does an event of `tracing` at the level `debug`. A
-/// server that has registered nothing is warned once.
+/// [`MaybeLocalConnection::way`] says which way a connection has taken and why, and so do the
+/// [agreement](https://docs.rs/bertha-negotiation/latest/bertha_negotiation/struct.Agreement.html) that `explain()` shows, and an event of
+/// `tracing` at the level `debug`. A server that has registered nothing is warned once.
 ///
 /// Memory is shared with the process behind the connection below alone: both ends compare over that connection what the directory has
 /// told each of them. An attacker who can change the messages of the connection below gets the memory in the place of the peer, if its
@@ -75,6 +76,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for MaybeLocal {
     ) -> Result<Self::Connection, Error> {
         let meeting = Meeting { directory: &self.directory, shm: &self.shm, service: self.service.as_ref() };
         let met = meet(meeting, &inner, context.role()).await.map_err(|error| error.at("MaybeLocal"))?;
+        match &met {
+            Ok(_) => context.note("MaybeLocal", "shared memory"),
+            Err(far) => context.note("MaybeLocal", format_args!("no shared memory: {far}")),
+        }
         Ok(MaybeLocalConnection::new(inner, met))
     }
 }

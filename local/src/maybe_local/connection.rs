@@ -32,7 +32,7 @@ impl<Inner> MaybeLocalConnection<Inner> {
     pub(super) fn new(inner: Inner, met: Met) -> Self {
         match met {
             Ok(near) => Self { inner, near: Some(Near(near)), way: Way::Memory },
-            Err(reason) => Self { inner, near: None, way: Way::Network(reason) },
+            Err(far) => Self { inner, near: None, way: Way::Network(far.reason) },
         }
     }
 

@@ -8,20 +8,22 @@
 //!     | <------------------------------- NEAR --- |
 //! ```
 //!
-//! These messages go over the connection below, and each end answers FAR instead if something does not agree; then both use the
-//! connection below. The client has visited the service by the directory, with a random token, before. The directory gave the client's
-//! socket and its token to a process that registered the key, and its number of that registration to the client. So a process that
+//! These messages go over the connection below, and each end answers FAR and the code of its reason instead if something does not agree;
+//! then both use the connection below. The client has visited the service by the directory, with a random token, before. The
+//! directory gave the client's socket and its token to a process that registered the key, and its number of that registration to the
+//! client. So a process that
 //! registered what belongs to the service gets a socket over which nothing comes: the service does not say the number of that
 //! registration. And a process that brings the token to the service comes by another key, or by another registration than the client.
 //! An attacker who changes the messages of the connection below itself is not found out.
 
-use super::{Reason, Way};
+use super::Reason;
+use super::way::Far;
 use crate::directory::{Directory, Key, RegistrationId, Token, Transport};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
 use bertha_datapath_shm::{Shm, ShmConnection, Users};
 use std::os::unix::net::UnixStream;
 
-/// The sender uses the connection below.
+/// The sender uses the connection below. The code of the reason follows.
 const FAR: u8 = 0;
 /// The sender goes on with the meeting.
 const NEAR: u8 = 1;
@@ -35,7 +37,7 @@ pub(super) struct Meeting<'a> {
 }
 
 /// The connection through shared memory, or the reason why there is none.
-pub(super) type Met = Result<ShmConnection, Reason>;
+pub(super) type Met = Result<ShmConnection, Far>;
 
 /// Lets both ends find out, and tells the log.
 pub(super) async fn meet<C>(meeting: Meeting<'_>, inner: &C, role: Role) -> Result<Met, Error>
@@ -52,8 +54,11 @@ where
             ));
         }
     };
-    let way = met.as_ref().map_or_else(|reason| Way::Network(*reason), |_| Way::Memory);
-    tracing::debug!(peer = %inner.base().peer_addr(), %way, "MaybeLocal has found its way");
+    let peer = inner.base().peer_addr();
+    match &met {
+        Ok(_) => tracing::debug!(%peer, "messages go through shared memory"),
+        Err(reason) => tracing::debug!(%peer, %reason, "messages go over the connection below"),
+    }
     Ok(met)
 }
 
@@ -69,15 +74,15 @@ impl Meeting<'_> {
         let key = self.service.cloned().unwrap_or_else(|| address_of_peer(inner.base()));
         let visited = match self.visit(&key, token).await {
             Ok(visited) => visited,
-            Err(reason) => return say(inner, &[FAR]).await.map(|()| Err(reason)),
+            Err(far) => return decline(inner, far).await,
         };
         say(inner, &[&[NEAR], &token[..], &encoded(&key)].concat()).await?;
         match inner.recv().await?[..] {
-            [FAR] => return Ok(Err(Reason::Peer)),
+            [FAR, ref code @ ..] => return declined(code).map(Err),
             [NEAR, ref registration @ ..] if *registration == visited.registration => {}
             [NEAR, ref registration @ ..] if registration.len() == size_of::<RegistrationId>() => {
                 tracing::warn!(%key, "the directory names another process than the one behind the connection");
-                return say(inner, &[FAR]).await.map(|()| Err(Reason::AnotherProcess));
+                return decline(inner, Reason::AnotherProcess.into()).await;
             }
             _ => return Err(unknown()),
         }
@@ -87,28 +92,32 @@ impl Meeting<'_> {
         let offered = self.shm.clone().users(Users::Any).offer(visited.socket).await;
         match inner.recv().await?[..] {
             [NEAR] => offered.map(Ok),
-            [FAR] => Ok(Err(Reason::NoMemory)),
+            [FAR, ref code @ ..] => {
+                let (far, peer) = (Far::from(Reason::NoMemory), declined(code)?);
+                Ok(Err(match offered {
+                    Err(error) => far.with(error),
+                    Ok(_) => far.with(peer),
+                }))
+            }
             _ => Err(unknown()),
         }
     }
 
     /// A socket whose other end the service has, if it is on this machine and of a user with whom memory is shared.
-    async fn visit(self, key: &Key, token: Token) -> Result<Visited, Reason> {
-        let no_directory = |error: Error| {
-            tracing::debug!(%error, "no directory says which services are local");
-            Reason::NoDirectory
-        };
+    async fn visit(self, key: &Key, token: Token) -> Result<Visited, Far> {
+        let no_directory = |error: Error| Far::from(Reason::NoDirectory).with(error);
+        let not_registered = || Far::from(Reason::NotRegistered).with(format_args!("its key would be {key}"));
         // An answer that is known already spares a question for each connection to another machine.
         let found = self.directory.lookup(key.clone()).await.map_err(no_directory)?;
-        let user = found.ok_or(Reason::NotRegistered)?.user;
+        let user = found.ok_or_else(not_registered)?.user;
         if !self.shm.shares_with(user) {
-            return Err(Reason::User(user));
+            return Err(Reason::User(user).into());
         }
         let visit = self.directory.visit(key, token).await.map_err(no_directory)?;
-        let visit = visit.ok_or(Reason::NotRegistered)?;
+        let visit = visit.ok_or_else(not_registered)?;
         // It may be of another user since.
         if !self.shm.shares_with(visit.user) {
-            return Err(Reason::User(visit.user));
+            return Err(Reason::User(visit.user).into());
         }
         Ok(Visited { socket: visit.socket, registration: visit.registration })
     }
@@ -116,9 +125,9 @@ impl Meeting<'_> {
     async fn server<C: Connection<Data = Buf>>(self, inner: &C) -> Result<Met, Error> {
         let said = inner.recv().await?;
         let (token, key) = match said[..] {
-            [FAR] => {
+            [FAR, ref code @ ..] => {
                 self.directory.tell_unregistered();
-                return Ok(Err(Reason::Peer));
+                return declined(code).map(Err);
             }
             [NEAR, ref rest @ ..] => rest.split_first_chunk().ok_or_else(unknown)?,
             _ => return Err(unknown()),
@@ -131,24 +140,22 @@ impl Meeting<'_> {
         };
         let visitor = match visitor {
             Ok(visitor) => visitor,
-            Err(reason) => return say(inner, &[FAR]).await.map(|()| Err(reason)),
+            Err(reason) => return decline(inner, reason.into()).await,
         };
         say(inner, &[&[NEAR], &visitor.registration[..]].concat()).await?;
         match inner.recv().await?[..] {
             [NEAR] => {}
-            [FAR] => return Ok(Err(Reason::Peer)),
+            [FAR, ref code @ ..] => return declined(code).map(Err),
             _ => return Err(unknown()),
         }
         let taken = match visitor.into_socket() {
             Some(socket) => self.shm.take(socket.into()).await,
             None => Err(Error::new(ErrorKind::Closed, "the visitor is gone")),
         };
-        let met = taken.map_err(|error| {
-            tracing::debug!(%error, "a local client comes by the network");
-            Reason::NoMemory
-        });
-        say(inner, &[if met.is_ok() { NEAR } else { FAR }]).await?;
-        Ok(met)
+        match taken {
+            Ok(near) => say(inner, &[NEAR]).await.map(|()| Ok(near)),
+            Err(error) => decline(inner, Far::from(Reason::NoMemory).with(error)).await,
+        }
     }
 }
 
@@ -167,6 +174,24 @@ async fn say(inner: &impl Connection<Data = Buf>, bytes: &[u8]) -> Result<(), Er
     let mut message = inner.base().buffer(bytes.len())?;
     message.copy_from_slice(bytes);
     inner.send(message).await
+}
+
+/// Tells the other end that this end uses the connection below.
+async fn decline(inner: &impl Connection<Data = Buf>, far: Far) -> Result<Met, Error> {
+    say(inner, &[FAR, far.reason.code()]).await.map(|()| Err(far))
+}
+
+/// Returns what the other end means that uses the connection below, with the code of its reason.
+fn declined(code: &[u8]) -> Result<Far, Error> {
+    let far = Far::from(Reason::Peer);
+    match *code {
+        [] => Ok(far),
+        [code] => Ok(match Reason::of_peer(code) {
+            Some(why) => far.with(why),
+            None => far,
+        }),
+        _ => Err(unknown()),
+    }
 }
 
 fn token(runtime: &impl Runtime) -> Token {
