@@ -341,9 +341,23 @@ fn ask_by_threads(to: &Addr, count: usize) {
 
 /// Sends messages to be echoed, and writes that none was lost and no buffer kept.
 async fn ask(dpdk: Dpdk, to: Addr, count: usize) {
+    meet(&dpdk, &to).await;
     ask_over(&dpdk, to, count, 16).await;
     assert_nothing_is_kept(&dpdk);
     say("done");
+}
+
+/// Repeats a message until its echo arrives. A peer that knew another process at this address asks for that process
+/// first, for less than half a second, and its answers are lost meanwhile.
+async fn meet(dpdk: &Dpdk, to: &Addr) {
+    let connection = dpdk.connect(to.clone()).await.unwrap();
+    for _ in 0..100 {
+        connection.send(message(&connection, 0).unwrap()).await.unwrap();
+        if tokio::time::timeout(Duration::from_millis(200), connection.recv()).await.is_ok() {
+            return;
+        }
+    }
+    panic!("no echo: {:?} {:?}", dpdk.counters(), dpdk.statistics());
 }
 
 /// Sends messages to be echoed over a single connection, bursts of `burst` at a time: a kernel socket has
