@@ -44,6 +44,7 @@ mod lean;
 mod load;
 mod names;
 mod needs;
+mod notes;
 mod refused_routes;
 mod restarts;
 mod scene;

@@ -11,6 +11,7 @@ mod cut_off;
 mod group_key;
 mod history;
 mod left_out;
+mod notes;
 mod retiring;
 mod seeds;
 mod subscription;
