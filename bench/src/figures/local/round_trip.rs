@@ -7,7 +7,7 @@ use crate::harness::{Effort, Placement, Recorder, alternate, meet};
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha_core::{Addr, Base, Connection, Datapath, Listener};
-use bertha_datapath_kernel::Udp;
+use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_datapath_shm::{Shm, Waiting};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -22,6 +22,9 @@ pub(super) const ADAPTIVE: Waiting = Waiting::Adaptive { spin_for: Duration::fro
 /// Budgets of medians, by shared memory against a ring by hand, and by kernel UDP against shared memory.
 const TO_RING: Budget = Budget::AtMost(1.5);
 const UDP_TO: Budget = Budget::AtLeast(5.0);
+
+/// Budget of the median by shared memory against kernel TCP, both as they are by default.
+const TO_TCP: Budget = Budget::AtMost(1.0);
 
 /// Measures medians in microseconds, in turn.
 pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> {
@@ -55,6 +58,10 @@ pub(super) fn measure(report: &mut Report, effort: Effort) -> Result<(), Error> 
         let name = format!("round trip of 64 bytes, p50: kernel UDP to shared memory, both {waits}");
         report.compare(&name, &paired, |it| *it, budget);
     }
+    let paired = alternate(pairs, || over(Tcp::new(), any.clone(), rounds), || shm(Waiting::Park))?;
+    report.median("round trip of 64 bytes, kernel TCP, p50", &paired.a(), |it| *it, "us");
+    let name = "round trip of 64 bytes, p50: shared memory (parked) to kernel TCP, both by default";
+    report.compare(name, &paired, |it| *it, Some(TO_TCP));
     Ok(())
 }
 
@@ -134,5 +141,6 @@ mod tests {
         assert!(by_hand(100).unwrap() > 0.0);
         assert!(over(Shm::new().waiting(ADAPTIVE), unused("test").unwrap(), 100).unwrap() > 0.0);
         assert!(over(Udp::new(), ([127, 0, 0, 1], 0).into(), 100).unwrap() > 0.0);
+        assert!(over(Tcp::new(), ([127, 0, 0, 1], 0).into(), 100).unwrap() > 0.0);
     }
 }
