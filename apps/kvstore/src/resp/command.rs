@@ -20,6 +20,8 @@ pub enum Command {
     GetEach(Vec<Key>),
     /// `DEL` of several records.
     DeleteEach(Vec<Key>),
+    /// `EXISTS`: the number of these records that there are.
+    CountEach(Vec<Key>),
     /// Asks for an answer: the word that came with it, or `PONG`.
     Ping(Option<Vec<u8>>),
     /// `ECHO`: asks for the same bytes.
@@ -58,15 +60,17 @@ pub enum Command {
 
 /// The commands that there are.
 pub(super) const NAMES: &[&str] = &[
-    "AUTH", "CLIENT", "COMMAND", "CONFIG", "DEL", "ECHO", "EXPIRE", "GET", "HELLO", "INCR", "INFO", "MGET",
-    "PING", "QUIT", "SELECT", "SET", "TTL",
+    "AUTH", "CLIENT", "COMMAND", "CONFIG", "DEL", "ECHO", "EXISTS", "EXPIRE", "GET", "HELLO", "INCR",
+    "INCRBY", "INFO", "MGET", "PING", "QUIT", "SELECT", "SET", "TTL",
 ];
 
 /// The longest name of a command.
 const LONGEST_NAME: usize = 7;
 
-/// Of what a client sent, a refusal repeats so many bytes.
-const REPEATED: usize = 64;
+/// Maximum number of bytes of a client that a refusal repeats, as in Redis.
+const REPEATED: usize = 128;
+
+const NO_DATABASE: &str = "ERR DB index is out of range";
 
 const NO_INTEGER: &str = "ERR value is not an integer or out of range";
 
@@ -84,7 +88,7 @@ impl Command {
         let behind = match self {
             Self::One(Operation::Set { key, value, .. }) => key.len() + value.len(),
             Self::One(operation) => operation.key().len(),
-            Self::GetEach(keys) | Self::DeleteEach(keys) => of_keys(keys),
+            Self::GetEach(keys) | Self::DeleteEach(keys) | Self::CountEach(keys) => of_keys(keys),
             Self::Ping(Some(word)) | Self::Echo(word) | Self::NameClient(word) => word.len(),
             Self::Info(words) | Self::Settings(words) => of_words(words),
             Self::Login(login) => login.password.len(),
@@ -112,7 +116,7 @@ fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
         return Ok(Command::Web);
     }
     let mut capitals = [0; LONGEST_NAME];
-    let Some(capitals) = capitals.get_mut(..name.len()) else { return Err(unknown(name)) };
+    let Some(capitals) = capitals.get_mut(..name.len()) else { return Err(unknown(arguments)) };
     capitals.copy_from_slice(name);
     capitals.make_ascii_uppercase();
     let several = |name| if arguments.len() > 1 { Ok(()) } else { Err(wrong_number(name)) };
@@ -128,7 +132,17 @@ fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
             several("del")?;
             Command::DeleteEach(arguments.from(1).map(key).collect::<Result<_, _>>()?)
         }
-        b"INCR" => Command::One(Operation::Increment(only_key("incr", arguments)?)),
+        b"EXISTS" => {
+            several("exists")?;
+            Command::CountEach(arguments.from(1).map(key).collect::<Result<_, _>>()?)
+        }
+        b"INCR" => Command::One(Operation::Increment(only_key("incr", arguments)?, 1)),
+        b"INCRBY" => match (arguments.get(1), arguments.get(2), arguments.len()) {
+            (Some(name), Some(by), 3) => {
+                Command::One(Operation::Increment(key(name)?, number(by).ok_or(NO_INTEGER)?))
+            }
+            _ => return Err(wrong_number("incrby")),
+        },
         b"EXPIRE" => expire(arguments)?,
         b"TTL" => Command::One(Operation::TimeLeft(only_key("ttl", arguments)?)),
         b"PING" => match arguments.len() {
@@ -145,27 +159,32 @@ fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
         b"QUIT" => Command::Quit,
         b"SELECT" => match (arguments.get(1), arguments.len()) {
             (Some(b"0"), 2) => Command::Noted,
-            (Some(_), 2) => return Err("ERR DB index is out of range: there is database 0 alone".to_owned()),
+            (Some(index), 2) => return Err(number(index).map_or(NO_INTEGER, |_| NO_DATABASE).to_owned()),
             _ => return Err(wrong_number("select")),
         },
         b"COMMAND" => match arguments.get(1) {
             Some(word) if is(word, "COUNT") => Command::Count,
+            Some(word) if !["DOCS", "INFO", "LIST"].iter().any(|part| is(word, part)) => {
+                return Err(unknown_part("COMMAND", word));
+            }
             _ => Command::Commands,
         },
         b"CONFIG" => match arguments.get(1) {
             Some(word) if is(word, "GET") && arguments.len() > 2 => {
                 Command::Settings(arguments.from(2).map(<[u8]>::to_vec).collect())
             }
-            other => return Err(unknown_part("CONFIG", other)),
+            Some(word) if is(word, "GET") => return Err(wrong_number("config|get")),
+            Some(word) => return Err(unknown_part("CONFIG", word)),
+            None => return Err(wrong_number("config")),
         },
         b"CLIENT" => client::parse(arguments)?,
-        _ => return Err(unknown(name)),
+        _ => return Err(unknown(arguments)),
     })
 }
 
 fn expire(arguments: &Arguments<'_>) -> Result<Command, String> {
-    if arguments.len() > 3 {
-        return Err("ERR the options of EXPIRE are not served".to_owned());
+    if let Some(option) = arguments.get(3) {
+        return Err(format!("ERR Unsupported option {}", repeated(option)));
     }
     let (Some(name), Some(seconds)) = (arguments.get(1), arguments.get(2)) else {
         return Err(wrong_number("expire"));
@@ -202,20 +221,45 @@ fn wrong_number(command: &str) -> String {
     format!("ERR wrong number of arguments for '{command}' command")
 }
 
+/// Returns the error of Redis for an unknown command: clients that try a command look for its words.
 #[cold]
-fn unknown(name: &[u8]) -> String {
-    format!("ERR unknown command '{}'; there are {}", repeated(name), NAMES.join(", "))
-}
-
-#[cold]
-fn unknown_part(command: &str, word: Option<&[u8]>) -> String {
-    match word {
-        Some(word) => format!("ERR '{command} {}' is not served", repeated(word)),
-        None => wrong_number(&command.to_lowercase()),
+fn unknown(arguments: &Arguments<'_>) -> String {
+    let mut repeat = String::new();
+    let mut left = REPEATED;
+    for argument in arguments.from(1) {
+        let text = text(argument, left);
+        repeat.push_str(&format!("'{}' ", shown(text)));
+        left = left.saturating_sub(text.len() + "'' ".len());
+        if left == 0 {
+            break;
+        }
     }
+    let name = repeated(arguments.get(0).unwrap_or_default());
+    format!("ERR unknown command '{name}', with args beginning with: {repeat}")
 }
 
-/// The beginning of what a client sent, as it may go into a log and onto a terminal.
-fn repeated(bytes: &[u8]) -> impl std::fmt::Display {
-    bytes.get(..REPEATED).unwrap_or(bytes).escape_ascii()
+#[cold]
+fn unknown_part(command: &str, word: &[u8]) -> String {
+    format!("ERR unknown subcommand '{}'. Try {command} HELP.", repeated(word))
+}
+
+/// Returns the beginning of a client's word, as a refusal repeats it.
+fn repeated(bytes: &[u8]) -> String {
+    shown(text(bytes, REPEATED))
+}
+
+/// Returns at most `most` bytes, up to the first zero, where a text of C ends.
+fn text(bytes: &[u8], most: usize) -> &[u8] {
+    let bytes = bytes.get(..most).unwrap_or(bytes);
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// Returns the bytes as they may go into a log and onto a terminal. Redis does not escape control characters.
+fn shown(bytes: &[u8]) -> String {
+    let show = |byte: &u8| match byte {
+        b' '..=b'~' => char::from(*byte).to_string(),
+        b'\r' | b'\n' => " ".to_owned(),
+        _ => byte.escape_ascii().to_string(),
+    };
+    bytes.iter().map(show).collect()
 }

@@ -23,8 +23,10 @@ pub enum Operation {
     },
     /// Removes the record.
     Delete(Key),
-    /// Adds one to the number that the value is, or to zero.
-    Increment(Key),
+    /// Counts the record: one, or zero if there is none.
+    Exists(Key),
+    /// Adds so much to the number that the value is, or to zero.
+    Increment(Key, i64),
     /// Changes how long the record lives from now on; no time removes it.
     Expire(Key, Duration),
     /// Asks how long the record still lives.
@@ -69,7 +71,8 @@ impl Operation {
             Self::Get(key)
             | Self::Set { key, .. }
             | Self::Delete(key)
-            | Self::Increment(key)
+            | Self::Exists(key)
+            | Self::Increment(key, _)
             | Self::Expire(key, _)
             | Self::TimeLeft(key) => key,
         }
@@ -93,7 +96,8 @@ impl Operation {
                 done(store.insert(&key, value, lifetime), Outcome::Done)
             }
             Self::Delete(key) => Outcome::Number(store.remove(&key).into()),
-            Self::Increment(key) => increment(store, &key),
+            Self::Exists(key) => Outcome::Number(store.value(&key).is_some().into()),
+            Self::Increment(key, by) => increment(store, &key, by),
             Self::Expire(key, Duration::ZERO) => Outcome::Number(store.remove(&key).into()),
             Self::Expire(key, time) => Outcome::Number(store.set_lifetime(&key, Lifetime::For(time)).into()),
             Self::TimeLeft(key) => Outcome::Number(match store.lifetime(&key) {
@@ -108,7 +112,7 @@ impl Operation {
     }
 }
 
-fn increment(store: &mut Store, key: &Key) -> Outcome {
+fn increment(store: &mut Store, key: &Key, by: i64) -> Outcome {
     let before = match store.value(key) {
         None => 0,
         Some(value) => match number(value) {
@@ -116,7 +120,7 @@ fn increment(store: &mut Store, key: &Key) -> Outcome {
             None => return Outcome::Refused("ERR value is not an integer or out of range"),
         },
     };
-    let Some(after) = before.checked_add(1) else {
+    let Some(after) = before.checked_add(by) else {
         return Outcome::Refused("ERR increment or decrement would overflow");
     };
     let lifetime = store.lifetime(key).unwrap_or(Lifetime::Unlimited);

@@ -34,7 +34,7 @@ pub(crate) fn stream(bytes: &[u8]) {
 
 fn arguments(command: &Command) -> usize {
     match command {
-        Command::GetEach(keys) | Command::DeleteEach(keys) => keys.len(),
+        Command::GetEach(keys) | Command::DeleteEach(keys) | Command::CountEach(keys) => keys.len(),
         Command::Settings(names) | Command::Info(names) => names.len(),
         _ => 1,
     }

@@ -2,7 +2,7 @@
 
 use crate::Store;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncCommands, AsyncConnectionConfig, ErrorKind, ExistenceCheck, SetExpiry, SetOptions, Value};
+use redis::{AsyncCommands, AsyncConnectionConfig, ExistenceCheck, SetExpiry, SetOptions, Value};
 use std::time::Duration;
 
 /// Returns a configuration with a longer time-out: half a second, the client's default, is less than a busy
@@ -26,13 +26,8 @@ pub(crate) async fn everyday(mut store: MultiplexedConnection) {
     let large: Vec<u8> = (0..5_000_000_u32).map(|at| (at * 31) as u8).collect();
     store.set::<_, _, ()>("large", &large).await.unwrap();
     assert!(store.get::<_, Vec<u8>>("large").await.unwrap() == large);
-    assert_eq!(
-        store.incr::<_, _, i64>("count", 1).await.unwrap_err().kind(),
-        ErrorKind::Server(redis::ServerErrorKind::ResponseError)
-    );
     for expected in 1..=3 {
-        let count: i64 = redis::cmd("INCR").arg("count").query_async(&mut store).await.unwrap();
-        assert_eq!(count, expected);
+        assert_eq!(store.incr::<_, _, i64>("count", 1).await.unwrap(), expected);
     }
     let values: Vec<Option<String>> = store.mget(&["name", "nothing", "count"]).await.unwrap();
     assert_eq!(values, [Some("value".into()), None, Some("3".into())]);

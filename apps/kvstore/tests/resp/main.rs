@@ -9,11 +9,13 @@ mod corpus;
 mod crowds;
 #[cfg(feature = "dpdk")]
 mod dpdk;
+mod foreign;
 mod large;
 mod like_redis;
 mod odd_bytes;
 mod program;
 mod programs;
+mod redis_server;
 mod shards;
 mod starting;
 mod strangers;

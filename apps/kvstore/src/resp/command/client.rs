@@ -5,8 +5,8 @@ use crate::resp::wire::Arguments;
 
 /// `CLIENT ID | GETNAME | SETNAME name | SETINFO (LIB-NAME | LIB-VER) value`.
 pub(super) fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
-    let word = arguments.get(1);
-    let is_part = |part| word.is_some_and(|word| is(word, part));
+    let word = arguments.get(1).ok_or_else(|| wrong_number("client"))?;
+    let is_part = |part| is(word, part);
     let exactly = |count, part| if arguments.len() == count { Ok(()) } else { Err(wrong_number(part)) };
     if is_part("ID") {
         exactly(2, "client|id")?;

@@ -6,27 +6,41 @@ use crate::resp::wire::{Arguments, number};
 use crate::resp::{Condition, Operation};
 use std::time::Duration;
 
+/// Milliseconds of the unit of `EX`.
+const SECOND: i64 = 1000;
+
+/// Milliseconds of the unit of `PX`.
+const MILLISECOND: i64 = 1;
+
 /// `SET key value [NX | XX] [EX seconds | PX milliseconds]`.
 pub(super) fn parse(arguments: &Arguments<'_>) -> Result<Operation, String> {
     let (Some(name), Some(value)) = (arguments.get(1), arguments.get(2)) else {
         return Err(wrong_number("set"));
     };
-    let mut lifetime = None;
+    let mut time = None;
     let mut condition = None;
     let mut options = arguments.from(3);
     while let Some(option) = options.next() {
-        if is(option, "NX") && condition.is_none() {
+        if is(option, "NX") && condition != Some(Condition::IfPresent) {
             condition = Some(Condition::IfMissing);
-        } else if is(option, "XX") && condition.is_none() {
+        } else if is(option, "XX") && condition != Some(Condition::IfMissing) {
             condition = Some(Condition::IfPresent);
-        } else if is(option, "EX") && lifetime.is_none() {
-            lifetime = Some(time(options.next(), 1000)?);
-        } else if is(option, "PX") && lifetime.is_none() {
-            lifetime = Some(time(options.next(), 1)?);
+        } else if is(option, "EX")
+            && time.is_none_or(|(_, unit)| unit == SECOND)
+            && let Some(count) = options.next()
+        {
+            time = Some((count, SECOND));
+        } else if is(option, "PX")
+            && time.is_none_or(|(_, unit)| unit == MILLISECOND)
+            && let Some(count) = options.next()
+        {
+            time = Some((count, MILLISECOND));
         } else {
-            return Err("ERR syntax error: SET takes NX or XX, and EX or PX with a number".to_owned());
+            return Err("ERR syntax error".to_owned());
         }
     }
+    // As in Redis, an unknown option is reported before a wrong number.
+    let lifetime = time.map(|(count, unit)| lifetime(count, unit)).transpose()?;
     Ok(Operation::Set {
         key: key(name)?,
         value: value.into(),
@@ -35,9 +49,9 @@ pub(super) fn parse(arguments: &Arguments<'_>) -> Result<Operation, String> {
     })
 }
 
-/// So many units of some milliseconds.
-fn time(count: Option<&[u8]>, unit: i64) -> Result<Lifetime, String> {
-    let count = number(count.ok_or("ERR syntax error: a number is missing")?).ok_or(NO_INTEGER)?;
+/// Returns a lifetime of `count` units of some milliseconds.
+fn lifetime(count: &[u8], unit: i64) -> Result<Lifetime, String> {
+    let count = number(count).ok_or(NO_INTEGER)?;
     let milliseconds =
         count.checked_mul(unit).and_then(|time| u64::try_from(time).ok()).filter(|time| *time > 0);
     let milliseconds = milliseconds.ok_or("ERR invalid expire time in 'set' command")?;

@@ -102,7 +102,7 @@ fn options_of_set_are_understood_in_any_order_and_case() {
 fn what_is_not_served_is_refused_by_its_name() {
     let long = [b"get ", &[b'k'; crate::MAX_KEY + 1][..], b"\n"].concat();
     for (line, reason) in [
-        (&b"lpush list 1\n"[..], "ERR unknown command 'lpush'"),
+        (&b"lpush list 1\n"[..], "ERR unknown command 'lpush', with args beginning with: 'list' '1' "),
         (b"\x1b[2J\n", "ERR unknown command '\\x1b[2J'"),
         (b"get\n", "ERR wrong number of arguments for 'get' command"),
         (b"get a b\n", "ERR wrong number of arguments for 'get' command"),
@@ -113,8 +113,8 @@ fn what_is_not_served_is_refused_by_its_name() {
         (b"auth a b c\n", "ERR syntax error"),
         (b"client setname \"a b\"\n", "ERR Client names cannot contain spaces"),
         (b"client setinfo lib-color red\n", "ERR Unrecognized option 'lib-color'"),
-        (b"client kill all\n", "ERR 'CLIENT kill'"),
-        (b"config set save 1\n", "ERR 'CONFIG set'"),
+        (b"client kill all\n", "ERR unknown subcommand 'kill'. Try CLIENT HELP."),
+        (b"config set save 1\n", "ERR unknown subcommand 'set'. Try CONFIG HELP."),
         (b"expire k soon\n", "ERR value is not an integer"),
         (b"select 1\n", "ERR DB index"),
         (&long, "ERR the key is longer"),

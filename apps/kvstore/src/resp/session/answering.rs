@@ -47,7 +47,11 @@ impl Session<'_> {
                 return Err(Error::new(ErrorKind::Closed, Ending::Web.to_string()));
             }
             // Planned as operations, and answered where clients log in.
-            Command::One(_) | Command::GetEach(_) | Command::DeleteEach(_) | Command::Login(_) => {}
+            Command::One(_)
+            | Command::GetEach(_)
+            | Command::DeleteEach(_)
+            | Command::CountEach(_)
+            | Command::Login(_) => {}
         }
         Ok(())
     }

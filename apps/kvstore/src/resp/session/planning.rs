@@ -50,6 +50,11 @@ impl Session<'_> {
                 self.operations.extend(keys.into_iter().map(Operation::Delete));
                 Step::Sum(count)
             }
+            Command::CountEach(keys) => {
+                let count = keys.len();
+                self.operations.extend(keys.into_iter().map(Operation::Exists));
+                Step::Sum(count)
+            }
             here => Step::Here(here),
         }
     }

@@ -51,7 +51,7 @@ async fn all_commands_that_arrive_at_once_are_answered_at_once() {
     let one = Arc::new(Client::alone());
     let session = Session::new(&store, &end.routes, &shared, &one);
     let commands = (0..100).flat_map(|number| {
-        [Command::Ping(Some(vec![b'x'; number])), Command::One(Operation::Increment(Key::from("a")))]
+        [Command::Ping(Some(vec![b'x'; number])), Command::One(Operation::Increment(Key::from("a"), 1))]
     });
     client.send_batch(commands.map(Frame::Command)).await.unwrap();
     let exchanged = async {
@@ -69,7 +69,7 @@ async fn all_commands_that_arrive_at_once_are_answered_at_once() {
 
 #[tokio::test]
 async fn nothing_behind_a_command_that_ends_the_connection_is_carried_out() {
-    let increment = || Command::One(Operation::Increment(Key::from("a")));
+    let increment = || Command::One(Operation::Increment(Key::from("a"), 1));
     let once = Some(Arc::from(*b"1"));
     let commands = vec![increment(), Command::Quit, increment()];
     let (ended, replies, record) = session(Settings::default(), commands).await;
