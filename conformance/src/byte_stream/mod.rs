@@ -38,6 +38,7 @@ pub async fn byte_stream<A: Stream, B: Stream>(connect: impl AsyncFn() -> (A, B)
         flushed_bytes_arrive
         reading_helps_what_was_written
         reading_helps_after_a_write_was_given_up
+        a_read_that_waits_helps_a_write_that_was_given_up
         both_halves_work_at_once
         a_shutdown_leaves_the_other_half_open
         a_dropped_peer_is_noticed

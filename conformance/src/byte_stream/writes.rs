@@ -6,7 +6,7 @@ use futures_util::poll;
 use std::io::IoSlice;
 use std::pin::pin;
 use std::task::Poll;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 
 /// Number of bytes that exceeds the room of a connection.
 const LARGE: usize = 3 << 20;
@@ -131,25 +131,44 @@ pub async fn reading_helps_what_was_written<A: Stream, B: Stream>(mut a: A, mut 
 
 /// A writer that gives up a write, for instance by a time-out, and goes on to read, does not wait for the bytes that were taken before.
 pub async fn reading_helps_after_a_write_was_given_up<A: Stream, B: Stream>(mut a: A, mut b: B) {
+    let taken = write_and_give_up(&mut a).await;
+    let answer = async {
+        read_to(&mut b, 0, taken).await;
+        b.write_all(b"!").await.unwrap();
+        b.flush().await.unwrap();
+    };
+    let ask = async { assert_eq!(a.read_u8().await.unwrap(), b'!') };
+    join(answer, ask).await;
+}
+
+/// A read that waits in another task since before such a write does not wait for its bytes either, though no further call is
+/// made.
+pub async fn a_read_that_waits_helps_a_write_that_was_given_up<A: Stream, B: Stream>(a: A, mut b: B) {
+    let (mut reader, mut writer) = split(a);
+    let asking = tokio::spawn(async move { reader.read_u8().await.unwrap() });
+    super::a_moment().await;
+    let taken = write_and_give_up(&mut writer).await;
+    read_to(&mut b, 0, taken).await;
+    b.write_all(b"!").await.unwrap();
+    b.flush().await.unwrap();
+    assert_eq!(asking.await.unwrap(), b'!');
+}
+
+/// Writes until the stream takes no more, and drops the last write. Returns the number of bytes taken.
+async fn write_and_give_up(stream: &mut (impl AsyncWrite + Unpin)) -> usize {
     const MOST: usize = 64 << 20;
-    let mut at = 0;
+    let mut taken = 0;
     let mut given_up = 0;
-    while given_up < 10 && at < MOST {
-        match poll!(pin!(a.write(&stretch(at, 60_000)))) {
-            Poll::Ready(written) => (at, given_up) = (at + written.unwrap(), 0),
+    while given_up < 10 && taken < MOST {
+        match poll!(pin!(stream.write(&stretch(taken, 60_000)))) {
+            Poll::Ready(written) => (taken, given_up) = (taken + written.unwrap(), 0),
             Poll::Pending => {
                 given_up += 1;
                 super::a_moment().await;
             }
         }
     }
-    let answer = async {
-        read_to(&mut b, 0, at).await;
-        b.write_all(b"!").await.unwrap();
-        b.flush().await.unwrap();
-    };
-    let ask = async { assert_eq!(a.read_u8().await.unwrap(), b'!') };
-    join(answer, ask).await;
+    taken
 }
 
 /// Both ends read and write at once, each half in a task of its own.

@@ -19,7 +19,8 @@ use writing::Writing;
 /// * A write takes as many bytes as one chunk of the connection holds, at most 64 KiB, and leaves at most one
 ///   chunk under way. An error of that chunk is returned by the next write, flush or shutdown. A flush waits
 ///   until the connection has taken the chunk; flush after the last write. A read also
-///   polls the chunk, or the end, that is under way, so the stream goes on after a write, flush or shutdown that was given up.
+///   polls the chunk, or the end, that is under way, so the stream goes on after a write, flush or shutdown that was given up;
+///   a read that waits in another task does so, too.
 /// * A shutdown ends this half of the stream behind all written bytes, and waits until no layer below holds
 ///   any of these bytes back. Reading goes on.
 /// * The futures of reads and writes may be dropped: no byte is lost or repeated. Dropping the stream itself

@@ -10,11 +10,12 @@ pub(super) enum Side {
     Writer,
 }
 
-/// The tasks that a call wakes. A call keeps the waker of its last poll alone, and either task may have given up its wait, so a call that
-/// both tasks have polled wakes both.
+/// The tasks that a call wakes. A call keeps the waker of its last poll alone, and either task may have given up its wait, so a
+/// call wakes the writer, and the reader that read last: that reader may wait since before the call.
 #[derive(Default)]
 pub(super) struct Waiting {
     reader: Option<Waker>,
+    /// The writer, while it waits for the present call.
     writer: Option<Waker>,
     /// Wakes both. It is kept, since the tasks of a stream seldom change.
     both: Option<Arc<Both>>,
@@ -37,17 +38,22 @@ impl Wake for Both {
 }
 
 impl Waiting {
-    /// Polls a call on behalf of one task. The call wakes the other task, too, if that task has polled the call before, and so does a
-    /// completion that the other task has not seen.
+    /// Notes the task that reads, for the calls that begin while it waits.
+    pub(super) fn note_reader(&mut self, waker: &Waker) {
+        note(&mut self.reader, waker);
+    }
+
+    /// Polls a call on behalf of one task. The call wakes the other task, too. The writer that waits also learns of a
+    /// completion that the reader has seen. A completion that the writer has seen concerns no reader.
     pub(super) fn poll<T>(
         &mut self,
         side: Side,
         cx: &mut Context<'_>,
         call: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let (own, other) = match side {
-            Side::Reader => (&mut self.reader, &mut self.writer),
-            Side::Writer => (&mut self.writer, &mut self.reader),
+        let other = match side {
+            Side::Reader => &self.writer,
+            Side::Writer => &self.reader,
         };
         let polled = match other.as_ref().filter(|other| !other.will_wake(cx.waker())) {
             None => call(cx),
@@ -65,18 +71,24 @@ impl Waiting {
                 polled
             }
         };
-        if polled.is_pending() {
-            match own {
-                Some(own) => own.clone_from(cx.waker()),
-                None => *own = Some(cx.waker().clone()),
-            }
-            return polled;
+        match side {
+            Side::Reader => self.note_reader(cx.waker()),
+            Side::Writer if polled.is_pending() => note(&mut self.writer, cx.waker()),
+            Side::Writer => self.writer = None,
         }
-        *own = None;
-        if let Some(other) = other.take() {
-            other.wake();
+        if polled.is_ready()
+            && let Some(writer) = self.writer.take()
+        {
+            writer.wake();
         }
         polled
+    }
+}
+
+fn note(kept: &mut Option<Waker>, waker: &Waker) {
+    match kept {
+        Some(kept) => kept.clone_from(waker),
+        None => *kept = Some(waker.clone()),
     }
 }
 
@@ -147,6 +159,20 @@ mod tests {
         // The next call wakes nobody of the call before.
         reader.pend(&mut waiting, Side::Reader).into_iter().for_each(Waker::wake);
         assert_eq!((writer.woken(), reader.woken()), (0, 1));
+    }
+
+    #[test]
+    fn a_reader_that_waits_since_before_a_call_is_woken_by_it_and_by_the_next() {
+        let mut waiting = Waiting::default();
+        let [writer, reader] = [Task::new(), Task::new()];
+        waiting.note_reader(&reader.waker);
+        for _ in 0..2 {
+            writer.pend(&mut waiting, Side::Writer).into_iter().for_each(Waker::wake);
+            assert_eq!((writer.woken(), reader.woken()), (1, 1));
+            let mut cx = Context::from_waker(&writer.waker);
+            assert_eq!(waiting.poll(Side::Writer, &mut cx, |_| Poll::Ready(7)), Poll::Ready(7));
+            assert_eq!((writer.woken(), reader.woken()), (0, 0));
+        }
     }
 
     #[test]

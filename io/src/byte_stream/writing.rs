@@ -91,11 +91,13 @@ impl Writing {
         }
     }
 
-    /// Polls the call that is under way on behalf of a read, since the writer may have given up its wait, and only read from now on.
+    /// Polls the call that is under way on behalf of a read, since the writer may have given up its wait, and only read from
+    /// now on. A call that begins while the read waits wakes it.
     pub(super) fn help(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.stage, Stage::Sending | Stage::Ending)
-            && let Poll::Ready(done) = self.poll_call(Side::Reader, cx)
-        {
+        if !matches!(self.stage, Stage::Sending | Stage::Ending) {
+            return self.waiting.note_reader(cx.waker());
+        }
+        if let Poll::Ready(done) = self.poll_call(Side::Reader, cx) {
             self.failed = done.err();
         }
     }

@@ -185,6 +185,7 @@ catches! {
     flushed_bytes_arrive: FlushesNothing;
     reading_helps_what_was_written: KeepsAll;
     reading_helps_after_a_write_was_given_up: KeepsAll;
+    a_read_that_waits_helps_a_write_that_was_given_up: KeepsAll;
     both_halves_work_at_once: SaysItTookAll, EndsBoth;
     a_shutdown_leaves_the_other_half_open: EndsBoth, EndsNothing;
     a_dropped_peer_is_noticed: NeverEnds;
