@@ -5,7 +5,9 @@
 use bertha_core::{Base, Buf, Connection, Datapath, ErrorKind, Listener, Properties};
 use bertha_datapath_kernel::{Tcp, Udp, Unix};
 use futures_util::FutureExt;
-use std::io::Write;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use socket2::{Domain, Socket, Type};
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn content(number: usize, len: usize) -> Vec<u8> {
@@ -306,4 +308,58 @@ async fn silent_peers_are_asked_for_a_keep_alive_unless_that_is_turned_off() {
             assert_eq!(timers(port), [timer], "{end}");
         }
     }
+}
+
+/// Set in the process whose descriptors the test below uses up.
+const FEW_DESCRIPTORS: &str = "BERTHA_TEST_FEW_DESCRIPTORS";
+
+/// A listener that found no spare descriptor, or has lost it, gets one again as soon as the process has one, and turns away the
+/// clients for which there is none.
+#[test]
+fn a_listener_without_a_spare_descriptor_gets_one_again() {
+    if std::env::var_os(FEW_DESCRIPTORS).is_none() {
+        let mut this = std::process::Command::new(std::env::current_exe().unwrap());
+        this.args(["--exact", "a_listener_without_a_spare_descriptor_gets_one_again", "--nocapture"]);
+        let output = this.env(FEW_DESCRIPTORS, "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let [waiting, served, late] = [client(), client(), client()];
+        let limit = Rlimit { current: Some(64), maximum: Some(64) };
+        setrlimit(Resource::Nofile, limit).unwrap();
+        let mut others: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+        // The socket of the listener takes the only one that is left.
+        others.pop();
+        let listener = Tcp::new().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.local_addr().ip("test").unwrap().into();
+        waiting.connect(&address).unwrap();
+        for _ in 0..10 {
+            assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
+        }
+        assert_eq!(listener.turned_away(), 0, "there is nothing by which to turn it away");
+        // The next descriptor becomes the spare one, and the one after it a client's.
+        others.pop();
+        assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
+        assert_eq!(listener.turned_away(), 1);
+        assert!(has_ended(&waiting));
+        others.pop();
+        served.connect(&address).unwrap();
+        let connection = listener.accept().await.unwrap();
+        (&served).write_all(&[0, 0, 0, 1, 7]).unwrap();
+        assert_eq!(*connection.recv().await.unwrap(), [7]);
+        // No descriptor is left but the spare one.
+        late.connect(&address).unwrap();
+        while listener.turned_away() < 2 {
+            assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
+        }
+        assert!(has_ended(&late));
+    });
+}
+
+/// Returns true if the peer ends the stream.
+fn has_ended(mut stream: &Socket) -> bool {
+    matches!(stream.read(&mut [0]), Ok(0) | Err(_))
 }

@@ -28,7 +28,8 @@ pub struct StreamListener<S: StreamSocket, Data = Buf> {
     local: Addr,
     settings: Settings,
     unfinished: Arc<Unfinished>,
-    /// A descriptor to be given up for a client that is to be turned away.
+    /// A descriptor to be given up for a client that is to be turned away. Another part of the process may take it before the
+    /// client does; then the next client's descriptor takes its place.
     spare: Mutex<Option<OwnedFd>>,
     /// The attempts in a row that found no descriptor.
     failures: AtomicU32,
@@ -78,6 +79,26 @@ impl<S: StreamSocket, Data> StreamListener<S, Data> {
         }
         *kept = spare(&self.acceptor);
     }
+
+    /// Makes the spare descriptor if there is none. Returns false if the process has none for it.
+    fn has_spare(&self) -> bool {
+        let mut kept = self.spare.lock();
+        if kept.is_none() {
+            *kept = spare(&self.acceptor);
+        }
+        kept.is_some()
+    }
+
+    /// Ends a client's stream, so that its descriptor becomes the spare one: without that, the clients behind it would wait in
+    /// vain.
+    #[cold]
+    fn end_for_spare(&self, stream: S, peer: &Addr) -> io::Error {
+        drop(stream);
+        self.turned_away.fetch_add(1, Ordering::Relaxed);
+        self.has_spare();
+        tracing::debug!(%peer, local = %self.local, "ended a client's stream for the spare descriptor");
+        Errno::MFILE.into()
+    }
 }
 
 /// Any descriptor does.
@@ -92,6 +113,9 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
         loop {
             let accepted = S::accept(&self.acceptor).await;
             let opened = accepted.and_then(|(stream, peer)| {
+                if !self.has_spare() {
+                    return Err(self.end_for_spare(stream, &peer));
+                }
                 StreamConnection::accepted(stream, peer, &self.settings, &self.unfinished)
             });
             let error = match opened {
