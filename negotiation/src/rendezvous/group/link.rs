@@ -4,7 +4,7 @@ use super::dropped::Dropped;
 use super::proofs::ProgressProofs;
 use super::round::{RoundQueue, Sorted};
 use super::round_id::RoundId;
-use super::share::{REPETITIONS, RoundShare};
+use super::share::{Intake, REPETITIONS, RoundShare};
 use crate::auth::GroupKey;
 use crate::link::{EpochQueue, Lifecycle, Parked};
 use crate::upgrade::{LinkHandle, Staged};
@@ -13,7 +13,7 @@ use bertha_core::{Base, Buf, Connection, Error, ErrorKind, OrdersByKey, Runtime}
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
@@ -57,6 +57,9 @@ pub(crate) struct GroupLinkShared<B> {
 /// State of a member of a group where each message reaches one receiver.
 struct Sharing {
     receives: bool,
+    /// True if a receiver has learnt that a held message is repeated too often, so that the next call takes one message all the
+    /// same: the stack may wait for that message to let go of the held one.
+    is_told: AtomicBool,
 }
 
 struct Rounds {
@@ -83,7 +86,7 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
         receives: Option<bool>,
         agent: Sender<PeerProgress>,
     ) -> Arc<Self> {
-        let sharing = receives.map(|receives| Sharing { receives });
+        let sharing = receives.map(|receives| Sharing { receives, is_told: AtomicBool::new(false) });
         base.base().reserve(if key.is_some() { PROVEN_GROUP_HEADER } else { GROUP_HEADER });
         let rounds = Rounds { open: Vec::new(), strays: VecDeque::new(), retired: VecDeque::new() };
         Arc::new(Self {
@@ -171,14 +174,19 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
         rounds.strays.push_back(Stray { message, since });
     }
 
-    /// Returns an error if this end takes no more messages: it holds too many undecodable messages, or has
-    /// held a message for too long.
-    fn may_take(&self) -> Result<(), Error> {
-        if self.sharing.is_none() {
-            return Ok(());
-        }
+    /// Returns the number of messages that this end may take, of `limit`.
+    ///
+    /// # Errors
+    /// The end holds too many messages that it can't decode; or a held message is repeated too often, and then each second call
+    /// may take one message, unless there are too many repetitions.
+    fn may_take(&self, limit: usize) -> Result<usize, Error> {
+        let Some(sharing) = &self.sharing else { return Ok(limit) };
         let rounds = self.rounds();
-        if rounds.open.iter().filter_map(|round| round.share.as_ref()).any(|share| share.is_overdue()) {
+        let shares = rounds.open.iter().filter_map(|round| round.share.as_ref());
+        let intake = shares.map(|share| share.intake()).max().unwrap_or(Intake::Free);
+        // Relaxed: no other data depends on the flag.
+        let is_told = intake == Intake::Overdue && sharing.is_told.fetch_not(Ordering::Relaxed);
+        if intake != Intake::Free && !is_told {
             let what = format!(
                 "a message that is held here was repeated {REPETITIONS} times; drop received messages, or give the service a longer time"
             );
@@ -190,14 +198,14 @@ impl<B: Connection<Data = Buf>> GroupLinkShared<B> {
             );
             return Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
         }
-        Ok(())
+        Ok(if is_told { 1 } else { limit })
     }
 
     /// Returns the error of [`may_take`](Self::may_take) after a pause: a caller that asks again at once keeps no thread from the task that
     /// holds the messages.
-    async fn wait_to_take(&self) -> Result<(), Error> {
+    async fn wait_to_take(&self, limit: usize) -> Result<usize, Error> {
         const PAUSE: Duration = Duration::from_millis(10);
-        let may_take = self.may_take();
+        let may_take = self.may_take(limit);
         if may_take.is_err() {
             let runtime = self.base.base().runtime();
             runtime.sleep_until(runtime.now() + PAUSE).await;
@@ -426,7 +434,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                     None => {}
                 }
             }
-            shared.wait_to_take().await?;
+            shared.wait_to_take(1).await?;
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.lifecycle, &self.round.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
@@ -482,7 +490,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                     None => {}
                 }
             }
-            shared.wait_to_take().await?;
+            let limit = shared.wait_to_take(limit).await?;
             let mut sorter = Sorter { link: self, into, data: 0 };
             {
                 let reception = pin!(shared.base.recv_batch(&mut sorter, limit));

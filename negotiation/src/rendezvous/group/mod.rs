@@ -37,6 +37,8 @@ mod counter;
 mod dropped;
 mod emptying;
 mod link;
+#[cfg(test)]
+mod link_tests;
 mod progress;
 mod proofs;
 mod rest;

@@ -14,9 +14,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Maximum number of senders whose messages are distinguished from repetitions.
 const SENDERS: usize = 4 * PARTICIPANTS;
 
-/// Number of repetitions of a held message from which on this end takes no more messages. A repetition that is
+/// Number of repetitions of a held message from which on this end takes one message at a time. A repetition that is
 /// dropped before the message is acknowledged too early, and repetitions that are kept take memory.
 pub(super) const REPETITIONS: usize = 64;
+
+/// Number of repetitions of all held messages from which on this end takes no more messages.
+pub(super) const MAX_REPETITIONS: usize = 16 * REPETITIONS;
+
+/// The messages that an end may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Intake {
+    Free,
+    /// A held message is repeated too often.
+    Overdue,
+    /// There are too many repetitions.
+    Full,
+}
 
 /// The messages that this end has sent and received in a round.
 ///
@@ -40,6 +53,8 @@ struct Counts {
     held: AHashMap<(u64, u32), Vec<Buf>>,
     /// Number of held messages with [`REPETITIONS`] repetitions or more.
     overdue: usize,
+    /// Number of repetitions.
+    repetitions: usize,
     /// True if messages go back to the service, whatever their fate is.
     gives_back: bool,
 }
@@ -119,6 +134,7 @@ impl RoundShare {
                     repetitions.push(message);
                     let is_overdue = repetitions.len() == REPETITIONS;
                     counts.overdue += usize::from(is_overdue);
+                    counts.repetitions += 1;
                     return None;
                 }
             }
@@ -131,9 +147,13 @@ impl RoundShare {
         }
     }
 
-    /// Returns true if this end has held a message for so long that the service has repeated it too often.
-    pub(super) fn is_overdue(&self) -> bool {
-        self.lock().overdue > 0
+    /// Returns what this end may take: it may hold a message for so long that the service repeats it too often.
+    pub(super) fn intake(&self) -> Intake {
+        match &*self.lock() {
+            Counts { repetitions: MAX_REPETITIONS.., .. } => Intake::Full,
+            Counts { overdue: 1.., .. } => Intake::Overdue,
+            _ => Intake::Free,
+        }
     }
 
     /// Makes all messages that are held go back to the service.
@@ -186,6 +206,7 @@ impl Held {
         let repetitions = counts.held.remove(&(self.origin.sender, self.origin.number));
         let was_overdue = repetitions.as_ref().is_some_and(|all| all.len() >= REPETITIONS);
         counts.overdue -= usize::from(was_overdue);
+        counts.repetitions -= repetitions.as_ref().map_or(0, Vec::len);
         match fate {
             _ if counts.gives_back => {}
             Fate::Done => counts.let_go.insert(self.origin),
@@ -243,7 +264,7 @@ mod tests {
     }
 
     /// A service delivers a message again and again. No repetition is acknowledged before the message, and the
-    /// end is to take no more messages meanwhile.
+    /// end is to take fewer messages meanwhile, and at last none.
     #[test]
     fn no_repetition_is_dropped_before_its_message() {
         let share = RoundShare::new(true);
@@ -251,13 +272,18 @@ mod tests {
         let delivered = || Buf::from_owner(Delivered([7; 1], acknowledged.clone())).unwrap();
         let origin = Origin { number: 3, sender: 9 };
         let first = share.arrive(origin, delivered()).unwrap();
-        for repetition in 1..=REPETITIONS + 10 {
+        for repetition in 1..=MAX_REPETITIONS + 10 {
             assert!(share.arrive(origin, delivered()).is_none());
             assert_eq!(Arc::strong_count(&acknowledged), 2 + repetition);
-            assert_eq!(share.is_overdue(), repetition >= REPETITIONS);
+            let intake = match repetition {
+                MAX_REPETITIONS.. => Intake::Full,
+                REPETITIONS.. => Intake::Overdue,
+                _ => Intake::Free,
+            };
+            assert_eq!(share.intake(), intake);
         }
         drop(first);
-        assert_eq!((share.is_overdue(), Arc::strong_count(&acknowledged)), (false, 1));
+        assert_eq!((share.intake(), Arc::strong_count(&acknowledged)), (Intake::Free, 1));
     }
 
     /// A message that this end did not finish may reach any receiver: it does not keep the round from its end, and
