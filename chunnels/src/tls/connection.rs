@@ -1,19 +1,23 @@
 //! The connection as the layer above sees it.
 
-use super::LARGEST;
 use super::machine::{End, GROUP, Machine};
 #[cfg(feature = "rpc")]
 use super::parts::{self, Parts, Plain};
 use super::pieces::Pieces;
+use super::{LARGEST, lingering};
 use crate::arrived::Arrived;
 use crate::certificates::refusal;
 use crate::certificates::side::Side;
 use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets, debug_fields};
 use futures_util::poll;
+use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
 use tokio::sync::Mutex as AsyncMutex;
 
 /// Maximum number of pieces that are received from below in one call.
@@ -33,14 +37,16 @@ const WAITING: usize = 64;
 /// taken the records. If its future is dropped before, the message may be sent with the next `send`, `drain`
 /// or `close`, as over TCP. Dropping the future of `recv` loses nothing. `close` sends the close_notify by
 /// which the other end knows that it has all messages; dropping the connection does not, so the other end
-/// then receives a [`Reset`](ErrorKind::Reset).
+/// then receives a [`Reset`](ErrorKind::Reset). Without negotiation `close` over a stream also waits for the peer's end, at
+/// most five seconds: a system that closes a stream while the peer still sends takes from the peer what it has not read yet.
 ///
 /// # Errors
 /// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 1 MiB. All calls fail with
 /// [`Closed`](ErrorKind::Closed) once this end has closed, or the other end has announced its end (RFC 8446,
-/// section 6.1); with [`Reset`](ErrorKind::Reset) if the stream ends without that announcement, or within a
-/// message; with [`Unauthenticated`](ErrorKind::Unauthenticated) if bytes were altered on their way, or the
-/// other end has refused this end after the handshake; and otherwise as the connection below does.
+/// section 6.1), except that without negotiation over a stream this end goes on sending then, since the peer may read on; with
+/// [`Reset`](ErrorKind::Reset) if the stream ends without that announcement, or within a message; with
+/// [`Unauthenticated`](ErrorKind::Unauthenticated) if bytes were altered on their way, or the other end has refused this end
+/// after the handshake; and otherwise as the connection below does.
 pub struct TlsConnection<Inner> {
     pub(super) inner: Arc<Inner>,
     side: Side,
@@ -51,8 +57,12 @@ pub struct TlsConnection<Inner> {
     outgoing: AsyncMutex<Outgoing>,
     /// Locked across the wait for a message, so that each message goes to one `recv`.
     incoming: AsyncMutex<Incoming>,
+    /// True if a close waits for the peer's end; see [`lingering`].
+    lingers: bool,
     /// True if this end has closed.
     is_closed: AtomicBool,
+    /// The task that waits for bytes from below, for a close.
+    receiver: AtomicWaker,
     /// True if the other end has closed, and has announced it.
     is_closed_there: AtomicBool,
 }
@@ -80,13 +90,15 @@ struct Incoming {
 }
 
 impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
-    /// Makes a connection after its handshake. `arrived` are the bytes behind the handshake.
+    /// Makes a connection after its handshake. `arrived` are the bytes behind the handshake. If it `lingers`, a close waits for
+    /// the peer's end.
     pub(super) fn new(
         side: Side,
         inner: Inner,
         pieces: Pieces,
         machine: Machine,
         arrived: VecDeque<Buf>,
+        lingers: bool,
     ) -> Self {
         let incoming = Incoming { pieces: arrived, ..Incoming::default() };
         Self {
@@ -96,7 +108,9 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             machine: Mutex::new(machine),
             outgoing: AsyncMutex::default(),
             incoming: AsyncMutex::new(incoming),
+            lingers,
             is_closed: AtomicBool::new(false),
+            receiver: AtomicWaker::new(),
             is_closed_there: AtomicBool::new(false),
         }
     }
@@ -110,6 +124,15 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             return Err(Error::new(ErrorKind::Closed, "the other end closed the connection").at("Tls"));
         }
         Ok(())
+    }
+
+    /// Returns an error if this end sends no more. A peer that is no end of a negotiated connection may announce its end, and
+    /// read on (RFC 8446, section 6.1).
+    fn may_send(&self) -> Result<(), Error> {
+        if self.lingers && !self.is_closed.load(Relaxed) {
+            return Ok(());
+        }
+        self.open()
     }
 
     /// Returns an error of the connection below. Its end is no proof that the other end has closed.
@@ -127,7 +150,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
     /// Encrypts the first messages, and waits until the connection below has taken the records.
     async fn send_group(&self, outgoing: &mut Outgoing, messages: &[Buf]) -> Result<(), Error> {
         self.finish(outgoing).await?;
-        self.open()?;
+        self.may_send()?;
         let records = {
             let mut machine = self.machine.lock();
             let encrypted = machine.encrypt(messages).map_err(Error::from);
@@ -146,12 +169,12 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
         &self,
         messages: impl Iterator<Item = M> + Send,
     ) -> Result<(), Error> {
-        self.open()?;
+        self.may_send()?;
         let mut messages = messages;
         let mut outgoing = self.outgoing.lock().await;
         loop {
             self.finish(&mut outgoing).await?;
-            self.open()?;
+            self.may_send()?;
             // Foreign code runs outside of the lock.
             let group = outgoing.plain.gather(&mut messages);
             let records = {
@@ -208,7 +231,8 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             }
             if incoming.pieces.is_empty() {
                 let mut arrived = Arrived::<Inner::Data>::new(&mut incoming.pieces);
-                let received = self.inner.recv_batch(&mut arrived, BURST).await;
+                let received = self.unless_closed(self.inner.recv_batch(&mut arrived, BURST)).await;
+                let Some(received) = received else { continue };
                 let has_ended = arrived.has_ended && incoming.pieces.is_empty();
                 match received {
                     Ok(_) if has_ended => {
@@ -236,6 +260,35 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
                     let _ = poll!(std::pin::pin!(self.finish(&mut outgoing)));
                 }
             }
+        }
+    }
+
+    /// Waits for a reception from below; `None` once this end has closed. The caller has the lock for receptions.
+    async fn unless_closed<T>(&self, receiving: impl Future<Output = T>) -> Option<T> {
+        let mut receiving = pin!(receiving);
+        poll_fn(|cx| {
+            if let Poll::Ready(received) = receiving.as_mut().poll(cx) {
+                return Poll::Ready(Some(received));
+            }
+            self.receiver.register(cx.waker());
+            if self.is_closed.load(Relaxed) { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// Drops what the peer still sends, until its end.
+    async fn linger(&self) {
+        let (pieces, has_ended) = match self.incoming.try_lock() {
+            Ok(mut incoming) => (std::mem::take(&mut incoming.pieces), incoming.end.is_some()),
+            // Another call holds the lock until it is polled, and has some of the bytes before the peer's end of TLS. The end
+            // of the stream below shows as well.
+            Err(_) => {
+                return lingering::linger(&*self.inner, VecDeque::new(), |_| false).await;
+            }
+        };
+        if !has_ended {
+            let is_end = |pieces: &mut VecDeque<Buf>| lingering::has_end(&mut self.machine.lock(), pieces);
+            lingering::linger(&*self.inner, pieces, is_end).await;
         }
     }
 
@@ -325,7 +378,7 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.open()?;
+        self.may_send()?;
         if message.len() > LARGEST {
             return Err(too_large(message.len()));
         }
@@ -344,7 +397,7 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        self.open()?;
+        self.may_send()?;
         let mut outgoing = self.outgoing.lock().await;
         let mut oversize = None;
         let mut fitting = messages.map_while(|message| {
@@ -393,6 +446,7 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
 
     async fn close(&self) -> Result<(), Error> {
         let was_closed = self.is_closed.swap(true, Relaxed);
+        self.receiver.wake();
         let mut outgoing = self.outgoing.lock().await;
         let mut sent = self.finish(&mut outgoing).await;
         if sent.is_ok() && !was_closed {
@@ -403,6 +457,9 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
             };
             outgoing.begin(&self.inner, records);
             sent = self.finish(&mut outgoing).await;
+            if self.lingers && sent.is_ok() {
+                self.linger().await;
+            }
         }
         let closed = self.inner.close().await;
         // The other end may have been faster.

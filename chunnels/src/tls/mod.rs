@@ -50,6 +50,7 @@
 
 mod chunnel;
 mod connection;
+mod lingering;
 mod machine;
 #[cfg(feature = "rpc")]
 mod parts;

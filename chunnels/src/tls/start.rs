@@ -1,8 +1,8 @@
 //! The handshake, and the proofs of the agreement.
 
-use super::TlsConnection;
 use super::machine::Machine;
 use super::pieces::Pieces;
+use super::{TlsConnection, lingering};
 use crate::arrived::Arrived;
 use crate::certificates::binding::PROOF;
 use crate::certificates::refusal;
@@ -28,6 +28,8 @@ struct Handshake<'a, Inner> {
     machine: Machine,
     /// The bytes that have arrived and are not taken yet.
     arrived: VecDeque<Buf>,
+    /// True if the other end has announced its end behind its part of the handshake.
+    has_closed: bool,
 }
 
 pub(super) async fn start<Inner: Connection<Data: Octets>>(
@@ -46,7 +48,8 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
     let config = side.config()?;
     let machine = refusal::step(side, || Machine::new(config))?;
     let pieces = Pieces::new(&inner);
-    let mut handshake = Handshake { side, inner: &inner, pieces, machine, arrived: VecDeque::new() };
+    let arrived = VecDeque::new();
+    let mut handshake = Handshake { side, inner: &inner, pieces, machine, arrived, has_closed: false };
     let runtime = inner.base().runtime().clone();
     let timeout = pin!(runtime.sleep_until(runtime.now() + TIMEOUT));
     let completed = match select(pin!(handshake.complete(transcript.as_ref())), timeout).await {
@@ -71,8 +74,13 @@ pub(super) async fn start<Inner: Connection<Data: Octets>>(
         }
     };
     context.secured(secured);
-    let Handshake { pieces, machine, arrived, .. } = handshake;
-    Ok(TlsConnection::new(side.clone(), inner, pieces, machine, arrived))
+    let Handshake { pieces, machine, mut arrived, has_closed, .. } = handshake;
+    if has_closed {
+        // With a piece, if an empty one, the connection asks the machine for the messages before the end.
+        arrived.push_back(Buf::new(0, 0)?);
+    }
+    let lingers = lingering::is_needed(&inner, transcript.is_some());
+    Ok(TlsConnection::new(side.clone(), inner, pieces, machine, arrived, lingers))
 }
 
 impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
@@ -125,6 +133,9 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
 
     /// Takes the next bytes that arrive.
     async fn take(&mut self) -> Result<(), Error> {
+        if self.has_closed {
+            return Err(closed());
+        }
         if self.arrived.is_empty() {
             let mut arrived = Arrived::<Inner::Data>::new(&mut self.arrived);
             self.inner.recv_batch(&mut arrived, 1).await.map_err(|error| {
@@ -145,9 +156,10 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
         if piece.is_empty() {
             self.arrived.pop_front();
         }
-        if has_closed {
-            return Err(Error::new(ErrorKind::Reset, "the other end closed during the TLS handshake"));
+        if has_closed && self.machine.is_handshaking() {
+            return Err(closed());
         }
+        self.has_closed = has_closed;
         Ok(())
     }
 
@@ -166,6 +178,11 @@ impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
             sent => sent,
         }
     }
+}
+
+#[cold]
+fn closed() -> Error {
+    Error::new(ErrorKind::Reset, "the other end closed during the TLS handshake")
 }
 
 #[cold]

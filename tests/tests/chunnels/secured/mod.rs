@@ -3,6 +3,7 @@
 
 mod altered;
 mod datapaths;
+mod lingering;
 mod lossy;
 mod moved;
 mod noise;
