@@ -4,7 +4,7 @@ use crate::guarantee::Set;
 use crate::picks::{Picks, preferred};
 use crate::{
     Addr, BoxFuture, Capability, Connection, Describe, DropCounter, DropRegistry, Error, ErrorKind, Node,
-    NotePlace, PeerLayers, Secured, SecuredCell, Situation,
+    NotePlace, PeerLayers, Roaming, Secured, SecuredCell, Situation,
 };
 use std::fmt;
 use std::ops::Range;
@@ -79,6 +79,10 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
     {
         Box::pin(self.connect_wrap(inner, context.for_layers(self.layers())))
     }
+
+    /// Appends the lowest Chunnel of each alternative, if its connections outlive the addresses of their peers.
+    #[doc(hidden)]
+    fn roaming<'a>(&'a self, _into: &mut Vec<&'a dyn Roaming>) {}
 }
 
 /// Opens further connections through the layers below a Chunnel.

@@ -67,6 +67,7 @@ mod policy;
 mod preference;
 pub mod replay_window;
 mod resolver;
+mod roaming;
 pub mod rtt;
 mod runtime;
 mod secured;
@@ -112,6 +113,8 @@ pub use picks::{Picks, preferred, resolve};
 pub use policy::{NumParticipantsAtMost, Policy, Situation};
 pub use preference::Preference;
 pub use resolver::{MAX_ADDRESSES, Resolver};
+#[doc(hidden)]
+pub use roaming::Roaming;
 pub use runtime::Runtime;
 #[doc(hidden)]
 pub use secured::SecuredCell;

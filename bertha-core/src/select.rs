@@ -6,7 +6,7 @@ use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
 use crate::{
     BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, ErrorKind, Identity, Node, Policy,
-    Preference,
+    Preference, Roaming,
 };
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -145,6 +145,11 @@ where
                 )),
             }
         })
+    }
+
+    fn roaming<'a>(&'a self, into: &mut Vec<&'a dyn Roaming>) {
+        self.first.roaming(into);
+        self.second.roaming(into);
     }
 }
 

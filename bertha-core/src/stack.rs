@@ -5,7 +5,7 @@ use crate::identity::{Reserved, kind};
 use crate::picks::{Picks, resolve};
 use crate::{
     Addr, BoxFuture, Chunnel, ConnectContext, Connected, Connection, Connector, Describe, Error, Identity,
-    Node,
+    Node, Roaming,
 };
 use std::fmt;
 
@@ -143,6 +143,13 @@ where
             let below = self.tail.instantiate(inner, tail.picks, context).await?;
             self.head.instantiate(below, picks, context.through(&tail)).await
         })
+    }
+
+    fn roaming<'a>(&'a self, into: &mut Vec<&'a dyn Roaming>) {
+        match self.tail.layers() {
+            0 => self.head.roaming(into),
+            _ => self.tail.roaming(into),
+        }
     }
 }
 

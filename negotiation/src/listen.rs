@@ -8,6 +8,7 @@ mod incoming;
 mod overload;
 mod patience;
 mod progress;
+mod roaming;
 mod server;
 mod stages;
 

@@ -1,7 +1,7 @@
 //! The one bound that generic code needs.
 
 use crate::Link;
-use bertha_core::{BoxFuture, Chunnel, ConnectContext, Connection, Datapath, Error, Picks};
+use bertha_core::{BoxFuture, Chunnel, ConnectContext, Connection, Datapath, Error, Picks, Roaming};
 
 /// A datapath over which the stack `S` runs, after negotiation.
 ///
@@ -40,6 +40,10 @@ pub trait Runs<S: ?Sized>: Datapath {
         picks: Picks<'a>,
         context: ConnectContext<'a, Link<Self::Connection>>,
     ) -> BoxFuture<'a, Result<Self::Out, Error>>;
+
+    /// Returns the lowest Chunnels of the stack whose connections outlive the addresses of their peers.
+    #[doc(hidden)]
+    fn roaming(stack: &S) -> Vec<&dyn Roaming>;
 }
 
 impl<D, S> Runs<S> for D
@@ -56,5 +60,11 @@ where
         context: ConnectContext<'a, Link<D::Connection>>,
     ) -> BoxFuture<'a, Result<S::Connection, Error>> {
         stack.instantiate(link, picks, context)
+    }
+
+    fn roaming(stack: &S) -> Vec<&dyn Roaming> {
+        let mut roaming = Vec::new();
+        stack.roaming(&mut roaming);
+        roaming
     }
 }

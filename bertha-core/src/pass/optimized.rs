@@ -5,7 +5,7 @@ use super::flatten::{Append, Flatten};
 use super::report::Report;
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
-use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node};
+use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node, Roaming};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -160,6 +160,10 @@ where
         Inner: 'a,
     {
         self.stack.instantiate(inner, picks, context)
+    }
+
+    fn roaming<'a>(&'a self, into: &mut Vec<&'a dyn Roaming>) {
+        self.stack.roaming(into);
     }
 }
 

@@ -4,6 +4,8 @@ use super::pem::{self, read};
 use super::{invalid, provider};
 use bertha_core::{Error, ErrorKind};
 use parking_lot::RwLock;
+#[cfg(feature = "quic")]
+use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::CertifiedKey;
@@ -26,7 +28,28 @@ struct IdentityShared {
     files: Option<[PathBuf; 2]>,
     is_raw: bool,
     /// Locked for a copy of the pointer.
-    current: RwLock<Arc<CertifiedKey>>,
+    current: RwLock<Current>,
+}
+
+/// The part of an identity that a reload replaces.
+struct Current {
+    key: Arc<CertifiedKey>,
+    /// A secret from which further keys are derived (RFC 5869).
+    #[cfg(feature = "quic")]
+    secret: Prk,
+}
+
+impl Current {
+    /// `private` is the encoded private key of `key`.
+    fn new(key: CertifiedKey, private: &[u8]) -> Self {
+        #[cfg(not(feature = "quic"))]
+        let _ = private;
+        Self {
+            key: Arc::new(key),
+            #[cfg(feature = "quic")]
+            secret: Salt::new(HKDF_SHA256, b"bertha identity").extract(private),
+        }
+    }
 }
 
 impl TlsIdentity {
@@ -57,14 +80,15 @@ impl TlsIdentity {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the key can't be used.
     pub fn raw_public_key(pkcs8: impl AsRef<[u8]>) -> Result<Self, Error> {
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(pkcs8.as_ref().to_vec()));
+        let private = pkcs8.as_ref();
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(private.to_vec()));
         let key = provider().key_provider.load_private_key(key);
         let key = key.map_err(|error| invalid("the private key can't be used", error))?;
         let public = key.public_key().ok_or_else(|| {
             Error::new(ErrorKind::Invalid, "a key of this type has no raw public key; use Ed25519 or ECDSA")
         })?;
         let public = CertificateDer::from(public.to_vec());
-        Ok(Self::new(None, true, CertifiedKey::new(vec![public], key)))
+        Ok(Self::new(None, true, Current::new(CertifiedKey::new(vec![public], key), private)))
     }
 
     /// Reads the files again. Connections made from then on show the new certificates, and none of them
@@ -80,17 +104,23 @@ impl TlsIdentity {
             return Err(Error::new(ErrorKind::Invalid, what));
         };
         let new = from_files(files)?;
-        *self.shared.current.write() = Arc::new(new);
+        *self.shared.current.write() = new;
         Ok(())
     }
 
-    fn new(files: Option<[PathBuf; 2]>, is_raw: bool, current: CertifiedKey) -> Self {
-        Self { shared: Arc::new(IdentityShared { files, is_raw, current: RwLock::new(Arc::new(current)) }) }
+    fn new(files: Option<[PathBuf; 2]>, is_raw: bool, current: Current) -> Self {
+        Self { shared: Arc::new(IdentityShared { files, is_raw, current: RwLock::new(current) }) }
     }
 
     /// Returns the certificates and the key of the connections that begin now.
     pub(super) fn current(&self) -> Arc<CertifiedKey> {
-        self.shared.current.read().clone()
+        self.shared.current.read().key.clone()
+    }
+
+    /// Returns the secret from which keys for other purposes than TLS are derived. The private key alone determines it.
+    #[cfg(feature = "quic")]
+    pub(super) fn secret(&self) -> Prk {
+        self.shared.current.read().secret.clone()
     }
 
     pub(super) fn is_raw(&self) -> bool {
@@ -108,21 +138,23 @@ impl fmt::Debug for TlsIdentity {
     }
 }
 
-fn from_files(files: &[PathBuf; 2]) -> Result<CertifiedKey, Error> {
+fn from_files(files: &[PathBuf; 2]) -> Result<Current, Error> {
     let [certificates, key] = files;
     let names = [certificates.display().to_string(), key.display().to_string()];
     from_bytes(&read(certificates)?, &read(key)?, &[&names[0], &names[1]])
 }
 
-fn from_bytes(certificates: &[u8], key: &[u8], sources: &[&str; 2]) -> Result<CertifiedKey, Error> {
+fn from_bytes(certificates: &[u8], key: &[u8], sources: &[&str; 2]) -> Result<Current, Error> {
     let [certificates_from, key_from] = sources;
     let chain = pem::certificates(certificates, certificates_from)?;
     let key = PrivateKeyDer::from_pem_slice(key)
         .map_err(|error| invalid(&format!("there is no private key in {key_from}"), error))?;
+    let private = key.clone_key();
     // The call also compares the keys.
-    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
+    let key = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
         let what =
             format!("the private key in {key_from} can't be used for the certificate in {certificates_from}");
         invalid(&what, error)
-    })
+    })?;
+    Ok(Current::new(key, private.secret_der()))
 }

@@ -127,6 +127,13 @@ impl Side {
         self.shared.identity.as_ref()?.current().cert.first().cloned()
     }
 
+    /// Returns the secret that a server's identity gives for other keys than those of TLS.
+    #[cfg(feature = "quic")]
+    pub(crate) fn secret(&self) -> Option<ring::hkdf::Prk> {
+        let identity = self.shared.identity.as_ref().filter(|_| !self.is_client())?;
+        Some(identity.secret())
+    }
+
     /// Returns the configuration of connections that begin now.
     ///
     /// # Errors

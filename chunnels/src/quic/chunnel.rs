@@ -1,12 +1,13 @@
 //! The Chunnel itself.
 
+use super::live::Live;
 use super::settings::QuicSettings;
 use super::{QuicConnection, start};
 use crate::certificates::side::Side;
 use crate::certificates::{TlsIdentity, Trust};
 use crate::congestion::Algorithm;
 use bertha_core::guarantee::{PeerIdentified, Set};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity, Roaming};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use std::time::Duration;
 pub struct Quic {
     pub(crate) side: Side,
     settings: QuicSettings,
+    /// A server's connections.
+    pub(super) live: Arc<Live>,
 }
 
 impl Quic {
@@ -47,6 +50,7 @@ impl Quic {
         Self {
             side,
             settings: QuicSettings { packet: 1_352, idle: Duration::from_secs(30), congestion: None },
+            live: Arc::default(),
         }
     }
 
@@ -110,6 +114,14 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Quic {
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        start::start(&self.side, &self.settings, inner, context).await.map_err(|error| error.at("Quic"))
+        start::start(&self.side, &self.settings, &self.live, inner, context)
+            .await
+            .map_err(|error| error.at("Quic"))
+    }
+
+    fn roaming<'a>(&'a self, into: &mut Vec<&'a dyn Roaming>) {
+        if !self.side.is_client() {
+            into.push(self);
+        }
     }
 }

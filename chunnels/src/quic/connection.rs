@@ -50,8 +50,8 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         after_end: DropCounter,
     ) -> Self {
         let Agreed { outgoing: sends, incoming: receives, .. } = agreed;
-        let base = socket.inner.base();
-        let max = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
+        let base = socket.inner().base();
+        let max = socket.inner().mtu().saturating_sub(base.reserved()).min(LARGEST);
         let shared = Arc::new(StreamShared::new(after_end));
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
@@ -107,11 +107,11 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
     type Base = Inner::Base;
 
     fn base(&self) -> &Inner::Base {
-        self.socket.inner.base()
+        self.socket.inner().base()
     }
 
     fn mtu(&self) -> usize {
-        self.socket.inner.mtu()
+        self.socket.inner().mtu()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
@@ -155,7 +155,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         self.outgoing.send(Outgoing::Drain(drained)).await.map_err(|_| self.ended())?;
         is_drained.await.map_err(|_| self.ended())?;
         self.socket.flush().await;
-        self.socket.inner.drain().await
+        self.socket.inner().drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {
@@ -174,7 +174,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         let end = self.end();
         self.connection.close(DONE, b"");
         self.socket.flush().await;
-        let below = self.socket.inner.close().await;
+        let below = self.socket.close().await;
         match end {
             Some(end) if !is_delivered => Err(end),
             _ => below,
@@ -205,7 +205,7 @@ where
     connection.close(DONE, b"");
     socket.flush().await;
     // Nobody is left to tell of an error.
-    let _ = socket.inner.close().await;
+    let _ = socket.close().await;
     drop(kept);
 }
 

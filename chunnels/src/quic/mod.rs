@@ -36,6 +36,17 @@
 //!
 //! See [`certificates`](crate::certificates). Early data is off. Handshakes fail after ten seconds.
 //!
+//! # Clients that move, and servers that restart
+//!
+//! As the lowest Chunnel of a server's stack, `Quic` follows a client whose address changes, as behind a NAT that gives it
+//! another port: the packets name their connection, and QUIC validates the new address before much goes there (RFC 9000,
+//! section 9). The server has to poll its `Incoming`, which takes the first message from
+//! the new address. The address that the connection reports stays the first. A stack that is upgradable or boxed does not follow.
+//!
+//! A server that restarts with the same private key, at the same address, ends the connections of its earlier life by stateless
+//! resets (section 10.3), whose tokens are derived from both: its clients get [`Reset`](bertha_core::ErrorKind::Reset) with
+//! their next packet.
+//!
 //! # How it works
 //!
 //! Each end opens a stream of its own; each message stands behind its length in four bytes, big-endian. Four
@@ -62,6 +73,10 @@ mod agreement;
 mod chunnel;
 mod connection;
 pub mod frame;
+mod ids;
+mod live;
+mod path;
+mod roaming;
 mod runtime;
 mod settings;
 mod socket;

@@ -2,19 +2,20 @@
 
 use super::QuicConnection;
 use super::agreement::{Failed, agree};
+use super::ids::{IdKeys, Ids};
+use super::live::Live;
 use super::runtime::{Adapter, Tasks};
 use super::settings::QuicSettings;
-use super::socket::{PEER, Socket};
+use super::socket::{PEER, Socket, TakesPaths};
 use super::stream::failure;
 use super::tls::{ForConnection, Reason};
 use crate::certificates::side::Side;
 use crate::congestion::ForQuinn;
-use crate::task_end::runtime_ended;
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Role, Runtime};
 use futures_util::future::{Either, select};
 use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The smallest packet size that QUIC requires of a path (RFC 9000, section 14).
@@ -29,6 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) async fn start<Inner>(
     side: &Side,
     settings: &QuicSettings,
+    live: &Arc<Live>,
     inner: Inner,
     context: ConnectContext<'_, Inner>,
 ) -> Result<QuicConnection<Inner>, Error>
@@ -77,10 +79,21 @@ where
     let runtime = base.runtime().clone();
     let [too_long, after_end, not_sent] = ["too long", "after the end", "not sent by this machine"]
         .map(|reason| context.counts_drops("Quic", reason));
-    let socket = Socket::new(inner, below, too_long, not_sent);
     let tasks = Tasks::new();
-    let ended = socket.clone();
-    tasks.spawn_watched(&runtime, socket.clone().run(), move || ended.on_end(&runtime_ended()));
+    let local = base.local_addr();
+    let socket = Socket::new(inner, below, &tasks, too_long, not_sent);
+    if let Some(secret) = side.secret() {
+        let keys = Arc::new(IdKeys::new(&secret, &local).map_err(invalid)?);
+        endpoint.reset_key(Arc::new(keys.resets.clone()));
+        let paths: Weak<dyn TakesPaths> = Arc::<Socket<Inner>>::downgrade(&socket);
+        let live = live.clone();
+        let runtime = runtime.clone();
+        endpoint.cid_generator(move || {
+            let runtime = runtime.clone();
+            Box::new(Ids::new(keys.clone(), move || runtime.random(), live.clone(), paths.clone()))
+        });
+    }
+    socket.start(&tasks);
     let adapter = Arc::new(Adapter { runtime: runtime.clone(), tasks: Arc::downgrade(&tasks) });
     let endpoint = Endpoint::new_with_abstract_socket(endpoint, server, socket.clone(), adapter)?;
     let connecting = async {

@@ -18,10 +18,14 @@ pub(crate) trait Evictable: Send + Sync {
 
 impl<C: Connection<Data = Buf>> Evictable for LinkShared<C> {
     fn arrivals(&self) -> u32 {
-        self.lifecycle.arrivals()
+        let further = self.further_links();
+        further
+            .iter()
+            .fold(self.lifecycle.arrivals(), |sum, link| sum.wrapping_add(link.lifecycle.arrivals()))
     }
 
     fn evict(&self, reason: &str) {
+        self.further_links().iter().for_each(|link| link.evict(reason));
         self.lifecycle.evicted(reason);
         let told = pin!(self.send_close(reason.into()));
         let _ = told.poll(&mut Context::from_waker(Waker::noop()));

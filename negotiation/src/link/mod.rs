@@ -17,6 +17,7 @@ mod evictable;
 mod idle;
 mod lifecycle;
 mod live_count;
+mod movable;
 mod parked;
 mod replacement;
 mod state;
@@ -29,6 +30,7 @@ use bertha_core::{Base, Buf, Connection, Role, Runtime};
 use control::ServerQuestions;
 use epochs::Epochs;
 use establishing::{EarlyHandshake, UnvalidatedAddress};
+use movable::FurtherLinks;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
@@ -46,6 +48,7 @@ pub(crate) use establishing::{
 pub(crate) use evictable::Evictable;
 pub(crate) use lifecycle::Lifecycle;
 pub(crate) use live_count::{Counted, LiveCount};
+pub(crate) use movable::{MovableLinks, data_tag};
 pub(crate) use parked::Parked;
 pub(crate) use replacement::{CandidateSlot, FromLink};
 pub(crate) use state::End;
@@ -83,6 +86,8 @@ pub(crate) struct LinkShared<C: Connection<Data = Buf>> {
     closing: OnceLock<TaskOf<C>>,
     /// On a server, the clients that may take the place of this link's client after a restart.
     replacement: Option<replacement::Replacement<C>>,
+    /// On a server, the links to other addresses of the same client.
+    further: OnceLock<Box<FurtherLinks<C>>>,
     /// On a server, the address of a client that was let in on its word.
     unvalidated: Option<UnvalidatedAddress>,
     /// True while the stack is being built, so that dropping the link is not yet the connection's end.
@@ -206,6 +211,7 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
             answer_sender: OnceLock::new(),
             closing: OnceLock::new(),
             replacement: None,
+            further: OnceLock::new(),
             unvalidated: None,
             in_setup: AtomicBool::new(false),
             questions: Mutex::default(),

@@ -263,7 +263,7 @@ where
         match outcome {
             Outcome::Accepted(connection) => Some(Ok(connection)),
             Outcome::Failed(error) => Some(Err(error)),
-            Outcome::Nothing | Outcome::Unconfirmed(_) | Outcome::Entering(_) => None,
+            Outcome::Nothing | Outcome::Followed | Outcome::Unconfirmed(_) | Outcome::Entering(_) => None,
             Outcome::Refused { id, .. } if self.refused.contains(&id) => None,
             Outcome::Refused { id, error } => {
                 if self.refused.len() == REFUSED {

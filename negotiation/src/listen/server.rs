@@ -13,7 +13,9 @@ use crate::handshake::{
     Requirements, Terms, Tickets, agreed_idle_timeout, decide_hashed, is_flight, path,
 };
 use crate::link::LinkConnector;
-use crate::link::{AddressChallenge, Agreed, AnswerTask, CandidateSlot, Evictable, FromLink, Setup, Start};
+use crate::link::{
+    AddressChallenge, Agreed, AnswerTask, CandidateSlot, Evictable, FromLink, MovableLinks, Setup, Start,
+};
 use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
 use crate::{Agreement, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{
@@ -43,7 +45,7 @@ pub(super) const LARGEST_FIRST: usize = 16 << 10;
 pub(super) const BUSY: &str = "the server has more clients than it can hold at the moment; try again later";
 
 pub(super) struct Server<S, D: Runs<S>> {
-    stack: S,
+    pub(super) stack: S,
     nodes: Vec<Node>,
     decisions: DecisionCache,
     connector: Arc<LinkConnector<D>>,
@@ -53,7 +55,10 @@ pub(super) struct Server<S, D: Runs<S>> {
     tickets: OnceLock<Tickets>,
     pub(super) settings: Arc<Settings>,
     answer_task: AnswerTask<D::Connection>,
-    to_listener: mpsc::Sender<FromLink<D::Connection>>,
+    pub(super) to_listener: mpsc::Sender<FromLink<D::Connection>>,
+    /// True if the stack may follow its clients to other addresses.
+    pub(super) follows: bool,
+    pub(super) movable: MovableLinks<D::Connection>,
     pub(super) connections: Connections,
     pub(super) overload: OverloadCount,
     dropped: AtomicU64,
@@ -73,6 +78,8 @@ impl<S, D: Runs<S>> Server<S, D> {
         // A quarter of what the system allows is left to handshakes and to the application.
         let capacity = listener.capacity().map_or(usize::MAX, |capacity| capacity - capacity / 4);
         Self {
+            follows: !D::roaming(&stack).is_empty(),
+            movable: MovableLinks::new(),
             stack,
             nodes,
             decisions: DecisionCache::default(),
@@ -161,6 +168,8 @@ pub(super) enum Outcome<B, C> {
         error: Error,
     },
     Failed(Error),
+    /// The base belongs to a client that has its connection.
+    Followed,
     /// There is no client, or its handshake is not finished.
     Nothing,
 }
@@ -185,6 +194,8 @@ where
             Ok(first) => first,
             Err(error) => return Outcome::Failed(error),
         };
+        // Before the answer, since the client's first large message may follow its confirmation in one piece. What a client
+        // sends before it has confirmed is dropped message by message, and the datapath bounds the memory of unfinished messages.
         base.base().limit_received(usize::MAX);
         match self.clone().greet(base.clone(), first).await {
             vain @ (Outcome::Nothing | Outcome::Refused { .. }) => {
@@ -219,6 +230,9 @@ where
         base: Arc<D::Connection>,
         message: Buf,
     ) -> Outcome<D::Connection, D::Out> {
+        if let Some(outcome) = self.roamed(&base, &message).await {
+            return outcome;
+        }
         let now = base.base().runtime().now();
         let fresh = NonceByOffer::default();
         let random = || base.base().runtime().random();
@@ -472,6 +486,9 @@ where
         });
         if has_to_answer {
             self.answer_task.add(&link);
+        }
+        if self.follows {
+            self.movable.add(&link);
         }
         let place = self.connections.add(network, link.evictable(), now);
         let dropped = link.dropped();

@@ -1,6 +1,6 @@
 //! The time between the agreement and a stack that is ready.
 
-use crate::link::LinkShared;
+use crate::link::{End, LinkShared};
 use crate::wire::DROPPED;
 use bertha_core::{Buf, Connection, Error};
 use std::pin::pin;
@@ -16,6 +16,11 @@ impl<C: Connection<Data = Buf>> Setup<C> {
     /// Records that the stack is ready. From now on dropping the stack ends the connection.
     pub(crate) fn done(self) {
         self.0.in_setup.store(false, Ordering::Relaxed);
+    }
+
+    /// Records that no stack is built on the link. The peer hears nothing, since it has another link.
+    pub(crate) fn withdrawn(self) {
+        self.0.lifecycle.end(End::Replaced);
     }
 
     /// Tells the peer that the stack can't be built, if the peer has agreed to the stack.

@@ -4,15 +4,23 @@
 use crate::secured::scene::{CLIENT, Hosts, Out, SERVER, Subject, over_datagrams};
 use bertha_chunnels::{Ordered, Reliable};
 use bertha_conformance::{self as conformance, Bufs, Messages};
-use bertha_core::{Base, Buf, Connection, ErrorKind, Runtime, make_stack};
-use bertha_datapath_sim::{SimDatapath, SimTask, Verdict};
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, ErrorKind, Runtime, make_stack, select};
+use bertha_datapath_kernel::Udp;
+use bertha_datapath_sim::{Network, SimDatapath, SimTask, Verdict};
 use bertha_negotiation::{Credentials, Negotiate, Runs, Settings, SharedKey};
+use futures_util::FutureExt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::net::UdpSocket;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
 
 const IDLE: Duration = Duration::from_secs(5);
 
 const PORT: u16 = 4242;
+
+const OBSERVER: [u8; 4] = [10, 0, 0, 3];
 
 /// The event after which the server does not know the client's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +47,24 @@ where
     (task, connections)
 }
 
+/// Lets the messages of a client come from another port, and those to this port go to the client. A message that goes to the
+/// client's own port, or to an earlier one, is lost.
+fn moves(network: &Network, client: Addr, by: u16) {
+    let old = client.ip("test").unwrap();
+    let mut new = old;
+    new.set_port(old.port() ^ by);
+    network.tap(move |datagram| {
+        if datagram.from == old {
+            datagram.from = new;
+        } else if datagram.to == new {
+            datagram.to = old;
+        } else if datagram.to.ip() == old.ip() {
+            return Verdict::Drop;
+        }
+        Verdict::Pass
+    });
+}
+
 /// Returns the kind of the client's end after the event, and, if the client moves, of the server's end. Each
 /// end comes within the idle time-out and its tenth.
 async fn ends<S, C>(
@@ -60,17 +86,7 @@ where
     conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
     let there = match event {
         Event::Moves => {
-            let old = here.base().local_addr().ip("test").unwrap();
-            let mut new = old;
-            new.set_port(old.port() ^ 1);
-            network.tap(move |datagram| {
-                if datagram.from == old {
-                    datagram.from = new;
-                } else if datagram.to == new {
-                    datagram.to = old;
-                }
-                Verdict::Pass
-            });
+            moves(network, here.base().local_addr(), 1);
             Some(there)
         }
         Event::Restarts => {
@@ -126,26 +142,173 @@ fn a_transport_with_credentials_is_reset_by_a_restarted_server() {
     });
 }
 
-/// A server that has forgotten the connection has no proof, so the client believes no reset.
+/// The server resets a connection of its earlier life by a token that its identity gives.
 #[test]
-fn quic_without_credentials_times_out() {
+fn quic_is_reset_by_a_restarted_server() {
     over_datagrams(async |hosts| {
         let party = Subject::new("server");
-        for (event, at_server) in [(Event::Moves, Some(ErrorKind::TimedOut)), (Event::Restarts, None)] {
-            let ended = ends(hosts, || party.server(), party.client(), &settings(), event).await;
-            assert_eq!(ended, (ErrorKind::TimedOut, at_server));
+        let mut secret = settings();
+        secret.credentials = Credentials::shared(SharedKey::new([7; 32]));
+        for settings in [settings(), secret] {
+            let restarted = ends(hosts, || party.server(), party.client(), &settings, Event::Restarts).await;
+            assert_eq!(restarted, (ErrorKind::Reset, None));
         }
     });
 }
 
-/// Credentials beside `Quic` let a restarted server prove a reset.
+/// A server with another identity has no token that the client believes.
 #[test]
-fn quic_with_credentials_is_reset_by_a_restarted_server() {
+fn quic_is_not_reset_by_another_identity() {
     over_datagrams(async |hosts| {
         let party = Subject::new("server");
-        let mut settings = settings();
-        settings.credentials = Credentials::shared(SharedKey::new([7; 32]));
-        let restarted = ends(hosts, || party.server(), party.client(), &settings, Event::Restarts).await;
-        assert_eq!(restarted, (ErrorKind::Reset, None));
+        let lives = std::cell::Cell::new(0);
+        let server = || {
+            lives.set(lives.get() + 1);
+            if lives.get() == 1 { party.server() } else { Subject::new("server").server() }
+        };
+        let restarted = ends(hosts, server, party.client(), &settings(), Event::Restarts).await;
+        assert_eq!(restarted, (ErrorKind::TimedOut, None));
     });
+}
+
+/// The client moves twice, and is silent at each earlier address for longer than the idle time-out.
+#[test]
+fn quic_follows_a_client_that_moves() {
+    over_datagrams(async |hosts| {
+        let party = Subject::new("server");
+        let mut secret = settings();
+        secret.credentials = Credentials::shared(SharedKey::new([7; 32]));
+        for settings in [settings(), secret] {
+            let either = |quic| select!(quic, make_stack!(Ordered::new(), Reliable::new()));
+            let (_task, mut connections) = serve(hosts, either(party.server()), settings.clone()).await;
+            let stack = either(party.client());
+            let here = stack.connect(hosts.client.clone(), (SERVER, PORT)).settings(settings).await.unwrap();
+            let there = connections.recv().await.unwrap();
+            for port in 1..=2 {
+                moves(&hosts.network, here.base().local_addr(), port);
+                let start = hosts.network.runtime().now();
+                while hosts.network.runtime().now() - start < 3 * IDLE {
+                    conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+                    hosts.network.runtime().sleep(IDLE / 4).await;
+                }
+            }
+            // A connection that is quiet goes on as well.
+            hosts.network.runtime().sleep(3 * IDLE).await;
+            conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+            let (closed, end) = futures_util::join!(here.close(), there.recv());
+            closed.unwrap();
+            assert_eq!(end.unwrap_err().kind(), ErrorKind::Closed);
+            hosts.network.untap();
+        }
+    });
+}
+
+/// An observer sends what it has seen from an address of its own. It gets no reset, and the connection goes on.
+#[test]
+fn an_observer_of_quic_ends_nothing() {
+    over_datagrams(async |hosts| {
+        let network = &hosts.network;
+        let party = Subject::new("server");
+        let (_task, mut connections) = serve(hosts, party.server(), settings()).await;
+        let stack = party.client();
+        let here = stack.connect(hosts.client.clone(), (SERVER, PORT)).settings(settings()).await.unwrap();
+        let there = connections.recv().await.unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let all = seen.clone();
+        let from = here.base().local_addr().ip("test").unwrap();
+        network.tap(move |datagram| {
+            if datagram.from == from {
+                all.lock().unwrap().push(datagram.payload.clone());
+            }
+            Verdict::Pass
+        });
+        conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+        network.untap();
+        let observers: Vec<_> = (0..10).map(|_| network.host(OBSERVER)).collect();
+        let mut wires = Vec::new();
+        for observer in &observers {
+            let wire = observer.connect((SERVER, PORT).into()).await.unwrap();
+            for bytes in seen.lock().unwrap().iter() {
+                // One packet as it was, and one that only begins as it did.
+                wire.send(Buf::copy_of(bytes, 0).unwrap()).await.unwrap();
+                let mut other = Buf::copy_of(bytes, 0).unwrap();
+                let last = other.len() - 1;
+                other[last] ^= 1;
+                wire.send(other).await.unwrap();
+            }
+            wires.push(wire);
+        }
+        network.runtime().sleep(Duration::from_millis(100)).await;
+        conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+        let header = seen.lock().unwrap()[0][..8].to_vec();
+        for wire in &wires {
+            while let Some(Ok(reply)) = wire.recv().now_or_never() {
+                assert!(!reply.starts_with(&header), "QUIC has replied by {} bytes", reply.len());
+            }
+        }
+        let start = network.runtime().now();
+        while network.runtime().now() - start < 3 * IDLE {
+            conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+            network.runtime().sleep(IDLE / 4).await;
+        }
+    });
+}
+
+/// Passes datagrams between a client and a server, and takes another socket towards the server each time that the number changes.
+async fn pass_on(near: Arc<UdpSocket>, server: SocketAddr, place: watch::Receiver<usize>) {
+    let mut place = place;
+    let mut client = None;
+    loop {
+        let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        place.borrow_and_update();
+        let (mut there, mut back) = ([0; 65_536], [0; 65_536]);
+        loop {
+            tokio::select! {
+                _ = place.changed() => break,
+                received = near.recv_from(&mut there) => {
+                    let (len, from) = received.unwrap();
+                    client = Some(from);
+                    far.send_to(&there[..len], server).await.unwrap();
+                }
+                received = far.recv_from(&mut back) => {
+                    let (len, _) = received.unwrap();
+                    near.send_to(&back[..len], client.unwrap()).await.unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn quic_follows_a_client_over_udp() {
+    let party = Subject::new("server");
+    let settings = Settings::default().idle_timeout(Duration::from_secs(1));
+    let listening = party.server().listen(Udp::new(), "127.0.0.1:0".parse::<Addr>().unwrap());
+    let mut incoming = listening.settings(settings.clone()).await.unwrap();
+    let server = incoming.local_addr().ip("test").unwrap();
+    let near = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let to: Addr = near.local_addr().unwrap().into();
+    let (moves, place) = watch::channel(0);
+    let passing = tokio::spawn(pass_on(near, server, place));
+    let (accepted, mut connections) = unbounded_channel();
+    let accepting = tokio::spawn(async move {
+        while let Some(client) = incoming.next().await {
+            let _ = accepted.send(client);
+        }
+    });
+    let here = party.client().connect(Udp::new(), to).settings(settings).await.unwrap();
+    let there = connections.recv().await.unwrap().unwrap();
+    for place in 1..=2 {
+        conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+        moves.send(place).unwrap();
+        for _ in 0..8 {
+            conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    }
+    let (closed, end) = futures_util::join!(here.close(), there.recv());
+    closed.unwrap();
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::Closed);
+    passing.abort();
+    accepting.abort();
 }
