@@ -1,7 +1,7 @@
 //! A client that goes on with its connection at another address.
 
 use super::{Agreed, FromLink, Link, LinkShared, Start};
-use crate::wire::{HEADER, Kind, Tag};
+use crate::wire::{HEADER, Kind, Tag, header};
 use bertha_core::{Base, Buf, Connection, ErrorKind, Role, Runtime};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -89,5 +89,5 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
 
 /// Returns the tag of a message of data.
 pub(crate) fn data_tag(message: &[u8]) -> Option<Tag> {
-    crate::wire::header(message).filter(|(kind, _)| *kind == Kind::Data).map(|(_, tag)| tag)
+    header(message).filter(|(kind, _)| *kind == Kind::Data).map(|(_, tag)| tag)
 }

@@ -3,7 +3,7 @@
 use super::server::{Outcome, Server, reply_with};
 use crate::Runs;
 use crate::link::data_tag;
-use crate::wire::HEADER;
+use crate::wire::{HEADER, Tag};
 use bertha_core::{Base, Buf, Connection, Roaming};
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ where
         &self,
         chunnel: &dyn Roaming,
         base: &Arc<D::Connection>,
-        tag: crate::wire::Tag,
+        tag: Tag,
         message: &Buf,
     ) -> Outcome<D::Connection, D::Out> {
         let link = self.movable.at(base.clone(), tag, message, self.to_listener.clone());
