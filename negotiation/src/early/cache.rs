@@ -299,6 +299,7 @@ impl fmt::Debug for EarlyCache {
 mod tests {
     use super::*;
     use crate::{Credentials, IdentityKey, SharedKey};
+    use bertha_core::DifferingCapability;
     use bertha_core::guarantee::{Encrypted, Set};
 
     fn key(number: usize) -> Key {
@@ -343,6 +344,56 @@ mod tests {
             cache.remember(&key(1), expected(0), ticket(number, now));
         }
         assert_eq!((cache.find(&key(1)).unwrap().2, cache.len()), (ticket(2, now), 1));
+    }
+
+    #[test]
+    fn entries_take_as_many_bytes_as_the_limit_and_no_more() {
+        let held = ticket(1, Instant::now());
+        let capability = DifferingCapability { layer: 1, encoding: vec![0; 1_000] };
+        let large = Expected { capabilities: vec![capability; 3], ..expected(0) };
+        let of_path = Key { server: Addr::Unix("p".repeat(500).into()), stack: [1; 32] };
+        let bytes = |key: Key, expected: Expected| {
+            Entry { key, expected, ticket: held, claim: OnceLock::new() }.bytes()
+        };
+        let plain = size_of::<Entry>() + 1 + 2;
+        assert_eq!(bytes(key(1), expected(0)), plain);
+        assert_eq!(bytes(of_path.clone(), expected(0)), plain + 500);
+        assert_eq!(bytes(key(1), large.clone()), plain + 3 * (1_000 + size_of::<DifferingCapability>()));
+        for (spare, kept) in [(0, 3), (1, 3), (-1, 2)] {
+            let limit = (3 * plain).saturating_add_signed(spare);
+            let cache = EarlyCache::with_limits(100, limit);
+            (0..7).for_each(|number| cache.remember(&key(number), expected(0), held));
+            assert_eq!((cache.len(), cache.find(&key(6)).is_some()), (kept, true), "{limit} bytes");
+            cache.remember(&of_path, large.clone(), held);
+            assert!(cache.is_empty(), "an entry beyond the limit leaves room for no entry");
+        }
+        let cache = EarlyCache::default();
+        (0..2_000).for_each(|number| cache.remember(&key(number), expected(0), held));
+        assert_eq!((cache.len(), cache.is_empty()), (1_024, false));
+        assert_eq!(format!("{cache:?}"), "EarlyCache { len: 1024, .. }");
+        cache.clear();
+        assert_eq!((cache.len(), cache.is_empty()), (0, true));
+    }
+
+    #[test]
+    fn a_file_as_large_as_the_cache_is_read_and_a_larger_file_is_not() {
+        let path = std::env::temp_dir().join(format!("bertha-early-size-{}", std::process::id()));
+        for (len, text) in [(256 * 1024, "damaged"), (256 * 1024 + 1, "too large")] {
+            std::fs::write(&path, vec![0; len]).unwrap();
+            let error = EarlyCache::load(&path).unwrap_err();
+            assert!(error.kind() == ErrorKind::Malformed && error.context().contains(text), "{error}");
+        }
+        let (cache, held) = (EarlyCache::new(), ticket(1, Instant::now()));
+        cache.remember(&key(1), expected(1), held);
+        cache.save(&path).unwrap();
+        assert_eq!(EarlyCache::load(&path).unwrap().find(&key(1)).unwrap().0, expected(1));
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let error = cache.save(&path).unwrap_err();
+        assert!(error.context().contains("can't be saved in"), "{error}");
+        let unfinished = format!("{}.{}", path.display(), std::process::id());
+        assert!(!Path::new(&unfinished).exists());
+        std::fs::remove_dir(&path).unwrap();
     }
 
     #[test]
