@@ -5,6 +5,8 @@ use bertha_core::{Describe, Identity, LayerInfo, Node, NumParticipantsAtMost, Pr
 use proptest::prelude::*;
 use std::sync::Arc;
 
+mod play;
+
 #[derive(Identity)]
 struct A;
 #[derive(Identity)]
