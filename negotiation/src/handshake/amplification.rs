@@ -58,4 +58,13 @@ mod tests {
         unlimited.receive(1);
         assert!(unlimited.spend(usize::MAX));
     }
+
+    #[test]
+    fn limits_add_up() {
+        let mut limit = AmplificationLimit::of(10);
+        limit.add(AmplificationLimit::of(2));
+        assert_eq!(limit.left(), 36);
+        assert!(limit.spend(7));
+        assert_eq!(limit.left(), 29);
+    }
 }

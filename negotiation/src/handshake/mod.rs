@@ -19,6 +19,9 @@ mod rate_limiter;
 mod replay_filter;
 mod requirements;
 mod server;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests;
 mod ticket;
 mod unknown_connection;
 mod wants;

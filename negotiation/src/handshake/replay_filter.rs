@@ -103,4 +103,25 @@ mod tests {
         assert_eq!(replay_filter.insert([1; 32], start), Freshness::Spent);
         assert_eq!(replay_filter.insert([3; 32], start + 2 * MEMORY), Freshness::New);
     }
+
+    #[test]
+    fn generations_change_every_half_minute_and_both_end_after_a_minute_without_offers() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut replay_filter = ReplayFilter::new(10, start);
+        replay_filter.insert([1; 32], start);
+        for (seconds, expected) in [(30, Freshness::Spent), (59, Freshness::Spent), (60, Freshness::New)] {
+            assert_eq!(replay_filter.look_up(&[1; 32], at(seconds)), expected, "after {seconds} s");
+        }
+        for (seconds, expected) in [(59, Freshness::Spent), (60, Freshness::New)] {
+            let mut replay_filter = ReplayFilter::new(10, start);
+            replay_filter.insert([1; 32], start);
+            assert_eq!(replay_filter.look_up(&[1; 32], at(seconds)), expected, "at once after {seconds} s");
+        }
+        // Both generations count.
+        let mut replay_filter = ReplayFilter::new(2, start);
+        replay_filter.insert([1; 32], start);
+        assert_eq!(replay_filter.insert([2; 32], at(30)), Freshness::New);
+        assert_eq!(replay_filter.look_up(&[3; 32], at(30)), Freshness::Full);
+    }
 }

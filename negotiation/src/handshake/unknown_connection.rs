@@ -107,4 +107,20 @@ mod tests {
         assert_eq!(are_you_there(&bare(Kind::KeepAlive), &credentials()), None);
         assert_eq!(kind_of(are_you_there(&bare(Kind::Close), &credentials())), Some(Kind::Reset));
     }
+
+    #[test]
+    fn replies_get_no_reply_and_a_confirmation_gets_one_with_credentials_alone() {
+        for kind in [Kind::Close, Kind::KeepAlive, Kind::Confirm] {
+            let of_server = wire::encode_from(Role::Server, kind, Tag::of(TAG), &()).unwrap();
+            assert_eq!(reply_to_unknown(&of_server, &credentials(), b""), None);
+        }
+        let confirm = bare(Kind::Confirm);
+        assert_eq!(reply_to_unknown(&confirm, &Credentials::default(), b""), None);
+        assert_eq!(kind_of(reply_to_unknown(&confirm, &credentials(), b"")), Some(Kind::Reset));
+        assert_eq!(reply_to_unknown(&bare(Kind::CloseSeen), &credentials(), b""), None);
+        for credentials in [Credentials::default(), credentials()] {
+            let alive = bare(Kind::KeepAlive);
+            assert_eq!(kind_of(reply_to_unknown(&alive, &credentials, b"")), Some(Kind::Reset));
+        }
+    }
 }
