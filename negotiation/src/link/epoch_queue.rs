@@ -192,4 +192,50 @@ mod tests {
         while queue.take().is_some() {}
         assert!(!queue.is_queued());
     }
+
+    #[test]
+    fn each_news_is_a_bit_of_its_own() {
+        let queue = EpochQueue::first(Tag::of(7), VecDeque::new());
+        assert!(queue.state() == EpochQueue::READING && queue.is_active() && !queue.is_forgotten());
+        let bits = |queue: &EpochQueue| {
+            let state = queue.state();
+            let [not_reader, over] = [EpochQueue::is_not_reader(state), EpochQueue::is_over(state)];
+            [not_reader, over, EpochQueue::has_peer_closed(state), queue.is_queued()]
+        };
+        queue.set_not_reader(true);
+        assert_eq!(bits(&queue), [true, false, false, false]);
+        queue.end();
+        assert_eq!(bits(&queue), [true, true, false, false]);
+        queue.set_not_reader(false);
+        assert_eq!(bits(&queue), [false, true, false, false]);
+        queue.peer_closed();
+        assert_eq!(bits(&queue), [false, true, true, false]);
+        queue.put(message(), true).unwrap();
+        queue.put(message(), true).unwrap();
+        assert_eq!(bits(&queue), [false, true, true, true]);
+        assert!(queue.take().is_some_and(|(message, _)| message[..] == *b"early"));
+        assert_eq!(bits(&queue), [false, true, true, true]);
+        queue.take().unwrap();
+        assert_eq!(bits(&queue), [false, true, true, false]);
+        assert!(queue.take().is_none() && !queue.is_full());
+        queue.forget();
+        queue.set_active(false);
+        assert!(queue.is_forgotten() && !queue.is_active());
+    }
+
+    #[test]
+    fn queues_begin_in_the_state_of_their_epoch() {
+        let early = EpochQueue::first(Tag::of(7), VecDeque::from([message()]));
+        assert!(early.is_queued() && early.is_active() && early.take().is_some());
+        let later = EpochQueue::later(Tag::of(7), 1);
+        assert!(EpochQueue::is_not_reader(later.state()) && !later.is_active() && !later.is_queued());
+        assert_ne!(later.header, early.header);
+        for is_not_reader in [false, true] {
+            let among = EpochQueue::among([1; HEADER], is_not_reader);
+            assert_eq!(EpochQueue::is_not_reader(among.state()), is_not_reader);
+            assert_eq!((among.is_active(), among.header), (!is_not_reader, u64::from_le_bytes([1; HEADER])));
+            let kept = (0..GROUP_CAPACITY + 1).filter(|_| among.put(message(), false).is_ok()).count();
+            assert_eq!(kept, 8_192);
+        }
+    }
 }

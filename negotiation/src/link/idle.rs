@@ -104,4 +104,15 @@ mod tests {
             assert_ne!(idle.tick(start + TICK * tick, 33, false), Verdict::Dead);
         }
     }
+
+    #[test]
+    fn it_is_known_before_a_tick_whether_it_sends_a_keep_alive() {
+        let start = Instant::now();
+        let mut idle = Idle::new(TIMEOUT, start);
+        for tick in 1..10 {
+            let is_next = idle.is_keep_alive_next();
+            let verdict = idle.tick(start + TICK * tick, 0, true);
+            assert_eq!((is_next, verdict == Verdict::KeepAlive), (tick % 2 == 0, tick % 2 == 0));
+        }
+    }
 }

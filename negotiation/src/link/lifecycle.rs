@@ -311,4 +311,82 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Refused);
         assert!(error.to_string().contains("could not set up its stack: no certificate"), "{error}");
     }
+
+    #[test]
+    fn a_link_advances_along_its_states_and_ends_once() {
+        let lifecycle = Lifecycle::new(LinkState::AwaitingAnswer);
+        let error = lifecycle.check().unwrap_err();
+        assert!(error.kind() == ErrorKind::Unavailable && !error.ends_connection());
+        lifecycle.address_validated();
+        lifecycle.answer_sent(true);
+        assert!(lifecycle.is(LinkState::AwaitingAnswer) && !lifecycle.is_up() && !lifecycle.is_usable());
+        lifecycle.answer_accepted();
+        assert!(lifecycle.is_up() && lifecycle.is_usable() && lifecycle.check().is_ok());
+        assert!(!lifecycle.end_before_answer(End::Replaced) && lifecycle.is_up());
+        for (is_validated, state) in [(true, LinkState::Up), (false, LinkState::AddressUnvalidated)] {
+            let lifecycle = Lifecycle::new(LinkState::AnswerPending);
+            lifecycle.answer_sent(is_validated);
+            assert!(lifecycle.is(state) && lifecycle.check().is_ok());
+            lifecycle.address_validated();
+            assert!(lifecycle.is_up());
+        }
+        let lifecycle = Lifecycle::new(LinkState::AwaitingAnswer);
+        assert!(lifecycle.end_before_answer(End::Replaced) && !lifecycle.end_before_answer(End::Replaced));
+        assert!(!lifecycle.end(End::Closed));
+        assert_eq!(lifecycle.check().unwrap_err().context(), "the server agreed to another stack");
+    }
+
+    #[test]
+    fn every_end_has_its_error() {
+        let failed = || Error::new(ErrorKind::TimedOut, "why");
+        let ends: [(&dyn Fn(&Lifecycle), ErrorKind, &str); 11] = [
+            (&|it| _ = it.end(End::Closed), ErrorKind::Closed, "this end has closed"),
+            (&|it| _ = it.end(End::ClosedByPeer), ErrorKind::Closed, "the peer has closed"),
+            (&|it| _ = it.end(End::DroppedByPeer), ErrorKind::Reset, "the peer dropped"),
+            (
+                &|it| it.peer_failed("why".into()),
+                ErrorKind::Refused,
+                "the peer could not set up its stack: why",
+            ),
+            (&|it| _ = it.end(End::Reset), ErrorKind::Reset, "the peer knows no such connection"),
+            (&|it| _ = it.end(End::TimedOut), ErrorKind::TimedOut, "nothing was heard"),
+            (&|it| _ = it.end(End::Replaced), ErrorKind::Closed, "the server agreed to another"),
+            (&|it| it.not_agreed(&failed()), ErrorKind::TimedOut, "why"),
+            (&|it| _ = it.end(End::AddressNotValidated), ErrorKind::TimedOut, "the client did not confirm"),
+            (&|it| it.evicted("why"), ErrorKind::Reset, "why"),
+            (&|it| assert!(it.messages_lost(&failed())), ErrorKind::Reset, "messages before a change"),
+        ];
+        for (end, kind, text) in ends {
+            let lifecycle = Lifecycle::default();
+            end(&lifecycle);
+            let error = lifecycle.check().unwrap_err();
+            assert!(error.kind() == kind && error.context().starts_with(text), "{error}");
+            assert!(error.ends_connection() && !lifecycle.messages_lost(&failed()));
+            assert_eq!(lifecycle.check().unwrap_err().to_string(), error.to_string());
+        }
+    }
+
+    #[test]
+    fn a_reception_is_attended_if_it_is_parked_and_was_polled_lately() {
+        let lifecycle = Lifecycle::default();
+        assert!(!lifecycle.take_attended() && !lifecycle.has_parked_recv());
+        lifecycle.park();
+        lifecycle.park();
+        assert!(lifecycle.has_parked_recv() && !lifecycle.take_attended(), "it was not polled");
+        lifecycle.polled();
+        assert!(lifecycle.take_attended() && !lifecycle.take_attended());
+        lifecycle.unpark();
+        assert!(lifecycle.has_parked_recv());
+        lifecycle.unpark();
+        lifecycle.polled();
+        assert!(!lifecycle.has_parked_recv() && !lifecycle.take_attended(), "none is parked");
+        lifecycle.arrived();
+        lifecycle.arrived();
+        assert_eq!(lifecycle.arrivals(), 2);
+        let task = Arc::<Task>::default();
+        let waker = Waker::from(task.clone());
+        assert!(lifecycle.poll_ended(&mut Context::from_waker(&waker)).is_pending());
+        lifecycle.take_attended();
+        assert_eq!(task.0.load(Ordering::Relaxed), 1, "receptions look again");
+    }
 }

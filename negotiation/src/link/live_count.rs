@@ -27,3 +27,17 @@ impl Drop for Counted {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_counts_until_it_is_dropped() {
+        let count = LiveCount::default();
+        let places = [(); 3].map(|()| count.take());
+        assert_eq!((count.taken(), count.clone().taken()), (3, 3));
+        drop(places);
+        assert_eq!(count.taken(), 0);
+    }
+}

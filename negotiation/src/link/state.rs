@@ -156,4 +156,11 @@ mod tests {
         assert!(!state.advance(LinkState::Up, LinkState::AnswerPending));
         assert_eq!(state.load(), LinkState::Ended(End::TimedOut));
     }
+
+    #[test]
+    fn calls_can_use_a_link_that_is_up_or_waits_for_a_proof() {
+        use LinkState::{AddressUnvalidated, AnswerPending, AwaitingAnswer, Ended, Up};
+        assert!([AnswerPending, AddressUnvalidated, Up].into_iter().all(LinkState::is_usable));
+        assert!(!AwaitingAnswer.is_usable() && !End::ALL.into_iter().any(|end| Ended(end).is_usable()));
+    }
 }

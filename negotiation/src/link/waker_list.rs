@@ -48,3 +48,39 @@ impl IntoIterator for WakerList {
         self.0.into_iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Task(AtomicUsize);
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_task_is_in_the_list_once_and_the_next_after_the_last_wakes_all() {
+        let mut list = WakerList::default();
+        assert!(list.is_empty());
+        let tasks: Vec<_> = (0..=MAX_WAKERS).map(|_| Arc::<Task>::default()).collect();
+        let wakers: Vec<_> = tasks.iter().map(|task| Waker::from(task.clone())).collect();
+        for waker in &wakers[..MAX_WAKERS] {
+            list.register(waker);
+            list.register(&waker.clone());
+        }
+        assert!(!list.is_empty());
+        assert!(tasks.iter().all(|task| task.0.load(Ordering::Relaxed) == 0));
+        list.register(&wakers[MAX_WAKERS]);
+        let woken: Vec<_> = tasks.iter().map(|task| task.0.load(Ordering::Relaxed)).collect();
+        assert!(woken[..MAX_WAKERS].iter().all(|count| *count == 1) && woken[MAX_WAKERS] == 0);
+        let left: Vec<_> = list.into_iter().collect();
+        assert!(left.len() == 1 && left[0].will_wake(&wakers[MAX_WAKERS]));
+    }
+}

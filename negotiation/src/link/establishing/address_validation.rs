@@ -312,3 +312,65 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
 }
 
 const _: () = assert!(HEADER + 1 + 10 + 1 + MIN_REASON + 4 <= CLOSE_ALLOWANCE, "a close fits");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::LiveCount;
+    use std::collections::VecDeque;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn unvalidated(limit: usize, counted: Counted, now: Instant) -> UnvalidatedAddress {
+        let mut amplification_limit = AmplificationLimit::of(limit);
+        assert!(amplification_limit.spend(2 * limit));
+        let challenge = AddressChallenge { number: 7, amplification_limit, counted };
+        let queue = Arc::new(EpochQueue::first(Tag::of(1), VecDeque::new()));
+        UnvalidatedAddress::new(challenge, &queue, &Settings::default(), now)
+    }
+
+    #[test]
+    fn bytes_are_sent_within_the_limit_until_the_address_is_validated() {
+        let count = LiveCount::default();
+        let address = unvalidated(100, count.take(), Instant::now());
+        assert_eq!(address.left(), Some(100));
+        assert!(!address.spend(37, 64) && address.spend(36, 64));
+        assert!(address.left() == Some(64) && address.allows(0) && !address.allows(1));
+        address.received(1);
+        assert!(address.left() == Some(67) && address.allows(3) && !address.allows(4));
+        address.received_offer(2, Instant::now());
+        assert!(address.left() == Some(73) && address.spend(73, 0) && !address.spend(1, 0));
+        assert!(!address.validate(8) && !address.is_validated());
+        assert_eq!(count.taken(), 1);
+        assert!(address.validate(7) && address.is_validated() && !address.validate(7));
+        assert!(address.spend(usize::MAX / 2, 64) && address.allows(1) && address.left().is_none());
+        assert_eq!(count.taken(), 0);
+    }
+
+    #[test]
+    fn the_answer_is_repeated_after_pauses_that_double_once_the_client_takes_itself_for_connected() {
+        let (start, count) = (Instant::now(), LiveCount::default());
+        let Settings { repeat_after, handshake_timeout, .. } = Settings::default();
+        let address = unvalidated(10_000, count.take(), start);
+        assert_eq!(address.poll_timeout(), start + handshake_timeout);
+        assert!(!address.take_repetition(1, start + repeat_after), "it waits for a sign of the client");
+        address.repeat_answer();
+        let (mut last, mut pause) = (start, repeat_after);
+        for _ in 0..6 {
+            assert_eq!(address.poll_timeout(), (last + pause).min(start + handshake_timeout));
+            assert!(!address.take_repetition(1, last + pause - MS));
+            last += pause;
+            assert!(address.take_repetition(1, last));
+            pause = (2 * pause).min(MAX_PAUSE);
+        }
+        address.received_offer(0, last + MS);
+        assert_eq!(address.poll_timeout(), (last + MS + pause).min(start + handshake_timeout));
+        address.received(0);
+        assert_eq!(address.poll_timeout(), (last + MS + repeat_after).min(start + handshake_timeout));
+        let left = address.left().unwrap();
+        assert!(!address.take_repetition(left + 1, last + MS + repeat_after), "beyond the limit");
+        address.validate(7);
+        assert!(!address.take_repetition(0, last + 60_000 * MS));
+        assert_eq!(address.poll_timeout(), start + handshake_timeout);
+    }
+}
