@@ -538,4 +538,22 @@ mod tests {
         neighbours.hear(IP, MAC, Reply, start);
         assert_eq!(mac(&mut neighbours, start), Some(MAC));
     }
+
+    #[test]
+    fn one_other_claimant_is_asked_and_neither_the_first_nor_a_third_takes_its_place() {
+        const THIRD: MacAddr = MacAddr([2, 0, 0, 0, 0, 4]);
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        neighbours.hear(IP, MAC, Request, start);
+        assert_eq!(neighbours.look_up(IP, Own, start).question, Some(Question::One(MAC)));
+        neighbours.hear(IP, MAC, Request, start);
+        assert_eq!(steps(&mut neighbours, start), [], "it is asked already");
+        neighbours.hear(IP, OTHER, Request, start);
+        assert_eq!(steps(&mut neighbours, start), [(IP, Question::One(OTHER))]);
+        neighbours.hear(IP, THIRD, Request, start);
+        neighbours.hear(IP, THIRD, Reply, start);
+        assert_eq!((steps(&mut neighbours, start), mac(&mut neighbours, start)), (vec![], Some(MAC)));
+        neighbours.hear(IP, OTHER, Reply, start);
+        assert_eq!(mac(&mut neighbours, start), Some(OTHER));
+    }
 }

@@ -230,3 +230,34 @@ pub(crate) fn solicited_node_group(target: Ipv6Addr) -> Ipv6Addr {
 fn is_solicited_node_group(group: Ipv6Addr) -> bool {
     group == solicited_node_group(group)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parses a message of this type and code, which quotes a datagram.
+    fn parsed(kind: u8, code: u8) -> Icmpv6Message {
+        let [ours, theirs]: [Ipv6Addr; 2] = ["fd00::1".parse().unwrap(), "fd00::2".parse().unwrap()];
+        let datagram = Ipv6Header::new(ours, theirs, IpProtocol::UDP, 8);
+        let mut quoted = [0; 48];
+        datagram.emit(&mut quoted);
+        let mut packet = [0; 200];
+        let len = emit(&mut packet, theirs, ours, [kind, code, 0, 0, 0, 0, 5, 0], &[&quoted[..]]);
+        let packet = &packet[..len];
+        Icmpv6Message::parse(packet, &Ipv6Header::parse(packet).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn only_a_closed_port_and_an_unknown_protocol_refuse_a_datagram() {
+        for code in 0..8 {
+            assert_eq!(matches!(parsed(UNREACHABLE, code), Icmpv6Message::Refused(_)), code == PORT);
+            assert_eq!(matches!(parsed(UNREACHABLE, code), Icmpv6Message::Unreachable(_)), code != PORT);
+            let problem = parsed(PARAMETER_PROBLEM, code);
+            assert_eq!(matches!(problem, Icmpv6Message::Refused(_)), code == NEXT_HEADER);
+            assert_eq!(problem == Icmpv6Message::Other, code != NEXT_HEADER);
+            assert!(matches!(parsed(TOO_BIG, code), Icmpv6Message::TooBig { mtu: 0x500, .. }));
+            assert_eq!(parsed(ECHO_REQUEST, code) == Icmpv6Message::EchoRequest, code == 0);
+        }
+        assert_eq!(parsed(ECHO_REPLY, 0), Icmpv6Message::Other);
+    }
+}
