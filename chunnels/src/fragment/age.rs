@@ -26,3 +26,15 @@ thread_local! {
     /// Number of comparisons of ages on this thread.
     pub(super) static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_began_later_is_younger() {
+        let before = COMPARED.get();
+        assert!(Age(1) < Age(2) && Age(2) > Age(1) && Age(2) >= Age(2));
+        assert_eq!(COMPARED.get() - before, 3);
+    }
+}

@@ -147,6 +147,11 @@ mod tests {
         assert_eq!(budget.held(), 90);
         accounts.truncate(1);
         assert_eq!((budget.held(), accounts[0].bytes()), (90, 90));
+        accounts[0].take(10, false).unwrap();
+        assert_eq!(budget.held(), 100, "the budget is full");
+        accounts[0].give(100);
+        assert_eq!((budget.held(), budget.held.lock().by_size.len()), (0, 0));
+        accounts[0].take(100, true).unwrap();
         drop(accounts);
         assert_eq!((budget.held(), budget.held.lock().by_size.len()), (0, 0));
     }

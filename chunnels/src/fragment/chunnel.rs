@@ -140,3 +140,23 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
         Ok(FragmentConnection::new(inner, self.settings, &self.budget, drops))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_kept_within_their_bounds() {
+        let most = Fragment::new().limit(u32::MAX).piece(usize::MAX).incomplete(7).memory(9);
+        assert_eq!((most.settings.limit, most.settings.piece), (127 << 20, 65_535));
+        assert_eq!((most.settings.incomplete, most.settings.memory), (7, 9));
+        assert_eq!(most.capability(), Limit { bytes: 127 << 20 });
+        let least = Fragment::new().limit(0).piece(0).incomplete(0).assembly(5).expiry(Duration::ZERO);
+        assert_eq!((least.settings.limit, least.settings.piece, least.settings.incomplete), (1, 64, 1));
+        assert_eq!((least.settings.assembly, least.settings.expiry), (5, Duration::ZERO));
+        let discovering = Fragment::new().discover_path();
+        assert_eq!((discovering.settings.discovers_path, discovering.settings.piece), (true, 65_535));
+        assert_eq!(Fragment::default(), Fragment::new());
+        assert_ne!(discovering, Fragment::new());
+    }
+}

@@ -197,8 +197,9 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         if self.unacked.load(Relaxed) == 0 {
             return;
         }
+        // Another call may have taken the number in the meantime.
         let number = self.unacked.swap(0, Relaxed);
-        if number & UNACKED != 0
+        if number != 0
             && let Ok(ack) = piece::probe_ack(number as u32, self.below)
             && let Err(error) = self.inner.send(ack).await
         {

@@ -125,3 +125,76 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(discovery: Arc<Discovery>
         select(alarm, pin!(discovery.acked.notified())).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::piece::{Arrived, decode};
+    use super::*;
+    use bertha_datapath_sim::{Sim, pair};
+
+    /// Runs discovery over a connection of at most 65,507 bytes, with 10 bytes of headers below, for this
+    /// time. Returns the size, and the lengths of the probes that arrived.
+    fn discovered(max: usize, seconds: u64, is_receiving: bool, answers: bool) -> (usize, Vec<usize>) {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        let (here, there) = pair(sim.runtime());
+        let discovery = Arc::new(Discovery::new(max, 10, &runtime));
+        let mut probes = Vec::new();
+        sim.run(async {
+            let _receiving = is_receiving.then(|| discovery.on_recv());
+            let answering = async {
+                loop {
+                    let probe = there.recv().await.unwrap();
+                    probes.push(probe.len());
+                    let Some(Arrived::Probe(number)) = decode(probe) else { panic!("no probe") };
+                    if answers {
+                        discovery.on_ack(number, &runtime);
+                    }
+                }
+            };
+            let running = async {
+                select(pin!(run(discovery.clone(), Arc::new(here))), pin!(answering)).await;
+            };
+            select(pin!(running), pin!(runtime.sleep(Duration::from_secs(seconds)))).await;
+        });
+        assert_eq!(discovery.receivers.load(Relaxed), 0);
+        (discovery.size(), probes)
+    }
+
+    #[test]
+    fn sizes_that_are_acknowledged_are_used_and_refused_ones_cost_no_time() {
+        assert_eq!(
+            discovered(1_400, 1, true, true),
+            (1_400, [1_200, 1_232, 1_392, 1_400].map(|it| it - 10).into())
+        );
+        let (size, probes) = discovered(65_600, 1, true, true);
+        assert!(size > 63_000 && size <= 65_517, "{size} after {probes:?}");
+    }
+
+    #[test]
+    fn probes_are_lost_only_while_a_call_receives() {
+        assert_eq!(discovered(1_400, 20, false, false), (1_200, vec![1_190]));
+        let (size, probes) = discovered(1_400, 20, true, false);
+        assert_eq!((size, &probes[..4]), (FLOOR, &[1_190, 1_190, 1_190, FLOOR - 10][..]));
+    }
+
+    #[test]
+    fn a_message_larger_than_the_floor_uses_the_size() {
+        let sim = Sim::new(1);
+        let discovery = Discovery::new(1_400, 0, &sim.runtime());
+        discovery.on_send(FLOOR);
+        assert!(!discovery.is_used.load(Relaxed));
+        discovery.on_send(FLOOR + 1);
+        assert!(discovery.is_used.load(Relaxed));
+    }
+
+    #[test]
+    fn probing_ends_with_the_connection() {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        let (here, there) = pair(sim.runtime());
+        drop(there);
+        let discovery = Arc::new(Discovery::new(1_400, 0, &runtime));
+        sim.run(run(discovery, Arc::new(here)));
+    }
+}

@@ -166,3 +166,46 @@ fn write(message: &mut Buf, arrived: &mut [u64], piece: Piece, bytes: &[u8]) {
 fn place(index: u32) -> (usize, u64) {
     (index as usize / 64, 1 << (index % 64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(length: u32, index: u32) -> Piece {
+        Piece { message: 1, length, index, size: 1_024 }
+    }
+
+    #[test]
+    fn a_short_message_has_its_memory_at_once_and_a_long_one_after_a_sixteenth() {
+        // 64 pieces and their bits in one word; then 65 pieces, which take two.
+        let short = piece(SHORT as u32, 0);
+        assert_eq!(Partial::first_cost(short), 512 + 65_536 + 8);
+        let partial = Partial::new(short, Age(1), Instant::now()).unwrap();
+        assert!(matches!(partial.content, Content::Room { .. }));
+        let long = piece(SHORT as u32 + 1, 0);
+        assert_eq!(Partial::first_cost(long), 512 + 2 * 65_537 / 16);
+        assert_eq!(full_cost(long), 512 + 65_537 + 16);
+        let partial = Partial::new(long, Age(1), Instant::now()).unwrap();
+        assert!(matches!(partial.content, Content::Few { .. }));
+    }
+
+    #[test]
+    fn a_long_message_gets_its_memory_with_the_byte_that_makes_a_sixteenth() {
+        for (length, further) in [(16 * 5 * 1_024, true), (16 * 5 * 1_024 + 1, false)] {
+            let mut partial = Partial::new(piece(length, 0), Age(1), Instant::now()).unwrap();
+            for index in 0..4 {
+                assert_eq!(partial.further_cost(piece(length, index), &[7; 1_024]), 0);
+                assert!(!partial.insert(piece(length, index), &[7; 1_024]));
+                assert_eq!(partial.is_active, index > 0);
+            }
+            let fifth = piece(length, 4);
+            let expected = if further { full_cost(fifth) - Partial::first_cost(fifth) } else { 0 };
+            assert_eq!(partial.further_cost(fifth, &[7; 1_024]), expected);
+            assert!(partial.make_room(fifth));
+            assert_eq!(partial.cost, full_cost(fifth));
+            assert_eq!(partial.further_cost(fifth, &[7; 1_024]), 0);
+            assert_eq!(partial.arrived(piece(length, 3)), Some(&[7; 1_024][..]));
+            assert_eq!(partial.arrived(fifth), None);
+        }
+    }
+}

@@ -353,6 +353,101 @@ mod tests {
         assert!(next.size > 1_392 && next.size < larger.size, "{} after {}", next.size, larger.size);
     }
 
+    /// Returns the last moment before `time`.
+    fn before(time: Duration) -> Duration {
+        time - Duration::from_nanos(1)
+    }
+
+    /// Answers probes at once until none is sent, and returns their sizes.
+    fn search(path: &mut Path, carries: usize, now: Duration) -> Vec<usize> {
+        let mut sizes = Vec::new();
+        while let Some(probe) = path.poll(now, true).filter(|_| sizes.len() < 50) {
+            sizes.push(probe.size);
+            match probe.size <= carries {
+                true => path.on_ack(probe.number, now),
+                false => path.on_too_large(probe.number, now),
+            }
+        }
+        sizes
+    }
+
+    #[test]
+    fn a_size_is_tried_three_times_and_then_falls_to_the_floor() {
+        for (max, floor) in [(1_472, FLOOR), (500, 500)] {
+            let (mut path, mut now) = (Path::new(max, 7), Duration::from_secs(100));
+            for number in 7..10 {
+                let probe = path.poll(now, true).unwrap();
+                assert_eq!((probe.number, probe.size), (number, BASE.min(max)));
+                assert_eq!(path.timeout(), now + PROBE_TIMEOUT);
+                now += PROBE_TIMEOUT;
+                assert_eq!(path.poll(before(now), true), None);
+            }
+            // Without a `recv` the time-out begins anew.
+            assert_eq!(path.poll(now, false), None);
+            assert_eq!((path.timeout(), path.poll(now, true)), (now + PROBE_TIMEOUT, None));
+            now += PROBE_TIMEOUT;
+            assert_eq!(path.poll(now, true).map(|probe| probe.size), Some(floor));
+            assert_eq!(path.size(), floor);
+        }
+    }
+
+    #[test]
+    fn a_size_that_is_lost_after_a_larger_one_was_found_falls_to_the_base() {
+        let mut path = Path::new(9_000, 7);
+        search(&mut path, 1_472, Duration::ZERO);
+        let mut now = CONFIRM_AFTER;
+        path.on_use();
+        for _ in 0..ATTEMPTS {
+            assert_eq!(path.poll(now, true).map(|probe| probe.size), Some(1_472));
+            now += PROBE_TIMEOUT;
+        }
+        assert_eq!(path.poll(now, true).map(|probe| probe.size), Some(BASE));
+        let probe = path.probe.unwrap();
+        path.on_ack(probe.number, now);
+        assert_eq!(search(&mut path, 1_392, now), [1_232, 1_392, 1_452, 1_422]);
+    }
+
+    #[test]
+    fn common_sizes_come_first_and_then_halves_of_what_is_left() {
+        let sizes = [1_200, 1_232, 1_392, 1_452, 1_472];
+        assert_eq!(search(&mut Path::new(1_472, 7), 1_472, Duration::ZERO), sizes);
+        // No more than a 32nd is left to gain.
+        let last = search(&mut Path::new(1_519, 7), 1_472, Duration::ZERO);
+        assert_eq!(last, [&sizes[..], &[1_519]].concat());
+        let last = search(&mut Path::new(1_520, 7), 1_472, Duration::ZERO);
+        assert_eq!(last, [&sizes[..], &[1_520, 1_496]].concat());
+        let halves = [8_952, 5_212, 3_342, 2_407, 1_939, 1_705, 1_588, 1_530, 1_501];
+        assert_eq!(search(&mut Path::new(9_000, 7), 1_472, Duration::ZERO), [&sizes[..], &halves].concat());
+    }
+
+    #[test]
+    fn a_size_in_use_is_confirmed_and_larger_sizes_are_tried_at_their_times() {
+        let mut path = Path::new(9_000, 7);
+        assert_eq!(path.timeout(), Duration::ZERO);
+        let start = Duration::from_secs(5);
+        search(&mut path, 1_472, start);
+        let mut due = start + CONFIRM_AFTER;
+        assert_eq!(path.timeout(), due);
+        for is_used in [true, false, true, false] {
+            assert_eq!(path.poll(before(due), true), None);
+            if is_used {
+                path.on_use();
+            }
+            let probe = path.poll(due, true);
+            assert_eq!(probe.map(|probe| probe.size), is_used.then_some(1_472));
+            if let Some(probe) = probe {
+                path.on_use();
+                path.on_ack(probe.number, due);
+            }
+            due += CONFIRM_AFTER;
+            assert_eq!(path.timeout(), due);
+        }
+        let raise = start + RAISE_AFTER;
+        assert_eq!(path.poll(before(raise), true), None);
+        assert_eq!(path.timeout(), raise);
+        assert_eq!(path.poll(raise, true).map(|probe| probe.size), Some(8_952));
+    }
+
     proptest! {
         /// A search ends just below the MTU of the path, and is short.
         #[test]

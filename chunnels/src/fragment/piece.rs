@@ -130,3 +130,19 @@ fn encode_probe(message: &mut [u8], kind: u8, number: u32) {
         rest[..4].copy_from_slice(&number.to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_and_their_acknowledgements_carry_their_number() {
+        let probe = probe(0x0102_0304, 9, 3).unwrap();
+        assert_eq!((&probe[..], probe.headroom() >= 3), (&[2, 4, 3, 2, 1, 0, 0, 0, 0][..], true));
+        assert!(matches!(decode(probe), Some(Arrived::Probe(0x0102_0304))));
+        let ack = probe_ack(0x0102_0304, 3).unwrap();
+        assert_eq!((&ack[..], ack.headroom() >= 3), (&[3, 4, 3, 2, 1][..], true));
+        assert!(matches!(decode(ack), Some(Arrived::ProbeAck(0x0102_0304))));
+        assert_eq!(super::probe(7, 0, 0).unwrap().len(), PROBE_HEADER);
+    }
+}

@@ -62,3 +62,59 @@ impl<B: Base> Iterator for Pieces<'_, B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_core::{Addr, Headroom, Properties};
+    use bertha_runtime::tokio::TokioRuntime;
+
+    /// A datapath without a free buffer, for this reason.
+    struct Scarce(ErrorKind, Headroom);
+
+    impl Base for Scarce {
+        type Runtime = TokioRuntime;
+
+        fn runtime(&self) -> &TokioRuntime {
+            &TokioRuntime
+        }
+
+        fn headroom(&self) -> &Headroom {
+            &self.1
+        }
+
+        fn buffer(&self, _len: usize) -> Result<Buf, Error> {
+            Err(Error::new(self.0, "no buffer"))
+        }
+
+        fn mtu(&self) -> usize {
+            1_000
+        }
+
+        fn local_addr(&self) -> Addr {
+            Addr::Unnamed
+        }
+
+        fn peer_addr(&self) -> Addr {
+            Addr::Unnamed
+        }
+
+        fn properties(&self) -> Properties {
+            Properties::DATAGRAM
+        }
+    }
+
+    #[test]
+    fn pieces_lie_elsewhere_while_the_datapath_has_no_buffer_and_end_at_any_other_error() {
+        for (kind, lengths) in [(ErrorKind::Exhausted, &[115, 65][..]), (ErrorKind::TooLarge, &[])] {
+            let (base, mut failed) = (Scarce(kind, Headroom::new()), None);
+            base.reserve(4);
+            let mut pieces = Pieces::new(&base, &[7; 150], 1, 100, &mut failed);
+            let made: Vec<_> = pieces.by_ref().collect();
+            assert!(pieces.next().is_none());
+            assert!(made.iter().map(|piece| piece.len()).eq(lengths.iter().copied()));
+            assert!(made.iter().all(|piece| piece.headroom() >= 4));
+            assert_eq!(failed.map(|error| error.kind()), lengths.is_empty().then_some(kind));
+        }
+    }
+}

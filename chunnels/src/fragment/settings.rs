@@ -50,3 +50,16 @@ impl Default for FragmentSettings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_what_the_documentation_says() {
+        let settings = FragmentSettings::default();
+        assert_eq!((settings.limit, settings.memory, settings.assembly), (64 << 20, 1 << 30, 8 << 20));
+        let settings = FragmentSettings { limit: 1_000, assembly: 7, ..settings };
+        assert_eq!(settings.memory_of_one(), 3_000 + 65_536 + 7);
+    }
+}

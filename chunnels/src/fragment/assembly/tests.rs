@@ -221,3 +221,47 @@ fn what_waits_too_long_expires_and_what_goes_on_does_not() {
     assert!(assembly.messages.keys().eq(&[100]), "{:?}", assembly.messages.keys());
     assert_eq!(assembly.abandoned.get(), 2 + 10 + 1);
 }
+
+#[test]
+fn a_message_of_one_piece_expires_at_its_time_and_not_before() {
+    let start = Instant::now();
+    for (waited, is_kept) in
+        [(Duration::from_secs(60) - Duration::from_nanos(1), true), (Duration::from_secs(60), false)]
+    {
+        let assembly = assembly(1 << 20, 0);
+        Assembly::insert(&assembly, hostile(1, 65), &[0; 64], || start).unwrap();
+        Assembly::insert(&assembly, hostile(2, 65), &[0; 64], || start + waited).unwrap();
+        assert_eq!(assembly.lock().messages.contains_key(&1), is_kept, "after {waited:?}");
+    }
+}
+
+#[test]
+fn messages_fill_their_memory_to_the_last_byte() {
+    let piece = hostile(0, 65);
+    let cost = Partial::first_cost(piece);
+    let settings = settings(1_000, 0);
+    let all = settings.memory_of_one() / cost;
+    for (bytes, kept) in [(all * cost, all), (all * cost - 1, all - 1)] {
+        let assembly = assembly(1_000, 0);
+        assembly.lock().max_bytes = bytes;
+        for message in 0..all as u32 {
+            insert(&assembly, Piece { message, ..piece }, &[0; 64]).unwrap();
+        }
+        assert_eq!(held(&assembly), kept * cost);
+        assert_eq!(assembly.lock().messages.len(), kept);
+    }
+}
+
+#[test]
+fn a_single_message_is_carried_whatever_the_budget_is() {
+    for length in [60_000, 200_000] {
+        let budget = Arc::new(SharedBudget::new(1_000));
+        let assembly = Assembly::new(settings(1 << 20, 0), &budget, DropCounter::default());
+        let mut made = None;
+        for (piece, bytes) in pieces(1, &vec![7; length], 1_300) {
+            made = insert(&assembly, piece, &bytes).unwrap();
+        }
+        assert_eq!(made.map(|message| message.len()), Some(length));
+        assert_eq!((assembly.lock().abandoned.get(), budget.held()), (0, 0));
+    }
+}
