@@ -55,3 +55,47 @@ impl Acks {
         (self.pending, self.due) = (0, None);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged_at_once_and_a_single_one_a_little_later() {
+        let mut acks = Acks::default();
+        assert!(acks.due().is_none() && acks.pending(us(7)).is_none());
+        for first in [0, 2, 4] {
+            assert!(acks.on_packet(first, us(5_000)));
+            assert_eq!(acks.due(), Some(us(6_000)));
+            assert!(acks.on_packet(first + 1, us(5_300)));
+            assert_eq!(acks.due(), Some(us(5_300)));
+            assert_eq!(acks.pending(us(5_400)).map(|ack| ack.delay_us), Some(100));
+            acks.on_sent();
+            assert_eq!((acks.due(), acks.pending(us(5_500)).is_some()), (None, false));
+        }
+    }
+
+    #[test]
+    fn packets_out_of_order_and_duplicates_are_acknowledged_at_once() {
+        for (before, number, is_new) in
+            [(None, 1, true), (Some(0), 2, true), (Some(2), 1, true), (Some(2), 2, false)]
+        {
+            let mut acks = Acks::default();
+            if let Some(before) = before {
+                (0..=before)
+                    .filter(|at| *at != number || !is_new)
+                    .for_each(|at| _ = acks.on_packet(at, us(1_000)));
+                acks.on_sent();
+            }
+            assert_eq!(acks.on_packet(number, us(4_000)), is_new, "{number} after {before:?}");
+            assert_eq!(acks.due(), Some(us(4_000)), "{number} after {before:?}");
+            // The delay counts from the newest packet.
+            let newest_at = if before.is_none_or(|before| number > before) { 4_000 } else { 1_000 };
+            assert_eq!(acks.pending(us(9_000)).map(|ack| ack.delay_us), Some(9_000 - newest_at));
+        }
+    }
+}

@@ -106,4 +106,20 @@ mod tests {
         path.on_lost(1_201, 3 * SECOND, 4 * SECOND);
         assert!(path.is_there(4 * SECOND), "a packet that left later is lost as well");
     }
+
+    #[test]
+    fn after_a_large_packet_has_arrived_the_next_loss_begins_an_event() {
+        let mut path = BlackHole::beyond(1_200);
+        assert!(path.safe() == 1_200 && path.is_large(1_201) && !path.is_large(1_200));
+        path.on_lost(1_201, SECOND, 4 * SECOND);
+        path.on_arrived(1_201);
+        // These left before the event that is over was noticed.
+        (0..LOSSES).for_each(|_| path.on_lost(1_201, 2 * SECOND, 5 * SECOND));
+        assert!(!path.is_there(5 * SECOND), "a single event");
+        path.on_lost(1_201, 5 * SECOND, 6 * SECOND);
+        assert!(path.is_there(6 * SECOND));
+        // While it is there, further losses do not make it last longer.
+        path.on_lost(1_201, 7 * SECOND, 7 * SECOND);
+        assert!(!path.is_there(6 * SECOND + AGAIN));
+    }
 }

@@ -254,4 +254,80 @@ mod tests {
         receive(&mut incoming, 1, 1).unwrap();
         assert!(incoming.is_over());
     }
+
+    #[test]
+    fn a_grant_is_due_after_a_quarter_of_the_messages_or_of_the_bytes() {
+        for (messages, len, is_due) in
+            [(15, 1, false), (16, 1, true), (1, 249, false), (1, 250, true), (2, 125, true)]
+        {
+            let mut incoming = Incoming::new(WINDOW, WINDOW);
+            for number in 0..messages {
+                receive(&mut incoming, number, len).unwrap();
+                drop(incoming.pop());
+            }
+            let grant = Grant { messages: 64 + messages, bytes: 1_000 + messages * len as u64 };
+            assert_eq!(incoming.grant_due(), is_due.then_some(grant), "{messages} of {len} bytes");
+            // A peer that has closed needs no grant.
+            incoming.on_close(messages).unwrap();
+            incoming.on_grant_lost();
+            assert_eq!(incoming.grant_due(), None);
+        }
+    }
+
+    #[test]
+    fn the_number_of_messages_is_rounded_up_to_whole_words() {
+        for (messages, words) in [(1, 1), (64, 1), (65, 2), (128, 2)] {
+            let incoming = Incoming::new(Grant { messages, bytes: 1 }, Grant { messages: 1, bytes: 1 });
+            assert_eq!((incoming.window.messages, incoming.arrived.len()), (64 * words, words as usize));
+            assert_eq!(incoming.grant().messages, 64 * words);
+        }
+    }
+
+    #[test]
+    fn an_end_at_a_bound_of_what_can_be_is_no_contradiction() {
+        let mut incoming = Incoming::new(WINDOW, WINDOW);
+        receive(&mut incoming, 0, 1).unwrap();
+        assert_eq!(incoming.on_close(65), Err(Fault::ContradictedEnd));
+        assert_eq!(incoming.on_close(64), Ok(()));
+        assert_eq!(incoming.on_close(64), Ok(()));
+        let mut incoming = Incoming::new(WINDOW, WINDOW);
+        receive(&mut incoming, 0, 1).unwrap();
+        assert_eq!(incoming.on_close(1), Ok(()));
+        assert!(incoming.is_over());
+    }
+
+    #[test]
+    fn messages_for_nobody_are_counted_and_make_room() {
+        let mut incoming = Incoming::new(WINDOW, WINDOW);
+        receive(&mut incoming, 0, 10).unwrap();
+        receive(&mut incoming, 1, 20).unwrap();
+        incoming.discard();
+        receive(&mut incoming, 2, 30).unwrap();
+        assert_eq!((incoming.after_end.get(), incoming.kept()), (3, (0, 0)));
+        assert_eq!(incoming.grant(), Grant { messages: 67, bytes: 1_060 });
+    }
+
+    #[test]
+    fn a_burst_waits_where_it_arrived_and_later_messages_are_copied() {
+        struct Datapath {
+            bytes: Vec<u8>,
+            _counted: std::sync::Arc<()>,
+        }
+        impl AsMut<[u8]> for Datapath {
+            fn as_mut(&mut self) -> &mut [u8] {
+                &mut self.bytes
+            }
+        }
+        let window = Grant { messages: 128, bytes: 100_000 };
+        let mut incoming = Incoming::new(window, window);
+        let owned = std::sync::Arc::new(());
+        for number in 0..70 {
+            let message =
+                Buf::from_owner(Datapath { bytes: vec![7; 500], _counted: owned.clone() }).ok().unwrap();
+            assert_eq!(incoming.accept(number, message.len()), Ok(true));
+            incoming.push(message);
+        }
+        assert_eq!(std::sync::Arc::strong_count(&owned) - 1, MAX_IN_PLACE);
+        assert!(std::iter::from_fn(|| incoming.pop()).all(|message| message[..] == [7; 500]));
+    }
 }

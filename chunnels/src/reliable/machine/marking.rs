@@ -82,4 +82,13 @@ mod tests {
         marking.on_ack(None);
         assert!(!marking.is_unanswered());
     }
+
+    #[test]
+    fn marks_that_arrive_are_told_and_marks_that_were_told_add_up() {
+        let mut marking = Marking::default();
+        marking.on_arrived(marks(3));
+        assert_eq!((marking.arrived(), marking.told()), (marks(3), marks(0)));
+        marking.on_ack(Some(marks(2)));
+        assert_eq!((marking.arrived(), marking.told()), (marks(3), marks(2)));
+    }
 }

@@ -316,4 +316,56 @@ mod tests {
         assert!(holding(&[], PLENTY).has_capacity(5000, 1));
         assert!(!holding(&[1, 1, 1, 1], PLENTY).has_capacity(1, u64::MAX));
     }
+
+    #[test]
+    fn bytes_wait_unsent_up_to_the_reach() {
+        let mut outgoing = holding(&[100, 100], PLENTY);
+        assert!(!outgoing.has_capacity(1, 200) && outgoing.has_capacity(1, 201));
+        assert_eq!(taken(&mut outgoing, 110), Some((0, 1)));
+        assert!(!outgoing.has_capacity(1, 100) && outgoing.has_capacity(1, 101));
+        outgoing.clear();
+        assert!(outgoing.has_capacity(1, 1));
+    }
+
+    #[test]
+    fn probes_take_turns_among_what_was_sent_and_is_not_acknowledged() {
+        let mut outgoing = holding(&[10, 20, 30, 40], PLENTY);
+        assert_eq!((outgoing.next_probe(), outgoing.oldest()), (None, None), "nothing was sent");
+        assert_eq!(taken(&mut outgoing, 70), Some((0, 3)));
+        assert_eq!(outgoing.oldest(), Some((0, 10)));
+        outgoing.on_ack(1, 1);
+        let probes = [(); 4].map(|()| outgoing.next_probe().map(|run| (run.first, run.count, run.size)));
+        assert_eq!(probes, [(0, 11), (2, 31), (0, 11), (2, 31)].map(|(first, size)| Some((first, 1, size))));
+        outgoing.on_ack(0, 1);
+        assert_eq!((outgoing.oldest(), outgoing.next()), (Some((2, 30)), 4));
+        let run = Run { first: 2, count: 1, size: 31 };
+        assert!(outgoing.contents(run).map(<[u8]>::len).eq([30]));
+        outgoing.on_ack(2, 1);
+        assert_eq!((outgoing.oldest(), outgoing.next_probe()), (None, None));
+    }
+
+    #[test]
+    fn numbers_of_messages_that_were_never_sent_are_used_again() {
+        let mut outgoing = holding(&[10, 20, 30], PLENTY);
+        assert_eq!(taken(&mut outgoing, 40), Some((0, 2)));
+        outgoing.on_lost(0, 2);
+        outgoing.clear();
+        assert!(outgoing.is_empty() && outgoing.is_sent() && !outgoing.is_ready());
+        assert_eq!((outgoing.next(), outgoing.kept(), outgoing.oldest()), (2, (0, 0), None));
+        // Late acknowledgements and losses of messages that are gone.
+        outgoing.on_ack(0, 2);
+        outgoing.on_lost(0, 2);
+        assert!(outgoing.is_sent());
+    }
+
+    #[test]
+    fn a_run_ends_at_a_gap_and_at_the_last_byte_of_the_space() {
+        let mut outgoing = holding(&[10, 10, 10], PLENTY);
+        assert_eq!(taken(&mut outgoing, 22), Some((0, 2)));
+        outgoing.on_lost(1, 1);
+        outgoing.on_lost(0, 1);
+        assert_eq!(taken(&mut outgoing, 100), Some((1, 1)));
+        assert_eq!(taken(&mut outgoing, 100), Some((0, 1)));
+        assert_eq!(taken(&mut outgoing, 100), Some((2, 1)));
+    }
 }

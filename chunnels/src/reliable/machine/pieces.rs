@@ -173,4 +173,39 @@ mod tests {
             0
         );
     }
+
+    #[test]
+    fn a_packet_has_at_most_255_pieces() {
+        let room = wire::room(1_200);
+        assert_eq!(Cut::new(1, packet(255 * room), 1_200).unwrap().count, 255);
+        assert_eq!(Cut::new(1, packet(255 * room + 1), 1_200).unwrap_err().len(), 255 * room + 1);
+    }
+
+    #[test]
+    fn large_pieces_are_bounded_by_their_bytes_and_the_newest_packet_stays() {
+        let mut assembly = Assembly::default();
+        let first = |number| {
+            let mut cut = Cut::new(number, packet(60_000), 32_000).unwrap();
+            [(); 2].map(|()| cut.next(Check::Crc, |len| Buf::new(len, 0)).unwrap())
+        };
+        for number in 0..40 {
+            assert!(insert(&mut assembly, &first(number)[0]).is_none());
+            // 30,000 bytes of each packet have arrived.
+            let kept = (number as usize + 1).min(MAX_BYTES / 30_000);
+            assert_eq!((assembly.packets.len(), assembly.bytes), (kept, kept * 30_000));
+        }
+        assert_eq!(*insert(&mut assembly, &first(39)[1]).unwrap(), *packet(60_000));
+        assert_eq!((assembly.packets.len(), assembly.bytes), (7, 7 * 30_000));
+    }
+
+    #[test]
+    fn as_many_packets_wait_as_the_bound_says() {
+        let mut assembly = Assembly::default();
+        let firsts: Vec<_> = (0..MAX_PACKETS as u64 + 1).map(|number| cut(number, 2_000)).collect();
+        for (at, pieces) in firsts.iter().enumerate() {
+            assert!(insert(&mut assembly, &pieces[0]).is_none());
+            assert_eq!(assembly.packets.len(), (at + 1).min(MAX_PACKETS));
+        }
+        assert!(insert(&mut assembly, &firsts[1][1]).is_some(), "the oldest one alone has gone");
+    }
 }

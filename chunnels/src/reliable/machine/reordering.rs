@@ -86,4 +86,19 @@ mod tests {
         }
         assert_eq!((reordering.counts_packets(), reordering.delay(ms(10), ms(40))), (true, ms(16)));
     }
+
+    #[test]
+    fn half_as_late_is_as_late_and_a_packet_sent_at_the_last_loss_counts() {
+        for (took, quiet) in [(16, 0), (15, 1)] {
+            let mut reordering = Reordering::default();
+            reordering.on_overtaken(ms(32));
+            reordering.on_lost(ms(5), ms(9));
+            reordering.on_overtaken(ms(took));
+            assert_eq!((reordering.quiet, reordering.longest), (quiet, ms(32)));
+            reordering.on_lost(ms(8), ms(10));
+            assert_eq!(reordering.quiet, quiet, "it left before the last loss was known");
+            reordering.on_lost(ms(9), ms(11));
+            assert_eq!((reordering.quiet, reordering.last_loss), (quiet + 1, ms(11)));
+        }
+    }
 }

@@ -104,4 +104,23 @@ mod tests {
         rtt.sample(ms(80), ms(60), ms(160));
         assert_eq!(rtt.smoothed(), ms(80));
     }
+
+    #[test]
+    fn the_shortest_sample_and_the_first_are_known() {
+        let mut rtt = Rtt::default();
+        assert_eq!((rtt.min(), rtt.smoothed(), rtt.first_sample), (ms(0), INITIAL, None));
+        rtt.sample(ms(80), ms(0), ms(100));
+        rtt.sample(ms(40), ms(0), ms(200));
+        rtt.sample(ms(60), ms(0), ms(300));
+        assert_eq!((rtt.min(), rtt.latest, rtt.first_sample), (ms(40), ms(60), Some(ms(100))));
+        assert_eq!(rtt.persistent(), rtt.probe_timeout() * 3);
+        let mut rtt = Rtt::default();
+        rtt.sample(Duration::ZERO, ms(0), ms(100));
+        assert_eq!(rtt.loss_delay(), GRANULARITY);
+        // A sample that is longer by exactly the delay.
+        let mut rtt = Rtt::default();
+        rtt.sample(ms(80), ms(0), ms(100));
+        rtt.sample(ms(81), ms(1), ms(200));
+        assert_eq!(rtt.smoothed(), ms(80));
+    }
 }

@@ -3,6 +3,7 @@
 mod faults;
 mod misbehaviour;
 mod timers;
+mod values;
 mod wire;
 
 use super::*;
