@@ -173,3 +173,55 @@ impl fmt::Debug for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_code_and_a_name_of_its_own() {
+        use FailureKind::*;
+        let kinds = [Failed, Overloaded, TimedOut, UnknownMethod, Malformed, TooLarge, Disconnected];
+        let names =
+            ["failed", "overloaded", "timed out", "unknown method", "malformed", "too large", "disconnected"];
+        for (code, (kind, name)) in (0..).zip(kinds.into_iter().zip(names)) {
+            assert_eq!((kind.code(), FailureKind::of_code(code), &kind.to_string()[..]), (code, kind, name));
+        }
+        assert_eq!(FailureKind::of_code(7), Failed);
+    }
+
+    #[test]
+    fn a_failure_tells_whether_the_call_may_have_run() {
+        for kind in
+            [FailureKind::Failed, FailureKind::TimedOut, FailureKind::Overloaded, FailureKind::Malformed]
+        {
+            let runs = matches!(kind, FailureKind::Failed | FailureKind::TimedOut);
+            let failure = Failure::of(kind, "why");
+            assert_eq!((failure.kind(), failure.text(), failure.may_have_run()), (kind, "why", runs));
+            assert!(failure.clone().after_running().may_have_run());
+            assert!(!failure.before_running().may_have_run());
+        }
+        let failure = Failure::new("why");
+        assert_eq!(failure.to_string(), "failed: why");
+        assert_eq!(format!("{failure:?}"), "failed: why (may have run)");
+        assert_eq!(format!("{:?}", failure.before_running()), "failed: why (did not run)");
+    }
+
+    #[test]
+    fn the_error_of_a_connection_decides_the_kind() {
+        for (error, kind, of_connection) in [
+            (ErrorKind::TooLarge, FailureKind::TooLarge, None),
+            (ErrorKind::Exhausted, FailureKind::Overloaded, None),
+            (ErrorKind::Reset, FailureKind::Disconnected, Some(ErrorKind::Reset)),
+        ] {
+            for was_sent in [false, true] {
+                let failure = Failure::of_connection(&Error::new(error, "why"), was_sent);
+                assert_eq!((failure.kind(), failure.connection_error()), (kind, of_connection));
+                assert_eq!((failure.may_have_run(), failure.is_refusal()), (was_sent, false));
+            }
+        }
+        let refused = Failure::refused(7);
+        assert!(refused.is_refusal() && !refused.may_have_run() && refused.connection_error().is_none());
+        assert_eq!((refused.kind(), &refused.text()[..8]), (FailureKind::Overloaded, "7 calls "));
+    }
+}

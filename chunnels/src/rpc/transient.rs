@@ -36,3 +36,36 @@ impl TransientErrors {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use bertha_core::{Buf, ErrorKind};
+    use bertha_datapath_sim::{Sim, pair_of};
+
+    #[test]
+    fn pauses_double_until_a_message_comes() {
+        let mut sim = Sim::new(1);
+        let runtime = sim.runtime();
+        let (connection, _peer) = pair_of::<_, Buf>(sim.runtime());
+        sim.run(async {
+            let mut errors = TransientErrors::default();
+            for _ in 0..2 {
+                for pause in [10, 20, 40, 80, 160, 320, 640, 640] {
+                    let before = runtime.now();
+                    errors
+                        .tolerate(&connection, Error::new(ErrorKind::Exhausted, "no buffer"))
+                        .await
+                        .unwrap();
+                    assert_eq!(runtime.now() - before, Duration::from_millis(pause));
+                }
+                errors.reset();
+            }
+            let before = runtime.now();
+            let ended = Error::new(ErrorKind::Closed, "over").ending_connection();
+            assert_eq!(errors.tolerate(&connection, ended).await.unwrap_err().kind(), ErrorKind::Closed);
+            assert_eq!(runtime.now(), before);
+        });
+    }
+}

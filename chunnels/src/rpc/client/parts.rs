@@ -147,4 +147,19 @@ mod tests {
             assert_eq!(wrong(&mut parts), Err(Violation));
         }
     }
+
+    #[test]
+    fn an_end_at_the_bounds_of_what_can_be_is_none() {
+        let mut parts = Parts::new();
+        assert_eq!((parts.on_part(WINDOW - 1, part(0)), parts.on_end(WINDOW)), (Ok(()), Ok(())));
+        let mut parts = Parts::new();
+        parts.on_end(0).unwrap();
+        assert!(matches!(parts.take(), Next::End));
+        let mut parts = Parts::new();
+        parts.on_end(2).unwrap();
+        assert_eq!((parts.on_part(1, part(1)), parts.on_part(2, part(2))), (Ok(()), Err(Violation)));
+        for _ in 0..WINDOW {
+            assert_eq!(parts.due_credit(), None, "the server needs no more");
+        }
+    }
 }

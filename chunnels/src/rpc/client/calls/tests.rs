@@ -250,3 +250,83 @@ proptest! {
         prop_assert_eq!(calls.in_flight(), 0);
     }
 }
+
+#[test]
+fn twice_as_many_messages_as_calls_may_wait() {
+    let mut calls = Calls::new(2);
+    for _ in 0..5 {
+        let id = begin(&mut calls);
+        calls.cancel(id);
+    }
+    assert_eq!(calls.begin(Responses::One, None).unwrap_err().kind(), FailureKind::Overloaded);
+    assert!(calls.has_outgoing());
+    assert_eq!(sent(&mut calls).len(), 5);
+    assert!(!calls.has_outgoing());
+    begin(&mut calls);
+    assert_eq!(calls.in_flight(), 1);
+}
+
+#[test]
+fn a_call_that_was_never_sent_is_forgotten_and_the_server_hears_nothing() {
+    let mut calls = Calls::new(1);
+    let id = begin(&mut calls);
+    calls.forget(id);
+    calls.forget(id);
+    assert_eq!((calls.in_flight(), sent(&mut calls)), (0, Vec::new()));
+    assert_eq!(answer(&mut calls, id), Some(Err(FailureKind::Failed)), "there is no such call");
+}
+
+#[test]
+fn the_lowest_limit_that_a_server_has_told_is_taken_once() {
+    let mut calls = Calls::new(3);
+    let ids = [(); 3].map(|()| begin(&mut calls));
+    for (id, limit) in ids.into_iter().zip([5, 2, 4]) {
+        let full = Message::signal(id, Content::Full { calls: limit });
+        calls.on_message(full, &mut Vec::new());
+    }
+    assert_eq!((calls.take_full_at(), calls.take_full_at()), (Some(2), None));
+    for id in ids {
+        assert!(matches!(
+            calls.poll_answer(id, Waker::noop()),
+            Poll::Ready(Err(failure)) if failure.is_refusal()
+        ));
+    }
+}
+
+#[test]
+fn a_failure_that_the_server_reports_says_whether_the_call_may_have_run() {
+    for may_have_run in [false, true] {
+        let mut calls = Calls::new(1);
+        let call = begin(&mut calls);
+        let content = Content::Failure { kind: FailureKind::Malformed, may_have_run };
+        calls.on_message(
+            Message { call, content, body: Some(Buf::copy_of(b"why", 0).unwrap()) },
+            &mut Vec::new(),
+        );
+        let Poll::Ready(Err(failure)) = calls.poll_answer(call, Waker::noop()) else { panic!("no failure") };
+        assert_eq!((failure.kind(), failure.text()), (FailureKind::Malformed, "why"));
+        assert_eq!(failure.may_have_run(), may_have_run);
+    }
+}
+
+#[test]
+fn a_deadline_of_a_stream_passes_once_and_the_next_one_is_the_earliest() {
+    let start = Instant::now();
+    let mut calls = Calls::new(4);
+    let stream = calls.begin(Responses::Several, Some(start + SECOND)).unwrap();
+    let later = calls.begin(Responses::Several, Some(start + 3 * SECOND)).unwrap();
+    let late = calls.begin(Responses::One, Some(start + 2 * SECOND)).unwrap();
+    calls.expire(start + SECOND, &mut Vec::new());
+    assert_eq!(calls.earliest(), Some(start + 2 * SECOND));
+    assert_eq!(sent(&mut calls), [(stream, Content::Cancel)]);
+    calls.expire(start + 2 * SECOND, &mut Vec::new());
+    assert_eq!(
+        (calls.earliest(), sent(&mut calls)),
+        (Some(start + 3 * SECOND), vec![(late, Content::Cancel)])
+    );
+    // A stream that has failed is over for the server already.
+    calls.cancel(stream);
+    assert!(sent(&mut calls).is_empty());
+    calls.cancel(later);
+    assert_eq!(sent(&mut calls), [(later, Content::Cancel)]);
+}
