@@ -66,6 +66,10 @@ pub struct Settings {
     /// The time that a change of stacks waits for messages that were sent before it and don't arrive, after
     /// the last message that did, as long as the application receives. Only a base that loses messages, or a
     /// `send` that was cancelled, makes a change wait so long.
+    ///
+    /// Receivers also wait so long for this end's sends before the change, if the peer does not receive them.
+    /// They then go on in the new stack, and sends wait until the peer has received the messages before the
+    /// change.
     pub drain_timeout: Duration,
     /// The proof that this end gives of itself, and the proof that it asks of the peer.
     pub credentials: Credentials,

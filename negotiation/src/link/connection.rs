@@ -136,6 +136,9 @@ impl<C: Connection<Data = Buf>> Link<C> {
         if let Some(message) = self.take_queued() {
             return Ok(Some(message));
         }
+        if EpochQueue::is_over(state) {
+            return Err(self.shared.end_of_epoch());
+        }
         if EpochQueue::is_not_reader(state) || EpochQueue::has_peer_closed(state) {
             return self.wait_for_turn(state).await.map(|()| None);
         }
@@ -150,7 +153,9 @@ impl<C: Connection<Data = Buf>> Link<C> {
             return None;
         }
         let (message, has_room) = self.queue.take()?;
-        if has_room {
+        // Readers of other epochs wait for room, or for the close behind the last message.
+        let state = self.queue.state();
+        if has_room || EpochQueue::has_peer_closed(state) && !EpochQueue::is_queued_in(state) {
             lifecycle.wake();
         }
         Some(message)
@@ -166,7 +171,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
             self.shared.closed_by_peer(close);
         }
         lifecycle.check()?;
-        Parked::not_reader(lifecycle, &self.queue, state, || true).await.map(drop)
+        let waits = || EpochQueue::is_not_reader(state) || !self.shared.is_close_next(&self.queue);
+        Parked::not_reader(lifecycle, &self.queue, state, waits).await.map(drop)
     }
 }
 

@@ -126,7 +126,11 @@ impl EpochQueue {
 
     /// Returns true if messages wait for the reader.
     pub(super) fn is_queued(&self) -> bool {
-        self.state() & QUEUED != 0
+        Self::is_queued_in(self.state())
+    }
+
+    pub(super) fn is_queued_in(state: u8) -> bool {
+        state & QUEUED != 0
     }
 
     /// Records that the peer has closed.

@@ -7,7 +7,7 @@ use crate::handshake::CurrentAgreement;
 use crate::handshake::Requirements;
 use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep, header, split_joined};
 use crate::{Agreement, Settings};
-use bertha_core::{Base, Buf, Connection, Connector, Error, Role, SecuredCell};
+use bertha_core::{Base, Buf, Connection, Connector, Error, ErrorKind, Role, SecuredCell};
 use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -146,6 +146,18 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
         self.lifecycle.poll_ended(context)
     }
 
+    /// Returns true if the peer has closed, and the close waits until the messages before it are received.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.epochs.close_message.lock().is_some()
+    }
+
+    /// Ready once the link has ended or [is ending](Self::is_ending).
+    pub(crate) fn poll_ending(&self, context: &mut Context<'_>) -> Poll<()> {
+        let has_ended = self.poll_ended(context).is_ready();
+        // The close is looked for after the task was registered, which it wakes.
+        if has_ended || self.is_ending() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
     /// Returns true if a `recv` is parked.
     pub(crate) fn has_parked_recv(&self) -> bool {
         self.lifecycle.has_parked_recv()
@@ -158,11 +170,19 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
         self.lifecycle.wake();
     }
 
+    /// Ends the receptions of an epoch behind the messages in its queue: the peer has closed.
+    pub(crate) fn finish(&self, queue: &EpochQueue) {
+        queue.end();
+        self.lifecycle.wake();
+    }
+
     /// Ends an epoch: messages of it that still arrive are dropped and counted.
     pub(crate) fn forget(&self, queue: &Arc<EpochQueue>) {
         queue.forget();
         self.session().unstage(place(queue));
         self.epochs.queues.lock().retain(|other| !Arc::ptr_eq(other, queue));
+        // A close may have waited for the messages of the epoch, or a reader for room.
+        self.lifecycle.wake();
     }
 
     /// Keeps the peer's close for later, if messages wait that a reader has read before the close. Otherwise
@@ -180,11 +200,31 @@ impl<C: Connection<Data = Buf>> LinkShared<C> {
     }
 
     /// Returns the close that was kept, if it comes next for a reader that has received all of `queue`.
-    /// Messages of later epochs come before the close.
     pub(super) fn close_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
+        if self.is_close_next(queue) { self.epochs.close_message.lock().clone() } else { None }
+    }
+
+    /// Returns true if no message comes before the close for a reader that has received all of `queue`.
+    /// Messages of later epochs come before the close.
+    pub(super) fn is_close_next(&self, queue: &Arc<EpochQueue>) -> bool {
         let queues = self.epochs.queues.lock();
         let mut later = queues.iter().rev().take_while(|other| !Arc::ptr_eq(other, queue));
-        if later.any(|queue| queue.is_queued()) { None } else { self.epochs.close_message.lock().take() }
+        !later.any(|queue| queue.is_queued())
+    }
+
+    /// Returns the error of a reader behind the last message of an epoch after which another epoch is read.
+    #[cold]
+    pub(super) fn end_of_epoch(&self) -> Error {
+        let is_closed =
+            self.epochs.close_message.lock().as_ref().is_none_or(|close| close.failure.is_empty());
+        let (kind, what) = match is_closed {
+            true => (ErrorKind::Closed, "the peer has closed the connection"),
+            false => (ErrorKind::Reset, "the peer has left the connection without closing it"),
+        };
+        self.lifecycle
+            .check()
+            .err()
+            .unwrap_or_else(|| Error::new(kind, what).at("negotiation").ending_connection())
     }
 
     /// Reads one message for any of the epochs, unless the peer has closed. It may run only while no epoch's

@@ -380,6 +380,8 @@ impl PeerAgreement {
                 let epoch = *epoch;
                 let accept = accept.clone();
                 self.handover.built();
+                // The peer may begin once it knows that this end is ready.
+                self.handover.expect();
                 self.send(epoch, accept);
                 self.repeat_from(now);
             }

@@ -57,7 +57,9 @@ impl<C: Connection> Epochs<C> {
                             let reception = Box::pin(self.until_last_known());
                             let _ = UntilClosing { reception: reception.map(Ok::<(), Error>), slot }.await;
                         }
-                        Err(Some(error)) if !epoch.has_run_dry(&error, slots) => return Err(error),
+                        Err(Some(error)) if !epoch.has_run_dry(&error, slots) => {
+                            return Err(epoch.end_of_connection(error, slots));
+                        }
                         Err(_) => {}
                     }
                 }
@@ -102,7 +104,9 @@ impl<C: Connection> Epochs<C> {
                         let reception = Box::pin(self.until_last_known());
                         let _ = UntilClosing { reception: reception.map(Ok::<(), Error>), slot }.await;
                     }
-                    Err(Some(error)) if !epoch.has_run_dry(&error, &self.receiving) => return Err(error),
+                    Err(Some(error)) if !epoch.has_run_dry(&error, &self.receiving) => {
+                        return Err(epoch.end_of_connection(error, &self.receiving));
+                    }
                     Err(_) => {}
                 }
             }

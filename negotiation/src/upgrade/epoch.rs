@@ -2,7 +2,7 @@
 
 use super::slots::Slots;
 use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
-use bertha_core::Error;
+use bertha_core::{Error, ErrorKind};
 use tokio::sync::Notify;
 
 /// One stack of a connection.
@@ -12,12 +12,16 @@ pub(crate) struct Epoch<C> {
     /// is empty.
     is_over: AtomicBool,
     is_empty: AtomicBool,
+    /// True if the stack ended with the peer's close.
+    was_closed: AtomicBool,
+    /// The epoch before, if the peer may have closed in that epoch and not used this epoch.
+    before: Mutex<Option<Arc<Epoch<C>>>>,
 }
 
 impl<C> Epoch<C> {
     pub(crate) fn new(connection: C) -> Arc<Self> {
-        let (is_over, is_empty) = Default::default();
-        Arc::new(Self { connection, is_over, is_empty })
+        let [is_over, is_empty, was_closed] = std::array::from_fn(|_| AtomicBool::new(false));
+        Arc::new(Self { connection, is_over, is_empty, was_closed, before: Mutex::new(None) })
     }
 
     /// Records that no more messages arrive at the bottom of the stack.
@@ -37,9 +41,33 @@ impl<C> Epoch<C> {
         if !self.is_over.load(Ordering::Acquire) || !error.ends_connection() {
             return false;
         }
+        self.was_closed.store(error.kind() == ErrorKind::Closed, Ordering::Release);
         self.is_empty.store(true, Ordering::Release);
         receivers.close();
         true
+    }
+
+    /// Records that the peer may not have used this epoch, but closed in the epoch `before`, which has run
+    /// dry before this epoch is read.
+    pub(super) fn may_be_unused(&self, before: &Arc<Self>) {
+        *self.before.lock() = Some(before.clone());
+    }
+
+    /// Returns the end of the connection, where a reception has failed with `error`. If no message came in
+    /// this epoch, and the peer may not have used it, a close in the epoch before is the connection's end.
+    #[cold]
+    pub(super) fn end_of_connection(&self, error: Error, receivers: &Slots<Self>) -> Error {
+        let was_closed = |before: &Arc<Self>| before.was_closed.load(Ordering::Acquire);
+        let is_unused = error.ends_connection()
+            && error.kind() != ErrorKind::Closed
+            && self.before.lock().as_ref().is_some_and(was_closed)
+            && receivers.total() == 0;
+        match is_unused {
+            true => Error::new(ErrorKind::Closed, "the peer has closed the connection")
+                .at("negotiation")
+                .ending_connection(),
+            false => error,
+        }
     }
 }
 
@@ -53,6 +81,8 @@ pub(crate) struct Epochs<C> {
     newest: Mutex<Arc<Epoch<C>>>,
     /// Tells if the link below all stacks has ended.
     has_link_ended: Box<dyn Fn() -> bool + Send + Sync>,
+    /// True once this end has begun to close.
+    is_closing: AtomicBool,
     /// True once the task knows which epoch is the last.
     is_last_known: AtomicBool,
     last_known: Notify,
@@ -70,6 +100,7 @@ impl<C> Epochs<C> {
             receiving: Slots::new(first),
             newest: Mutex::new(first.clone()),
             has_link_ended: Box::new(has_link_ended),
+            is_closing: AtomicBool::new(false),
             is_last_known: AtomicBool::new(false),
             last_known: Notify::new(),
         }
@@ -95,12 +126,22 @@ impl<C> Epochs<C> {
         }
     }
 
+    /// Records that this end closes.
+    pub(super) fn begin_close(&self) {
+        self.is_closing.store(true, Ordering::Release);
+    }
+
+    /// Returns true if this end has begun to close.
+    pub(super) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
     /// Returns the epoch in which this end sends.
     pub(crate) fn newest(&self) -> Arc<Epoch<C>> {
         self.lock().clone()
     }
 
-    pub(crate) fn set_newest(&self, epoch: &Arc<Epoch<C>>) {
+    pub(super) fn set_newest(&self, epoch: &Arc<Epoch<C>>) {
         *self.lock() = epoch.clone();
     }
 

@@ -25,6 +25,25 @@ pub(crate) trait LinkHandle: Send + Sync + 'static {
         false
     }
 
+    /// Returns true if the link has ended, or ends once the messages that have arrived are received.
+    fn is_ending(&self) -> bool {
+        self.has_ended()
+    }
+
+    /// Handles that no message of the old epoch comes behind the messages in its queue, since the link is
+    /// [ending](Self::is_ending). Receptions from the queue fail once it is empty.
+    fn finish(&self, _old: &Self::Queue) {}
+
+    /// Makes the close of a stack above this queue notify the peer, or not. A group's participants are
+    /// notified otherwise.
+    fn set_active(&self, _queue: &Self::Queue, _is_active: bool) {}
+
+    /// Returns true if the end of a stack ends the link soon, so that a stack whose peer has closed is no
+    /// loss. A link of many participants goes on.
+    fn ends_with_stack(&self) -> bool {
+        false
+    }
+
     /// Ends the link, since a stack that was changed has failed with `error` and could not deliver its
     /// messages: a later close must not hide that. A link of many participants goes on.
     fn messages_lost(&self, _error: &Error) {}

@@ -18,9 +18,18 @@
 //! epoch before have ended and its Chunnels hold no message back, and after all of its messages were
 //! received, or none has arrived for the time-out. So the change loses, repeats and reorders no message.
 //!
+//! **Limits.** An end that proposes gives the change up if its sends in the old epoch do not end within
+//! [`handshake_timeout`](crate::Settings::handshake_timeout). From then on a change between two ends drains
+//! the old stack for as long as the peer needs to receive its messages. A peer that sends and never receives
+//! holds up only the messages to it: after [`drain_timeout`](crate::Settings::drain_timeout) receivers leave
+//! the old stack, which drains in the background, and sends wait until it has. A warning is logged. In a
+//! group a participant drains for a limited time, and its messages are lost after that.
+//!
 //! **Ends.** When the connection ends amid a change, receivers get the messages that the old stack holds,
-//! then the messages of the next stack, and then the end. If a stack can't deliver its messages before a
-//! change, the connection is cut.
+//! then the messages of the next stack if the peer may have used it, and then the end. A stack that was only
+//! staged has no part in that, and a close closes the stack in use. If a stack can't deliver its messages
+//! before a change, the connection is cut, unless an end closes meanwhile: the result of the close then says
+//! if messages may be missing.
 
 mod by_peer;
 mod calls;

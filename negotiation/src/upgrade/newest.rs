@@ -1,6 +1,6 @@
 //! Calls that go to the newest stack.
 
-use super::epoch::Epochs;
+use super::epoch::{Epoch, Epochs};
 use super::sync::Arc;
 use bertha_core::{Connection, Error};
 
@@ -14,9 +14,20 @@ impl<C: Connection> Epochs<C> {
         newest.connection.drain().await
     }
 
+    /// Makes `new` the epoch in which this end sends. `activate` lets a close of the new stack notify the
+    /// peer, and `deactivate` ends this for the old stack. The order leaves no moment at which a close of the
+    /// newest stack notifies nobody.
+    pub(super) fn begin(&self, new: &Arc<Epoch<C>>, activate: impl FnOnce(), deactivate: impl FnOnce()) {
+        activate();
+        self.set_newest(new);
+        deactivate();
+        self.sending.open(new);
+    }
+
     /// Closes the newest stack. A change that ends meanwhile leaves a newer stack, which is closed too: the
     /// link of a stack that was left does not notify the peer.
     pub(crate) async fn close(&self) -> Result<(), Error> {
+        self.begin_close();
         loop {
             let newest = self.newest();
             newest.connection.close().await?;
@@ -24,5 +35,70 @@ impl<C: Connection> Epochs<C> {
                 return Ok(());
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use bertha_core::ErrorKind;
+    use bertha_datapath_sim::{PairBase, SimRuntime};
+    use futures_util::FutureExt;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    /// The top of a stack whose close notifies the peer as long as its link is active.
+    struct Stack {
+        is_active: AtomicBool,
+        /// Number of closes that the peer has heard of.
+        notified: Arc<AtomicU32>,
+    }
+
+    impl Connection for Stack {
+        type Data = u32;
+        type Base = PairBase<SimRuntime>;
+
+        fn base(&self) -> &Self::Base {
+            panic!("a close needs no base")
+        }
+
+        async fn send(&self, _: u32) -> Result<(), Error> {
+            Ok(())
+        }
+
+        async fn recv(&self) -> Result<u32, Error> {
+            Err(Error::new(ErrorKind::Closed, "there is no message"))
+        }
+
+        async fn drain(&self) -> Result<(), Error> {
+            Ok(())
+        }
+
+        async fn close(&self) -> Result<(), Error> {
+            if self.is_active.load(Ordering::Relaxed) {
+                self.notified.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_close_at_any_moment_of_the_change_notifies_the_peer() {
+        let notified = Arc::new(AtomicU32::new(0));
+        let [old, new] = [true, false]
+            .map(|is_active| Epoch::new(Stack { is_active: is_active.into(), notified: notified.clone() }));
+        let epochs = Epochs::new(&old, || false);
+        let close = || {
+            let before = notified.load(Ordering::Relaxed);
+            epochs.close().now_or_never().unwrap().unwrap();
+            assert!(notified.load(Ordering::Relaxed) > before, "a close notifies nobody");
+        };
+        let set_active = |epoch: &Epoch<Stack>, is_active| {
+            close();
+            epoch.connection.is_active.store(is_active, Ordering::Relaxed);
+            close();
+        };
+        epochs.begin(&new, || set_active(&new, true), || set_active(&old, false));
+        close();
     }
 }

@@ -24,6 +24,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Span;
 
+/// Maximum time in which the base has to take a message about a change. A stream takes none while the peer
+/// does not receive, and meanwhile calls wait for this end's next steps. A message that is given up is
+/// repeated, as a lost message is.
+const TRANSMIT_LIMIT: Duration = Duration::from_secs(1);
+
 /// An application's request for other alternatives, with the sender of the answer.
 pub(super) struct PeerRequest {
     pub(super) pick: Pick,
@@ -114,9 +119,12 @@ where
     }
 
     fn limits(&self) -> ChangeLimits {
-        let limit = self.fork.shared.settings().handshake_timeout;
-        // Messages that a slow receiver has yet to take must not be lost, so a change lasts as long as the receiver needs.
-        ChangeLimits { building: limit, ending: limit, draining: None }
+        let settings = self.fork.shared.settings();
+        let limit = settings.handshake_timeout;
+        // Messages that a slow receiver has yet to take must not be lost, so a change lasts as long as the
+        // receiver needs. A receiver that never takes them must not hold up the messages that it sends.
+        let receiving = Some(settings.drain_timeout);
+        ChangeLimits { building: limit, ending: limit, draining: None, receiving }
     }
 
     /// Returns the span of the request under way, also for a change that the peer has requested in the
@@ -155,7 +163,7 @@ where
         })
     }
 
-    fn begin(&mut self, old: &Arc<EpochQueue>, new: &Arc<EpochQueue>) {
+    fn begin(&mut self, _: &Arc<EpochQueue>, _: &Arc<EpochQueue>) {
         let shared = &self.fork.shared;
         let epoch = self.agreement.handover().sends_in();
         if let (Some(before), Some(agreed)) = (shared.agreement(), self.agreement.agreed()) {
@@ -164,8 +172,6 @@ where
             tracing::debug!(%agreement, "changed the stack");
             shared.agree(agreement);
         }
-        old.set_active(false);
-        new.set_active(true);
     }
 
     fn await_rest(
@@ -185,9 +191,9 @@ where
     async fn transmit(&mut self) {
         while let Some(upgrade) = self.agreement.poll_transmit(self.now()) {
             let shared = &self.fork.shared;
-            // A stream may take no message any more, and calls wait for the end of this task.
-            let ended = pin!(poll_fn(|context| shared.poll_ended(context)));
-            select(pin!(shared.say_upgrade(&upgrade)), ended).await;
+            let ended = pin!(poll_fn(|context| shared.poll_ending(context)));
+            let late = pin!(sleep(shared.base().runtime(), TRANSMIT_LIMIT));
+            select(pin!(shared.say_upgrade(&upgrade)), select(ended, late)).await;
         }
     }
 
@@ -220,7 +226,7 @@ where
         let requests = &mut self.requests;
         let mut requested =
             pin!(async { if may_request { requests.recv().await } else { pending().await } }.fuse());
-        let mut ended = pin!(poll_fn(|context| shared.poll_ended(context)).fuse());
+        let mut ended = pin!(poll_fn(|context| shared.poll_ending(context)).fuse());
         select_biased! {
             // The peer may have begun the next epoch right before the end.
             upgrade = self.inbound.recv().fuse() => upgrade.map_or(Input::Ended, Input::Message),
@@ -285,6 +291,22 @@ impl<B: Connection<Data = Buf>> LinkHandle for LinkShared<B> {
 
     fn has_ended(&self) -> bool {
         self.check().is_err_and(|error| error.ends_connection())
+    }
+
+    fn is_ending(&self) -> bool {
+        self.has_ended() || LinkShared::is_ending(self)
+    }
+
+    fn finish(&self, old: &EpochQueue) {
+        LinkShared::finish(self, old);
+    }
+
+    fn set_active(&self, queue: &EpochQueue, is_active: bool) {
+        queue.set_active(is_active);
+    }
+
+    fn ends_with_stack(&self) -> bool {
+        true
     }
 
     fn messages_lost(&self, error: &Error) {

@@ -30,6 +30,9 @@ pub(crate) struct ChangeLimits {
     /// Time limit of draining a stack once the step may not fail, after which the messages that the stack
     /// still holds are lost. `None` if the step waits for as long as the connection lasts.
     pub draining: Option<Duration>,
+    /// Time that receivers wait in the old stack, all of whose messages they have received, for the end of
+    /// this end's sends. After that they change alone. `None` if they wait for as long as the step takes.
+    pub receiving: Option<Duration>,
 }
 
 /// The agreement of a connection's ends on a change of stacks, and the link on which the ends build the
@@ -68,7 +71,8 @@ pub(crate) trait UpgradeProtocol: Send + 'static {
     /// Carries out `Step::Build`.
     fn build(&mut self, link: Self::Link) -> BoxFuture<'static, Result<Self::Connection, Error>>;
 
-    /// Prepares `Step::Begin`, after which this end sends in the epoch of `new`.
+    /// Prepares `Step::Begin`, after which this end sends in the epoch of `new`, and `new` is
+    /// [active](LinkHandle::set_active) in place of `old`.
     fn begin(&mut self, old: &Arc<QueueOf<Self>>, new: &Arc<QueueOf<Self>>);
 
     /// Carries out `Step::AwaitRest`.

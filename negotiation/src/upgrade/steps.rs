@@ -5,7 +5,8 @@ use super::link_handle::LinkHandle;
 use super::protocol::ChangeLimits;
 use super::slots::Slots;
 use bertha_core::{Connection, Error, ErrorKind, Runtime};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, pending, select};
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -74,7 +75,17 @@ pub(super) async fn end_sending<C: Connection>(
             epochs.sending.reopen(&epoch);
             return Err(error);
         }
+        // The close waits for the messages in place of the change, and its result reports them.
+        Err(_) if epochs.is_closing() && link.ends_with_stack() => {
+            epochs.sending.reopen(&epoch);
+            return pending().await;
+        }
         Err(error) => {
+            if error.kind() == ErrorKind::Closed && link.ends_with_stack() {
+                // The peer has closed, and takes no message any more. Its link ends next, and this task with
+                // it.
+                sleep(runtime, limits.ending).await;
+            }
             tracing::warn!(%error, "a stack was not drained before it was changed");
             if error.ends_connection() {
                 link.messages_lost(&error);
@@ -149,6 +160,19 @@ pub(super) async fn read_meanwhile<C>(
         // Calls that want to receive get a chance here.
         drop(reopen);
         sleep(link.runtime(), LOOK_FOR_RECEIVERS).await;
+    }
+}
+
+/// Reads the old stack in place of receivers, which have left it: its Chunnels may need receptions to get
+/// the counterpart's answers while the stack drains. All messages of the old epoch were received, or have
+/// timed out, so a message that comes now is late and dropped.
+pub(super) async fn read_old<C: Connection>(old: &Epoch<C>, runtime: &impl Runtime) -> Infallible {
+    loop {
+        match old.connection.recv().await {
+            Err(error) if error.ends_connection() => return pending().await,
+            // A stack may return the end of a stream at each call.
+            Ok(_) | Err(_) => sleep(runtime, LOOK_FOR_RECEIVERS).await,
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 //! [handover](super::handover), both for two ends and for any number of participants.
 
 use super::epoch::{Epoch, Epochs, LastEpochUnknown};
-use super::handover::Step;
+use super::handover::{Last, Step};
 use super::link_handle::LinkHandle;
 use super::protocol::{QueueOf, Staged, UpgradeProtocol};
-use super::steps::{Ending, end_sending, leave, leave_after_end, read_meanwhile, within};
+use super::steps::{Ending, end_sending, leave, leave_after_end, read_meanwhile, read_old, sleep, within};
 use crate::span;
 use bertha_core::{Base, BoxFuture, Error};
 use futures_util::future::{FutureExt, pending};
@@ -37,28 +37,42 @@ struct Next<C, L, Q> {
     span: Span,
 }
 
+/// The stack that receivers have left, until it is dropped.
+struct Old<C, Q> {
+    stage: Stage<C, Q>,
+    /// The span of the change.
+    span: Span,
+}
+
 /// A step that took time, with its result.
-enum Done {
+enum Done<E> {
     SendsEnded(Result<u64, Error>),
     RestReceived,
+    /// The time in which receivers wait for the end of sends before the change to this epoch is over.
+    SendsAreLate(E),
     ReceiversLeft,
 }
 
-enum Event<I, C> {
+enum Event<I, C, E> {
     Input(I),
     Built(Result<C, Error>),
-    Done(Done),
+    Done(Done<E>),
     LinkEnded,
 }
+
+type EventOf<P> =
+    Event<<P as UpgradeProtocol>::Input, <P as UpgradeProtocol>::Connection, <P as UpgradeProtocol>::Epoch>;
 
 /// The task.
 pub(crate) struct UpgradeTask<P: UpgradeProtocol> {
     protocol: P,
     epochs: Arc<Epochs<P::Connection>>,
+    /// The stack in which this end receives.
     current: Stage<P::Connection, QueueOf<P>>,
     next: Option<Next<P::Connection, P::Link, QueueOf<P>>>,
+    old: Option<Old<P::Connection, QueueOf<P>>>,
     building: Option<BoxFuture<'static, Result<P::Connection, Error>>>,
-    work: FuturesUnordered<BoxFuture<'static, Done>>,
+    work: FuturesUnordered<BoxFuture<'static, Done<P::Epoch>>>,
 }
 
 impl<P: UpgradeProtocol> UpgradeTask<P> {
@@ -73,7 +87,8 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
         let current = Stage { epoch: Epoch::new(connection), queue, reserved };
         let link = protocol.link_handle().clone();
         let epochs = Arc::new(Epochs::new(&current.epoch, move || link.has_ended()));
-        Self { protocol, epochs, current, next: None, building: None, work: FuturesUnordered::new() }
+        let (next, old, building) = (None, None, None);
+        Self { protocol, epochs, current, next, old, building, work: FuturesUnordered::new() }
     }
 
     /// Returns the epochs through which the application sends and receives.
@@ -107,39 +122,73 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
                 break;
             }
         }
-        let current = self.protocol.handover().current();
-        let has_begun = self.protocol.handover().sends_in() != current;
-        let newest = self.next.as_ref().filter(|_| has_begun).map_or(&self.current.queue, |next| &next.queue);
         let handle = self.protocol.link_handle().clone();
-        self.protocol.end(newest).await;
-        // The peer may have begun the next epoch before the end, and the announcement may be lost.
-        let next = self.next.and_then(|next| next.epoch).filter(|_| handle.has_ended());
-        let last = next.as_ref().unwrap_or(&self.current.epoch);
-        self.epochs.set_newest(last);
+        let (newest, newest_queue) = self.sends_in();
+        self.protocol.end(&newest_queue).await;
         // Calls that wait for a change find the end of the link.
-        self.epochs.sending.open(last);
+        self.epochs.sending.reopen(&newest);
         self.work.clear();
-        if next.is_some() {
-            self.current.epoch.end();
-        }
+        let last = self.last_stack(&*handle);
         drop(last_epoch_unknown);
         self.epochs.receiving.reopen(&self.current.epoch);
         self.protocol.ended();
-        if let Some(next) = next {
+        if let Some((epoch, queue)) = last {
             leave_after_end(&self.epochs, handle.runtime()).await;
-            self.epochs.receiving.open(&next);
+            handle.read_through(&self.current.queue, &queue);
+            self.epochs.receiving.open(&epoch);
         }
     }
 
-    async fn event(&mut self) -> Event<P::Input, P::Connection> {
+    /// Returns the epoch in which this end sends, and its queue.
+    fn sends_in(&mut self) -> (Arc<Epoch<P::Connection>>, Arc<QueueOf<P>>) {
+        let handover = self.protocol.handover();
+        let is_current = handover.sends_in() == handover.current();
+        let old = self.old.as_ref().map(|old| (&old.stage.epoch, &old.stage.queue));
+        let next = self.next.as_ref().and_then(|next| Some((next.epoch.as_ref()?, &next.queue)));
+        let other = if is_current { None } else { old.or(next) };
+        let (epoch, queue) = other.unwrap_or((&self.current.epoch, &self.current.queue));
+        (epoch.clone(), queue.clone())
+    }
+
+    /// Returns the stack whose messages come behind the messages of the current stack, if the link has ended
+    /// and there is such a stack. The current stack runs dry then. A stack that was only staged is given up.
+    fn last_stack(&mut self, handle: &P::LinkHandle) -> Option<(Arc<Epoch<P::Connection>>, Arc<QueueOf<P>>)> {
+        let last = self.protocol.handover().last();
+        let next = self.next.take()?;
+        let Some(epoch) = next.epoch.filter(|_| last != Last::Current && handle.is_ending()) else {
+            if handle.is_ending() {
+                // The close of the peer does not wait for messages that nobody receives.
+                handle.forget(&next.queue);
+            }
+            return None;
+        };
+        if let Last::Either(_) = last {
+            epoch.may_be_unused(&self.current.epoch);
+        }
+        self.current.epoch.end();
+        handle.finish(&self.current.queue);
+        Some((epoch, next.queue))
+    }
+
+    async fn event(&mut self) -> EventOf<P> {
         let may_read = self.protocol.listens() && !self.protocol.handover().is_leaving();
         let handle = self.protocol.link_handle().clone();
         let epochs = &self.epochs;
         let current = &self.current.epoch;
+        let old = self.old.as_ref().map(|old| &old.stage.epoch);
         let building = &mut self.building;
         let mut reading = pin!(
             async {
                 if may_read { read_meanwhile(epochs, current, &*handle).await } else { pending().await }
+            }
+            .fuse()
+        );
+        let mut reading_old = pin!(
+            async {
+                match old {
+                    Some(old) => read_old(old, handle.runtime()).await,
+                    None => pending().await,
+                }
             }
             .fuse()
         );
@@ -158,6 +207,7 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
             done = self.work.select_next_some() => Event::Done(done),
             built = built => Event::Built(built),
             _ = reading => Event::LinkEnded,
+            never = reading_old => match never {},
         }
     }
 
@@ -171,10 +221,17 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
         self.protocol.on_built(built)
     }
 
-    fn on_done(&mut self, done: Done) {
+    fn on_done(&mut self, done: Done<P::Epoch>) {
         match done {
             Done::SendsEnded(sent) => self.protocol.on_sends_ended(sent),
             Done::RestReceived => self.protocol.handover().rest_received(),
+            Done::SendsAreLate(to) => {
+                if self.protocol.handover().sends_are_late(to) {
+                    tracing::warn!(
+                        "the other end takes no messages, so receivers change the stack before sends"
+                    );
+                }
+            }
             Done::ReceiversLeft => self.protocol.on_receivers_left(),
         }
     }
@@ -218,14 +275,27 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
                 }));
             }
             Step::Begin(_) => {
-                let Some(Next { epoch: Some(new), queue, .. }) = &self.next else { return };
-                self.protocol.begin(&self.current.queue, queue);
-                self.epochs.set_newest(new);
-                self.epochs.sending.open(new);
+                let next = self.next.as_ref().and_then(|next| Some((next.epoch.as_ref()?, &next.queue)));
+                let (old, (new, queue)) = match (&self.old, next) {
+                    (Some(old), _) => (&old.stage.queue, (&self.current.epoch, &self.current.queue)),
+                    (None, Some(next)) => (&self.current.queue, next),
+                    (None, None) => return,
+                };
+                self.protocol.begin(old, queue);
+                self.epochs.begin(new, || handle.set_active(queue, true), || handle.set_active(old, false));
             }
             Step::AwaitRest => {
                 let awaiting = self.protocol.await_rest(&self.epochs, &self.current.queue);
                 self.work.push(Box::pin(awaiting.map(|()| Done::RestReceived)));
+            }
+            Step::AwaitSends(to) => {
+                if let Some(limit) = limits.receiving {
+                    let runtime = handle.runtime().clone();
+                    self.work.push(Box::pin(async move {
+                        sleep(&runtime, limit).await;
+                        Done::SendsAreLate(to)
+                    }));
+                }
             }
             Step::LeaveOld => {
                 let Some(next) = &self.next else { return };
@@ -238,21 +308,25 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
                 let leaving = leave(epochs, old, handle.runtime().clone(), dry);
                 self.work.push(Box::pin(leaving.map(|()| Done::ReceiversLeft)));
             }
-            Step::Retire => {
+            Step::Enter => {
                 let Some(Next { queue, epoch: Some(epoch), reserved_before, span, .. }) = self.next.take()
                 else {
                     return;
                 };
-                span.record("changed", true);
                 handle.read_through(&self.current.queue, &queue);
                 self.epochs.receiving.open(&epoch);
                 let reserved = base.reserved().saturating_sub(reserved_before);
-                let retired = std::mem::replace(&mut self.current, Stage { epoch, queue, reserved });
+                let stage = std::mem::replace(&mut self.current, Stage { epoch, queue, reserved });
+                self.old = Some(Old { stage, span });
+            }
+            Step::Retire => {
+                let Some(Old { stage, span }) = self.old.take() else { return };
+                span.record("changed", true);
                 // The old stack is dropped and not closed: all ends have drained it, and a Chunnel that
                 // announced its end to its counterparts would end stacks that the receivers there have not
                 // left yet.
-                handle.forget(&retired.queue);
-                base.release(retired.reserved);
+                handle.forget(&stage.queue);
+                base.release(stage.reserved);
             }
         }
     }

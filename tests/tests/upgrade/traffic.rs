@@ -158,7 +158,7 @@ pub(crate) async fn change<C, B>(
 }
 
 /// A connection whose stack can change.
-type Live<C> = Negotiated<Switching<C, SimConnection>>;
+pub(crate) type Live<C> = Negotiated<Switching<C, SimConnection>>;
 
 /// Talks, listens and changes stacks on both ends at once, and then makes a last change that both ends see.
 pub(crate) async fn converse<C>(

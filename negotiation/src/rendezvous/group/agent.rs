@@ -334,7 +334,7 @@ where
     fn limits(&self) -> ChangeLimits {
         let limit = self.settings.handover_timeout;
         // A participant that takes no message must not hold up all other participants.
-        ChangeLimits { building: limit, ending: limit, draining: Some(limit) }
+        ChangeLimits { building: limit, ending: limit, draining: Some(limit), receiving: None }
     }
 
     /// Returns an empty span: each participant proposes for its own reasons, and all participants follow the

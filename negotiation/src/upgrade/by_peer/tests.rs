@@ -3,7 +3,7 @@
 mod guarantees;
 mod vain;
 
-use super::super::handover::Step;
+use super::super::handover::{Last, Step};
 use super::*;
 use bertha_core::LayerInfo;
 
@@ -32,6 +32,7 @@ enum Later {
     Built(bool),
     SendsEnded(bool),
     RestReceived,
+    SendsAreLate(u64),
     ReceiversLeft,
     Request(usize),
 }
@@ -112,6 +113,7 @@ impl End {
                 self.has_rest = true;
                 self.agreement.handover().rest_received();
             }
+            Later::SendsAreLate(to) => _ = self.agreement.handover().sends_are_late(to),
             Later::ReceiversLeft => self.agreement.on_receivers_left(now),
             Later::Request(_) if self.agreement.has_request() => {}
             Later::Request(alternative) => {
@@ -169,13 +171,18 @@ impl End {
                     assert_eq!(self.agreement.peer_sent(), Some(sent_before(peer, self.changes_to())));
                     self.later.push((due, Later::RestReceived));
                 }
+                Step::AwaitSends(epoch) => self.later.push((due, Later::SendsAreLate(epoch))),
                 Step::LeaveOld => {
-                    assert!(self.has_begun && self.has_rest, "receivers leave a stack that is in use");
+                    assert!(self.has_rest, "receivers leave a stack that is in use");
                     self.later.push((due, Later::ReceiversLeft));
                 }
+                Step::Enter => {
+                    assert!(self.is_built && self.has_rest);
+                    self.is_staged = false;
+                }
                 Step::Retire => {
-                    assert!(self.is_built && self.has_begun && self.has_rest);
-                    (self.is_staged, self.is_built) = (false, false);
+                    assert!(self.is_built && !self.is_staged && self.has_begun && self.has_rest);
+                    self.is_built = false;
                     (self.has_begun, self.has_rest) = (false, false);
                 }
             }
@@ -220,6 +227,18 @@ fn run(seed: u64, replays: u64) {
                     let due = now + Duration::from_millis(1 + if is_poor { dice.roll(SLOW) } else { 0 });
                     ends[1 - this].later.push((due, Later::Message(upgrade.clone())));
                 }
+            }
+        }
+        // The end of the connection finds the stack in which the peer sends.
+        for this in 0..2 {
+            let begun = |end: &End| end.begun.last().map_or(0, |(epoch, _)| *epoch);
+            let by_peer = begun(&ends[1 - this]);
+            let handover = ends[this].agreement.handover();
+            let is_ahead = by_peer > handover.current();
+            match handover.last() {
+                Last::Current => assert!(!is_ahead, "seed {seed}"),
+                Last::Next(next) => assert!(is_ahead && by_peer == next, "seed {seed}"),
+                Last::Either(next) => assert!(!is_ahead || by_peer == next, "seed {seed}"),
             }
         }
         // Neither end is ever more than one epoch ahead, and both ends were in the same epochs.

@@ -1,12 +1,12 @@
 //! `Quic` with certificates.
 
 use crate::secured::scene::{CLIENT, Hosts, SERVER, Subject, over_datagrams, over_streams};
-use bertha_chunnels::{Fault, Fragment, Quic, Reliable};
+use bertha_chunnels::{AtMostOnce, Batch, Fault, Fragment, Quic, Reliable};
 use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::guarantee::{Authenticated, Encrypted, ForwardSecret, Ordered, Reliable as Arrives, Set};
-use bertha_core::{Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, PeerIdentity, Role, make_stack, select};
 use bertha_datapath_sim::{Link, Verdict};
-use bertha_negotiation::Settings;
+use bertha_negotiation::{Negotiate, Pick, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -224,5 +224,73 @@ fn what_is_drained_has_arrived() {
         hosts.network.set_link(Link::default());
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+/// More messages than the receiver of a connection takes before the application asks for them.
+const MANY: usize = 2_000;
+
+/// Returns the number of messages until the end of the connection, and the end.
+async fn receive_all(end: &impl Connection<Data = Buf>) -> (usize, ErrorKind) {
+    let mut count = 0;
+    loop {
+        match end.recv().await {
+            Ok(_) => count += 1,
+            Err(error) => return (count, error.kind()),
+        }
+    }
+}
+
+/// The client sends more than the server takes, and the server changes the stack, so the old stack drains
+/// for as long as the server does not receive. The end with this role closes meanwhile.
+async fn close_while_draining(hosts: &Hosts, closing: Role) {
+    let subject = Subject::new("server");
+    let stack = |quic| make_stack!(select!(AtMostOnce, Batch::new()), quic).upgradable();
+    let (here, there) = hosts.connect(stack(subject.client()), stack(subject.server())).await;
+    let runtime = hosts.network.runtime();
+    let sending = async {
+        for _ in 0..MANY {
+            here.send(here.base().buffer(1_000).unwrap()).await?;
+        }
+        Ok::<(), Error>(())
+    };
+    let changing = async {
+        runtime.sleep(Duration::from_millis(200)).await;
+        there.upgrade(Pick::alternative(1)).await.unwrap();
+        runtime.sleep(Duration::from_secs(2)).await;
+    };
+    match closing {
+        Role::Client => {
+            let closing = async {
+                sending.await.unwrap();
+                runtime.sleep(Duration::from_secs(1)).await;
+                here.close().await
+            };
+            let receiving = async {
+                changing.await;
+                receive_all(&there).await
+            };
+            let (closed, received) = futures_util::join!(closing, receiving);
+            closed.unwrap();
+            assert_eq!(received, (MANY, ErrorKind::Closed));
+        }
+        _ => {
+            let closing = async {
+                changing.await;
+                there.close().await
+            };
+            // The server takes no message any more, so sending fails.
+            let (closed, _, received) = futures_util::join!(closing, sending, receive_all(&here));
+            closed.unwrap();
+            assert_eq!(received, (0, ErrorKind::Closed));
+        }
+    }
+}
+
+#[test]
+fn a_close_while_a_change_drains_quic_is_a_close_at_both_ends() {
+    over_datagrams(async |hosts| {
+        close_while_draining(hosts, Role::Client).await;
+        close_while_draining(hosts, Role::Server).await;
     });
 }
