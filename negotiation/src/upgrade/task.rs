@@ -63,6 +63,9 @@ enum Event<I, C, E> {
 type EventOf<P> =
     Event<<P as UpgradeProtocol>::Input, <P as UpgradeProtocol>::Connection, <P as UpgradeProtocol>::Epoch>;
 
+/// An epoch, and the queue below its stack.
+type StackOf<P> = (Arc<Epoch<<P as UpgradeProtocol>::Connection>>, Arc<QueueOf<P>>);
+
 /// The task.
 pub(crate) struct UpgradeTask<P: UpgradeProtocol> {
     protocol: P,
@@ -140,7 +143,7 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
     }
 
     /// Returns the epoch in which this end sends, and its queue.
-    fn sends_in(&mut self) -> (Arc<Epoch<P::Connection>>, Arc<QueueOf<P>>) {
+    fn sends_in(&mut self) -> StackOf<P> {
         let handover = self.protocol.handover();
         let is_current = handover.sends_in() == handover.current();
         let old = self.old.as_ref().map(|old| (&old.stage.epoch, &old.stage.queue));
@@ -152,7 +155,7 @@ impl<P: UpgradeProtocol> UpgradeTask<P> {
 
     /// Returns the stack whose messages come behind the messages of the current stack, if the link has ended
     /// and there is such a stack. The current stack runs dry then. A stack that was only staged is given up.
-    fn last_stack(&mut self, handle: &P::LinkHandle) -> Option<(Arc<Epoch<P::Connection>>, Arc<QueueOf<P>>)> {
+    fn last_stack(&mut self, handle: &P::LinkHandle) -> Option<StackOf<P>> {
         let last = self.protocol.handover().last();
         let next = self.next.take()?;
         let Some(epoch) = next.epoch.filter(|_| last != Last::Current && handle.is_ending()) else {
