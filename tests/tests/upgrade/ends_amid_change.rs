@@ -1,6 +1,7 @@
 //! Ends of connections while a change is proposed, or drains the old stack: the end that counts is the end of
 //! the stack in use.
 
+use crate::parting::Parting;
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, server, simulate};
 use crate::traffic::{Dice, Live, connect, connect_over};
 use bertha_chunnels::{Ordered, Reliable};
@@ -97,7 +98,7 @@ impl<Inner: Carries<Buf, Strict>> Connection for StrictConnection<Inner> {
 }
 
 fn number(message: &Buf) -> u32 {
-    u32::from_le_bytes(message[..].try_into().unwrap())
+    u32::from_le_bytes(message[..4].try_into().unwrap())
 }
 
 /// Returns the number of messages until the end of the connection, and the end.
@@ -132,6 +133,8 @@ where
     let count = dice.roll(3) as u32;
     let moment = Duration::from_micros(dice.roll(6_000));
     let is_requested_there = dice.roll(2) == 0;
+    // A slow receiver finds the close behind the messages.
+    let pause = Duration::from_millis(dice.roll(2) * 50);
     let sending = async {
         for next in 0..count {
             closing.send(bytes(&next.to_le_bytes())).await.unwrap();
@@ -153,7 +156,11 @@ where
             let _ = other.upgrade(Pick::alternative(1)).await;
         }
     };
-    let (closed, received, ()) = join3(sending, receive_all(other, network), changing).await;
+    let receiving = async {
+        runtime.sleep(pause).await;
+        receive_all(other, network).await
+    };
+    let (closed, received, ()) = join3(sending, receiving, changing).await;
     assert_eq!(received, (count, Some(ErrorKind::Closed)), "seed {seed}, after {moment:?}");
     assert!(closed.is_ok(), "seed {seed}, after {moment:?}: {closed:?}");
 }
@@ -207,7 +214,11 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Slow {
 fn a_staged_stack_is_not_closed_in_place_of_the_stack_in_use() {
     simulate(1, async |network: Network| {
         let settings = Settings::default().idle_timeout(Duration::from_secs(2));
-        let stack = || make_stack!(select!(A, Slow), Ordered::new(), Reliable::new()).upgradable();
+        let parting = Parting::default();
+        let stack = || {
+            let staged = make_stack!(parting.clone(), Slow);
+            make_stack!(select!(A, staged), Ordered::new(), Reliable::new()).upgradable()
+        };
         let (client, server) = connect(&network, stack(), stack(), settings).await;
         let cutting = async {
             // By then the client has built its stack, and the server has not.
@@ -219,6 +230,7 @@ fn a_staged_stack_is_not_closed_in_place_of_the_stack_in_use() {
         assert_eq!(received.unwrap_err().kind(), ErrorKind::TimedOut);
         let error = client.close().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        assert_eq!(parting.ended().0, 0, "the staged stack is closed");
     });
 }
 
@@ -263,31 +275,35 @@ impl<Inner: Carries<Buf, Abrupt>> Connection for AbruptConnection<Inner> {
     }
 }
 
-/// More messages than the receiver's window takes.
-const MANY: u32 = 3_000;
-
 #[test]
 fn a_close_while_the_old_stack_drains_delivers_its_messages() {
     simulate(1, async |network: Network| {
         let stack = || make_stack!(Abrupt, select!(A, B), Ordered::new(), Reliable::new()).upgradable();
         let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         let runtime = network.runtime();
-        let sending = async {
-            for next in 0..MANY {
-                client.send(bytes(&next.to_le_bytes())).await.unwrap();
+        // More messages than the receiver's window takes.
+        let mut count = 0_u32;
+        loop {
+            let message = [&count.to_le_bytes()[..], &[0; 1_000]].concat();
+            let full = pin!(runtime.sleep(Duration::from_millis(200)));
+            match first_of(pin!(client.send(bytes(&message))), full).await {
+                Either::Left((sent, _)) => sent.unwrap(),
+                Either::Right(_) => break,
             }
+            count += 1;
+        }
+        let closing = async {
             runtime.sleep(Duration::from_secs(2)).await;
             client.close().await
         };
         let changing = async {
-            runtime.sleep(Duration::from_millis(50)).await;
             server.upgrade(Pick::alternative(1)).await.unwrap();
             // The client drains its stack meanwhile.
             runtime.sleep(Duration::from_secs(5)).await;
             receive_all(&server, &network).await
         };
-        let (closed, received) = join(sending, changing).await;
-        assert_eq!(received, (MANY, Some(ErrorKind::Closed)));
+        let (closed, received) = join(closing, changing).await;
+        assert_eq!(received, (count, Some(ErrorKind::Closed)));
         closed.unwrap();
     });
 }
