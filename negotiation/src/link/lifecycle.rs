@@ -339,7 +339,8 @@ mod tests {
     #[test]
     fn every_end_has_its_error() {
         let failed = || Error::new(ErrorKind::TimedOut, "why");
-        let ends: [(&dyn Fn(&Lifecycle), ErrorKind, &str); 11] = [
+        type Case<'a> = (&'a dyn Fn(&Lifecycle), ErrorKind, &'a str);
+        let ends: [Case<'_>; 11] = [
             (&|it| _ = it.end(End::Closed), ErrorKind::Closed, "this end has closed"),
             (&|it| _ = it.end(End::ClosedByPeer), ErrorKind::Closed, "the peer has closed"),
             (&|it| _ = it.end(End::DroppedByPeer), ErrorKind::Reset, "the peer dropped"),

@@ -229,8 +229,9 @@ fn a_message_of_one_piece_expires_at_its_time_and_not_before() {
         [(Duration::from_secs(60) - Duration::from_nanos(1), true), (Duration::from_secs(60), false)]
     {
         let assembly = assembly(1 << 20, 0);
-        Assembly::insert(&assembly, hostile(1, 65), &[0; 64], || start).unwrap();
-        Assembly::insert(&assembly, hostile(2, 65), &[0; 64], || start + waited).unwrap();
+        Assembly::insert(&assembly, hostile(1, 65), Buf::copy_of(&[0; 64], 0).unwrap(), || start).unwrap();
+        Assembly::insert(&assembly, hostile(2, 65), Buf::copy_of(&[0; 64], 0).unwrap(), || start + waited)
+            .unwrap();
         assert_eq!(assembly.lock().messages.contains_key(&1), is_kept, "after {waited:?}");
     }
 }

@@ -228,7 +228,8 @@ fn an_observer_of_quic_ends_nothing() {
         let mut wires = Vec::new();
         for observer in &observers {
             let wire = observer.connect((SERVER, PORT).into()).await.unwrap();
-            for bytes in seen.lock().unwrap().iter() {
+            let seen = seen.lock().unwrap().clone();
+            for bytes in &seen {
                 // One packet as it was, and one that only begins as it did.
                 wire.send(Buf::copy_of(bytes, 0).unwrap()).await.unwrap();
                 let mut other = Buf::copy_of(bytes, 0).unwrap();
