@@ -84,6 +84,24 @@ async fn without_a_directory_nobody_is_found() {
 }
 
 #[tokio::test]
+async fn a_directory_that_is_started_again_gets_its_services_again() {
+    let (folder, path, task) = started(Rules::new());
+    let _registration = at(&path).register("cart", &[]).await.unwrap();
+    task.abort();
+    let _aborted = task.await;
+    let server = DirectoryServer::listen(&path, Rules::new()).unwrap();
+    let _task = tokio::spawn(async move { server.serve().await });
+    let is_back = async {
+        // Each client is new, since a client remembers an answer.
+        while at(&path).lookup("cart").await.unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), is_back).await.expect("the service does not come back");
+    drop(folder);
+}
+
+#[tokio::test]
 async fn packets_that_are_no_requests_harm_nobody() {
     use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, connect, send, socket};
     let (_folder, path, _task) = started(Rules::new());

@@ -105,7 +105,12 @@ async fn serve(socket: PathBuf, rules: Rules) -> Result<(), Error> {
 #[expect(clippy::print_stdout, reason = "this is the program's output")]
 fn show(found: Option<&bertha_local::directory::Found>) {
     match found {
-        Some(found) => println!("{} of user {}: {}", found.name, found.user, found.addresses.join(" ")),
+        Some(found) => {
+            // The owner of a service chooses its name and addresses, which go to a terminal here.
+            let shown = |text: &str| text.escape_debug().to_string();
+            let addresses: Vec<_> = found.addresses.iter().map(|address| shown(address)).collect();
+            println!("{} of user {}: {}", shown(&found.name), found.user, addresses.join(" "));
+        }
         None => println!("not on this machine"),
     }
 }

@@ -117,7 +117,7 @@ impl fmt::Display for Refusal {
             Self::Name => f.write_str("a file can't have this name there"),
             Self::TooLong { max } => write!(f, "files may have at most {max} bytes there"),
             Self::Exists => f.write_str("there is another file of this name already"),
-            Self::Superseded => f.write_str("a newer connection sends the same file"),
+            Self::Superseded => f.write_str("a newer connection sends a file of this name and length"),
             Self::WrongDigest { found: Some(found) } => {
                 write!(f, "the hash is wrong: what arrived has {found}")
             }

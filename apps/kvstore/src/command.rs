@@ -63,7 +63,7 @@ struct RespOptions {
     /// Clients of Redis have to log in with the password in this file, one line
     #[arg(long, value_name = "FILE", requires = "resp")]
     resp_password_file: Option<PathBuf>,
-    /// A client of Redis that says nothing for so many seconds loses its connection; 0 is never. Within a command it has 10 seconds
+    /// A client of Redis that says nothing for so many seconds, or for 10 within a command, loses its connection; 0 is never
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "resp")]
     resp_idle: u64,
     /// Another store of this user may listen at an address of --resp too; each of the two then has a part of the clients

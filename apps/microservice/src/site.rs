@@ -4,7 +4,9 @@ use bertha_chunnels::Tls;
 use bertha_chunnels::{TlsIdentity, Trust};
 use bertha_core::{Error, ErrorKind};
 use bertha_local::Directory;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Name in the certificate.
@@ -47,7 +49,10 @@ impl Site {
         if !certificate.exists() {
             let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
                 .map_err(|error| Error::new(ErrorKind::Io, format!("no certificate: {error}")))?;
-            fs::write(&key, made.signing_key.serialize_pem())?;
+            // Nobody but this user may read the key.
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&key)?;
+            file.write_all(made.signing_key.serialize_pem().as_bytes())?;
             // The certificate is written last, as its presence says that both files are there.
             let unfinished = self.folder.join("certificate.new");
             fs::write(&unfinished, made.cert.pem())?;

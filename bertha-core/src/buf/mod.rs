@@ -3,6 +3,7 @@
 //! `unsafe` is confined to this folder; see the SAFETY comments.
 
 mod block;
+mod fate;
 mod free_list;
 mod owned;
 mod pool;
@@ -14,7 +15,8 @@ mod view;
 mod window;
 
 use crate::{Error, ErrorKind};
-pub use receipt::{Fate, Receipt, WithReceipt};
+pub use fate::{Fate, Receipt};
+pub use receipt::WithReceipt;
 pub use recycled_bufs::RecycledBufs;
 pub use segments::Segments;
 use std::fmt;

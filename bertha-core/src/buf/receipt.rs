@@ -1,41 +1,9 @@
 //! The receipts of messages that a service delivers again unless they are acknowledged.
 
-use super::{Buf, owned};
+use super::{Buf, Fate, Receipt, owned};
 use crate::debug_fields;
 use std::fmt::Debug;
 use std::mem::ManuallyDrop;
-
-/// The fate of a received message.
-///
-/// Parts of a message that were split may have different fates; the fate of the whole is the last of them in
-/// this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Fate {
-    /// The receiver has finished its work on the message ([`Buf::done`]).
-    Done,
-    /// The message was dropped without a word: its receiver failed, was cancelled, or forgot the message.
-    Dropped,
-    /// The receiver gave the message back ([`Buf::give_back`]).
-    GivenBack,
-}
-
-impl Fate {
-    pub(super) fn of_number(number: u8) -> Self {
-        match number {
-            0 => Self::Done,
-            1 => Self::Dropped,
-            _ => Self::GivenBack,
-        }
-    }
-}
-
-/// The owner of a received message's bytes, which learns the fate of the message.
-pub trait Receipt: AsMut<[u8]> + Send + 'static {
-    /// Handles the fate of the message, once no buffer over its bytes is left. The caller may be a destructor in
-    /// any thread, so the method neither waits nor panics.
-    fn settle(self, fate: Fate);
-}
 
 /// A message in new memory, with the receipts of the messages that it was made of.
 struct Derived {

@@ -27,6 +27,11 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Answers that are kept at most.
 const KEPT: usize = 1024;
 
+/// The attempts to connect while the directory's backlog is full, and the time between two of them. The patience of
+/// the caller may end before.
+const CONNECTS: usize = 100;
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// A service of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -202,10 +207,21 @@ impl Directory {
             return Ok(reply);
         }
         // The first one, or the directory has been started anew or has made room for another client.
-        let socket = Packets::connect(&self.shared.path).map_err(|error| self.concerning(error.into()))?;
+        let socket = self.connected().await.map_err(|error| self.concerning(error.into()))?;
         let reply = asked(&socket, request, files).await.map_err(|error| self.concerning(error.into()))?;
         *place = Some(socket);
         Ok(reply)
+    }
+
+    /// Connects, and waits while the directory has other clients to accept first: its backlog is full.
+    async fn connected(&self) -> io::Result<Packets> {
+        for _ in 0..CONNECTS {
+            match Packets::connect(&self.shared.path) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(PAUSE).await,
+                done => return done,
+            }
+        }
+        Packets::connect(&self.shared.path)
     }
 
     #[cold]

@@ -4,12 +4,13 @@ use super::own_sockets::listening_at;
 use super::packets::{Packet, Packets};
 use super::protocol::{Claim, DirectoryRequest, Refusal, RegistrationId, Reply, decode, encode};
 use super::visitors::{Visitor, Visitors};
+use bertha_core::backoff::Backoff;
 use bertha_core::{Addr, Error, ErrorKind, Runtime};
 use bertha_runtime::tokio::{Task, TokioRuntime};
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -20,7 +21,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The time between two looks at the visitors that wait.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// A service's entry in the directory of the machine, for as long as this exists and the directory runs.
+/// A service's entry in the directory of the machine, for as long as this exists. A directory that is started again gets the entry
+/// again, within ten seconds.
 #[must_use = "dropping it takes the entry out"]
 pub struct Registration {
     name: String,
@@ -36,15 +38,54 @@ pub(super) async fn register(
     addresses: &[Addr],
     visitors: Arc<Visitors>,
 ) -> Result<Registration, Error> {
+    let mut entry = enter(path, name, addresses).await?;
+    let place = Place { path: path.into(), name: name.into(), addresses: addresses.into() };
+    let task = TokioRuntime.spawn(async move {
+        loop {
+            let (socket, registration) = entry;
+            receive(&socket, registration, &visitors).await;
+            drop(socket);
+            tracing::warn!(
+                name = place.name,
+                "the directory of the machine has gone; local clients come by the network"
+            );
+            entry = place.enter_again().await;
+            tracing::info!(name = place.name, "the directory of the machine has the service again");
+        }
+    });
+    Ok(Registration { name: name.into(), _visitors: task })
+}
+
+/// The parts of an entry that is made again.
+struct Place {
+    path: PathBuf,
+    name: String,
+    addresses: Vec<Addr>,
+}
+
+impl Place {
+    /// Tries to enter the service, with growing pauses, until it is entered.
+    async fn enter_again(&self) -> (Packets, RegistrationId) {
+        let mut pauses = Backoff::new(Duration::from_millis(100), Duration::from_secs(10)).at_least_half();
+        loop {
+            tokio::time::sleep(pauses.pause(TokioRuntime.random())).await;
+            match enter(&self.path, &self.name, &self.addresses).await {
+                Ok(entry) => return entry,
+                Err(error) => {
+                    tracing::debug!(name = self.name, %error, "the directory does not have the service yet")
+                }
+            }
+        }
+    }
+}
+
+/// Enters the service over a connection of its own.
+async fn enter(path: &Path, name: &str, addresses: &[Addr]) -> Result<(Packets, RegistrationId), Error> {
     let socket = Packets::connect_for_visitors(path)?;
     let registration = timeout(TIMEOUT, entered(&socket, name, addresses)).await.map_err(|_| {
         Error::new(ErrorKind::TimedOut, "the directory does not say whether it has entered the service")
     })??;
-    let task = TokioRuntime.spawn(async move {
-        receive(&socket, registration, &visitors).await;
-        tracing::warn!("the directory of the machine has gone; local clients come by the network");
-    });
-    Ok(Registration { name: name.into(), _visitors: task })
+    Ok((socket, registration))
 }
 
 async fn entered(socket: &Packets, name: &str, addresses: &[Addr]) -> Result<RegistrationId, Error> {

@@ -169,7 +169,9 @@ fn each_surface_has_a_table_with_a_test_or_a_reason_for_each_edge() {
     for (path, surfaces) in TABLES {
         let file = root().join(path);
         let document = read_to_string(&file).unwrap_or_default();
-        let tables = tables(&document);
+        let mut tables = tables(&document);
+        // A document may have further tables.
+        tables.retain(|table| table.starts_with("| edge"));
         if tables.len() != surfaces {
             all.push(format!("{path}: {} tables, and {surfaces} surfaces", tables.len()));
         }

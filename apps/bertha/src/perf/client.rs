@@ -3,6 +3,7 @@
 
 use super::Perf;
 use super::figures::{Ended, HEADING, Interval, Span};
+use super::fitting::fitting;
 use super::stream::{Outcome, message_length};
 use super::{reverse, stream};
 use crate::drops::{Row, rows};
@@ -14,7 +15,7 @@ use crate::stack::Side;
 use crate::transport::OverDatapath;
 use bertha::core::Drops;
 use bertha::prelude::*;
-use bertha::{Datapath, Error, ErrorKind};
+use bertha::{Base, Datapath, Error, ErrorKind};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -72,7 +73,11 @@ impl OverDatapath for Client<'_> {
         for _ in 0..perf.parallel.get() {
             let connecting = stack.connect(datapath.clone(), place.addr.clone());
             let connection = connecting.settings(perf.site.settings()).await?;
-            length = length.min(message_length(&connection, perf.length)?);
+            let mut fits = message_length(&connection, perf.length)?;
+            if perf.length.is_none() && !connection.base().properties().reliable {
+                fits = fitting(&connection, fits).await?;
+            }
+            length = length.min(fits);
             connections.push(connection);
         }
         let agreement =
@@ -110,9 +115,15 @@ impl OverDatapath for Client<'_> {
         let (intervals, outcomes, drops) = watch(perf, &counters, running).await?;
         let streams: Vec<Ended> = outcomes.iter().map(Ended::of).collect();
         let sum = Ended::sum(&streams);
+        let is_silent = streams.iter().any(|stream| stream.receiver.is_none());
+        let outcome = match is_silent {
+            true => Err(Error::new(ErrorKind::TimedOut, "the server did not report")),
+            false => Ok(()),
+        };
         if perf.json {
             let end = End { streams, sum_sent: sum.sender, sum_received: sum.receiver, sum };
-            return output::json(&Printed { start, intervals, end, dropped: rows(&drops) });
+            output::json(&Printed { start, intervals, end, dropped: rows(&drops) })?;
+            return outcome;
         }
         output::line(format!("- - -\n{HEADING}"))?;
         for (number, ended) in streams.iter().enumerate() {
@@ -122,7 +133,8 @@ impl OverDatapath for Client<'_> {
             1 => {}
             _ => output::line(sum.lines("SUM"))?,
         }
-        output::line(format!("dropped at this end: {drops}"))
+        output::line(format!("dropped at this end: {drops}"))?;
+        outcome
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod client;
 mod figures;
+mod fitting;
 mod reverse;
 mod stream;
 
@@ -38,7 +39,7 @@ pub(crate) struct Perf {
     #[arg(long, short = 'R', conflicts_with = "server")]
     reverse: bool,
     /// Length of a message, in bytes; by default the longest that the connection carries, and at most
-    /// 131,072.
+    /// 131,072. Where datagrams of that length are lost, a shorter length is found.
     #[arg(long, short, value_name = "BYTES", value_parser = length)]
     length: Option<usize>,
     /// Time between two lines of figures, in seconds.

@@ -102,7 +102,7 @@ impl Receiver {
         if length > self.max {
             return Err(Error::Declined(Refusal::TooLong { max: self.max }));
         }
-        let mut turn = self.turns.take(&name).await;
+        let mut turn = self.turns.take(&name, length).await.map_err(Error::Declined)?;
         self.take_file(connection, &mut turn, Offer { name, length, nonce }).await
     }
 

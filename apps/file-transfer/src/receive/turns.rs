@@ -12,6 +12,8 @@ pub(super) struct Turns(Arc<Mutex<HashMap<Name, Arc<Place>>>>);
 
 #[derive(Debug)]
 struct Place {
+    /// Length of the file.
+    length: u64,
     /// Lock that a connection holds while it has the file.
     writing: Arc<tokio::sync::Mutex<()>>,
     /// Number of connections that have asked for the file.
@@ -30,25 +32,32 @@ pub(super) struct Turn {
 
 impl Turns {
     /// Asks the connection that has the file to stop, and waits until it has.
-    pub(super) async fn take(&self, name: &Name) -> Turn {
-        let (place, number) = self.ask(name);
+    ///
+    /// # Errors
+    /// [`Refusal::Exists`] while a file of this name and another length is being received: its sender is another, or
+    /// will be gone before long.
+    pub(super) async fn take(&self, name: &Name, length: u64) -> Result<Turn, Refusal> {
+        let (place, number) = self.ask(name, length)?;
         let asked = place.asked.subscribe();
         let writing = place.writing.clone().lock_owned().await;
-        Turn { turns: self.clone(), name: name.clone(), number, asked, _writing: writing }
+        Ok(Turn { turns: self.clone(), name: name.clone(), number, asked, _writing: writing })
     }
 
     /// Counts a request, under the lock: otherwise the last turn could remove the place in between, and two
     /// connections would write the file.
-    fn ask(&self, name: &Name) -> (Arc<Place>, u64) {
-        let new = || Arc::new(Place { writing: Arc::default(), asked: watch::Sender::new(0) });
+    fn ask(&self, name: &Name, length: u64) -> Result<(Arc<Place>, u64), Refusal> {
+        let new = || Arc::new(Place { length, writing: Arc::default(), asked: watch::Sender::new(0) });
         let mut places = self.0.lock();
         let place = places.entry(name.clone()).or_insert_with(new);
+        if place.length != length {
+            return Err(Refusal::Exists);
+        }
         let mut number = 0;
         place.asked.send_modify(|asked| {
             *asked += 1;
             number = *asked;
         });
-        (place.clone(), number)
+        Ok((place.clone(), number))
     }
 }
 
@@ -75,5 +84,23 @@ impl Drop for Turn {
         if *self.asked.borrow() == self.number {
             places.remove(&self.name);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn another_file_of_this_name_ends_no_connection() {
+        let turns = Turns::default();
+        let name = Name::of(std::path::Path::new("a.bin")).unwrap();
+        let mut first = turns.take(&name, 200).await.unwrap();
+        assert_eq!(turns.take(&name, 1).await.unwrap_err(), Refusal::Exists);
+        let received = first.or_superseded(async { Ok(Message::Refused(Refusal::Storage)) }).await;
+        assert!(matches!(received, Ok(Message::Refused(Refusal::Storage))), "{received:?}");
+        drop(first);
+        turns.take(&name, 1).await.unwrap();
     }
 }

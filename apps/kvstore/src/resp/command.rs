@@ -67,6 +67,9 @@ pub(super) const NAMES: &[&str] = &[
 /// The longest name of a command.
 const LONGEST_NAME: usize = 7;
 
+/// The first words of lines of HTTP, of which none is a command of Redis.
+const WEB: &[&str] = &["POST", "HOST:", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE"];
+
 /// Maximum number of bytes of a client that a refusal repeats, as in Redis.
 const REPEATED: usize = 128;
 
@@ -112,7 +115,7 @@ impl Command {
 
 fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
     let name = arguments.get(0).unwrap_or_default();
-    if is(name, "POST") || is(name, "HOST:") {
+    if WEB.iter().any(|word| is(name, word)) {
         return Ok(Command::Web);
     }
     let mut capitals = [0; LONGEST_NAME];

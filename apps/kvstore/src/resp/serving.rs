@@ -1,6 +1,6 @@
 //! Accepting clients and serving each with a task.
 
-use super::clients::{Client, Ending, Watched};
+use super::clients::{Client, Ending, Network, Watched};
 use super::format::RespFormat;
 use super::session::Session;
 use super::{RespShared, Routes, descriptors};
@@ -47,7 +47,7 @@ impl Clients {
                     Err(error) => return error,
                 };
                 let now = Instant::now();
-                let place = one.shared.places.enter(now);
+                let place = one.shared.places.enter(Network::of(&client.base().peer_addr()), now);
                 // Makes room for the next client, who would wait without a descriptor.
                 if !descriptors::is_one_free() {
                     one.shared.places.end_one(now, Ending::Descriptors);

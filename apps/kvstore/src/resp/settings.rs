@@ -18,7 +18,8 @@ pub struct Settings {
     /// default, and a store does not start where another one listens.
     pub reuse_port: bool,
     /// The most clients at a time, 10,000 by default; fewer if the process may not open so many files. A further client takes the place of the
-    /// client that has been idle for the longest time, first of those that have said nothing.
+    /// client that has been idle for the longest time, first of those that have said nothing, then of a network with more than a quarter of
+    /// the places.
     pub clients: usize,
     /// The memory in bytes that unfinished commands of all clients may take together, 256 MiB by default. When there is more, the
     /// connection ends that has taken the most for the longest time.

@@ -181,7 +181,13 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
 
     #[cold]
     fn failed(&self, error: io::Error) -> Error {
-        self.ended(error.into())
+        match error.kind() {
+            // The peer is gone, and messages to it are lost. What it sent before its end can still be received.
+            io::ErrorKind::BrokenPipe => {
+                self.ended(io::Error::new(io::ErrorKind::ConnectionReset, error).into())
+            }
+            _ => self.ended(error.into()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client, as the parts of the program that deal with the client share it.
 
-use super::Ending;
+use super::{Ending, Network};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(in crate::resp) struct Client {
     id: u64,
+    network: Option<Network>,
     /// The origin of `heard`.
     origin: Instant,
     /// When the client last sent bytes or took some, in milliseconds.
@@ -23,10 +24,11 @@ pub(in crate::resp) struct Client {
 }
 
 impl Client {
-    /// The client with this number, which connects at `now`.
-    pub(super) fn new(id: u64, origin: Instant, now: Instant) -> Self {
+    /// The client with this number, which connects at `now` from this network.
+    pub(super) fn new(id: u64, network: Option<Network>, origin: Instant, now: Instant) -> Self {
         let client = Self {
             id,
+            network,
             origin,
             heard: AtomicU64::new(0),
             is_within_command: AtomicBool::new(false),
@@ -41,12 +43,16 @@ impl Client {
     /// A client for which nobody keeps a place.
     pub(in crate::resp) fn alone() -> Self {
         let now = Instant::now();
-        Self::new(0, now, now)
+        Self::new(0, None, now, now)
     }
 
     /// The number of the client, which no other client of this process has had.
     pub(in crate::resp) fn id(&self) -> u64 {
         self.id
+    }
+
+    pub(super) fn network(&self) -> Option<Network> {
+        self.network
     }
 
     /// Notes that the client sent or took bytes.

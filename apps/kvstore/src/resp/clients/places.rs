@@ -1,6 +1,6 @@
 //! The places of clients. Sans-IO.
 
-use super::{Client, Ending};
+use super::{Client, Ending, Network};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ const WITHIN_COMMAND: Duration = Duration::from_secs(10);
 /// A client that has said nothing has so much time until others' need takes its place, while few are as silent.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// From this part of all places on, clients that have said nothing are many.
+/// From this part of all places on, clients that have said nothing are many, and so are clients of one network.
 const MANY: usize = 4;
 
 /// The places of all clients of a process, whatever their listener is. A newcomer always gets one: that of the client that has been idle for
-/// the longest time, first of those that have said nothing.
+/// the longest time, first of those that have said nothing, then of the network that has most, if it has many.
 #[derive(Debug)]
 pub(crate) struct Places {
     state: Mutex<PlacesState>,
@@ -39,6 +39,8 @@ struct PlacesState {
     /// The times when known clients were heard, and their numbers. A client may have been heard later: a time is corrected when
     /// it is the first, so hearing a client takes no lock.
     order: BTreeSet<(u64, u64)>,
+    /// The part of `order` of each network.
+    networks: HashMap<Network, BTreeSet<(u64, u64)>, ahash::RandomState>,
 }
 
 #[derive(Debug)]
@@ -62,19 +64,20 @@ impl Places {
             silent: BTreeMap::new(),
             known: HashMap::default(),
             order: BTreeSet::new(),
+            networks: HashMap::default(),
         };
         Arc::new(Self { state: Mutex::new(state), most: most.max(1), idle, origin, occupied: Notify::new() })
     }
 
     /// Gives a place to a new client, and ends the connection of another one if all are taken.
-    pub(in crate::resp) fn enter(self: &Arc<Self>, now: Instant) -> Place {
+    pub(in crate::resp) fn enter(self: &Arc<Self>, network: Option<Network>, now: Instant) -> Place {
         let mut state = self.state.lock();
         if state.len() >= self.most {
             state.end_one(now, self.most, Ending::Places);
         }
         let id = state.next;
         state.next += 1;
-        let client = Arc::new(Client::new(id, self.origin, now));
+        let client = Arc::new(Client::new(id, network, self.origin, now));
         state.silent.insert(id, client.clone());
         if state.len() == 1 {
             self.occupied.notify_one();
@@ -89,7 +92,7 @@ impl Places {
         if let Some(client) = state.silent.remove(&client.id()) {
             let id = client.id();
             let ordered = client.heard();
-            state.order.insert((ordered, id));
+            state.put(client.network(), (ordered, id));
             state.known.insert(id, Known { client, ordered });
         }
     }
@@ -134,7 +137,7 @@ impl PlacesState {
     fn end_one(&mut self, now: Instant, places: usize, ending: Ending) {
         let are_many = self.silent.len() > places / MANY;
         let silent = self.silent.first_entry().filter(|it| are_many || it.get().idle(now) > PATIENCE);
-        let client = silent.map(|it| it.remove()).or_else(|| self.longest_idle());
+        let client = silent.map(|it| it.remove()).or_else(|| self.longest_idle(self.crowded(places)));
         // Nobody has said anything, and all have just come.
         let client = client.or_else(|| self.silent.pop_first().map(|(_, client)| client));
         if let Some(client) = client {
@@ -142,28 +145,62 @@ impl PlacesState {
         }
     }
 
-    /// Takes away the known client that was not heard for the longest time.
-    fn longest_idle(&mut self) -> Option<Arc<Client>> {
+    /// Returns the network with most known clients, if they are many.
+    fn crowded(&self, places: usize) -> Option<Network> {
+        let crowds = self.networks.iter().filter(|(_, clients)| clients.len() > places / MANY);
+        crowds.max_by_key(|(_, clients)| clients.len()).map(|(network, _)| *network)
+    }
+
+    /// Takes away the known client, of this network or of all, that was not heard for the longest time.
+    fn longest_idle(&mut self, network: Option<Network>) -> Option<Arc<Client>> {
         // Each has one look, so clients that are heard meanwhile keep nobody here.
-        for _ in 0..self.order.len() {
-            let &(time, id) = self.order.first()?;
+        for _ in 0..self.order_of(network)?.len() {
+            let &(time, id) = self.order_of(network)?.first()?;
             let known = self.known.get_mut(&id)?;
             let heard = known.client.heard();
             if heard <= time {
                 break;
             }
             known.ordered = heard;
-            self.order.remove(&(time, id));
-            self.order.insert((heard, id));
+            let of = known.client.network();
+            self.take(of, (time, id));
+            self.put(of, (heard, id));
         }
-        let (_, id) = self.order.pop_first()?;
-        self.known.remove(&id).map(|known| known.client)
+        let &(_, id) = self.order_of(network)?.first()?;
+        let Known { client, ordered } = self.known.remove(&id)?;
+        self.take(client.network(), (ordered, id));
+        Some(client)
+    }
+
+    fn order_of(&self, network: Option<Network>) -> Option<&BTreeSet<(u64, u64)>> {
+        match network {
+            None => Some(&self.order),
+            Some(network) => self.networks.get(&network),
+        }
+    }
+
+    fn put(&mut self, network: Option<Network>, at: (u64, u64)) {
+        self.order.insert(at);
+        if let Some(network) = network {
+            self.networks.entry(network).or_default().insert(at);
+        }
+    }
+
+    fn take(&mut self, network: Option<Network>, at: (u64, u64)) {
+        self.order.remove(&at);
+        let Some(network) = network else { return };
+        if let Some(clients) = self.networks.get_mut(&network) {
+            clients.remove(&at);
+            if clients.is_empty() {
+                self.networks.remove(&network);
+            }
+        }
     }
 
     fn leave(&mut self, id: u64) {
         self.silent.remove(&id);
         if let Some(known) = self.known.remove(&id) {
-            self.order.remove(&(known.ordered, id));
+            self.take(known.client.network(), (known.ordered, id));
         }
     }
 }
@@ -183,6 +220,7 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bertha::Addr;
 
     fn places(most: usize) -> (Arc<Places>, Instant) {
         let origin = Instant::now();
@@ -197,27 +235,48 @@ mod tests {
     fn a_newcomer_takes_the_place_of_who_said_nothing_and_then_of_who_was_idle_longest() {
         let (all, origin) = places(3);
         let at = |seconds| origin + Duration::from_secs(seconds);
-        let mut clients: Vec<_> = (0..3).map(|second| all.enter(at(second))).collect();
+        let mut clients: Vec<_> = (0..3).map(|second| all.enter(None, at(second))).collect();
         all.know(clients[0].client());
         all.know(clients[2].client());
         clients[0].client().hear(at(5));
-        clients.push(all.enter(at(10)));
+        clients.push(all.enter(None, at(10)));
         assert_eq!(endings(&clients), [None, Some(Ending::Places), None, None]);
         all.know(clients[3].client());
-        clients.push(all.enter(at(11)));
+        clients.push(all.enter(None, at(11)));
         assert_eq!(endings(&clients), [None, Some(Ending::Places), Some(Ending::Places), None, None]);
         assert_eq!(all.count(), 3);
         drop(clients);
         assert_eq!(all.count(), 0);
     }
 
+    /// A network that speaks as its own clients do takes no place of the clients of other networks.
+    #[test]
+    fn a_flood_of_one_network_takes_its_own_places() {
+        let (all, origin) = places(100);
+        let network = |number: u8| Network::of(&Addr::Ip(([10, 0, number, 1], 9).into()));
+        let at = |millis| origin + Duration::from_millis(millis);
+        let honest: Vec<_> = (0..20).map(|number| all.enter(network(number), origin)).collect();
+        honest.iter().for_each(|place| all.know(place.client()));
+        let mut flood = Vec::new();
+        for millis in 1..2_000 {
+            let place = all.enter(network(200), at(millis));
+            all.know(place.client());
+            place.client().hear(at(millis));
+            flood.push(place);
+        }
+        assert_eq!(endings(&honest), vec![None; 20]);
+        assert_eq!(all.count(), 100);
+        drop(flood);
+        assert_eq!(all.count(), 20);
+    }
+
     #[test]
     fn a_flood_of_silent_clients_keeps_to_a_part_of_the_places() {
         let (all, origin) = places(100);
-        let known: Vec<_> = (0..70).map(|_| all.enter(origin)).collect();
+        let known: Vec<_> = (0..70).map(|_| all.enter(None, origin)).collect();
         known.iter().for_each(|place| all.know(place.client()));
         let later = origin + Duration::from_secs(1);
-        let mut flood: Vec<_> = (0..1_000).map(|_| all.enter(later)).collect();
+        let mut flood: Vec<_> = (0..1_000).map(|_| all.enter(None, later)).collect();
         assert_eq!(endings(&known), vec![None; 70]);
         let last = flood.split_off(980);
         assert_eq!(endings(&last), vec![None; 20], "newcomers have time to speak");
@@ -227,7 +286,7 @@ mod tests {
     #[test]
     fn who_is_idle_or_within_a_command_for_too_long_has_to_go() {
         let (all, origin) = places(10);
-        let clients: Vec<_> = (0..3).map(|_| all.enter(origin)).collect();
+        let clients: Vec<_> = (0..3).map(|_| all.enter(None, origin)).collect();
         clients[1].client().set_within_command(true);
         all.know(clients[2].client());
         let after = |seconds| {
