@@ -1,7 +1,7 @@
 //! Errors that end a connection, and errors that it survives.
 
 use super::Messages;
-use super::timeout::soon;
+use super::timeout::{TIMEOUT, soon, within};
 use bertha_core::{Connection, Error};
 
 /// The number of times that each call is made after the end.
@@ -15,7 +15,8 @@ where
     C: Connection,
     M: Messages<C::Data>,
 {
-    let end = soon(connection, "the end of a connection", async {
+    // A datagram that tells of the end may be lost, and then the idle time-out ends the connection, of 30 seconds.
+    let end = within(connection, 3 * TIMEOUT, async {
         loop {
             match connection.recv().await {
                 Err(error) if error.ends_connection() => break error,
@@ -23,7 +24,7 @@ where
             }
         }
     });
-    let end = end.await;
+    let end = end.await.unwrap_or_else(|| panic!("the connection does not end within {:?}", 3 * TIMEOUT));
     for number in 0..CALLS {
         let recv = soon(connection, "recv after the end", connection.recv()).await.map(drop);
         ends("recv", recv, &end);
