@@ -1,6 +1,6 @@
 //! Accepting clients and serving each with a task.
 
-use super::clients::{Client, Ending, Network, Watched};
+use super::clients::{Client, Network, Watched};
 use super::format::RespFormat;
 use super::session::Session;
 use super::{RespShared, Routes, descriptors};
@@ -40,7 +40,7 @@ impl Clients {
                     Ok(client) => client,
                     // The process has no descriptor left: a client that is idle has to go.
                     Err(error) if error.kind() == ErrorKind::Exhausted => {
-                        one.shared.places.end_one(Instant::now(), Ending::Descriptors);
+                        one.shared.places.free_descriptor(Instant::now());
                         bertha::sleep(PAUSE).await;
                         continue;
                     }
@@ -50,7 +50,7 @@ impl Clients {
                 let place = one.shared.places.enter(Network::of(&client.base().peer_addr()), now);
                 // Makes room for the next client, who would wait without a descriptor.
                 if !descriptors::is_one_free() {
-                    one.shared.places.end_one(now, Ending::Descriptors);
+                    one.shared.places.free_descriptor(now);
                 }
                 let one = one.clone();
                 let working = working.clone();

@@ -2,7 +2,7 @@
 
 use super::{Client, Ending, Network};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -12,6 +12,10 @@ const WITHIN_COMMAND: Duration = Duration::from_secs(10);
 
 /// A client that has said nothing has so much time until others' need takes its place, while few are as silent.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The time in which an ended connection closes, as a rule: shorter than a listener without a descriptor waits before it
+/// turns clients away.
+const CLOSING: Duration = Duration::from_millis(50);
 
 /// From this part of all places on, clients that have said nothing are many, and so are clients of one network.
 const MANY: usize = 4;
@@ -41,6 +45,10 @@ struct PlacesState {
     order: BTreeSet<(u64, u64)>,
     /// The part of `order` of each network.
     networks: HashMap<Network, BTreeSet<(u64, u64)>, ahash::RandomState>,
+    /// The clients whose connections were ended, and are not closed yet.
+    ending: HashSet<u64, ahash::RandomState>,
+    /// When a connection was last ended.
+    ended: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -65,6 +73,8 @@ impl Places {
             known: HashMap::default(),
             order: BTreeSet::new(),
             networks: HashMap::default(),
+            ending: HashSet::default(),
+            ended: None,
         };
         Arc::new(Self { state: Mutex::new(state), most: most.max(1), idle, origin, occupied: Notify::new() })
     }
@@ -97,9 +107,15 @@ impl Places {
         }
     }
 
-    /// Ends the connection of the client that has been idle for the longest time, for this reason.
-    pub(in crate::resp) fn end_one(&self, now: Instant, ending: Ending) {
-        self.state.lock().end_one(now, self.most, ending);
+    /// Ends the connection of the client that has been idle for the longest time, so that its descriptor becomes free,
+    /// unless another client's descriptor will be free soon.
+    pub(in crate::resp) fn free_descriptor(&self, now: Instant) {
+        let mut state = self.state.lock();
+        let is_soon_free = !state.ending.is_empty()
+            && state.ended.is_some_and(|ended| now.saturating_duration_since(ended) < CLOSING);
+        if !is_soon_free {
+            state.end_one(now, self.most, Ending::Descriptors);
+        }
     }
 
     /// Ends the connections of all clients that have been idle, or within a command, for too long.
@@ -141,6 +157,8 @@ impl PlacesState {
         // Nobody has said anything, and all have just come.
         let client = client.or_else(|| self.silent.pop_first().map(|(_, client)| client));
         if let Some(client) = client {
+            self.ending.insert(client.id());
+            self.ended = Some(now);
             client.end(ending);
         }
     }
@@ -198,6 +216,7 @@ impl PlacesState {
     }
 
     fn leave(&mut self, id: u64) {
+        self.ending.remove(&id);
         self.silent.remove(&id);
         if let Some(known) = self.known.remove(&id) {
             self.take(known.client.network(), (known.ordered, id));
@@ -245,6 +264,24 @@ mod tests {
         clients.push(all.enter(None, at(11)));
         assert_eq!(endings(&clients), [None, Some(Ending::Places), Some(Ending::Places), None, None]);
         assert_eq!(all.count(), 3);
+        drop(clients);
+        assert_eq!(all.count(), 0);
+    }
+
+    /// Clients whose connections are being closed have descriptors, too: nobody else has to go for these.
+    #[test]
+    fn one_client_goes_for_a_descriptor_and_others_wait_for_its_end() {
+        let (all, origin) = places(10);
+        let later = origin + Duration::from_secs(1);
+        let mut clients: Vec<_> = (0..3).map(|_| all.enter(None, origin)).collect();
+        clients.iter().for_each(|place| all.know(place.client()));
+        all.free_descriptor(later);
+        all.free_descriptor(later);
+        assert_eq!(endings(&clients), [Some(Ending::Descriptors), None, None]);
+        // The first takes its time.
+        all.free_descriptor(later + CLOSING);
+        assert_eq!(endings(&clients)[1..], [Some(Ending::Descriptors), None]);
+        clients.truncate(1);
         drop(clients);
         assert_eq!(all.count(), 0);
     }

@@ -1,6 +1,6 @@
 //! Ending the connections that nobody uses.
 
-use super::{Ending, Places};
+use super::Places;
 use crate::resp::descriptors;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(crate) async fn sweep(places: Arc<Places>) {
         let now = Instant::now();
         places.end_overdue(now);
         if !descriptors::is_one_free() {
-            places.end_one(now, Ending::Descriptors);
+            places.free_descriptor(now);
         }
     }
 }
