@@ -7,11 +7,11 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Fate {
-    /// The receiver has finished its work on the message ([`Buf::done`]).
+    /// The receiver has finished its work on the message ([`Buf::done`](super::Buf::done)).
     Done,
     /// The message was dropped without a word: its receiver failed, was cancelled, or forgot the message.
     Dropped,
-    /// The receiver gave the message back ([`Buf::give_back`]).
+    /// The receiver gave the message back ([`Buf::give_back`](super::Buf::give_back)).
     GivenBack,
 }
 
