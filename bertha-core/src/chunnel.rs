@@ -125,8 +125,16 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     /// It has no [transcript](Self::transcript) unless [`with_transcript`](Self::with_transcript) adds a
     /// transcript.
     pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
-        let (transcript, peer, secured, drops, notes) = (None, None, None, None, None);
-        Self { connector, role, transcript, peer, secured, drops, notes, layers: (0, 0) }
+        Self {
+            connector,
+            role,
+            transcript: None,
+            peer: None,
+            secured: None,
+            drops: None,
+            notes: None,
+            layers: (0, 0),
+        }
     }
 
     /// Returns a context that opens no connections and has no transcript, for a stack around a single

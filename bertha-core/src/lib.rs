@@ -59,6 +59,7 @@ pub mod identity;
 mod map_output;
 mod name;
 mod needs;
+mod network;
 mod notes;
 pub mod pass;
 mod peer;
@@ -104,6 +105,7 @@ pub use identity::Identity;
 pub use map_output::map_output;
 pub use name::Name;
 pub use needs::check_needs;
+pub use network::Network;
 pub use notes::Note;
 #[doc(hidden)]
 pub use notes::NotePlace;

@@ -43,7 +43,8 @@ pub(crate) async fn send_encoded<C: Connection, T>(
     feature = "compress",
     feature = "fragment",
     feature = "noise",
-    feature = "rpc"
+    feature = "rpc",
+    feature = "serialize"
 ))]
 /// Decodes the messages of a burst, and drops those that `decode` refuses.
 pub(crate) struct Decoded<'a, Into, Decode> {
@@ -59,7 +60,8 @@ pub(crate) struct Decoded<'a, Into, Decode> {
     feature = "compress",
     feature = "fragment",
     feature = "noise",
-    feature = "rpc"
+    feature = "rpc",
+    feature = "serialize"
 ))]
 impl<Into, Decode, T, M> Extend<T> for Decoded<'_, Into, Decode>
 where

@@ -48,6 +48,7 @@ pub mod batch;
     feature = "fragment",
     feature = "noise",
     feature = "rpc",
+    feature = "serialize",
     feature = "total-order"
 ))]
 mod burst;

@@ -100,26 +100,12 @@ impl<N> Clone for Redelivery<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bertha_core::buf::Receipt;
-    use std::sync::mpsc::{Receiver, Sender, channel};
-
-    struct Delivered(Vec<u8>, Sender<Fate>);
-
-    impl AsMut<[u8]> for Delivered {
-        fn as_mut(&mut self) -> &mut [u8] {
-            &mut self.0
-        }
-    }
-
-    impl Receipt for Delivered {
-        fn settle(self, fate: Fate) {
-            let _ = self.1.send(fate);
-        }
-    }
+    use std::sync::mpsc::{Receiver, channel};
 
     fn delivered() -> (Buf, Receiver<Fate>) {
         let (fates, fate) = channel();
-        (Buf::from_receipt(Delivered(vec![7], fates)).ok().unwrap(), fate)
+        let settle = move |_, fate| _ = fates.send(fate);
+        (Buf::from_receipt(vec![7], settle).unwrap(), fate)
     }
 
     fn redelivery() -> Redelivery<u64> {

@@ -1,7 +1,7 @@
 //! The connections that a server has made, of which there is a bounded number.
 
-use crate::handshake::Network;
 use crate::link::Evictable;
+use bertha_core::Network;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;

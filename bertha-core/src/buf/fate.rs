@@ -1,4 +1,4 @@
-//! The fate of a message, and the owner that learns it.
+//! The fate of a message.
 
 /// The fate of a received message.
 ///
@@ -23,11 +23,4 @@ impl Fate {
             _ => Self::GivenBack,
         }
     }
-}
-
-/// The owner of a received message's bytes, which learns the fate of the message.
-pub trait Receipt: AsMut<[u8]> + Send + 'static {
-    /// Handles the fate of the message, once no buffer over its bytes is left. The caller may be a destructor in
-    /// any thread, so the method neither waits nor panics.
-    fn settle(self, fate: Fate);
 }

@@ -15,7 +15,7 @@ mod view;
 mod window;
 
 use crate::{Error, ErrorKind};
-pub use fate::{Fate, Receipt};
+pub use fate::Fate;
 pub use receipt::WithReceipt;
 pub use recycled_bufs::RecycledBufs;
 pub use segments::Segments;
@@ -302,6 +302,12 @@ impl DerefMut for Buf {
 
 impl AsRef<[u8]> for Buf {
     fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl AsMut<[u8]> for Buf {
+    fn as_mut(&mut self) -> &mut [u8] {
         self
     }
 }

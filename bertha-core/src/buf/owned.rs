@@ -1,8 +1,8 @@
 //! Buffers over memory that belongs to a value of any type.
 
+use super::Fate;
 use super::storage::{RawBuf, Storage, Vtable};
 use super::window::MAX_STORAGE;
-use super::{Fate, Receipt};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -27,9 +27,24 @@ impl<T: AsMut<[u8]> + Send + 'static> Owned<T> {
     const PLAIN: &'static Vtable = &Vtable { share: share::<T>, release: release::<T>, settle: None };
 }
 
-impl<T: Receipt> Owned<T> {
-    const RECEIPT: &'static Vtable =
-        &Vtable { share: share::<T>, release: release_unsettled::<T>, settle: Some(settle::<T>) };
+impl<T: AsMut<[u8]> + Send + 'static, S: FnOnce(T, Fate) + Send + 'static> Owned<Settled<T, S>> {
+    const RECEIPT: &'static Vtable = &Vtable {
+        share: share::<Settled<T, S>>,
+        release: release_unsettled::<T, S>,
+        settle: Some(settle::<T, S>),
+    };
+}
+
+/// An owner, and the function that gets it at the end with the fate of the bytes.
+struct Settled<T, S> {
+    owner: T,
+    settle: S,
+}
+
+impl<T: AsMut<[u8]>, S> AsMut<[u8]> for Settled<T, S> {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.owner.as_mut()
+    }
 }
 
 /// The only window into the memory of an owner, which is counted.
@@ -49,12 +64,16 @@ pub(super) fn take<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<Taken, T
     take_with(owner, Owned::<T>::PLAIN)
 }
 
-/// Returns the only window into the memory of `owner`, which is settled with the last window.
+/// Returns the only window into the memory of `owner`, which goes to `settle` with the last window.
 ///
 /// # Errors
 /// The owner, if it has more bytes than a buffer can hold.
-pub(super) fn take_receipt<T: Receipt>(owner: T) -> Result<Taken, T> {
-    take_with(owner, Owned::<T>::RECEIPT)
+pub(super) fn take_receipt<T, S>(owner: T, settle: S) -> Result<Taken, T>
+where
+    T: AsMut<[u8]> + Send + 'static,
+    S: FnOnce(T, Fate) + Send + 'static,
+{
+    take_with(Settled { owner, settle }, Owned::<Settled<T, S>>::RECEIPT).map_err(|settled| settled.owner)
 }
 
 /// The functions of `vtable` are for an `Owned<T>`.
@@ -115,26 +134,27 @@ unsafe fn release<T>(storage: NonNull<Storage>) {
 
 /// # Safety
 /// The conditions of [`release`].
-unsafe fn release_unsettled<T: Receipt>(storage: NonNull<Storage>) {
+unsafe fn release_unsettled<T, S: FnOnce(T, Fate)>(storage: NonNull<Storage>) {
     // SAFETY: the caller's promise.
-    unsafe { settle::<T>(storage, Fate::Dropped) };
+    unsafe { settle::<T, S>(storage, Fate::Dropped) };
 }
 
 /// # Safety
-/// The conditions of [`release`].
-unsafe fn settle<T: Receipt>(storage: NonNull<Storage>, fate: Fate) {
-    let owned = storage.cast::<Owned<T>>().as_ptr();
+/// The conditions of [`release`], for an owner that is [`Settled`].
+unsafe fn settle<T, S: FnOnce(T, Fate)>(storage: NonNull<Storage>, fate: Fate) {
+    let owned = storage.cast::<Owned<Settled<T, S>>>().as_ptr();
     // SAFETY: as in `windows`; the caller's window is counted, so the struct lives.
     let fates = unsafe { &(*owned).fate };
     // The last window reads the fates of the windows that ended before, by the order of the count below.
     fates.fetch_max(fate as u8, Ordering::Relaxed);
     // SAFETY: the caller's window is counted, so it lives.
-    let windows = unsafe { windows::<T>(storage) };
+    let windows = unsafe { windows::<Settled<T, S>>(storage) };
     // All that other threads did with their windows happens before the owner is settled.
     if windows.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: all windows are gone, and `take_with` made it from a box.
         let owned = *unsafe { Box::from_raw(owned) };
-        owned.owner.settle(Fate::of_number(owned.fate.into_inner()));
+        let Settled { owner, settle } = owned.owner;
+        settle(owner, Fate::of_number(owned.fate.into_inner()));
     }
 }
 

@@ -1,53 +1,24 @@
 //! The receipts of messages that a service delivers again unless they are acknowledged.
 
-use super::{Buf, Fate, Receipt, owned};
+use super::{Buf, Fate, owned};
 use crate::debug_fields;
 use std::fmt::Debug;
 use std::mem::ManuallyDrop;
 
-/// A message in new memory, with the receipts of the messages that it was made of.
-struct Derived {
-    bytes: Buf,
-    received: Vec<Buf>,
-}
-
-impl AsMut<[u8]> for Derived {
-    fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
-    }
-}
-
-impl Receipt for Derived {
-    fn settle(self, fate: Fate) {
-        self.received.into_iter().for_each(|received| received.settle(fate));
-    }
-}
-
 impl Buf {
-    /// Returns a buffer over the bytes of `owner`, as [`from_owner`](Self::from_owner) does; the owner also
-    /// learns the fate of the message.
+    /// Returns a buffer over the bytes of `owner`, as [`from_owner`](Self::from_owner) does. Once no buffer over
+    /// them is left, `settle` gets the owner, and the fate of the message. The caller may be a destructor in any
+    /// thread, so the function neither waits nor panics.
     ///
     /// ```
-    /// use bertha_core::Buf;
-    /// use bertha_core::buf::{Fate, Receipt};
-    /// use std::sync::mpsc::{Sender, channel};
+    /// # use bertha_core::Buf;
+    /// use bertha_core::buf::Fate;
     ///
-    /// struct Delivered(Vec<u8>, Sender<Fate>);
-    ///
-    /// impl AsMut<[u8]> for Delivered {
-    ///     fn as_mut(&mut self) -> &mut [u8] {
-    ///         &mut self.0
-    ///     }
-    /// }
-    ///
-    /// impl Receipt for Delivered {
-    ///     fn settle(self, fate: Fate) {
-    ///         let _ = self.1.send(fate);
-    ///     }
-    /// }
-    ///
-    /// let (fates, fate) = channel();
-    /// let deliver = || Buf::from_receipt(Delivered(b"an order".to_vec(), fates.clone())).ok().unwrap();
+    /// let (fates, fate) = std::sync::mpsc::channel();
+    /// let deliver = || {
+    ///     let fates = fates.clone();
+    ///     Buf::from_receipt(b"an order".to_vec(), move |_, fate| fates.send(fate).unwrap()).unwrap()
+    /// };
     /// deliver().done();
     /// drop(deliver());
     /// assert_eq!([fate.recv(), fate.recv()], [Ok(Fate::Done), Ok(Fate::Dropped)]);
@@ -55,8 +26,11 @@ impl Buf {
     ///
     /// # Errors
     /// The owner, if it has 128 MiB or more.
-    pub fn from_receipt<T: Receipt>(owner: T) -> Result<Self, T> {
-        Ok(Self::over(owned::take_receipt(owner)?))
+    pub fn from_receipt<T: AsMut<[u8]> + Send + 'static>(
+        owner: T,
+        settle: impl FnOnce(T, Fate) + Send + 'static,
+    ) -> Result<Self, T> {
+        Ok(Self::over(owned::take_receipt(owner, settle)?))
     }
 
     /// Returns true if the message is delivered again unless [`done`](Self::done) is called for each part of it.
@@ -97,7 +71,12 @@ impl Buf {
         if !self.has_receipt() {
             return self;
         }
-        Self::from_receipt(Watched { message: self, act }).unwrap_or_else(|watched| watched.message)
+        let settle = move |message: Self, fate| {
+            act(fate);
+            message.settle(fate);
+        };
+        // A message in a buffer is never too long for a buffer.
+        Self::from_receipt(self, settle).unwrap_or_else(|message| message)
     }
 
     /// Returns this message with the receipts of the messages that it was made of: their fate will be that of
@@ -114,28 +93,8 @@ impl Buf {
         if received.is_empty() {
             return self;
         }
-        let derived = Derived { bytes: self, received };
-        // A message in a buffer is never too long for a buffer.
-        Self::from_receipt(derived).unwrap_or_else(|derived| derived.bytes)
-    }
-}
-
-/// A received message, and what to do at its end.
-struct Watched<Act> {
-    message: Buf,
-    act: Act,
-}
-
-impl<Act: Send + 'static> AsMut<[u8]> for Watched<Act> {
-    fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.message
-    }
-}
-
-impl<Act: FnOnce(Fate) + Send + 'static> Receipt for Watched<Act> {
-    fn settle(self, fate: Fate) {
-        (self.act)(fate);
-        self.message.settle(fate);
+        let settle = move |_, fate| received.into_iter().for_each(|received| received.settle(fate));
+        Self::from_receipt(self, settle).unwrap_or_else(|message| message)
     }
 }
 
@@ -209,25 +168,12 @@ debug_fields!(WithReceipt<T: Debug> { message });
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{Receiver, Sender, channel};
-
-    struct Delivered(Vec<u8>, Sender<Fate>);
-
-    impl AsMut<[u8]> for Delivered {
-        fn as_mut(&mut self) -> &mut [u8] {
-            &mut self.0
-        }
-    }
-
-    impl Receipt for Delivered {
-        fn settle(self, fate: Fate) {
-            self.1.send(fate).unwrap();
-        }
-    }
+    use std::sync::mpsc::{Receiver, channel};
 
     fn delivered() -> (Buf, Receiver<Fate>) {
         let (fates, fate) = channel();
-        (Buf::from_receipt(Delivered(b"hello".to_vec(), fates)).ok().unwrap(), fate)
+        let settle = move |_, fate| fates.send(fate).unwrap();
+        (Buf::from_receipt(b"hello".to_vec(), settle).unwrap(), fate)
     }
 
     #[test]

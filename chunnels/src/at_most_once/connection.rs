@@ -55,27 +55,18 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
     #[inline]
     fn unless_repeated(&self, mut message: Buf) -> Option<Buf> {
         let number = message.first_chunk().map(|number| u64::from_le_bytes(*number));
-        let fresh = number.filter(|number| {
+        let arrived = number.filter(|_| message.advance(HEADER).is_ok()).and_then(|number| {
             let mut window = self.window.lock();
-            *number < window.next().saturating_add(MAX_LEAP) && window.insert(*number)
+            let is_plausible = number < window.next().saturating_add(MAX_LEAP);
+            is_plausible.then(|| (number, window.insert(number)))
         });
-        match (fresh, number) {
-            (Some(number), _) => {
-                message.advance(HEADER).ok()?;
-                Some(self.redelivery.first(number, message))
-            }
-            (None, number) => self.repeated(number, message),
-        }
-    }
-
-    #[cold]
-    fn repeated(&self, number: Option<u64>, mut message: Buf) -> Option<Buf> {
-        let returned = number.and_then(|number| {
-            message.advance(HEADER).ok()?;
-            self.redelivery.repeated(number, message)
-        });
-        self.duplicates.add(u64::from(returned.is_none()));
-        returned
+        let message = match arrived {
+            Some((number, true)) => return Some(self.redelivery.first(number, message)),
+            Some((number, false)) => self.redelivery.repeated(number, message),
+            None => None,
+        };
+        self.duplicates.add(u64::from(message.is_none()));
+        message
     }
 }
 

@@ -74,7 +74,7 @@ impl<T> Sequence<T> {
         self.ready.extend(returned);
     }
 
-    /// Inserts message `number` of a group; `None` says that the message will never arrive. A message of an
+    /// Inserts message `number` of a group, which has not been [seen](Self::has_seen); `None` says that the message will never arrive. A message of an
     /// unknown group is dropped.
     ///
     /// # Errors
@@ -88,10 +88,6 @@ impl<T> Sequence<T> {
             group.next += 1;
             self.ready.extend(message);
             self.advance(group_index);
-            return Ok(());
-        }
-        if number < group.next || group.early.contains_key(&number) {
-            self.dropped.add(1);
             return Ok(());
         }
         if self.early_count >= self.limits.capacity && self.limits.skip_after.is_none() {
@@ -147,6 +143,20 @@ mod tests {
 
     const STRICT: OrderLimits = OrderLimits { capacity: 100, skip_after: None };
 
+    /// Inserts a message, unless it has been seen.
+    fn insert<T>(
+        sequence: &mut Sequence<T>,
+        group: u16,
+        number: u64,
+        message: Option<T>,
+    ) -> Result<(), Full> {
+        if sequence.has_seen(group, number) {
+            sequence.repeat(None);
+            return Ok(());
+        }
+        sequence.insert(group, number, message)
+    }
+
     fn drain<T>(sequence: &mut Sequence<T>) -> Vec<T> {
         std::iter::from_fn(|| sequence.pop()).collect()
     }
@@ -154,12 +164,12 @@ mod tests {
     #[test]
     fn a_gap_holds_up_its_own_group_only() {
         let mut sequence = Sequence::new(2, STRICT);
-        sequence.insert(0, 1, Some("b")).unwrap();
-        sequence.insert(1, 0, Some("x")).unwrap();
-        sequence.insert(9, 0, Some("of no group")).unwrap();
+        insert(&mut sequence, 0, 1, Some("b")).unwrap();
+        insert(&mut sequence, 1, 0, Some("x")).unwrap();
+        insert(&mut sequence, 9, 0, Some("of no group")).unwrap();
         assert_eq!(drain(&mut sequence), ["x"]);
-        sequence.insert(0, 0, Some("a")).unwrap();
-        sequence.insert(0, 0, Some("a again")).unwrap();
+        insert(&mut sequence, 0, 0, Some("a")).unwrap();
+        insert(&mut sequence, 0, 0, Some("a again")).unwrap();
         assert_eq!(drain(&mut sequence), ["a", "b"]);
         assert_eq!((sequence.dropped.get(), sequence.early_count), (2, 0));
     }
@@ -167,17 +177,17 @@ mod tests {
     #[test]
     fn a_full_buffer_is_an_error_unless_messages_can_be_skipped() {
         let mut sequence = Sequence::new(1, OrderLimits { capacity: 2, skip_after: None });
-        sequence.insert(0, 1, Some(1)).unwrap();
-        sequence.insert(0, 2, Some(2)).unwrap();
-        assert_eq!(sequence.insert(0, 3, Some(3)), Err(Full { missing: 0 }));
+        insert(&mut sequence, 0, 1, Some(1)).unwrap();
+        insert(&mut sequence, 0, 2, Some(2)).unwrap();
+        assert_eq!(insert(&mut sequence, 0, 3, Some(3)), Err(Full { missing: 0 }));
 
         let mut sequence = Sequence::new(1, OrderLimits { capacity: 9, skip_after: Some(2) });
-        sequence.insert(0, 1, Some(1)).unwrap();
+        insert(&mut sequence, 0, 1, Some(1)).unwrap();
         assert_eq!(drain(&mut sequence), []);
-        sequence.insert(0, 3, Some(3)).unwrap();
+        insert(&mut sequence, 0, 3, Some(3)).unwrap();
         assert_eq!(drain(&mut sequence), [1]);
-        sequence.insert(0, 0, Some(0)).unwrap();
-        sequence.insert(0, 2, Some(2)).unwrap();
+        insert(&mut sequence, 0, 0, Some(0)).unwrap();
+        insert(&mut sequence, 0, 2, Some(2)).unwrap();
         assert_eq!(drain(&mut sequence), [2, 3]);
         assert_eq!(sequence.dropped.get(), 1);
     }
@@ -186,7 +196,7 @@ mod tests {
     fn at_the_end_what_is_there_is_in_order() {
         let mut sequence = Sequence::new(2, STRICT);
         for (group, number, text) in [(0, 5, "f"), (0, 2, "c"), (1, 1, "y"), (0, 0, "a")] {
-            sequence.insert(group, number, Some(text)).unwrap();
+            insert(&mut sequence, group, number, Some(text)).unwrap();
         }
         sequence.end();
         assert_eq!(drain(&mut sequence), ["a", "c", "f", "y"]);
@@ -196,9 +206,9 @@ mod tests {
     #[test]
     fn what_never_comes_is_not_waited_for() {
         let mut sequence = Sequence::new(1, STRICT);
-        sequence.insert(0, 1, None).unwrap();
-        sequence.insert(0, 2, Some("c")).unwrap();
-        sequence.insert(0, 0, Some("a")).unwrap();
+        insert(&mut sequence, 0, 1, None).unwrap();
+        insert(&mut sequence, 0, 2, Some("c")).unwrap();
+        insert(&mut sequence, 0, 0, Some("a")).unwrap();
         assert_eq!(drain(&mut sequence), ["a", "c"]);
     }
 
@@ -211,7 +221,7 @@ mod tests {
             let mut sequence = Sequence::new(1, STRICT);
             let mut got = Vec::new();
             for number in order.iter().copied().chain(again.iter().map(|at| order[*at])) {
-                sequence.insert(0, number, Some(number)).unwrap();
+                insert(&mut sequence, 0, number, Some(number)).unwrap();
                 got.extend(drain(&mut sequence));
             }
             prop_assert_eq!(got, Vec::from_iter(0..60));
@@ -226,7 +236,7 @@ mod tests {
             let mut sequence = Sequence::new(1, OrderLimits { capacity: 5, skip_after: Some(skip) });
             let mut got = Vec::new();
             for number in numbers {
-                sequence.insert(0, number, Some(number)).unwrap();
+                insert(&mut sequence, 0, number, Some(number)).unwrap();
                 got.extend(drain(&mut sequence));
                 prop_assert!(sequence.early_count <= 5.min(skip));
             }

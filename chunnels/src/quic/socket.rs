@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
@@ -54,7 +54,7 @@ pub(super) struct Socket<Inner: Connection> {
     first: Path<Inner>,
     further: Mutex<Vec<Arc<Path<Inner>>>>,
     /// The tasks of the connection, for those of further paths.
-    tasks: OnceLock<Weak<TasksOf<Inner>>>,
+    tasks: Weak<TasksOf<Inner>>,
     /// The headroom of the layers below.
     below: usize,
     incoming: Mutex<Incoming>,
@@ -95,7 +95,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
         Arc::new(Self {
             first: Path::new(inner, PEER.port()),
             further: Mutex::default(),
-            tasks: Arc::downgrade(tasks).into(),
+            tasks: Arc::downgrade(tasks),
             below,
             incoming: Mutex::default(),
             capacity: Notify::new(),
@@ -225,7 +225,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
 impl<Inner: Connection<Data = Buf>> TakesPaths for Socket<Inner> {
     fn take_path(self: Arc<Self>, inner: Box<dyn Any + Send>) -> bool {
         let Ok(inner) = inner.downcast::<Inner>() else { return false };
-        let Some(tasks) = self.tasks.get().and_then(Weak::upgrade) else { return false };
+        let Some(tasks) = self.tasks.upgrade() else { return false };
         let mut further = self.further.lock();
         if self.end().is_some() {
             return false;

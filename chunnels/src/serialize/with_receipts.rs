@@ -1,6 +1,7 @@
 //! Typed messages with their receipts.
 
 use super::{Codec, Postcard, Serialize, SerializeConnection};
+use crate::burst::Decoded;
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node, WithReceipt,
     debug_fields, forward,
@@ -136,7 +137,7 @@ where
         into: &mut (impl Extend<WithReceipt<T>> + Send),
         limit: usize,
     ) -> Result<usize, Error> {
-        let mut decoded = DecodedWithReceipts { connection: self, into, count: 0 };
+        let mut decoded = Decoded { into, decode: |bytes| self.decode(bytes), count: 0 };
         // A burst of malformed messages alone would return zero.
         while decoded.count == 0 && limit > 0 {
             self.serialize.inner().recv_batch(&mut decoded, limit).await?;
@@ -146,27 +147,3 @@ where
 }
 
 debug_fields!(SerializeWithReceiptsConnection<Inner: Debug, T, C> { serialize });
-
-/// Decodes the messages that the connection below pushes into it, and pushes them on with their receipts.
-struct DecodedWithReceipts<'a, Inner, T, C, Into> {
-    connection: &'a SerializeWithReceiptsConnection<Inner, T, C>,
-    into: &'a mut Into,
-    count: usize,
-}
-
-impl<Inner, T, C, Into> Extend<Buf> for DecodedWithReceipts<'_, Inner, T, C, Into>
-where
-    Inner: Connection<Data = Buf>,
-    T: Send + 'static,
-    C: Codec<T>,
-    Into: Extend<WithReceipt<T>>,
-{
-    fn extend<Bufs: IntoIterator<Item = Buf>>(&mut self, bufs: Bufs) {
-        let Self { connection, into, count } = self;
-        into.extend(bufs.into_iter().filter_map(|bytes| {
-            let message = connection.decode(bytes);
-            *count += usize::from(message.is_some());
-            message
-        }));
-    }
-}

@@ -287,7 +287,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             }
         };
         if !has_ended {
-            let is_end = |pieces: &mut VecDeque<Buf>| lingering::has_end(&mut self.machine.lock(), pieces);
+            let is_end = |pieces: &VecDeque<Buf>| lingering::has_end(&mut self.machine.lock(), pieces);
             lingering::linger(&*self.inner, pieces, is_end).await;
         }
     }

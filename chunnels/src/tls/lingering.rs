@@ -28,7 +28,7 @@ pub(super) fn is_needed<Inner: Connection>(inner: &Inner, is_negotiated: bool) -
 pub(super) async fn linger<Inner: Connection<Data: Octets>>(
     inner: &Inner,
     mut pieces: VecDeque<Buf>,
-    mut is_end: impl FnMut(&mut VecDeque<Buf>) -> bool,
+    mut is_end: impl FnMut(&VecDeque<Buf>) -> bool,
 ) {
     let runtime = inner.base().runtime();
     let deadline = pin!(runtime.sleep_until(runtime.now() + TIMEOUT));
@@ -36,7 +36,7 @@ pub(super) async fn linger<Inner: Connection<Data: Octets>>(
         if !<Inner::Data as Octets>::HAS_BOUNDS && inner.send(Buf::from(Chunk::end()).into()).await.is_err() {
             return;
         }
-        while !is_end(&mut pieces) {
+        while !is_end(&pieces) {
             pieces.clear();
             let mut arrived = Arrived::<Inner::Data>::new(&mut pieces);
             match inner.recv_batch(&mut arrived, BURST).await {

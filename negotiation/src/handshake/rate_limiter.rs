@@ -1,9 +1,8 @@
 //! The rate of offers of a network.
 
-use super::network::Network;
 use crate::auth::{Keyed, MacKey};
-use bertha_core::Addr;
 use bertha_core::token_bucket::{Rate, TokenBucket};
+use bertha_core::{Addr, Network};
 use std::time::Instant;
 
 /// Number of buckets. Networks share them by chance, under a secret, so that no network chooses its
@@ -38,7 +37,7 @@ impl RateLimiter {
         let place = match self.last {
             Some((last, place)) if last == network => place,
             _ => {
-                let [low, high, ..] = self.secret.tag(&[&network.0]);
+                let [low, high, ..] = self.secret.tag(&[network.as_bytes()]);
                 usize::from(u16::from_le_bytes([low, high])) % BUCKETS
             }
         };

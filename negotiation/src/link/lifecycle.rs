@@ -251,19 +251,9 @@ impl Lifecycle {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
+    use super::super::waker_list::tests::Task;
     use super::*;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
-    use std::task::Wake;
-
-    #[derive(Default)]
-    struct Task(AtomicUsize);
-
-    impl Wake for Task {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 
     #[test]
     fn a_task_that_waits_again_is_woken_again_and_once() {

@@ -50,14 +50,15 @@ impl IntoIterator for WakerList {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
 
+    /// A task that counts how often it is woken.
     #[derive(Default)]
-    struct Task(AtomicUsize);
+    pub(in crate::link) struct Task(pub(in crate::link) AtomicUsize);
 
     impl Wake for Task {
         fn wake(self: Arc<Self>) {

@@ -3,7 +3,7 @@
 use super::patience::Patience;
 use super::progress::Progress;
 use crate::connections::QUOTA;
-use crate::handshake::Network;
+use bertha_core::Network;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 

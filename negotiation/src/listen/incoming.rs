@@ -5,10 +5,12 @@ use super::overload::Lack;
 use super::progress::Progress;
 use super::server::{Entering, LARGEST_FIRST, Outcome, Server};
 use super::stages::{Handshake, Kind, Stages};
-use crate::handshake::{AmplificationLimit, Network};
+use crate::handshake::AmplificationLimit;
 use crate::link::FromLink;
 use crate::{Negotiated, Runs};
-use bertha_core::{Addr, Base, BoxFuture, Connection, Datapath, Error, ErrorKind, Listener, Runtime};
+use bertha_core::{
+    Addr, Base, BoxFuture, Connection, Datapath, Error, ErrorKind, Listener, Network, Runtime,
+};
 use futures_util::future::FutureExt;
 use futures_util::stream::unfold;
 use futures_util::{Stream, select_biased};

@@ -9,8 +9,8 @@ use crate::connections::{Connections, Room};
 use crate::deadline::within;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::{
-    Accepted, Admission, AmplificationLimit, Decision, DecisionCache, EarlyData, Freshness, Network,
-    Requirements, Terms, Tickets, agreed_idle_timeout, decide_hashed, is_flight, path,
+    Accepted, Admission, AmplificationLimit, Decision, DecisionCache, EarlyData, Freshness, Requirements,
+    Terms, Tickets, agreed_idle_timeout, decide_hashed, is_flight, path,
 };
 use crate::link::LinkConnector;
 use crate::link::{
@@ -19,7 +19,8 @@ use crate::link::{
 use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
 use crate::{Agreement, Link, Negotiated, Runs, Settings, ZeroRtt, span};
 use bertha_core::{
-    Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Node, NotePlace, Picks, Role, Runtime,
+    Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Network, Node, NotePlace, Picks, Role,
+    Runtime,
 };
 use futures_util::future::FutureExt;
 use std::collections::VecDeque;

@@ -1,12 +1,13 @@
 //! Accepting clients and serving each with a task.
 
-use super::clients::{Client, Network, Watched};
+use super::clients::{Client, Watched};
 use super::format::RespFormat;
 use super::session::Session;
 use super::{RespShared, Routes, descriptors};
 use crate::shared_store::SharedStore;
 use crate::stop::Stop;
 use bertha::chunnels::framing::Framed;
+use bertha::core::Network;
 use bertha::prelude::*;
 use bertha::{Addr, Base, Chunk, Error, ErrorKind};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The gathering of acknowledgements, without I/O.
 
-use super::pauses::Pauses;
+use bertha_core::backoff::Backoff;
 use bertha_core::buf::Fate;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -43,7 +43,11 @@ pub(super) struct Gathering<R> {
     give_back_unseen: Vec<R>,
     /// Dropped messages by the time at which they are given back, in the order in which they were dropped.
     paused: BTreeMap<(Instant, u64), R>,
-    pauses: Pauses,
+    /// The pauses of dropped messages, which grow until a message is done. So a receiver that fails at every message
+    /// neither keeps the service busy, nor makes it put the messages aside within a moment.
+    pauses: Backoff,
+    /// Number of dropped messages.
+    dropped: u64,
     /// Time at which the gathered acknowledgements are sent.
     due: Option<Instant>,
     batch: usize,
@@ -67,7 +71,7 @@ struct Burst<R> {
 
 impl<R> Gathering<R> {
     /// Creates an empty table. At most `batch` receipts go into a call.
-    pub(super) fn new(batch: usize, pauses: Pauses) -> Self {
+    pub(super) fn new(batch: usize, pauses: Backoff) -> Self {
         Self {
             bursts: HashMap::new(),
             last_burst: 0,
@@ -77,6 +81,7 @@ impl<R> Gathering<R> {
             give_back_unseen: Vec::new(),
             paused: BTreeMap::new(),
             pauses,
+            dropped: 0,
             due: None,
             batch: batch.max(1),
         }
@@ -129,13 +134,14 @@ impl<R> Gathering<R> {
         let due = self.due;
         match fate {
             Fate::Done => {
-                self.pauses.has_succeeded();
+                self.pauses.reset();
                 self.acknowledge.push(receipt);
             }
             Fate::GivenBack => self.give_back.push(receipt),
             Fate::Dropped => {
-                let number = self.pauses.has_failed();
-                self.paused.insert((now + self.pauses.pause(), number), receipt);
+                self.dropped += 1;
+                // The whole pause: messages come back in the order in which they were dropped.
+                self.paused.insert((now + self.pauses.pause(u64::MAX), self.dropped), receipt);
             }
         }
         self.set_due_by(match ack_delay {
@@ -227,7 +233,7 @@ mod tests {
     }
 
     fn gathering(batch: usize) -> (Gathering<u32>, Instant) {
-        (Gathering::new(batch, Pauses::new(DELAY, 4 * DELAY)), Instant::now())
+        (Gathering::new(batch, Backoff::new(DELAY, 4 * DELAY)), Instant::now())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::gathering::{AckDelay, Place};
 use super::ledger::Ledger;
 use crate::Incoming;
-use bertha_core::buf::{Fate, Receipt};
+use bertha_core::buf::Fate;
 use bertha_core::{Buf, Error, ErrorKind};
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub(crate) fn hold<R: Send + Sync + 'static>(
         let len = payload.len();
         let held = Held { payload, place, ledger: ledger.clone() };
         let message = match by_dropping {
-            false => Buf::from_receipt(held).map_err(|held| held.settle(Fate::GivenBack)),
+            false => Buf::from_receipt(held, Held::settle).map_err(|held| held.settle(Fate::GivenBack)),
             // Once the message is given back, its drop has no effect.
-            true => Buf::from_owner(DoneByDropping(held)).map_err(|held| held.0.give_back()),
+            true => Buf::from_owner(DoneByDropping(held)).map_err(|held| held.0.release(Fate::GivenBack)),
         };
         match message {
             Ok(message) => deliver(message),
@@ -58,13 +58,11 @@ impl<R> AsMut<[u8]> for Held<R> {
 }
 
 impl<R> Held<R> {
-    fn give_back(&self) {
-        self.ledger.release(self.place, Fate::GivenBack);
-    }
-}
-
-impl<R: Send + Sync + 'static> Receipt for Held<R> {
     fn settle(self, fate: Fate) {
+        self.release(fate);
+    }
+
+    fn release(&self, fate: Fate) {
         self.ledger.release(self.place, fate);
     }
 }
@@ -82,6 +80,6 @@ impl<R> Drop for DoneByDropping<R> {
     fn drop(&mut self) {
         // The application's work on the message has failed.
         let fate = if std::thread::panicking() { Fate::GivenBack } else { Fate::Done };
-        self.0.ledger.release(self.0.place, fate);
+        self.0.release(fate);
     }
 }

@@ -1,9 +1,9 @@
 //! The state that the buffers of received messages share with the task that acknowledges them.
 
 use super::gathering::{AckDelay, Call, Gathering, Place};
-use super::pauses::Pauses;
 use crate::QueueSettings;
 use bertha_core::Runtime;
+use bertha_core::backoff::Backoff;
 use bertha_core::buf::Fate;
 use bertha_runtime::tokio::TokioRuntime;
 use parking_lot::Mutex;
@@ -40,7 +40,7 @@ pub(super) enum Step<R> {
 impl<R: Send + Sync + 'static> Ledger<R> {
     /// Creates an empty ledger. At most `batch` receipts go into a call.
     pub(crate) fn new(batch: usize, settings: &QueueSettings) -> Self {
-        let pauses = Pauses::new(settings.give_back_pause, settings.max_give_back_pause);
+        let pauses = Backoff::new(settings.give_back_pause, settings.max_give_back_pause);
         let gathering = Gathering::new(batch, pauses);
         let state = LedgerState { gathering, is_calling: false, is_ending: false, has_ended: false };
         Self { state: Mutex::new(state), released: Notify::new(), settled: Notify::new() }

@@ -1,6 +1,6 @@
 //! Acknowledging: by an act, or by dropping.
 //!
-//! The buffer of a message has a receipt ([`Receipt`](bertha_core::buf::Receipt)), which learns whether the
+//! The buffer of a message has a receipt ([`Buf::from_receipt`](bertha_core::Buf::from_receipt)), which learns whether the
 //! application has finished with the message, dropped it, or gave it back. A dropped message is given back to the
 //! service after a pause, which grows as long as no message is done; so is every message that is held at the end of
 //! the connection, without a pause.
@@ -18,7 +18,6 @@
 mod gathering;
 mod held;
 mod ledger;
-mod pauses;
 mod task;
 
 pub(crate) use gathering::AckDelay;

@@ -5,7 +5,7 @@ use crate::rendezvous::store::limits::PARTICIPANTS;
 use crate::wire::Origin;
 use ahash::AHashMap;
 use bertha_core::Buf;
-use bertha_core::buf::{Fate, Receipt};
+use bertha_core::buf::Fate;
 use bertha_core::replay_window::ReplayWindow;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,7 +142,7 @@ impl RoundShare {
         let has_receipt = message.has_receipt();
         let held = Held { message, origin, share: self.clone() };
         match has_receipt {
-            true => Buf::from_receipt(held).ok(),
+            true => Buf::from_receipt(held, Held::settle).ok(),
             false => Buf::from_owner(DoneByDropping(held)).ok(),
         }
     }
@@ -215,9 +215,7 @@ impl Held {
         drop(counts);
         repetitions.into_iter().flatten().for_each(|repetition| repetition.settle(fate));
     }
-}
 
-impl Receipt for Held {
     fn settle(self, fate: Fate) {
         self.end(fate);
         self.message.settle(fate);
@@ -298,7 +296,7 @@ mod tests {
                 let delivered = Delivered([7; 1], acknowledged.clone());
                 let message = match by_dropping {
                     true => Buf::from_owner(delivered).unwrap(),
-                    false => Buf::from_receipt(delivered).unwrap(),
+                    false => Buf::from_receipt(delivered, |_, _| {}).unwrap(),
                 };
                 share.arrive(origin, message).unwrap()
             };
@@ -315,10 +313,6 @@ mod tests {
             assert!(share.has_let_all_go());
             assert_eq!(share.let_go().count, 1);
         }
-    }
-
-    impl Receipt for Delivered {
-        fn settle(self, _: Fate) {}
     }
 
     #[derive(Debug)]

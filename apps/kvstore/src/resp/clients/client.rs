@@ -1,6 +1,7 @@
 //! A client, as the parts of the program that deal with the client share it.
 
-use super::{Ending, Network};
+use super::Ending;
+use bertha::core::Network;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -3,7 +3,6 @@
 mod client;
 mod ending;
 mod memory;
-mod network;
 mod places;
 mod sweeping;
 mod watched;
@@ -11,7 +10,6 @@ mod watched;
 pub(super) use client::Client;
 pub(super) use ending::Ending;
 pub(super) use memory::{Held, Memory};
-pub(super) use network::Network;
 pub(crate) use places::Places;
 pub(crate) use sweeping::sweep;
 pub(super) use watched::Watched;

@@ -1,6 +1,7 @@
 //! The places of clients. Sans-IO.
 
-use super::{Client, Ending, Network};
+use super::{Client, Ending};
+use bertha::core::Network;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
