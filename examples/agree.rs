@@ -14,7 +14,7 @@ async fn main() -> Result<(), Error> {
     let mut incoming = server.listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
     let addr = incoming.local_addr();
     bertha::spawn(async move {
-        while let Some(client) = incoming.next().await {
+        while let Some(client) = incoming.next_or_refusal().await {
             match client {
                 Ok(connection) => println!("server: {}", connection.explain()),
                 Err(error) => println!("server: {error}"),

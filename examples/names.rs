@@ -60,7 +60,7 @@ async fn serve_once(host: &'static str) -> Result<Addr, Error> {
     let mut clients = make_stack!(Serialize::<String>::new()).listen(bertha::datapath(), any).await?;
     let addr = clients.local_addr();
     bertha::spawn(async move {
-        let Some(Ok(client)) = clients.next().await else { return };
+        let Some(client) = clients.next().await else { return };
         if let Ok(question) = client.recv().await {
             drop(client.send(format!("{question} On {host}.")).await);
         }

@@ -13,9 +13,7 @@ async fn main() -> Result<(), Error> {
     let mut incoming = server.listen(bertha::datapath(), "127.0.0.1:0".parse::<Addr>()?).await?;
     let to = incoming.local_addr();
     bertha::spawn(async move {
-        while let Some(client) = incoming.next().await {
-            // A client that was refused does not concern the other clients.
-            let Ok(connection) = client else { continue };
+        while let Some(connection) = incoming.next().await {
             bertha::spawn(echo(connection));
         }
     });

@@ -50,8 +50,7 @@ async fn start() -> Result<Addr, Error> {
     let mut clients = make_stack!(Rpc::new()).listen(Tcp::new(), any).await?;
     let addr = clients.local_addr();
     bertha::spawn(async move {
-        while let Some(client) = clients.next().await {
-            let Ok(connection) = client else { continue };
+        while let Some(connection) = clients.next().await {
             let serving = serve(connection, GreeterServer::new(English)).into_future();
             bertha::spawn(timeout(Duration::from_millis(50), serving));
         }

@@ -69,7 +69,6 @@ async fn main() -> Result<(), Error> {
     let stack = make_stack!(Numbered);
     let (connection, served) = tokio::join!(stack.connect(bertha::datapath(), server), incoming.next());
     let (connection, Some(served)) = (connection?, served) else { return Ok(()) };
-    let served = served?;
     for text in ["first", "second"] {
         let mut message = connection.base().buffer(text.len())?;
         message.copy_from_slice(text.as_bytes());

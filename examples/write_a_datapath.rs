@@ -148,7 +148,6 @@ async fn main() -> Result<(), Error> {
     let stack = make_stack!(Serialize::<String>::new());
     let (connection, served) = tokio::join!(stack.connect(threads, addr), incoming.next());
     let (connection, Some(served)) = (connection?, served) else { return Ok(()) };
-    let served = served?;
     connection.send("through a channel".into()).await?;
     println!("received {}; {}", served.recv().await?, served.explain());
     Ok(())

@@ -21,8 +21,7 @@
 //!     let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<bertha::Addr>()?).await?;
 //!     let server = incoming.local_addr();
 //!     bertha::spawn(async move {
-//!         while let Some(client) = incoming.next().await {
-//!             let Ok(connection) = client else { continue };
+//!         while let Some(connection) = incoming.next().await {
 //!             bertha::spawn(async move {
 //!                 loop {
 //!                     let answered = match connection.recv().await {

@@ -114,7 +114,7 @@ where
         async move || {
             let mut incoming = stack().listen(server, addr).await.map_err(failed("listening"))?;
             let _ = tell.send(incoming.local_addr());
-            let accepted = incoming.next().await.transpose().map_err(failed("accepting"))?;
+            let accepted = incoming.next_or_refusal().await.transpose().map_err(failed("accepting"))?;
             accepted.ok_or_else(|| Error::new(ErrorKind::Bertha, "the listener ended"))
         },
         async move || {

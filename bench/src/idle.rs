@@ -72,7 +72,8 @@ where
         let addr = incoming.local_addr();
         let mut open = Vec::with_capacity(connections);
         for _ in 0..connections {
-            let (client, server) = tokio::join!(stack.connect(Udp::new(), addr.clone()), incoming.next());
+            let (client, server) =
+                tokio::join!(stack.connect(Udp::new(), addr.clone()), incoming.next_or_refusal());
             open.push((client.map_err(failed)?, server.transpose().map_err(failed)?));
         }
         // By then, the last timers of set-up have expired.

@@ -2,9 +2,10 @@
 
 use crate::guarantee::Set;
 use crate::picks::{Picks, preferred};
+use crate::statistics::{DropCounter, Observed};
 use crate::{
-    Addr, BoxFuture, Capability, Connection, Describe, DropCounter, DropRegistry, Error, ErrorKind, Node,
-    NotePlace, PeerLayers, Roaming, Secured, SecuredCell, Situation,
+    Addr, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, LayerRegistry, Node, NotePlace,
+    PeerLayers, Roaming, Secured, SecuredCell, Situation,
 };
 use std::fmt;
 use std::ops::Range;
@@ -94,7 +95,7 @@ pub struct ConnectContext<'a, Inner> {
     transcript: Option<[u8; 32]>,
     peer: Option<&'a PeerLayers>,
     secured: Option<&'a SecuredCell>,
-    drops: Option<&'a DropRegistry>,
+    registry: Option<&'a LayerRegistry>,
     notes: Option<&'a NotePlace>,
     /// The layers of `peer` whose work the Chunnel under construction does: index of the first layer, and
     /// index behind the last.
@@ -131,7 +132,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
             transcript: None,
             peer: None,
             secured: None,
-            drops: None,
+            registry: None,
             notes: None,
             layers: (0, 0),
         }
@@ -195,11 +196,11 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         }
     }
 
-    /// Adds a place for the counters of dropped messages.
+    /// Adds a place for the counters and the state of the layers.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_drops(self, drops: &'a DropRegistry) -> Self {
-        Self { drops: Some(drops), ..self }
+    pub fn with_registry(self, registry: &'a LayerRegistry) -> Self {
+        Self { registry: Some(registry), ..self }
     }
 
     /// Returns a counter, at zero, of the messages that the Chunnel under construction drops for `reason`.
@@ -208,7 +209,18 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     ///
     /// Without negotiation only the Chunnel reads the counter.
     pub fn counts_drops(&self, layer: &'static str, reason: &'static str) -> DropCounter {
-        self.drops.map_or_else(DropCounter::default, |drops| drops.counter(layer, reason))
+        self.registry.map_or_else(DropCounter::default, |registry| registry.counter(layer, reason))
+    }
+
+    /// Lets applications see the state of the layer that the Chunnel under construction makes, in the
+    /// [statistics](crate::statistics) of the connection, as long as `layer` lives.
+    ///
+    /// Without negotiation it has no effect.
+    pub fn observes<T: Observed>(&self, layer: &Arc<T>) {
+        if let Some(registry) = self.registry {
+            let layer: Arc<dyn Observed> = layer.clone();
+            registry.add(Arc::downgrade(&layer));
+        }
     }
 
     /// Adds a place for notes.
@@ -267,8 +279,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     where
         'a: 'b,
     {
-        let Self { role, transcript, peer, secured, drops, notes, layers, .. } = self;
-        ConnectContext { connector: open, role, transcript, peer, secured, drops, notes, layers }
+        let Self { role, transcript, peer, secured, registry, notes, layers, .. } = self;
+        ConnectContext { connector: open, role, transcript, peer, secured, registry, notes, layers }
     }
 
     /// Returns the context for a further connection, on which this end is the client whatever its role in the
@@ -283,7 +295,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         'a: 'b,
     {
         let connector = self.connector;
-        let drops = self.drops;
+        let registry = self.registry;
         let secured = Some(secured);
         // The agreement is about the first connection.
         let notes = None;
@@ -293,7 +305,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
             transcript,
             peer,
             secured,
-            drops,
+            registry,
             notes,
             layers: (0, 0),
         }

@@ -1,6 +1,6 @@
 //! The connection that a Chunnel makes and an application uses.
 
-use crate::{Base, Error};
+use crate::{Base, Error, Statistics};
 
 /// A connection that sends and receives messages of one type.
 ///
@@ -112,4 +112,9 @@ pub trait Connection: Send + Sync + 'static {
     /// # Errors
     /// Over a stack that loses nothing, `close` fails only if a message of this end may not have arrived.
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Adds what a datapath and the system know about this connection to its statistics, such as the round-trip
+    /// time of TCP. The method is for the bottom of a stack: Chunnels register with
+    /// [`ConnectContext::observes`](crate::ConnectContext::observes) instead. The default adds nothing.
+    fn observe(&self, _into: &mut Statistics) {}
 }

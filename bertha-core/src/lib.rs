@@ -45,7 +45,6 @@ mod datapath;
 mod debug_fields;
 mod describe;
 mod destination;
-mod drops;
 mod ecn_marks;
 mod erased;
 mod error;
@@ -75,6 +74,7 @@ mod secured;
 mod select;
 mod setters;
 mod stack;
+pub mod statistics;
 pub mod token_bucket;
 mod truth;
 mod wrap;
@@ -92,9 +92,6 @@ pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, LayerInfo, Node};
 pub use destination::Destination;
-#[doc(hidden)]
-pub use drops::DropRegistry;
-pub use drops::{DropCounter, Dropped, Drops};
 pub use ecn_marks::EcnMarks;
 pub use erased::{BoxConnection, BoxStack, Boxed};
 pub use error::{Error, ErrorKind};
@@ -123,6 +120,9 @@ pub use secured::SecuredCell;
 pub use secured::{PeerIdentity, Secured};
 pub use select::{Either, Select};
 pub use stack::{Bottom, Stack};
+#[doc(hidden)]
+pub use statistics::LayerRegistry;
+pub use statistics::{DropCounter, Dropped, Drops, Statistics};
 pub use wrap::{Supports, Wrap};
 
 /// A boxed, sendable future, for the recursion over a stack on the control path.

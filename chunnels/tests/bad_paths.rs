@@ -4,7 +4,7 @@
 
 use bertha_chunnels::Reliable;
 use bertha_chunnels::congestion::{Bbr, Cubic, NewReno};
-use bertha_chunnels::reliable::Statistics;
+use bertha_chunnels::reliable::ReliableStatistics;
 use bertha_core::{Addr, Buf, Connection, Datapath, Listener, Wrap};
 use bertha_datapath_sim::{Bottleneck, Link, Schedule, Sim};
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn bad(loss: f64, reordering: f64, jitter_ms: u64) -> Link {
 }
 
 /// The share of the path's rate that arrives in `seconds`, and what the sender counted.
-fn share(reliable: Reliable, link: Link, seconds: u64, seed: u64) -> (f64, Statistics) {
+fn share(reliable: Reliable, link: Link, seconds: u64, seed: u64) -> (f64, ReliableStatistics) {
     let mut sim = Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX);
     let network = sim.network().clone();
     network.set_link(link);

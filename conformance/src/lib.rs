@@ -67,7 +67,7 @@
 //!     let mut incoming = make_stack!(Mine, below_server).listen(server.clone(), (SERVER, 0)).await.unwrap();
 //!     let stack = make_stack!(Mine, below_client);
 //!     let connecting = stack.connect(client.clone(), incoming.local_addr());
-//!     let (connection, accepted) = futures_util::join!(connecting.into_future(), incoming.next());
+//!     let (connection, accepted) = futures_util::join!(connecting.into_future(), incoming.next_or_refusal());
 //!     // The address stays in use, as the address of a server does.
 //!     std::mem::forget(incoming);
 //!     (connection.unwrap(), accepted.unwrap().unwrap())

@@ -84,7 +84,7 @@ async fn mappings_of(
         true => Some(directory.register(&format!("echo at {addr}"), from_ref(&addr)).await.unwrap()),
         false => None,
     };
-    let serve = tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+    let serve = tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
     let connection = stack(client).connect(Tcp::new(), addr).await.unwrap();
     answered(&connection, 0..100).await;
     let mapped = mappings();
@@ -143,7 +143,7 @@ fn a_service_is_found_by_its_name() {
             stack(MaybeLocal::new(server.clone())).listen(Tcp::new(), anywhere()).await.unwrap();
         let addr = incoming.local_addr();
         let _registration = server.register("echo", &[]).await.unwrap();
-        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
         let connection =
             stack(MaybeLocal::new(client).service("echo")).connect(Tcp::new(), addr).await.unwrap();
         answered(&connection, 0..10).await;
@@ -185,7 +185,7 @@ fn a_connection_says_which_way_it_takes() {
             stack(MaybeLocal::new(server.clone())).listen(Tcp::new(), anywhere()).await.unwrap();
         let addr = incoming.local_addr();
         tokio::spawn(async move {
-            while let Some(accepted) = incoming.next().await {
+            while let Some(accepted) = incoming.next_or_refusal().await {
                 tokio::spawn(echo(accepted.unwrap()));
             }
         });
@@ -230,7 +230,8 @@ fn the_agreement_says_whether_memory_is_shared_and_why_not() {
                 false => None,
             };
             let client = stack(client);
-            let (connected, accepted) = tokio::join!(client.connect(Tcp::new(), addr), incoming.next());
+            let (connected, accepted) =
+                tokio::join!(client.connect(Tcp::new(), addr), incoming.next_or_refusal());
             drop(registration);
             let agreements = [connected.unwrap().explain(), accepted.unwrap().unwrap().explain()];
             agreements.map(|agreement| notes(&agreement))
@@ -338,7 +339,7 @@ fn a_connection_changes_its_way_and_loses_nothing() {
         let mut incoming = stack(server.clone()).listen(Tcp::new(), anywhere()).await.unwrap();
         let addr = incoming.local_addr();
         let _registration = server.register("echo", from_ref(&addr)).await.unwrap();
-        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
         let connection = stack(client).connect(Tcp::new(), addr).await.unwrap();
         answered(&connection, 0..100).await;
         for round in 1..6 {
@@ -380,7 +381,7 @@ fn a_floor_of_encryption_keeps_it_out_above_what_encrypts() {
         let incoming = stack().listen(Tcp::new(), anywhere()).settings(encrypted()).await;
         let mut incoming = incoming.unwrap();
         let addr = incoming.local_addr();
-        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
         let connection = stack().connect(Tcp::new(), addr.clone()).settings(encrypted()).await.unwrap();
         answered(&connection, 0..10).await;
 
@@ -400,7 +401,7 @@ fn a_change_of_stacks_does_not_put_it_above_what_encrypts() {
         };
         let mut incoming = stack().listen(Tcp::new(), anywhere()).await.unwrap();
         let addr = incoming.local_addr();
-        tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
+        tokio::spawn(async move { echo(incoming.next().await.unwrap()).await });
         let connection = stack().connect(Tcp::new(), addr).await.unwrap();
         let error = connection.upgrade(Pick::alternative(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);

@@ -256,7 +256,7 @@ where
         .with_transcript(transcript)
         .with_peer(Some(&peer))
         .with_secured(&secured)
-        .with_drops(session.drops())
+        .with_registry(session.registry())
         .with_notes(&notes);
     let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,

@@ -2,8 +2,9 @@
 
 use crate::connections::Place;
 use crate::handshake::CurrentAgreement;
+use crate::observing::{self, Parts};
 use crate::{Agreement, Session};
-use bertha_core::{Connection, Drops, forward};
+use bertha_core::{Connection, Drops, Statistics, forward};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,16 +25,20 @@ pub struct Negotiated<C> {
     _place: Option<Place>,
 }
 
-impl<C> Negotiated<C> {
+impl<C: Connection> Negotiated<C> {
     pub(crate) fn new(
         connection: C,
         current_agreement: Arc<CurrentAgreement>,
         session: Arc<Session>,
         dropped: Arc<AtomicU64>,
     ) -> Self {
+        let parts = Parts { session: &session, agreement: &current_agreement, dropped: &dropped };
+        observing::connected(&connection, parts);
         Self { connection, current_agreement, session, dropped, _place: None }
     }
+}
 
+impl<C> Negotiated<C> {
     /// Keeps the place among the connections of a server until it is dropped.
     pub(crate) fn in_place(self, place: Place) -> Self {
         Self { _place: Some(place), ..self }
@@ -61,6 +66,16 @@ impl<C> Negotiated<C> {
     /// datapath.
     pub fn drops(&self) -> Drops {
         self.session.drops_of_link(self.dropped())
+    }
+
+    /// Returns the state of the connection at this moment, by layer: of the datapath, of the link, and of each
+    /// Chunnel that [lets itself be observed](bertha_core::ConnectContext::observes), with the
+    /// [drops](Self::drops) of each. While a stack is being changed, the layers of both stacks are listed.
+    ///
+    /// The call takes the locks of the layers for a short time; a connection that nobody looks at pays
+    /// nothing.
+    pub fn statistics(&self) -> Statistics {
+        self.session.statistics_of_link(self.dropped())
     }
 
     /// Returns the number of [dropped](Self::dropped) messages that claimed to be of this connection without

@@ -65,6 +65,11 @@ impl Connections {
         Self(Arc::new(Mutex::new(held)))
     }
 
+    /// Returns the number of connections.
+    pub(crate) fn count(&self) -> usize {
+        self.held().by_number.len()
+    }
+
     /// Adds a connection. There may be a few more than the maximum, whose agreements were made at the same time.
     pub(crate) fn add(
         &self,

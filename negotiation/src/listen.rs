@@ -11,14 +11,17 @@ mod progress;
 mod roaming;
 mod server;
 mod stages;
+mod statistics;
 
 use crate::handshake::{Requirements, check_possible};
 use crate::happy_eyeballs::HappyEyeballs;
-use crate::{Runs, Settings};
+use crate::{Runs, Settings, observing};
+use bertha_core::statistics::Observed;
 use bertha_core::{BoxFuture, Describe, Destination, Error, Listener, Properties, Role};
 pub use incoming::Incoming;
 pub use overload::Overload;
 use server::Server;
+pub use statistics::IncomingStatistics;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -80,7 +83,7 @@ async fn listen<S, D>(
     settings: Settings,
 ) -> Result<Incoming<S, D>, Error>
 where
-    S: Describe,
+    S: Describe + Send + Sync + 'static,
     D: Runs<S>,
 {
     settings.credentials.check(Role::Server)?;
@@ -94,5 +97,7 @@ where
     let (to_listener, from_links) = mpsc::channel(FROM_LINKS);
     tracing::debug!(stack = %stack.explain(), addr = %listener.local_addr(), "listening");
     let server = Arc::new(Server::new(stack, nodes, datapath, listener, settings, to_listener));
+    let observed: Arc<dyn Observed> = server.clone();
+    observing::listening(|| server.listener.local_addr(), Arc::downgrade(&observed));
     Ok(Incoming::new(server, from_links))
 }

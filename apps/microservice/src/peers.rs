@@ -74,10 +74,8 @@ where
     let mut accepting = JoinSet::new();
     accepting.spawn(async move {
         let mut clients = JoinSet::new();
-        while let Some(accepted) = incoming.next().await {
+        while let Some(connection) = incoming.next().await {
             while clients.try_join_next().is_some() {}
-            // A client that can't be served concerns no other client.
-            let Ok(connection) = accepted else { continue };
             let handler = handler.clone();
             clients.spawn(async move {
                 loop {

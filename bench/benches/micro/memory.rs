@@ -60,6 +60,6 @@ pub(crate) async fn negotiated() -> (impl Connection<Data = Buf>, impl Connectio
         Memory(Arc::new(Ends { client: Mutex::new(Some(client)), server: Mutex::new(Some(server)) }));
     let mut incoming = make_stack!().listen(memory.clone(), Addr::Unnamed).await.unwrap();
     let stack = make_stack!();
-    let (client, server) = tokio::join!(stack.connect(memory, Addr::Unnamed), incoming.next());
+    let (client, server) = tokio::join!(stack.connect(memory, Addr::Unnamed), incoming.next_or_refusal());
     (client.unwrap(), server.unwrap().unwrap())
 }

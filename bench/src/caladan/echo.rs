@@ -65,7 +65,7 @@ where
 {
     let mut incoming = make_stack!().listen(datapath.clone(), at).await?;
     let to = incoming.local_addr();
-    let accepting = incoming.next();
+    let accepting = incoming.next_or_refusal();
     let connecting = make_stack!().connect(datapath, to).into_future();
     let (accepted, connection) = futures_util::join!(accepting, connecting);
     let served = accepted.transpose()?;

@@ -235,9 +235,7 @@ where
     let mut incoming = incoming.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server"))?;
     let addr = incoming.local_addr();
     tokio::spawn(async move {
-        while let Some(accepted) = incoming.next().await {
-            // A client notices by itself if there is no echo.
-            let Ok(connection) = accepted else { continue };
+        while let Some(connection) = incoming.next().await {
             tokio::spawn(async move {
                 while let Ok(message) = connection.recv().await {
                     if connection.send(message).await.is_err() {

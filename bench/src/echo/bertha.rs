@@ -16,7 +16,7 @@ pub(super) async fn serve(waiting: Waiting, tell: oneshot::Sender<Addr>) -> Resu
         let mut incoming = make_stack!(Nothing).listen(Udp::new().waiting(waiting), ANY_PORT).await?;
         // A client that has given up reports an error of its own.
         let _ = tell.send(incoming.local_addr());
-        let Some(connection) = incoming.next().await.transpose()? else { return Ok(()) };
+        let Some(connection) = incoming.next_or_refusal().await.transpose()? else { return Ok(()) };
         loop {
             match connection.recv().await {
                 Ok(message) => connection.send(message).await?,
@@ -58,7 +58,7 @@ pub(super) fn ready(rounds: Rounds) -> Result<(), Error> {
         let mut incoming = make_stack!(Nothing).listen(Udp::new(), ANY_PORT).await?;
         let stack = make_stack!(Nothing);
         let addr = incoming.local_addr();
-        let (client, server) = tokio::join!(stack.connect(Udp::new(), addr), incoming.next());
+        let (client, server) = tokio::join!(stack.connect(Udp::new(), addr), incoming.next_or_refusal());
         let (client, Some(server)) = (client?, server.transpose()?) else { return Ok(()) };
         for _ in 0..rounds.measured {
             send(&client).await?;

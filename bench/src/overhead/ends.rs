@@ -51,8 +51,10 @@ where
     let connected = async {
         let mut incoming = make_stack!().listen(Udp::new(), any_port()).settings(settings.clone()).await?;
         let server = incoming.local_addr();
-        let (end, bare) =
-            tokio::join!(stack.connect(Udp::new(), server).settings(settings.clone()), incoming.next());
+        let (end, bare) = tokio::join!(
+            stack.connect(Udp::new(), server).settings(settings.clone()),
+            incoming.next_or_refusal()
+        );
         let bare = bare.transpose()?.ok_or_else(|| {
             bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted no client")
         })?;

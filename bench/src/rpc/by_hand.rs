@@ -30,7 +30,7 @@ pub(super) fn run(transport: Transport, load: Load) -> Result<(), Error> {
             let serving = async move {
                 let mut incoming = $stack.listen($datapath, ANY).await?;
                 let _ = tell.send(incoming.local_addr());
-                match incoming.next().await.transpose()? {
+                match incoming.next_or_refusal().await.transpose()? {
                     Some(connection) => answer(&connection, load.in_flight).await,
                     None => Ok(()),
                 }

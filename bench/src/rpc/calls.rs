@@ -76,7 +76,7 @@ async fn listen(transport: Transport, tls: Tls, tell: oneshot::Sender<Addr>) -> 
         ($stack:expr, $datapath:expr) => {{
             let mut incoming = $stack.listen($datapath, ANY).await?;
             let _ = tell.send(incoming.local_addr());
-            let Some(connection) = incoming.next().await.transpose()? else { return Ok(()) };
+            let Some(connection) = incoming.next_or_refusal().await.transpose()? else { return Ok(()) };
             serve(connection, echo()).await
         }};
     }

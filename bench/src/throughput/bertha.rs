@@ -152,7 +152,7 @@ where
     // Dropping a task ends it.
     let mut clients = Vec::new();
     for _ in 0..connections {
-        let Some(accepted) = incoming.next().await else { break };
+        let Some(accepted) = incoming.next_or_refusal().await else { break };
         let connection = accepted.map_err(failed)?;
         let file = file.clone();
         let runtime = connection.base().runtime().clone();

@@ -95,14 +95,16 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
     ) -> Result<Self::Connection, Error> {
         let is_checked_below = context.guaranteed_below().includes(Set::of::<IntegrityChecked>());
         let check = if is_checked_below { Check::Below } else { Check::Crc };
-        Ok(ReliableConnection::new(
+        let connection = ReliableConnection::new(
             inner,
             self.settings,
             &*self.congestion,
             check,
             ["damaged", "repeated", "after the end", "not sent by this machine"]
                 .map(|reason| context.counts_drops("Reliable", reason)),
-        ))
+        );
+        context.observes(connection.state());
+        Ok(connection)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The connection as the layer above sees it.
 
-use super::Statistics;
+use super::ReliableStatistics;
 use super::machine::{LARGEST_MESSAGE, Machine, Received};
 use super::settings::ReliableSettings;
 use super::task::{self, ReliableState, TaskOf};
@@ -68,8 +68,13 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
     }
 
     /// Returns counters and the current state.
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> ReliableStatistics {
         self.shared.machine.lock().statistics()
+    }
+
+    /// Returns the state, which outlives the connection for as long as its task has messages to deliver.
+    pub(super) fn state(&self) -> &Arc<ReliableState<Inner>> {
+        &self.shared
     }
 
     /// Returns the largest message that can be sent, in bytes.

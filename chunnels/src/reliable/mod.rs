@@ -64,4 +64,4 @@ pub mod wire;
 
 pub use chunnel::Reliable;
 pub use connection::ReliableConnection;
-pub use statistics::Statistics;
+pub use statistics::ReliableStatistics;

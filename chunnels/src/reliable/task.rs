@@ -1,7 +1,8 @@
 //! The task of a connection, which moves packets between the machine and the connection below, and drives the timers.
 
 use super::machine::Machine;
-use bertha_core::{Base, Buf, Connection, DropCounter, EcnMarks, Error, Runtime};
+use bertha_core::statistics::Observed;
+use bertha_core::{Base, Buf, Connection, DropCounter, EcnMarks, Error, Runtime, Statistics};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::future::poll_fn;
@@ -102,6 +103,12 @@ impl<Inner: Connection<Data = Buf>> ReliableState<Inner> {
         if self.machine.lock().closed().is_some() {
             self.wake_all();
         }
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Observed for ReliableState<Inner> {
+    fn observe(&self, into: &mut Statistics) {
+        into.add("Reliable", self.machine.lock().statistics());
     }
 }
 

@@ -32,11 +32,5 @@ where
     D: Runs<S, Out = C>,
     C: Connection<Data = Chunk>,
 {
-    incoming.into_stream().filter_map(async |client| match client {
-        Ok(client) => Some(Ok(Io::new(client))),
-        Err(error) => {
-            tracing::info!(%error, "refused a client");
-            None
-        }
-    })
+    incoming.into_stream().map(|client| Ok(Io::new(client)))
 }

@@ -62,7 +62,7 @@ async fn a_squatter_is_no_man_in_the_middle() {
     let addr = incoming.local_addr();
     let _registration = server.register("echo", &[]).await.unwrap();
     tokio::spawn(async move {
-        while let Some(accepted) = incoming.next().await {
+        while let Some(accepted) = incoming.next_or_refusal().await {
             let connection = accepted.unwrap();
             tokio::spawn(async move {
                 while let Ok(number) = connection.recv().await {

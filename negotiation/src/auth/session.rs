@@ -7,7 +7,7 @@ use super::reset::{NONCE, TOKEN, reveals};
 use super::schedule::{MacKey, hash};
 use super::secured_stacks::{Material, SecuredStacks};
 use crate::wire::{self, Close, Confirm, Kind, Tag, Unreadable};
-use bertha_core::{DropRegistry, Drops, PeerIdentity, Role, SecuredCell};
+use bertha_core::{Drops, LayerRegistry, PeerIdentity, Role, SecuredCell, Statistics};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ pub struct Session {
     stacks: SecuredStacks,
     forged: AtomicU64,
     not_sent: AtomicU64,
-    drops: DropRegistry,
+    registry: LayerRegistry,
 }
 
 /// The part of a session that comes from credentials.
@@ -85,7 +85,7 @@ impl Session {
             stacks: SecuredStacks::new(),
             forged: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
-            drops: DropRegistry::new(),
+            registry: LayerRegistry::new(),
         }
     }
 
@@ -113,9 +113,18 @@ impl Session {
         self.stacks.first()
     }
 
-    /// Returns the counters of dropped messages of all the connection's stacks.
-    pub(crate) fn drops(&self) -> &DropRegistry {
-        &self.drops
+    /// Returns the counters and the state of the layers of all the connection's stacks.
+    pub(crate) fn registry(&self) -> &LayerRegistry {
+        &self.registry
+    }
+
+    /// Returns the statistics of a connection whose link has dropped this number of messages, forged messages
+    /// included.
+    pub(crate) fn statistics_of_link(&self, dropped: u64) -> Statistics {
+        let mut statistics = Statistics::default();
+        self.registry.observe(&mut statistics);
+        statistics.add_drops(&self.drops_of_link(dropped));
+        statistics
     }
 
     /// Returns the report of a connection whose link has dropped this number of messages, forged messages
@@ -126,7 +135,7 @@ impl Session {
         drops.add("Link", "forged", forged);
         drops.add("Link", "damaged, late or of no connection", dropped.saturating_sub(forged));
         drops.add("Link", "not sent by this machine", self.not_sent.load(Ordering::Relaxed));
-        drops += &self.drops.drops();
+        drops += &self.registry.drops();
         drops
     }
 

@@ -5,6 +5,7 @@ use super::built::Built;
 use super::cache::Key;
 use crate::handshake::{Choices, CurrentAgreement, Expected, HeldTicket, Requirements};
 use crate::link::LinkConnector;
+use crate::observing::{self, Parts};
 use crate::wire::Answer;
 use crate::{Agreement, Link, Runs, Session, ZeroRtt};
 use bertha_core::{
@@ -68,7 +69,7 @@ where
             .with_transcript(agreement.binding())
             .with_peer(Some(&peer))
             .with_secured(&secured)
-            .with_drops(session.drops())
+            .with_registry(session.registry())
             .with_notes(&notes);
         let agreement = CurrentAgreement::new(agreement);
         link.stand(agreement.clone(), self.connector.clone());
@@ -76,6 +77,8 @@ where
             Ok(connection) => {
                 setup.done();
                 agreement.note(notes.take());
+                let parts = Parts { session: &session, agreement: &agreement, dropped: &dropped };
+                observing::connected(&connection, parts);
                 Ok(Built { connection, agreement, dropped, session })
             }
             Err(error) => {

@@ -10,7 +10,7 @@ mod guard;
 mod shared;
 
 use crate::{Agreement, Pick, Switching};
-use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime, Statistics};
 use std::fmt;
 use std::iter::{from_fn, once};
 use std::sync::Arc;
@@ -82,9 +82,22 @@ impl<C: Connection> Early<C> {
         let mut drops = agreement.session().drops_of_link(self.dropped());
         // The stack was built before the answer, which brought another session.
         if !Arc::ptr_eq(agreement.session(), built) {
-            drops += &built.drops().drops();
+            drops += &built.registry().drops();
         }
         drops
+    }
+
+    /// Works as [`Negotiated::statistics`](crate::Negotiated::statistics), of the stack in use.
+    pub fn statistics(&self) -> Statistics {
+        let agreement = self.explain();
+        let built = &self.shared.latest().session;
+        let mut statistics = agreement.session().statistics_of_link(self.dropped());
+        // The stack was built before the answer, which brought another session.
+        if !Arc::ptr_eq(agreement.session(), built) {
+            built.registry().observe(&mut statistics);
+            statistics.add_drops(&built.registry().drops());
+        }
+        statistics
     }
 
     /// Works as [`Negotiated::forged`](crate::Negotiated::forged); zero while the server has not answered.

@@ -7,6 +7,7 @@ use crate::handshake::CurrentAgreement;
 use crate::handshake::Requirements;
 use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep, header, split_joined};
 use crate::{Agreement, Settings};
+use bertha_core::statistics::Observed;
 use bertha_core::{Base, Buf, Connection, Connector, Error, ErrorKind, Role, SecuredCell};
 use parking_lot::Mutex;
 use std::future::poll_fn;
@@ -71,6 +72,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         current_agreement: Arc<CurrentAgreement>,
         connector: Arc<dyn Connector<Link<C>>>,
     ) {
+        let link: Arc<dyn Observed> = self.shared.clone();
+        current_agreement.get().session().registry().add(Arc::downgrade(&link));
         let _ = self.shared.epochs.current_agreement.set(current_agreement);
         *self.shared.epochs.connector.lock() = Some(connector);
     }

@@ -21,6 +21,7 @@ mod movable;
 mod parked;
 mod replacement;
 mod state;
+mod statistics;
 mod waker_list;
 mod watchdog;
 
@@ -53,6 +54,7 @@ pub(crate) use parked::Parked;
 pub(crate) use replacement::{CandidateSlot, FromLink};
 pub(crate) use state::End;
 pub(crate) use state::LinkState;
+pub use statistics::LinkStatistics;
 pub(crate) use waker_list::WakerList;
 
 /// The connection at the bottom of a stack after negotiation.

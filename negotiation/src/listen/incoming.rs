@@ -1,10 +1,10 @@
 //! The clients of a server.
 
-use super::Overload;
 use super::overload::Lack;
 use super::progress::Progress;
 use super::server::{Entering, LARGEST_FIRST, Outcome, Server};
 use super::stages::{Handshake, Kind, Stages};
+use super::{IncomingStatistics, Overload};
 use crate::handshake::AmplificationLimit;
 use crate::link::FromLink;
 use crate::{Negotiated, Runs};
@@ -30,7 +30,22 @@ const REFUSED: usize = 64;
 /// Time after which accepting is tried again once descriptors or memory have run out.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The clients of a server: each item is a connection, or the error that kept one client from getting one.
+/// The clients of a server.
+///
+/// ```
+/// # use bertha_core::{Connection, Error};
+/// # use bertha_negotiation::{Incoming, Runs};
+/// # async fn serve(_: impl Connection) {}
+/// # async fn example<S: Send + Sync + 'static, D: Runs<S>>(mut incoming: Incoming<S, D>) {
+/// while let Some(client) = incoming.next().await {
+///     tokio::spawn(serve(client));
+/// }
+/// # }
+/// ```
+///
+/// The loop goes on past a client that is refused or gives up: an event of the target `bertha::negotiation` and
+/// [`statistics`](Self::statistics) report the client, and [`next_or_refusal`](Self::next_or_refusal) returns the
+/// error as an item.
 ///
 /// Handshakes run in tasks of their own, and go from one stage to the next while [`next`](Self::next) is
 /// awaited. A [bounded number](crate::Settings::concurrent_handshakes) of them is held. While all handshakes
@@ -84,10 +99,19 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Waits for the next client. A client that fails is an item and does not end the loop. Returns `None`
-    /// after the last item, when the datapath's listener has failed for good, or after
-    /// [`close`](Self::close). Cancellation-safe.
-    pub async fn next(&mut self) -> Option<Result<Negotiated<D::Out>, Error>> {
+    /// Waits for the next client that has got a connection. Returns `None` after the last client, when the
+    /// datapath's listener has failed for good, or after [`close`](Self::close). Cancellation-safe.
+    pub async fn next(&mut self) -> Option<Negotiated<D::Out>> {
+        loop {
+            if let Ok(client) = self.next_or_refusal().await? {
+                return Some(client);
+            }
+        }
+    }
+
+    /// Works as [`next`](Self::next), and also returns the error of each client that has got no connection: a
+    /// server that answers refusals itself, or a test, looks at it. An error does not end the loop.
+    pub async fn next_or_refusal(&mut self) -> Option<Result<Negotiated<D::Out>, Error>> {
         loop {
             if self.is_closed {
                 self.newcomer = None;
@@ -110,6 +134,7 @@ where
 
     /// Decides about the next step of the listener.
     fn take_turn(&mut self) -> Turn<D::Connection> {
+        self.server.clients.set_handshakes(self.stages.len()[0]);
         if let Some(base) = self.newcomer.take() {
             let now = base.base().runtime().now();
             let network = Network::of(&base.base().peer_addr());
@@ -262,19 +287,26 @@ where
     }
 
     fn report(&mut self, outcome: OutcomeOf<S, D>) -> Option<Result<Negotiated<D::Out>, Error>> {
-        match outcome {
-            Outcome::Accepted(connection) => Some(Ok(connection)),
-            Outcome::Failed(error) => Some(Err(error)),
-            Outcome::Nothing | Outcome::Followed | Outcome::Unconfirmed(_) | Outcome::Entering(_) => None,
-            Outcome::Refused { id, .. } if self.refused.contains(&id) => None,
+        let error = match outcome {
+            Outcome::Accepted(connection) => {
+                self.server.clients.accepted();
+                return Some(Ok(connection));
+            }
+            Outcome::Nothing | Outcome::Followed | Outcome::Unconfirmed(_) | Outcome::Entering(_) => {
+                return None;
+            }
+            Outcome::Refused { id, .. } if self.refused.contains(&id) => return None,
+            Outcome::Failed(error) => error,
             Outcome::Refused { id, error } => {
                 if self.refused.len() == REFUSED {
                     self.refused.pop_front();
                 }
                 self.refused.push_back(id);
-                Some(Err(error))
+                error
             }
-        }
+        };
+        self.server.clients.refused(&error, self.runtime.as_ref().map(Runtime::now));
+        Some(Err(error))
     }
 }
 
@@ -326,7 +358,7 @@ where
     /// # let _ = at_most_ten;
     /// # }
     /// ```
-    pub fn into_stream(self) -> impl Stream<Item = Result<Negotiated<D::Out>, Error>> + Send {
+    pub fn into_stream(self) -> impl Stream<Item = Negotiated<D::Out>> + Send {
         unfold(self, |mut incoming| async move {
             let client = incoming.next().await?;
             Some((client, incoming))
@@ -345,6 +377,11 @@ impl<S, D: Runs<S>> Incoming<S, D> {
     /// Returns the address of the listener, with the port that the system chose.
     pub fn local_addr(&self) -> Addr {
         self.server.listener.local_addr()
+    }
+
+    /// Returns the numbers of accepted and refused clients so far, and the state of the server at this moment.
+    pub fn statistics(&self) -> IncomingStatistics {
+        self.server.statistics()
     }
 
     /// Returns the number of clients that were given up or refused for want of room.

@@ -20,8 +20,8 @@ pub struct Overload {
     /// Unused connections that were given up for newcomers.
     pub connections: u64,
     /// Clients that were refused, since there were as many connections as
-    /// [`Settings::connections`](crate::Settings::connections) allows. Each is also an item of
-    /// [`Incoming`](crate::Incoming).
+    /// [`Settings::connections`](crate::Settings::connections) allows. Each is also an error of
+    /// [`Incoming::next_or_refusal`](crate::Incoming::next_or_refusal).
     pub refused: u64,
     /// Attempts to accept a client that failed since the process had no descriptor or memory left.
     pub exhausted: u64,

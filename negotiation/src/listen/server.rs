@@ -3,6 +3,7 @@
 use super::admission::Admissions;
 use super::overload::{Lack, OverloadCount};
 use super::progress::Progress;
+use super::statistics::{ClientCount, IncomingStatistics};
 use crate::auth::HandshakeNonce;
 use crate::auth::{NonceByOffer, offer_hash, seed};
 use crate::connections::{Connections, Room};
@@ -18,9 +19,10 @@ use crate::link::{
 };
 use crate::wire::{self, Kind, Refusal, RefusalKind, Tag};
 use crate::{Agreement, Link, Negotiated, Runs, Settings, ZeroRtt, span};
+use bertha_core::statistics::Observed;
 use bertha_core::{
     Base, Buf, ConnectContext, Connection, Error, ErrorKind, Listener, Network, Node, NotePlace, Picks, Role,
-    Runtime,
+    Runtime, Statistics,
 };
 use futures_util::future::FutureExt;
 use std::collections::VecDeque;
@@ -62,6 +64,7 @@ pub(super) struct Server<S, D: Runs<S>> {
     pub(super) movable: MovableLinks<D::Connection>,
     pub(super) connections: Connections,
     pub(super) overload: OverloadCount,
+    pub(super) clients: ClientCount,
     dropped: AtomicU64,
 }
 
@@ -93,6 +96,7 @@ impl<S, D: Runs<S>> Server<S, D> {
             answer_task: AnswerTask::new(),
             to_listener,
             overload: OverloadCount::default(),
+            clients: ClientCount::default(),
             dropped: AtomicU64::new(0),
         }
     }
@@ -102,9 +106,24 @@ impl<S, D: Runs<S>> Server<S, D> {
         self.connector.datapath.runtime()
     }
 
+    /// Returns the numbers of clients so far, and the state at this moment.
+    pub(super) fn statistics(&self) -> IncomingStatistics {
+        self.clients.get(self.overload.get(), self.dropped(), self.connections.count())
+    }
+
     /// Returns the number of dropped messages of unknown senders.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl<S, D> Observed for Server<S, D>
+where
+    S: Send + Sync + 'static,
+    D: Runs<S>,
+{
+    fn observe(&self, into: &mut Statistics) {
+        into.add("Incoming", self.statistics());
     }
 }
 
@@ -509,7 +528,7 @@ where
             .with_transcript(transcript)
             .with_peer(Some(&peer))
             .with_secured(&secured)
-            .with_drops(counters.drops())
+            .with_registry(counters.registry())
             .with_notes(&notes);
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let arrivals = || evictable.upgrade().map(|link| link.arrivals());

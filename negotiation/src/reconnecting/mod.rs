@@ -3,6 +3,7 @@
 mod connecting;
 mod interruption;
 mod ledger;
+mod statistics;
 
 use bertha_core::backoff::Backoff;
 use bertha_core::{Base, Connection, Error, ErrorKind};
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex as Turn, Notify};
 
 pub use interruption::{Interruption, Received};
+pub use statistics::ReconnectingStatistics;
 
 /// A connection that is made again when it is lost, and reports the messages that are then in doubt.
 /// [`Connect::reconnecting`](crate::Connect::reconnecting) makes it from a stack, [`new`](Self::new) from any

@@ -78,7 +78,7 @@ mod participant;
 mod settings;
 mod store;
 
-pub use group::{GroupLink, MultiEndpoint, RunsAmong};
+pub use group::{GroupLink, GroupStatistics, MultiEndpoint, RunsAmong};
 pub use join::{Join, Rendezvous};
 pub use member::{Event, InForce};
 pub use participant::Participant;

@@ -157,7 +157,7 @@ where
                 .with_transcript(Some(shared.session().transcript_of(&agreed.transcript)))
                 .with_peer(Some(&peer))
                 .with_secured(&secured)
-                .with_drops(shared.session().drops())
+                .with_registry(shared.session().registry())
                 .with_notes(&notes);
             stack.instantiate(link, Picks::new(&agreed.picks), context).await
         })

@@ -31,8 +31,7 @@ async fn serve(at: Addr, settings: Settings) -> Result<(), Error> {
     let mut incoming =
         make_stack!(Serialize::<String>::new()).listen(Udp::new(), at).settings(settings).await?;
     say(&incoming.local_addr());
-    while let Some(client) = incoming.next().await {
-        let Ok(connection) = client else { continue };
+    while let Some(connection) = incoming.next().await {
         tokio::spawn(async move {
             while let Ok(message) = connection.recv().await {
                 if connection.send(message).await.is_err() {

@@ -53,7 +53,7 @@ where
     let (mut accepted, mut failed) = (0_usize, Vec::new());
     loop {
         tokio::select! {
-            client = incoming.next() => match client {
+            client = incoming.next_or_refusal() => match client {
                 Some(Ok(connection)) => {
                     accepted += 1;
                     tokio::spawn(echo(connection));

@@ -19,7 +19,7 @@ where
     let connect = async || {
         let mut incoming = stack.clone().listen(server.clone(), on()).await.unwrap();
         let connecting = stack.connect(client.clone(), incoming.local_addr()).into_future();
-        let (accepted, connected) = join(incoming.next(), connecting).await;
+        let (accepted, connected) = join(incoming.next_or_refusal(), connecting).await;
         listening.lock().unwrap().push(incoming);
         (connected.unwrap(), accepted.unwrap().unwrap())
     };

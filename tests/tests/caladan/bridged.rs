@@ -31,7 +31,7 @@ async fn inside() {
     let mut incoming = stack().listen(udp.clone(), on()).await.unwrap();
     let to = incoming.local_addr();
     tokio::spawn(async move {
-        let served = incoming.next().await.unwrap().unwrap();
+        let served = incoming.next().await.unwrap();
         while let Ok(number) = served.recv().await {
             if served.send(number + 1).await.is_err() {
                 break;

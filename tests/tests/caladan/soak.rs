@@ -34,7 +34,7 @@ where
     let mut incoming = stack().listen(datapath(), "10.77.0.2:0".parse::<Addr>().unwrap()).await.unwrap();
     let to = incoming.local_addr();
     let _listening = CaladanRuntime.spawn(async move {
-        while let Some(accepted) = incoming.next().await {
+        while let Some(accepted) = incoming.next_or_refusal().await {
             let served = accepted.unwrap();
             spawn(async move {
                 let mut burst = Vec::new();

@@ -36,7 +36,7 @@ where
             connection.close().await.unwrap();
         };
         let serving = async {
-            let served = incoming.next().await.unwrap().unwrap();
+            let served = incoming.next().await.unwrap();
             let request = served.recv().await.unwrap();
             served.send(request + 1).await.unwrap();
             assert!(served.recv().await.is_err(), "the client closes");
@@ -60,7 +60,7 @@ async fn reliable() {
         .unwrap();
     let to = incoming.local_addr();
     let _server = CaladanRuntime.spawn(async move {
-        let served = incoming.next().await.unwrap().unwrap();
+        let served = incoming.next().await.unwrap();
         while let Ok(message) = served.recv().await {
             if served.send(message).await.is_err() {
                 break;
@@ -86,7 +86,7 @@ async fn changing() {
     let mut incoming = stack().listen(Caladan::new(), on()).await.unwrap();
     let to = incoming.local_addr();
     let _server = CaladanRuntime.spawn(async move {
-        let served = incoming.next().await.unwrap().unwrap();
+        let served = incoming.next().await.unwrap();
         while let Ok(message) = served.recv().await {
             if served.send(message).await.is_err() {
                 break;

@@ -78,7 +78,7 @@ where
     let mut incoming = stack.clone().listen(network.host(SERVER), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
     let connecting = stack.connect(network.host(CLIENT), to).into_future();
-    let (client, server) = futures_util::join!(connecting, incoming.next());
+    let (client, server) = futures_util::join!(connecting, incoming.next_or_refusal());
     (client.unwrap(), server.unwrap().unwrap())
 }
 
@@ -176,7 +176,7 @@ fn replies_to_no_request_are_in_the_report() {
             .await
             .unwrap();
         let connecting = stack.connect(network.host(CLIENT), incoming.local_addr()).into_future();
-        let (client, server) = futures_util::join!(connecting, incoming.next());
+        let (client, server) = futures_util::join!(connecting, incoming.next_or_refusal());
         let (client, server) = (client.unwrap(), server.unwrap().unwrap());
         client.send(Numbered(1)).await.unwrap();
         let request = server.recv().await.unwrap();

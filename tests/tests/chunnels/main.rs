@@ -18,5 +18,6 @@ mod retry;
 mod rpc;
 mod secured;
 mod shard_raw;
+mod statistics;
 #[cfg(feature = "opentelemetry")]
 mod traces;

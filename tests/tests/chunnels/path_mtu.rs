@@ -250,7 +250,7 @@ where
     let network = &path.network;
     let mut incoming = stack.clone().listen(network.host(SERVER), (SERVER, 0)).await.unwrap();
     let connecting = stack.connect(network.host(CLIENT), incoming.local_addr());
-    let (here, there) = futures_util::join!(connecting.into_future(), incoming.next());
+    let (here, there) = futures_util::join!(connecting.into_future(), incoming.next_or_refusal());
     let (here, there) = (here.unwrap(), there.unwrap().unwrap());
     let start = network.runtime().now();
     let sending = async {

@@ -44,8 +44,7 @@ where
     let tasks = runtime.clone();
     // The simulation ends all tasks, so their handles need not be kept.
     std::mem::forget(runtime.spawn(async move {
-        while let Some(accepted) = incoming.next().await {
-            let Ok(connection) = accepted else { continue };
+        while let Some(connection) = incoming.next().await {
             std::mem::forget(tasks.spawn(async move {
                 while let Ok(message) = connection.recv().await {
                     connection.send(Message { shard, ..message }).await.unwrap();

@@ -80,7 +80,7 @@ where
     // Shorter than the checks wait: the only message of a dropped end may be lost.
     let settings = Settings::default().idle_timeout(Duration::from_secs(10));
     let connecting = here.connect(client.clone(), incoming.local_addr()).settings(settings);
-    let (connection, accepted) = futures_util::join!(connecting.into_future(), incoming.next());
+    let (connection, accepted) = futures_util::join!(connecting.into_future(), incoming.next_or_refusal());
     // The address stays in use, as the address of a server does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())
@@ -286,7 +286,7 @@ fn a_client_that_routes() {
             let stack = make_stack!(ClientShard::new(map), Serialize::<Numbered>::new(), below_client);
             let (ends, accepted) = futures_util::join!(connected(stack, client, server), shard.next());
             std::mem::forget((shard, ends.1));
-            (ends.0, accepted.unwrap().unwrap())
+            (ends.0, accepted.unwrap())
         };
         conformance::chunnel(connect, &Numbers).await;
     });
@@ -309,7 +309,7 @@ fn a_server_that_routes() {
                 assert!(ends.1.recv().await.is_err(), "the router's application got a request");
             });
             std::mem::forget((shard, router));
-            (ends.0, accepted.unwrap().unwrap())
+            (ends.0, accepted.unwrap())
         };
         conformance::chunnel(connect, &Numbers).await;
     });

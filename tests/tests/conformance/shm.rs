@@ -65,7 +65,7 @@ async fn stacks_are_negotiated_over_it() {
     let mut incoming = stack.clone().listen(Shm::new(), name()).await.unwrap();
     let addr = incoming.local_addr();
     let serve = async {
-        let connection = incoming.next().await.unwrap().unwrap();
+        let connection = incoming.next().await.unwrap();
         let message = connection.recv().await.unwrap();
         connection.send(message).await.unwrap();
         connection

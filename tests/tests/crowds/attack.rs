@@ -176,6 +176,6 @@ async fn a_first_message_is_short() {
     let mut incoming = make_stack!(Nothing).listen(Tcp::new(), ([127, 0, 0, 1], 0)).await.unwrap();
     let mut stream = std::net::TcpStream::connect(incoming.local_addr().ip("test").unwrap()).unwrap();
     stream.write_all(&(1_u32 << 20).to_be_bytes()).unwrap();
-    let error = incoming.next().await.unwrap().map(drop).unwrap_err();
+    let error = incoming.next_or_refusal().await.unwrap().map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
 }

@@ -40,13 +40,13 @@ async fn a_chunnel_that_panics_costs_one_client_and_not_the_server() {
             connection.send(Buf::copy_of(b"hello", 0)?).await?;
             connection.recv().await.map(drop)
         });
-        let error = incoming.next().await.unwrap().map(drop).unwrap_err();
+        let error = incoming.next_or_refusal().await.unwrap().map(drop).unwrap_err();
         assert!(error.kind() == ErrorKind::Io && error.context().contains("panicked"), "{error}");
         let told = client.await.unwrap().unwrap_err();
         assert!(told.to_string().contains("panicked"), "{told}");
         // Another client is served.
         let serving = tokio::spawn(async move { be_served(&make_stack!(Nothing), server).await.map(drop) });
-        let connection = incoming.next().await.unwrap().unwrap();
+        let connection = incoming.next().await.unwrap();
         let message = connection.recv().await.unwrap();
         connection.send(message).await.unwrap();
         serving.await.unwrap().unwrap();

@@ -41,26 +41,6 @@ fn check(text: &str) -> usize {
     shown.len()
 }
 
-/// A server that leaves its loop at the first refused client serves no later client.
-#[test]
-fn no_server_that_is_shown_ends_at_a_bad_client() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folder = |name: &str| fs::read_dir(root.join(name)).unwrap().map(|entry| entry.unwrap().path());
-    let texts = ["examples", "examples/grpc/src", "examples/grpc/examples", "src/guide"]
-        .into_iter()
-        .flat_map(folder)
-        .filter(|path| path.is_file())
-        .chain([root.join("README.md"), root.join("src/lib.rs")]);
-    let mut servers = 0;
-    for path in texts {
-        let text = fs::read_to_string(&path).unwrap();
-        servers += text.matches("incoming.next()").count();
-        let ends = text.lines().find(|line| line.contains("while let Some(Ok(") && line.contains("incoming"));
-        assert_eq!(ends, None, "{}", path.display());
-    }
-    assert!(servers > 3, "the texts show {servers} servers");
-}
-
 #[test]
 fn every_piece_of_code_stands_in_the_file_that_it_is_said_to_be_from() {
     assert!(check("src/guide/chunnel.md") > 3);

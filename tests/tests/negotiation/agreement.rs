@@ -119,7 +119,9 @@ where
         let mut incoming = server_stack.listen(server(&network), server_addr()).await.unwrap();
         let refused = Arc::new(Mutex::new(None));
         let at_server = async {
-            let Some(Err(error)) = incoming.next().await else { panic!("the client was accepted") };
+            let Some(Err(error)) = incoming.next_or_refusal().await else {
+                panic!("the client was accepted")
+            };
             *refused.lock().unwrap() = Some(error);
         };
         let (at_client, ()) = futures_util::join!(

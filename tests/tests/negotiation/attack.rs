@@ -28,8 +28,7 @@ async fn serve(network: &Network, settings: Settings) -> Accepted {
     let (accepted, runtime) = (Accepted::default(), network.runtime().clone());
     let record = accepted.clone();
     std::mem::forget(runtime.clone().spawn(async move {
-        while let Some(next) = incoming.next().await {
-            let Ok(connection) = next else { continue };
+        while let Some(connection) = incoming.next().await {
             let agreement = connection.explain();
             record.lock().unwrap().push((agreement.transcript(), agreement.to_string()));
             std::mem::forget(runtime.spawn(async move {

@@ -60,12 +60,12 @@ async fn meet(
     let connecting = stack.connect(client(network).from_port(5000), server_addr()).settings(ours);
     let accepting = async {
         let late = pin!(pause(network, Duration::from_secs(15)));
-        match first_of(pin!(at_other.next()), late).await {
+        match first_of(pin!(at_other.next_or_refusal()), late).await {
             Either::Left((accepted, _)) => accepted,
             Either::Right(_) => None,
         }
     };
-    let (connected, _, accepted) = join3(connecting.into_future(), at_first.next(), accepting).await;
+    let (connected, _, accepted) = join3(connecting.into_future(), at_first.next_or_refusal(), accepting).await;
     (connected, accepted)
 }
 

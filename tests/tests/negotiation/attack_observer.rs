@@ -36,7 +36,7 @@ where
         let connecting = stack();
         let from = client(network).from_port(port);
         let connecting = connecting.connect(from, server_addr()).settings(at_client.clone());
-        let (served, connected) = join(incoming.next(), connecting.into_future()).await;
+        let (served, connected) = join(incoming.next_or_refusal(), connecting.into_future()).await;
         ends.push((connected.unwrap(), served.unwrap().unwrap()));
     }
     // An observer that sends first could keep a connection from being made; `attack` and `attack_early` test
@@ -44,7 +44,7 @@ where
     attacker.lock().unwrap().attack(true);
     // The listener may be asked about clients that come back.
     let listening = async {
-        while let Some(next) = incoming.next().await {
+        while let Some(next) = incoming.next_or_refusal().await {
             if let Ok(other) = next {
                 panic!("seed {seed}: a connection that nobody has made: {:?}", other.explain());
             }

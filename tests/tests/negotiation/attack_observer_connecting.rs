@@ -57,7 +57,7 @@ where
     let accepted = Accepted::default();
     let push = accepted.clone();
     std::mem::forget(network.runtime().spawn(async move {
-        while let Some(next) = incoming.next().await {
+        while let Some(next) = incoming.next_or_refusal().await {
             push.lock().unwrap().extend(next);
         }
     }));
@@ -126,8 +126,7 @@ async fn shard(network: &Network, number: u8, settings: Settings, made: &Arc<Mut
         stack.listen(network.host(SHARDS[usize::from(number)]), at).settings(settings).await.unwrap();
     let (runtime, made) = (network.runtime().clone(), made.clone());
     std::mem::forget(runtime.clone().spawn(async move {
-        while let Some(accepted) = incoming.next().await {
-            let Ok(client) = accepted else { continue };
+        while let Some(client) = incoming.next().await {
             made.lock().unwrap().push(client.explain().transcript());
             std::mem::forget(runtime.spawn(async move {
                 while let Ok(request) = client.recv().await {

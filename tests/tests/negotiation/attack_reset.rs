@@ -115,7 +115,8 @@ fn an_observer_ends_no_authenticated_connection() {
             let mut incoming = listening.await.unwrap();
             let stack = make_stack!(A);
             let connecting = stack.connect(client(&network), server_addr()).settings(settings(at_client));
-            let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
+            let (served, connected) =
+                futures_util::join!(incoming.next_or_refusal(), connecting.into_future());
             let (client, server) = (connected.unwrap(), served.unwrap().unwrap());
             // The attacker observes keep-alives, with all that they carry.
             let hearing = futures_util::future::join(client.recv(), server.recv());

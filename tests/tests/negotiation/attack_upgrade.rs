@@ -68,7 +68,7 @@ fn run(seed: u64, credentials: &Credentials, habits: Habits) -> u64 {
             listening.listen(server(&network), server_addr()).settings(settings.clone()).await.unwrap();
         let connecting = stack();
         let connecting = connecting.connect(client(&network), server_addr()).settings(settings);
-        let (served, connected) = join(incoming.next(), connecting.into_future()).await;
+        let (served, connected) = join(incoming.next_or_refusal(), connecting.into_future()).await;
         let (client, server) = (connected.unwrap(), served.unwrap().unwrap());
         std::mem::forget(incoming);
         let changes = Cell::new(0);
@@ -150,7 +150,7 @@ fn without_keys_forged_steps_of_a_change_hang_nobody() {
                 listening.listen(server(&network), server_addr()).settings(settings.clone()).await.unwrap();
             let connecting = stack();
             let connecting = connecting.connect(client(&network), server_addr()).settings(settings);
-            let (served, connected) = join(incoming.next(), connecting.into_future()).await;
+            let (served, connected) = join(incoming.next_or_refusal(), connecting.into_future()).await;
             let (client, server) = (connected.unwrap(), served.unwrap().unwrap());
             std::mem::forget(incoming);
             attacker.lock().unwrap().attack(true);

@@ -50,7 +50,7 @@ async fn pair(
     let mut incoming = listening.await.unwrap();
     let stack = make_stack!(bertha_core::select!(A, B));
     let connecting = stack.connect(client(network), server_addr()).settings(with(at_client));
-    let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
+    let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting.into_future());
     (connected.unwrap(), served.unwrap().unwrap())
 }
 
@@ -238,7 +238,7 @@ fn a_replayed_connection_is_not_accepted() {
             let (count, runtime) = (accepted.clone(), network.runtime().clone());
             let mut incoming = listening.await.unwrap();
             std::mem::forget(runtime.clone().spawn(async move {
-                while let Some(Ok(connection)) = incoming.next().await {
+                while let Some(connection) = incoming.next().await {
                     *count.lock().unwrap() += 1;
                     std::mem::forget(runtime.spawn(async move {
                         while let Ok(message) = connection.recv().await {
@@ -344,7 +344,7 @@ fn a_client_that_restarts_on_its_port_proves_itself_again() {
                     .await
                     .unwrap()
             };
-            let (old, connected) = futures_util::join!(incoming.next(), connect());
+            let (old, connected) = futures_util::join!(incoming.next_or_refusal(), connect());
             let old = old.unwrap().unwrap();
             network.cut(CLIENT, SERVER);
             drop(connected);
@@ -355,7 +355,8 @@ fn a_client_that_restarts_on_its_port_proves_itself_again() {
                 connected.send(bytes(b"reborn")).await.unwrap();
                 connected
             };
-            let (end, served, connected) = futures_util::join!(old.recv(), incoming.next(), connecting);
+            let (end, served, connected) =
+                futures_util::join!(old.recv(), incoming.next_or_refusal(), connecting);
             assert_eq!(end.unwrap_err().kind(), ErrorKind::Reset);
             let served = served.unwrap().unwrap();
             assert_eq!(served.explain().transcript(), connected.explain().transcript());

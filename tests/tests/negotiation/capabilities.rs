@@ -108,7 +108,7 @@ fn two_ends_agree_anew_when_they_change_their_stack() {
             let mut incoming = stack(50).listen(server(&network), server_addr()).await.unwrap();
             let upgradable = stack(9);
             let connecting = async { upgradable.connect(client(&network), server_addr()).await.unwrap() };
-            let (served, connected) = futures_util::join!(incoming.next(), connecting);
+            let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
             let served = served.unwrap().unwrap();
             assert_agreed(&agreed, &[]);
             let wish = async {

@@ -17,7 +17,8 @@ async fn closing_a_stream_that_the_peer_does_not_read_ends() {
     let to: Addr = "127.0.0.1:0".parse().unwrap();
     let mut incoming = make_stack!().listen(Tcp::new(), to).await.unwrap();
     let server = incoming.local_addr();
-    let (client, served) = tokio::join!(make_stack!().connect(Tcp::new(), server), incoming.next());
+    let (client, served) =
+        tokio::join!(make_stack!().connect(Tcp::new(), server), incoming.next_or_refusal());
     let (client, _silent) = (client.unwrap(), served.unwrap().unwrap());
     let message = || Buf::new(60_000, 64).unwrap();
     let mut times_full = 0;

@@ -90,7 +90,7 @@ where
         }
     };
     let serving = async {
-        match incoming.next().await.unwrap() {
+        match incoming.next_or_refusal().await.unwrap() {
             Ok(connection) => connection.recv().await.unwrap_err(),
             Err(error) => error,
         }

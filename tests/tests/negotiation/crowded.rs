@@ -31,7 +31,7 @@ async fn serve(network: &Network, streams: bool) -> Arc<Mutex<Seen>> {
     let (see, runtime) = (seen.clone(), network.runtime().clone());
     let tasks = runtime.clone();
     std::mem::forget(runtime.spawn(async move {
-        while let Some(client) = incoming.next().await {
+        while let Some(client) = incoming.next_or_refusal().await {
             let overload = incoming.overload();
             see.lock().unwrap().overload = [overload.handshakes, overload.connections, overload.refused];
             let connection = match client {

@@ -152,7 +152,6 @@ where
 {
     let mut incoming = stack.listen(datapath, on).await.unwrap();
     while let Some(connection) = incoming.next().await {
-        let connection = connection.unwrap();
         while let Ok(message) = connection.recv().await {
             connection.send(buffer(&connection, &message).unwrap()).await.unwrap();
         }

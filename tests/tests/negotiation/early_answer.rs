@@ -40,7 +40,7 @@ fn with_each<S, F>(
     F: Future<Output = ()> + Send,
 {
     std::mem::forget(network.runtime().spawn(async move {
-        while let Some(Ok(connection)) = incoming.next().await {
+        while let Some(connection) = incoming.next().await {
             act(connection).await;
         }
     }));

@@ -120,7 +120,7 @@ fn the_server_hears_of_it_if_it_agreed() {
             let connecting =
                 stack().connect(client(&network), server_addr()).early(&cache).settings(one_message());
             let serving = async {
-                let served = incoming.next().await.unwrap().unwrap();
+                let served = incoming.next().await.unwrap();
                 loop {
                     if let Err(error) = served.recv().await {
                         break error;
@@ -144,7 +144,7 @@ fn the_server_hears_of_a_link_that_was_closed_before_it_agreed() {
         let connecting =
             stack().connect(client(&network), server_addr()).early(&cache).settings(one_message());
         let serving = async {
-            let served = incoming.next().await.unwrap().unwrap();
+            let served = incoming.next().await.unwrap();
             while served.recv().await.is_ok() {}
             network.runtime().now()
         };

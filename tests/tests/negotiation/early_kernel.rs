@@ -20,7 +20,7 @@ where
     let (to, cache) = (incoming.local_addr(), EarlyCache::new());
     let serving = async {
         for _ in 0..rounds {
-            let served = incoming.next().await.unwrap().unwrap();
+            let served = incoming.next().await.unwrap();
             let request = served.recv().await.unwrap();
             served.send(request + 1).await.unwrap();
             assert!(served.recv().await.is_err(), "the client closes");
@@ -76,7 +76,7 @@ fn a_listener_whose_runtime_is_gone_answers_on_the_next() {
             connection.agreed().await.map(|agreement| agreement.zero_rtt().cloned())
         });
         // The server neither receives nor sends.
-        let _served = incoming.next().await.unwrap().unwrap();
+        let _served = incoming.next().await.unwrap();
         let zero_rtt = asking.await.unwrap().unwrap().unwrap();
         assert_eq!(zero_rtt == ZeroRtt::Taken(1), is_early, "{zero_rtt}");
     };

@@ -185,7 +185,7 @@ fn a_request_whose_connection_is_gone_is_not_sent_again() {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let (runtime, received) = (network.runtime().clone(), requests.clone());
         std::mem::forget(runtime.spawn(async move {
-            while let Some(Ok(connection)) = incoming.next().await {
+            while let Some(connection) = incoming.next().await {
                 let request = connection.recv().await.unwrap();
                 received.lock().unwrap().push(request);
             }
@@ -270,12 +270,12 @@ fn a_stack_that_does_not_start_before_the_answer_is_an_error_at_the_server() {
         let stack = || over!(Fickle(starts.clone()));
         let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
         let connecting = stack().connect(client(&network), server_addr()).early(&cache);
-        let (first, _served) = futures_util::join!(connecting.into_future(), incoming.next());
+        let (first, _served) = futures_util::join!(connecting.into_future(), incoming.next_or_refusal());
         first.unwrap().close().await.unwrap();
 
         starts.store(false, Ordering::Relaxed);
         let connecting = stack().connect(client(&network), server_addr()).early(&cache);
-        let serving = async { incoming.next().await.unwrap().unwrap().recv().await.unwrap_err() };
+        let serving = async { incoming.next().await.unwrap().recv().await.unwrap_err() };
         let (connected, at_server) = futures_util::join!(connecting.into_future(), serving);
         assert_eq!(connected.err().unwrap().kind(), ErrorKind::Exhausted);
         assert_eq!(at_server.kind(), ErrorKind::Refused);

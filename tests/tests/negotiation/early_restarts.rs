@@ -93,7 +93,7 @@ fn data_behind_the_confirmation_in_one_batch_is_not_a_strangers() {
         let (stack, from) = (make_stack!(), client(&network).from_port(5000));
         let mut incoming = stack.listen(server(&network), server_addr()).await.unwrap();
         let connecting = stack.connect(from.clone(), server_addr());
-        let (old, served) = join!(connecting.into_future(), incoming.next());
+        let (old, served) = join!(connecting.into_future(), incoming.next_or_refusal());
         let served = served.unwrap().unwrap();
         network.cut(CLIENT, SERVER);
         drop(old.unwrap());
@@ -107,7 +107,8 @@ fn data_behind_the_confirmation_in_one_batch_is_not_a_strangers() {
             connection
         };
         let mut messages = Vec::new();
-        let (end, accepted, _reborn) = join!(served.recv_batch(&mut messages, 64), incoming.next(), reborn);
+        let (end, accepted, _reborn) =
+            join!(served.recv_batch(&mut messages, 64), incoming.next_or_refusal(), reborn);
         assert_eq!(end.unwrap_err().kind(), ErrorKind::Reset);
         let accepted = accepted.unwrap().unwrap();
         for number in 0..3 {

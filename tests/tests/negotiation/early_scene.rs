@@ -32,8 +32,7 @@ where
     let (runtime, recorded) = (network.runtime().clone(), history.clone());
     let tasks = runtime.clone();
     std::mem::forget(runtime.spawn(async move {
-        while let Some(accepted) = incoming.next().await {
-            let Ok(connection) = accepted else { continue };
+        while let Some(connection) = incoming.next().await {
             let number = {
                 let mut history = recorded.lock().unwrap();
                 history.push(Vec::new());
@@ -90,7 +89,7 @@ where
 {
     let cache = EarlyCache::new();
     let serving = async {
-        while let Some(served) = incoming.next().await {
+        while let Some(served) = incoming.next_or_refusal().await {
             let served = served.unwrap();
             while served.recv().await.is_ok() {}
         }

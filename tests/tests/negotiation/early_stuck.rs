@@ -87,8 +87,8 @@ fn a_client_to_whom_nothing_can_be_sent_holds_no_other_up() {
         let cache = learn_at(&network, &mut incoming, open()).await;
         let serving = async {
             // The application sends no message, and does not receive yet.
-            let _first = incoming.next().await.unwrap().unwrap();
-            let _second = incoming.next().await.unwrap().unwrap();
+            let _first = incoming.next().await.unwrap();
+            let _second = incoming.next().await.unwrap();
             pause(&network, Duration::from_secs(1)).await;
         };
         let asking = async {

@@ -108,7 +108,7 @@ fn a_server_that_stops_listening_answers_whom_it_has_let_in() {
         let mut incoming = listening.settings(open()).await.unwrap();
         let cache = learn_at(&network, &mut incoming, open()).await;
         let serving = async {
-            let connection = incoming.next().await.unwrap().unwrap();
+            let connection = incoming.next().await.unwrap();
             drop(incoming);
             pause(&network, A_WHILE).await;
             drop(connection);

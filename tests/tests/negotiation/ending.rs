@@ -16,7 +16,7 @@ async fn pair(
 ) -> (Negotiated<impl Connection<Data = Buf>>, Negotiated<impl Connection<Data = Buf>>) {
     let mut incoming = make_stack!(A).listen(server(network), server_addr()).await.unwrap();
     let connecting = async { make_stack!(A).connect(client(network), server_addr()).await };
-    let (served, connected) = futures_util::join!(incoming.next(), connecting);
+    let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
     (connected.unwrap(), served.unwrap().unwrap())
 }
 
@@ -30,7 +30,7 @@ async fn streams(
     let mut incoming = make_stack!(A).listen(server(network).streams(), server_addr()).await.unwrap();
     let stack = make_stack!(A);
     let connecting = stack.connect(client(network).streams(), server_addr()).settings(settings);
-    let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
+    let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting.into_future());
     (connected.unwrap(), served.unwrap().unwrap())
 }
 
@@ -273,7 +273,7 @@ fn a_chunnel_that_fails_to_start_is_an_item_here_and_an_error_there() {
             let connection = stack.connect(client(&network), server_addr()).await.unwrap();
             connection.recv().await.unwrap_err()
         };
-        let (at_server, at_client) = futures_util::join!(incoming.next(), connecting);
+        let (at_server, at_client) = futures_util::join!(incoming.next_or_refusal(), connecting);
         assert_eq!(at_server.unwrap().err().unwrap().kind(), ErrorKind::Exhausted);
         assert_eq!(at_client.kind(), ErrorKind::Refused);
         assert!(at_client.to_string().contains("Unready: exhausted: no licence left"), "{at_client}");

@@ -76,7 +76,7 @@ fn a_repeated_offer_does_not_reach_the_application() {
         });
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let served = async {
-            let connection = incoming.next().await.unwrap().unwrap();
+            let connection = incoming.next().await.unwrap();
             assert_eq!(*connection.recv().await.unwrap(), *b"first");
             connection
         };
@@ -118,7 +118,7 @@ fn data_that_overtakes_the_answer_is_not_lost() {
         });
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let served = async {
-            let connection = incoming.next().await.unwrap().unwrap();
+            let connection = incoming.next().await.unwrap();
             for number in 0..3u8 {
                 connection.send(bytes(&[number])).await.unwrap();
             }
@@ -143,7 +143,7 @@ fn bursts_stay_bursts_on_the_server() {
         let mut incoming = stack.listen(server(&network), server_addr()).await.unwrap();
         let stack = make_stack!(bertha_chunnels::Nothing);
         let (served, connected) = futures_util::join!(
-            incoming.next(),
+            incoming.next_or_refusal(),
             stack.connect(client(&network), server_addr()).into_future()
         );
         let (served, connected) = (served.unwrap().unwrap(), connected.unwrap());
@@ -160,7 +160,7 @@ fn send_goes_on_while_another_task_waits_in_recv() {
     simulate(4, async |network: Network| {
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let connected = async { make_stack!(A).connect(client(&network), server_addr()).await };
-        let (served, connected) = futures_util::join!(incoming.next(), connected);
+        let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connected);
         let (served, connected) = (served.unwrap().unwrap(), connected.unwrap());
         let waiting = connected.recv();
         let sending = async {
@@ -277,7 +277,7 @@ fn a_silent_stream_is_given_up() {
     simulate(11, async |network: Network| {
         let mut incoming = make_stack!(A).listen(server(&network).streams(), server_addr()).await.unwrap();
         let silent = client(&network).streams().connect(server_addr()).await.unwrap();
-        let error = incoming.next().await.unwrap().err().unwrap();
+        let error = incoming.next_or_refusal().await.unwrap().err().unwrap();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         drop(silent);
     });

@@ -25,7 +25,7 @@ fn another_version_is_a_typed_error_on_both_sides() {
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let stack = make_stack!(A);
         let (at_server, at_client) = futures_util::join!(
-            incoming.next(),
+            incoming.next_or_refusal(),
             stack.connect(client(&network), server_addr()).into_future()
         );
         let (at_server, at_client) = (at_server.unwrap().err().unwrap(), at_client.err().unwrap());

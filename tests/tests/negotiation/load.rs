@@ -121,7 +121,7 @@ fn spoofed_offers_fill_neither_memory_nor_the_door() {
             let (held, runtime) = (Arc::new(Mutex::new(Vec::new())), network.runtime().clone());
             let hold = held.clone();
             std::mem::forget(runtime.spawn(async move {
-                while let Some(accepted) = incoming.next().await {
+                while let Some(accepted) = incoming.next_or_refusal().await {
                     hold.lock().unwrap().extend(accepted);
                 }
             }));
@@ -167,7 +167,7 @@ fn a_busy_server_waits_for_the_confirmation() {
         }
         let (mut let_in, end) = (Vec::new(), runtime.now() + Duration::from_secs(1));
         while let Either::Left((accepted, _)) =
-            select(pin!(incoming.next()), pin!(runtime.sleep_until(end))).await
+            select(pin!(incoming.next_or_refusal()), pin!(runtime.sleep_until(end))).await
         {
             let_in.push(accepted.unwrap().unwrap());
         }

@@ -41,9 +41,11 @@ fn each_end_shows_its_own_notes_from_the_bottom_up() {
     simulate(1, async |network: Network| {
         let stack = |upper, lower| make_stack!(Says(upper), select!(Tells(lower), Says(lower)));
         let mut incoming = stack("c", "d").listen(server(&network), server_addr()).await.unwrap();
-        let (connected, accepted) =
-            join(stack("a", "b").connect(client(&network), server_addr()).into_future(), incoming.next())
-                .await;
+        let (connected, accepted) = join(
+            stack("a", "b").connect(client(&network), server_addr()).into_future(),
+            incoming.next_or_refusal(),
+        )
+        .await;
         let (connected, accepted) = (connected.unwrap(), accepted.unwrap().unwrap());
         let agreement = connected.explain();
         assert_eq!(notes(&agreement), ["Tells: b", "Says: a"]);
@@ -72,7 +74,7 @@ fn a_stack_that_is_built_before_the_answer_keeps_its_notes() {
                 connection.close().await.unwrap();
             };
             let accepting = async {
-                let connection = incoming.next().await.unwrap().unwrap();
+                let connection = incoming.next().await.unwrap();
                 assert_eq!(notes(&connection.explain()), ["Says: here"]);
                 while connection.recv().await.is_ok() {}
             };
@@ -86,9 +88,11 @@ fn a_change_of_stacks_changes_the_notes() {
     simulate(3, async |network: Network| {
         let stack = |text| make_stack!(select!(Says(text), Tells(text))).upgradable();
         let mut incoming = stack("here").listen(server(&network), server_addr()).await.unwrap();
-        let (connected, accepted) =
-            join(stack("there").connect(client(&network), server_addr()).into_future(), incoming.next())
-                .await;
+        let (connected, accepted) = join(
+            stack("there").connect(client(&network), server_addr()).into_future(),
+            incoming.next_or_refusal(),
+        )
+        .await;
         let (connected, accepted) = (connected.unwrap(), accepted.unwrap().unwrap());
         assert_eq!(notes(&connected.explain()), ["Says: there"]);
         let changing = async {

@@ -77,7 +77,7 @@ fn a_handshake_outlives_refusals_of_both_machines() {
                 ip(&format!("route del {kind} {client} table 7"));
             };
             let connecting = async { stack().connect(Udp::new(), to).await };
-            let (accepted, connected, ()) = tokio::join!(incoming.next(), connecting, refusing);
+            let (accepted, connected, ()) = tokio::join!(incoming.next_or_refusal(), connecting, refusing);
             let (accepted, connected) = (accepted.unwrap().unwrap(), connected.unwrap());
             connected.send(Buf::copy_of(b"hello", 0).unwrap()).await.unwrap();
             assert_eq!(*accepted.recv().await.unwrap(), *b"hello");

@@ -13,7 +13,7 @@ fn a_restarted_server_resets_its_old_clients() {
     simulate(1, async |network: Network| {
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let connecting = async { make_stack!(A).connect(client(&network), server_addr()).await };
-        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let connected = connected.unwrap();
         // The server is killed without notice: no message of its dropped connection gets out.
         network.cut_one_way(SERVER, CLIENT);
@@ -35,7 +35,7 @@ fn a_killed_server_is_unreachable() {
     simulate(2, async |network: Network| {
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let connecting = async { make_stack!(A).connect(client(&network), server_addr()).await };
-        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let connected = connected.unwrap();
         network.cut_one_way(SERVER, CLIENT);
         drop((served, incoming));
@@ -52,7 +52,7 @@ fn a_client_that_restarts_on_its_port_gets_a_new_connection() {
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let from = client(&network).from_port(5000);
         let connecting = async { make_stack!(A).connect(from.clone(), server_addr()).await };
-        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let (old, connected) = (served.unwrap().unwrap(), connected.unwrap());
         network.cut(CLIENT, SERVER);
         drop(connected);
@@ -65,7 +65,8 @@ fn a_client_that_restarts_on_its_port_gets_a_new_connection() {
             connected.send(bytes(b"reborn")).await.unwrap();
             connected
         };
-        let (end, served, connected) = futures_util::join!(old.recv(), incoming.next(), connecting);
+        let (end, served, connected) =
+            futures_util::join!(old.recv(), incoming.next_or_refusal(), connecting);
         assert_eq!(end.unwrap_err().kind(), ErrorKind::Reset);
         let served = served.unwrap().unwrap();
         assert_eq!(*served.recv().await.unwrap(), *b"reborn");
@@ -84,7 +85,7 @@ fn offers_that_are_played_back_keep_no_restarted_client_out() {
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let from = client(&network).from_port(5000);
         let connecting = async { make_stack!(A).connect(from.clone(), server_addr()).await };
-        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let (old, connected) = (served.unwrap().unwrap(), connected.unwrap());
         network.cut(CLIENT, SERVER);
         drop(connected);
@@ -109,7 +110,7 @@ fn offers_that_are_played_back_keep_no_restarted_client_out() {
             assert_eq!(*connected.recv().await.unwrap(), *b"welcome");
         };
         let serving = async {
-            let served = incoming.next().await.unwrap().unwrap();
+            let served = incoming.next().await.unwrap();
             assert_eq!(*served.recv().await.unwrap(), *b"reborn");
             served.send(bytes(b"welcome")).await.unwrap();
             served

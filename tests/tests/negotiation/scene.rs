@@ -48,7 +48,7 @@ pub(crate) fn echo<S, D>(
     let tasks = runtime.clone();
     // The simulation ends all tasks, so their handles need not be kept.
     std::mem::forget(runtime.spawn(async move {
-        while let Some(accepted) = incoming.next().await {
+        while let Some(accepted) = incoming.next_or_refusal().await {
             match accepted {
                 Ok(connection) => std::mem::forget(tasks.spawn(async move {
                     while let Ok(message) = connection.recv().await {

@@ -51,7 +51,7 @@ fn a_reliable_connection_survives_what_its_machine_does_not_send() {
         let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
         let plan = Plan { sends: 0xff_fff0, kind: ErrorKind::NotSent, ..GOOD };
         let connecting = async { stack().connect(Lean(client(&network), plan), server_addr()).await };
-        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let (served, connected) = (served.unwrap().unwrap(), connected.unwrap());
         let sending = async {
             for number in 0..100 {
@@ -182,7 +182,7 @@ fn what_a_server_can_not_send_or_receive_just_now_is_repeated() {
             let mut incoming =
                 make_stack!(A).listen(datapath, server_addr()).settings(cautious).await.unwrap();
             let serving = async {
-                let served = incoming.next().await.unwrap().unwrap();
+                let served = incoming.next().await.unwrap();
                 served.send(bytes(b"hello")).await.unwrap();
                 served
             };
@@ -200,7 +200,7 @@ fn a_close_is_repeated_after_a_reception_that_failed() {
         // The first call of `recv` receives the answer.
         let datapath = Lean(client(&network), Plan { receptions: 0b10, ..GOOD });
         let connecting = async { make_stack!(A).connect(datapath, server_addr()).await };
-        let (served, connection) = futures_util::join!(incoming.next(), connecting);
+        let (served, connection) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let (served, connection) = (served.unwrap().unwrap(), connection.unwrap());
         let mut lost = false;
         network.tap(move |_| if std::mem::replace(&mut lost, true) { Verdict::Pass } else { Verdict::Drop });

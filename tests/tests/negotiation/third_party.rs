@@ -73,7 +73,7 @@ where
     let connecting = stack();
     let connecting =
         connecting.connect(client(network).from_port(5000), server_addr()).settings(settings.clone());
-    let (served, connected) = join(incoming.next(), connecting.into_future()).await;
+    let (served, connected) = join(incoming.next_or_refusal(), connecting.into_future()).await;
     let ends = (connected.unwrap(), served.unwrap().unwrap());
     // The listener goes on, for clients that come back.
     let runtime = network.runtime().clone();

@@ -59,7 +59,7 @@ async fn a_killed_client_times_out_and_leaves_nothing_behind() {
     let server = incoming.local_addr();
     let (report, mut ends) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        while let Some(client) = incoming.next().await {
+        while let Some(client) = incoming.next_or_refusal().await {
             let (connection, report) = (client.unwrap(), report.clone());
             tokio::spawn(async move {
                 let end = loop {

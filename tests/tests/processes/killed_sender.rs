@@ -22,7 +22,7 @@ where
 {
     let mut incoming = stack.listen(datapath, on).settings(idle(SHORT)).await.unwrap();
     let mut sender = Child::send(name, &incoming.local_addr(), SHORT, trust);
-    let connection = incoming.next().await.unwrap().unwrap();
+    let connection = incoming.next().await.unwrap();
     let mut count = 0;
     let end = loop {
         let received = tokio::time::timeout(Duration::from_secs(60), connection.recv()).await;

@@ -17,7 +17,7 @@ fn the_server_changes_the_stack_of_a_client_that_connected_early() {
         let mut incoming = listening.await.unwrap();
         for is_early in [false, true] {
             let serving = async {
-                let served = incoming.next().await.unwrap().unwrap();
+                let served = incoming.next().await.unwrap();
                 assert_eq!(served.recv().await.unwrap(), "one");
                 served.upgrade(Pick::alternative(1)).await.unwrap();
                 served.send("two".into()).await.unwrap();

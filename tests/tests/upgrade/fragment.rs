@@ -26,7 +26,7 @@ macro_rules! connect {
         let mut incoming = $server.listen($at, (SERVER, 0)).await.unwrap();
         let to = incoming.local_addr();
         let stack = $client;
-        let (here, there) = join!(stack.connect($from, to).into_future(), incoming.next());
+        let (here, there) = join!(stack.connect($from, to).into_future(), incoming.next_or_refusal());
         std::mem::forget(incoming);
         (here.unwrap(), there.unwrap().unwrap())
     }};

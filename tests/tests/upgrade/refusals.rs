@@ -112,7 +112,7 @@ fn what_stands_above_a_stack_that_can_change_fails_with_its_reason() {
         let stack = || make_stack!(Fails(Role::Client), make_stack!(select!(A, B)).upgradable());
         let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
         let connecting = async { stack().connect(client(&network), server_addr()).await };
-        let serving = async { incoming.next().await.unwrap().unwrap().recv().await };
+        let serving = async { incoming.next().await.unwrap().recv().await };
         let (connected, at_server) = futures_util::join!(connecting, serving);
         assert_eq!(connected.err().unwrap().kind(), ErrorKind::Exhausted);
         let at_server = at_server.unwrap_err();

@@ -15,7 +15,7 @@ fn an_error_that_passes_ends_no_change() {
             // The first call of `recv` receives the answer.
             let datapath = Lean(client(&network), Plan { receptions: 0b110, kind, ..GOOD });
             let connecting = async { stack().connect(datapath, server_addr()).await };
-            let (served, connected) = futures_util::join!(incoming.next(), connecting);
+            let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting);
             let (served, connected) = (served.unwrap().unwrap(), connected.unwrap());
             let serving = async { served.recv().await.unwrap() };
             let changing = async {

@@ -53,7 +53,7 @@ where
 {
     let mut incoming = there.listen(server, (SERVER, 0)).settings(settings.clone()).await.unwrap();
     let connecting = here.connect(client, incoming.local_addr()).settings(settings);
-    let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
+    let (served, connected) = futures_util::join!(incoming.next_or_refusal(), connecting.into_future());
     let ends = (connected.unwrap(), served.unwrap().unwrap());
     // Inline demultiplexing goes on without the listener.
     std::mem::forget(incoming);

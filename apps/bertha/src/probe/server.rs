@@ -62,7 +62,7 @@ impl OverDatapath for Server<'_> {
             true => output::json(&serde_json::json!({ "listening": incoming.local_addr().to_string() }))?,
             false => output::line(listening)?,
         }
-        while let Some(accepted) = incoming.next().await {
+        while let Some(accepted) = incoming.next_or_refusal().await {
             let connection = match accepted {
                 Ok(connection) => connection,
                 Err(error) => {

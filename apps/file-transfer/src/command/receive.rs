@@ -72,17 +72,12 @@ impl Task for Receive {
         let mut accepting = pin!(async {
             // The semaphore is never closed.
             while let Ok(place) = places.clone().acquire_owned().await {
-                match incoming.next().await {
-                    Some(Ok(connection)) => {
-                        let receiver = self.receiver.clone();
-                        bertha::spawn(async move {
-                            serve(receiver, connection).await;
-                            drop(place);
-                        });
-                    }
-                    Some(Err(error)) => tracing::warn!(%error, "turned a sender away"),
-                    None => break,
-                }
+                let Some(connection) = incoming.next().await else { break };
+                let receiver = self.receiver.clone();
+                bertha::spawn(async move {
+                    serve(receiver, connection).await;
+                    drop(place);
+                });
             }
         });
         tokio::select! {

@@ -54,11 +54,8 @@ where
         let ends = stop.clone();
         let accepting = async {
             while let Ok(place) = places.clone().acquire_owned().await {
-                match self.incoming.next().await {
-                    Some(Ok(client)) => bertha::spawn(converse(client, handler.clone(), ends.clone(), place)),
-                    Some(Err(error)) => tracing::info!(%error, "refused a client"),
-                    None => break,
-                }
+                let Some(client) = self.incoming.next().await else { break };
+                bertha::spawn(converse(client, handler.clone(), ends.clone(), place));
             }
         };
         tokio::select! {

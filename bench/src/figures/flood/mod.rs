@@ -192,8 +192,7 @@ async fn echo<D>(mut incoming: Incoming<Layers, D>)
 where
     D: Runs<Layers, Out: Connection<Data = Message>>,
 {
-    while let Some(accepted) = incoming.next().await {
-        let Ok(connection) = accepted else { continue };
+    while let Some(connection) = incoming.next().await {
         tokio::spawn(async move {
             while let Ok(message) = connection.recv().await {
                 if connection.send(message).await.is_err() {

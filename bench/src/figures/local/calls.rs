@@ -58,7 +58,9 @@ fn over_shm(waiting: Waiting, load: Load) -> Result<Sample, Error> {
         || async {
             let mut incoming = make_stack!(Rpc::new()).listen(shm.clone(), on).await.map_err(failed)?;
             let _ = tell.send(incoming.local_addr());
-            let Some(connection) = incoming.next().await.transpose().map_err(failed)? else { return Ok(()) };
+            let Some(connection) = incoming.next_or_refusal().await.transpose().map_err(failed)? else {
+                return Ok(());
+            };
             serve(connection, echo()).await.map_err(failed)
         },
         || async {

@@ -110,7 +110,7 @@ async fn echoes() -> Result<ShardMap, Error> {
         let mut incoming = incoming.map_err(failed("opening a shard"))?;
         addrs.push(incoming.local_addr());
         spawn_local(async move {
-            while let Some(client) = incoming.next().await {
+            while let Some(client) = incoming.next_or_refusal().await {
                 // A refused client reports an error of its own.
                 if let Ok(client) = client {
                     spawn_local(echo(client));

@@ -145,7 +145,7 @@ where
     D: Runs<Upgradable<super::Layers>, Out: Connection<Data = Message>>,
 {
     let none = || bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted no client");
-    let connection: Negotiated<D::Out> = incoming.next().await.transpose()?.ok_or_else(none)?;
+    let connection: Negotiated<D::Out> = incoming.next_or_refusal().await.transpose()?.ok_or_else(none)?;
     let mut history = History { distinct: 0, outcome: Outcome::default() };
     let mut expected = 0;
     let mut received = 0;

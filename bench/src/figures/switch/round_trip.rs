@@ -99,7 +99,7 @@ where
 {
     let mut incoming = stack.clone().listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).await?;
     let server = incoming.local_addr();
-    let (connected, accepted) = tokio::join!(stack.connect(Udp::new(), server), incoming.next());
+    let (connected, accepted) = tokio::join!(stack.connect(Udp::new(), server), incoming.next_or_refusal());
     let nobody =
         || bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted no client");
     Ok((connected?, accepted.transpose()?.ok_or_else(nobody)?))

@@ -41,6 +41,11 @@ impl BlackHole {
         len > self.safe
     }
 
+    /// Returns true if the path has lost all large packets, and none has arrived since.
+    pub(super) fn was_found(&self) -> bool {
+        self.until.is_some()
+    }
+
     /// Returns true if large packets leave in pieces now.
     pub(super) fn is_there(&self, now: Duration) -> bool {
         self.until.is_some_and(|until| now < until)

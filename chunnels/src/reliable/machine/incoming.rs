@@ -103,6 +103,11 @@ impl Incoming {
         Some(message)
     }
 
+    /// Returns the number of messages that wait for the application.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Returns the number of buffered messages, and their bytes.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {

@@ -139,7 +139,7 @@ impl End {
     }
 }
 
-/// The counters of [`Statistics`](super::Statistics).
+/// The counters of [`ReliableStatistics`](super::ReliableStatistics).
 #[derive(Debug, Default)]
 struct Counters {
     packets_sent: u64,
@@ -147,6 +147,7 @@ struct Counters {
     packets_received: u64,
     damaged: u64,
     duplicates: u64,
+    timeouts: u64,
 }
 
 /// The result of [`Machine::receive`].
@@ -320,18 +321,27 @@ impl Machine {
         (self.end.is_some() && self.abort.is_none()) || self.closing == Closing::Done
     }
 
-    pub(super) fn statistics(&self) -> super::Statistics {
-        super::Statistics {
+    pub(super) fn statistics(&self) -> super::ReliableStatistics {
+        super::ReliableStatistics {
             packets_sent: self.counters.packets_sent,
             packets_lost: self.counters.packets_lost,
             packets_marked: self.marking.as_ref().map_or(0, |marking| marking.told().datagrams),
             packets_received: self.counters.packets_received,
             damaged: self.counters.damaged,
             duplicates: self.counters.duplicates,
+            messages_repeated: self.outgoing.repeated(),
+            timeouts: self.counters.timeouts,
             window: self.congestion.window(),
             rate: self.pacing_rate(),
             bytes_in_flight: self.recovery.bytes_in_flight,
             rtt: self.recovery.rtt.smoothed(),
+            min_rtt: self.recovery.rtt.min(),
+            to_send_messages: self.outgoing.unacknowledged() as u64,
+            to_send_bytes: self.outgoing.buffered() as u64,
+            is_held_by_peer: self.outgoing.is_held_by_grant(),
+            to_receive_messages: self.incoming.waiting() as u64,
+            packet: self.packet as u64,
+            is_cut: self.black_hole.was_found(),
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Outgoing {
     probed: u64,
     /// The messages to repeat, in the order in which they were found lost, without duplicates.
     lost: VecDeque<u64>,
+    /// Messages that were taken to be repeated.
+    repeated: u64,
     /// The bytes of all buffered messages.
     buffered: usize,
     /// The bytes of all messages ever pushed, and of those ever sent.
@@ -58,6 +60,7 @@ impl Outgoing {
             unsent: 0,
             probed: 0,
             lost: VecDeque::new(),
+            repeated: 0,
             buffered: 0,
             pushed_bytes: 0,
             sent_bytes: 0,
@@ -88,6 +91,27 @@ impl Outgoing {
     /// Returns true if all messages are acknowledged.
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
+    }
+
+    /// Returns the number of messages that the peer has not acknowledged; an acknowledged message counts until
+    /// all messages before it are acknowledged.
+    pub(super) fn unacknowledged(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Returns the bytes of the messages that the peer has not acknowledged.
+    pub(super) fn buffered(&self) -> usize {
+        self.buffered
+    }
+
+    /// Returns the number of messages that were taken to be repeated so far.
+    pub(super) fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// Returns true if a message waits that the peer's grant does not allow yet.
+    pub(super) fn is_held_by_grant(&self) -> bool {
+        self.outstanding(self.unsent).is_some() && self.may_send_next(self.sent_bytes).is_none()
     }
 
     /// Returns the number of buffered messages, with the gaps between them, and their bytes.
@@ -133,6 +157,7 @@ impl Outgoing {
                 break;
             }
             self.lost.pop_front();
+            self.repeated += 1;
             self.mark_lost(number, false);
         }
         run
@@ -164,6 +189,7 @@ impl Outgoing {
         let mut turns = (self.probed.max(self.first)..self.unsent).chain(self.first..self.unsent);
         let (number, len) = turns.find_map(|number| Some((number, self.outstanding(number)?.0)))?;
         self.probed = number + 1;
+        self.repeated += 1;
         let mut run = None;
         extend(&mut run, number, len, 0);
         run

@@ -174,6 +174,7 @@ impl Machine {
     /// Probes the peer, since nothing was acknowledged until the time-out.
     fn probe(&mut self) {
         self.recovery.timeouts += 1;
+        self.counters.timeouts += 1;
         self.probes = PROBES;
         self.incoming.on_grant_lost();
         if self.closing == Closing::Sent {

@@ -240,7 +240,7 @@ fn drops_of_the_stack_count_once_with_and_without_a_session_of_the_answer() {
             if !is_answered {
                 first.session = agreed.session().clone();
             }
-            let context = ConnectContext::<()>::none().with_drops(first.session.drops());
+            let context = ConnectContext::<()>::none().with_registry(first.session.registry());
             let counter = context.counts_drops("Stack", "malformed");
             let shared = Arc::new(EarlyState::new(first, 1, Span::none()));
             let early = Early::new(shared.clone(), None);

@@ -141,7 +141,7 @@ where
     })?;
     let shared = link.shared().clone();
     let context = ConnectContext::new(&Alone, Role::Participant { leads });
-    let context = context.with_drops(&shared.dropped.by_chunnels).with_notes(notes);
+    let context = context.with_registry(&shared.dropped.by_chunnels).with_notes(notes);
     stack.instantiate(link, Picks::new(picks), context).await
 }
 

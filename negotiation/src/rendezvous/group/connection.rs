@@ -3,10 +3,11 @@
 use super::agent::{AgentRequest, AgentState, Leave, ended};
 use super::dropped::Dropped;
 use super::link::GroupLinkShared;
+use super::statistics::GroupStatistics;
 use crate::handshake::Agreement;
 use crate::link::End;
 use crate::upgrade::{Epochs, Pick};
-use bertha_core::{Base, BoxFuture, Buf, Connection, Drops, Error, ErrorKind, Runtime, forward};
+use bertha_core::{Base, BoxFuture, Buf, Connection, Drops, Error, ErrorKind, Runtime, Statistics, forward};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
@@ -80,6 +81,7 @@ pub(super) trait GroupMember<X>: Send + Sync {
     fn base(&self) -> &X;
     fn own_id(&self) -> u64;
     fn dropped(&self) -> &Dropped;
+    fn observe(&self, into: &mut Statistics);
     /// Returns true if each message reaches one receiver, so that a dropped message is lost.
     fn is_shared(&self) -> bool;
     fn end(&self) -> BoxFuture<'_, Result<(), Error>>;
@@ -96,6 +98,10 @@ impl<B: Connection<Data = Buf>> GroupMember<B::Base> for GroupLinkShared<B> {
 
     fn dropped(&self) -> &Dropped {
         &self.dropped
+    }
+
+    fn observe(&self, into: &mut Statistics) {
+        self.base.observe(into);
     }
 
     fn is_shared(&self) -> bool {
@@ -193,6 +199,22 @@ impl<C: Connection> MultiEndpoint<C> {
     /// included.
     pub fn drops(&self) -> Drops {
         self.member.dropped().report()
+    }
+
+    /// Returns the state of the connection at this moment, by layer: of the group, of the datapath, and of each
+    /// Chunnel that [lets itself be observed](bertha_core::ConnectContext::observes), with the
+    /// [drops](Self::drops) of each.
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::default();
+        self.member.observe(&mut statistics);
+        let (participants, round) = {
+            let state = self.state.borrow();
+            (state.participants.len(), state.agreement.round())
+        };
+        statistics.add("GroupLink", GroupStatistics { participants, round });
+        self.member.dropped().by_chunnels.observe(&mut statistics);
+        statistics.add_drops(&self.drops());
+        statistics
     }
 
     /// Asks all participants to change to other alternatives of the stack's `select!`s, while messages flow.

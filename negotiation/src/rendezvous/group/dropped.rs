@@ -1,11 +1,11 @@
 //! The messages that a participant drops below its stack, by reason.
 
-use bertha_core::{ConnectContext, DropCounter, DropRegistry, Drops};
+use bertha_core::{ConnectContext, DropCounter, Drops, LayerRegistry};
 
 /// The counters of the link and of the Chunnels on it.
 pub(crate) struct Dropped {
     /// The counters of the Chunnels of all rounds.
-    pub(super) by_chunnels: DropRegistry,
+    pub(super) by_chunnels: LayerRegistry,
     /// Messages without the required proof or with a used proof, messages that are too short, and messages of
     /// a sender for which no entry is left.
     pub(super) forged: DropCounter,
@@ -16,16 +16,16 @@ pub(crate) struct Dropped {
     /// Messages that arrive while this end leaves.
     pub(super) after_end: DropCounter,
     /// The counters of the link, for the report.
-    by_link: DropRegistry,
+    by_link: LayerRegistry,
 }
 
 impl Dropped {
     pub(super) fn new() -> Self {
-        let by_link = DropRegistry::new();
+        let by_link = LayerRegistry::new();
         let counter =
-            |reason| ConnectContext::<()>::none().with_drops(&by_link).counts_drops("GroupLink", reason);
+            |reason| ConnectContext::<()>::none().with_registry(&by_link).counts_drops("GroupLink", reason);
         Self {
-            by_chunnels: DropRegistry::new(),
+            by_chunnels: LayerRegistry::new(),
             forged: counter("forged or malformed"),
             late: counter("late"),
             without_room: counter("without room"),

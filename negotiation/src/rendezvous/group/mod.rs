@@ -47,6 +47,7 @@ mod round_id;
 mod runs_among;
 mod senders;
 mod share;
+mod statistics;
 mod status;
 mod sync;
 mod tally;
@@ -54,6 +55,7 @@ mod tally;
 pub use connection::MultiEndpoint;
 pub use link::GroupLink;
 pub use runs_among::RunsAmong;
+pub use statistics::GroupStatistics;
 
 #[cfg(all(test, loom))]
 mod counter_loom_tests;

@@ -36,7 +36,7 @@ where
     let mut incoming = server.0.listen(server.1.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
     let (connection, accepted) =
-        futures_util::join!(client.0.connect(client.1.clone(), to).into_future(), incoming.next());
+        futures_util::join!(client.0.connect(client.1.clone(), to).into_future(), incoming.next_or_refusal());
     // The address stays in use, as the address of a server does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())

@@ -63,7 +63,7 @@ async fn over_datagrams() {
     let mut incoming = stack().listen(Udp::new(), loopback).await.unwrap();
     let front = incoming.local_addr();
     let serving = tokio::spawn(async move {
-        let mut client = ByteStream::new(incoming.next().await.unwrap().unwrap());
+        let mut client = ByteStream::new(incoming.next().await.unwrap());
         let mut server = ByteStream::new(Tcp::new().bytes().connect(address).await.unwrap());
         tokio::io::copy_bidirectional(&mut client, &mut server).await.unwrap();
     });

@@ -52,8 +52,7 @@ async fn echo(made: &Made, directory: &Path, registers: bool) -> Addr {
         std::mem::forget(directory.register("echo", std::slice::from_ref(&addr)).await.unwrap());
     }
     tokio::spawn(async move {
-        while let Some(accepted) = incoming.next().await {
-            let Ok(connection) = accepted else { continue };
+        while let Some(connection) = incoming.next().await {
             tokio::spawn(async move {
                 while let Ok(message) = connection.recv().await {
                     connection.send(message).await.unwrap();

@@ -20,7 +20,7 @@ async fn connected(
     let to = incoming.local_addr();
     let stack = make_stack!(Tag::new(7), below_client);
     let (connection, accepted) =
-        futures_util::join!(stack.connect(client.clone(), to).into_future(), incoming.next());
+        futures_util::join!(stack.connect(client.clone(), to).into_future(), incoming.next_or_refusal());
     let accepted = accepted.unwrap().unwrap();
     // The address of a server stays in use.
     std::mem::forget(incoming);

@@ -16,10 +16,7 @@ where
     let here = incoming.local_addr();
     tokio::spawn(async move {
         while let Some(client) = incoming.next().await {
-            match client {
-                Ok(connection) => drop(tokio::spawn(collect(connection))),
-                Err(error) => eprintln!("station: {error}"),
-            }
+            tokio::spawn(collect(client));
         }
     });
     Ok(here)

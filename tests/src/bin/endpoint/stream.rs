@@ -98,7 +98,7 @@ async fn send_one(to: &Addr, stream: u64, history: &History) -> Result<(), Error
 /// Receives streams.
 pub(crate) async fn serve(at: Addr, history: History) -> Result<(), Error> {
     let mut incoming = stack().upgradable().listen(Udp::new(), at).settings(settings()).await?;
-    while let Some(accepted) = incoming.next().await {
+    while let Some(accepted) = incoming.next_or_refusal().await {
         match accepted {
             Ok(connection) => {
                 tokio::spawn(receive(connection, history.clone()));

@@ -20,7 +20,7 @@ async fn clients_come_as_a_stream() {
         client.send(Buf::copy_of(b"hello", 16).unwrap()).await.unwrap();
     }
     for client in accepting.await.unwrap() {
-        assert_eq!(&*client.unwrap().recv().await.unwrap(), b"hello");
+        assert_eq!(&*client.recv().await.unwrap(), b"hello");
     }
 }
 
@@ -33,7 +33,7 @@ async fn a_closed_listener_gives_those_under_way_and_then_nothing() {
     // The system has accepted the client, and then the listener; the client's handshake is under way or over.
     let mut first = None;
     while first.is_none() {
-        if let std::task::Poll::Ready(client) = poll!(pin!(incoming.next())) {
+        if let std::task::Poll::Ready(client) = poll!(pin!(incoming.next_or_refusal())) {
             first = client;
         }
         tokio::task::yield_now().await;

@@ -29,7 +29,7 @@ where
     let mut incoming = strings().listen(server, on).await.unwrap();
     let to = incoming.local_addr();
     let accepting = tokio::spawn(async move {
-        let client = incoming.next().await.unwrap().unwrap();
+        let client = incoming.next().await.unwrap();
         client.send(client.recv().await.unwrap()).await.unwrap();
         // `recv` fails once the client leaves.
         client.recv().await.unwrap_err()

@@ -42,7 +42,7 @@ where
 {
     let mut incoming = server.listen(datapath.clone(), loopback()).await.unwrap();
     let to = incoming.local_addr();
-    let accepting = tokio::spawn(async move { (incoming.next().await.unwrap().unwrap(), incoming) });
+    let accepting = tokio::spawn(async move { (incoming.next().await.unwrap(), incoming) });
     let client = client.connect(datapath, to).await.unwrap();
     let (server, incoming) = accepting.await.unwrap();
     // The listener serves its connections, so it stays alive as long as the process.

@@ -19,7 +19,7 @@ fn ends_with_different_codecs_do_not_agree() {
         let serving = async move {
             let mut accepted = Vec::new();
             loop {
-                accepted.push(incoming.next().await);
+                accepted.push(incoming.next_or_refusal().await);
             }
         };
         let _server = network.runtime().spawn(serving);

@@ -53,7 +53,7 @@ where
     let mut incoming = server.listen(at_server, on).settings(Settings::default()).await.unwrap();
     let to = incoming.local_addr();
     let connecting = client.connect(at_client, to);
-    let (there, here) = join(incoming.next(), connecting.into_future()).await;
+    let (there, here) = join(incoming.next_or_refusal(), connecting.into_future()).await;
     (here, there.unwrap())
 }
 

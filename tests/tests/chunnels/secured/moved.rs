@@ -38,7 +38,7 @@ where
     let mut incoming = stack.listen(hosts.server.clone(), (SERVER, PORT)).settings(settings).await.unwrap();
     let (accepted, connections) = unbounded_channel();
     let task = hosts.network.runtime().spawn(async move {
-        while let Some(client) = incoming.next().await {
+        while let Some(client) = incoming.next_or_refusal().await {
             if let Ok(client) = client {
                 let _ = accepted.send(client);
             }
@@ -293,7 +293,7 @@ async fn quic_follows_a_client_over_udp() {
     let passing = tokio::spawn(pass_on(near, server, place));
     let (accepted, mut connections) = unbounded_channel();
     let accepting = tokio::spawn(async move {
-        while let Some(client) = incoming.next().await {
+        while let Some(client) = incoming.next_or_refusal().await {
             let _ = accepted.send(client);
         }
     });

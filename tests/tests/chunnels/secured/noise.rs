@@ -163,14 +163,14 @@ fn a_floor_of_a_known_peer_refuses_a_shared_key_at_either_end() {
         let plain = Settings::default();
         let connecting = make_stack!(shared.clone());
         let connecting = connecting.connect(hosts.client.clone(), to.clone()).settings(plain.clone());
-        let (refused, reported) = join(connecting.into_future(), incoming.next()).await;
+        let (refused, reported) = join(connecting.into_future(), incoming.next_or_refusal()).await;
         for error in [refused.unwrap_err(), reported.unwrap().unwrap_err()] {
             assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
             assert!(error.to_string().contains("Noise"), "{error}");
         }
         let either = make_stack!(select!(shared.clone(), client.clone()));
         let connecting = either.connect(hosts.client.clone(), to).settings(plain);
-        let (here, there) = join(connecting.into_future(), incoming.next()).await;
+        let (here, there) = join(connecting.into_future(), incoming.next_or_refusal()).await;
         assert_eq!(here.unwrap().explain().peer(), Some(PeerIdentity::NoiseKey(server_key().public())));
         there.unwrap().unwrap();
     });

@@ -31,7 +31,7 @@ where
     let mut incoming = server.listen(Lean(hosts.server.clone(), of_server), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
     let connecting = client.connect(Lean(hosts.client.clone(), of_client), to).into_future();
-    let (accepted, connected) = join(incoming.next(), connecting).await;
+    let (accepted, connected) = join(incoming.next_or_refusal(), connecting).await;
     // The address stays in use, as the address of a server does.
     std::mem::forget(incoming);
     (connected.unwrap(), accepted.unwrap().unwrap())

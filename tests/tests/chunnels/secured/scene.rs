@@ -56,8 +56,11 @@ impl Hosts {
             // A refused client leaves no connection to accept.
             let runtime = self.network.runtime();
             let patience = runtime.sleep_until(runtime.now() + std::time::Duration::from_secs(60));
-            match futures_util::future::select(std::pin::pin!(incoming.next()), std::pin::pin!(patience))
-                .await
+            match futures_util::future::select(
+                std::pin::pin!(incoming.next_or_refusal()),
+                std::pin::pin!(patience),
+            )
+            .await
             {
                 futures_util::future::Either::Left((accepted, _)) => accepted,
                 futures_util::future::Either::Right(_) => None,

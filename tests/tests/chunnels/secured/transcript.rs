@@ -111,7 +111,7 @@ fn an_attempt_to_send_early_changes_nothing_of_that() {
             let connecting = waiting().connect(client.clone(), to_waits.clone()).early(&cache);
             let (here, there) = futures_util::join!(connecting.into_future(), waits.next());
             // The ends are kept, since a server would hear of a client that is gone.
-            std::mem::forget((here.unwrap(), there.unwrap().unwrap()));
+            std::mem::forget((here.unwrap(), there.unwrap()));
             common(&seen);
             let connecting = async {
                 let here = taking().connect(client.clone(), to_takes.clone()).early(&cache).await.unwrap();
@@ -120,7 +120,7 @@ fn an_attempt_to_send_early_changes_nothing_of_that() {
                 here
             };
             let (here, there) = futures_util::join!(connecting, takes.next());
-            let there = there.unwrap().unwrap();
+            let there = there.unwrap();
             assert_eq!(there.recv().await.unwrap(), "early");
             std::mem::forget((here, there));
             assert_eq!(taken(&early), [None; 2]);
@@ -170,7 +170,7 @@ fn a_further_connection_has_that_of_its_own_agreement() {
         let (here, routed, there) =
             futures_util::join!(connecting.into_future(), router.next(), shard.next());
         here.unwrap();
-        let (routed, there) = (routed.unwrap().unwrap(), there.unwrap().unwrap());
+        let (routed, there) = (routed.unwrap(), there.unwrap());
         let mut all: Vec<_> =
             seen.lock().unwrap().iter().map(|(_, transcript)| transcript.unwrap()).collect();
         let mut expected = [routed.explain().transcript(), there.explain().transcript()].repeat(2);

@@ -32,7 +32,7 @@ async fn server() {
     let any: Addr = "127.0.0.1:0".parse().unwrap();
     let mut clients = stack!().listen(Tcp::new(), any).await.unwrap();
     println!("listening {}", clients.local_addr());
-    let client = clients.next().await.unwrap().unwrap();
+    let client = clients.next().await.unwrap();
     let answer = async |number: u64| tracing::info_span!("work").in_scope(|| Ok(2 * number));
     // The client has closed, or is gone.
     let _ = serve(client, handler(DOUBLE, answer)).await;
@@ -137,7 +137,6 @@ async fn early_connects_have_their_span() {
     };
     let serving = async {
         while let Some(client) = clients.next().await {
-            let client = client.unwrap();
             while client.recv().await.is_ok() {}
         }
     };

@@ -50,7 +50,7 @@ where
         let mut clients = FuturesUnordered::new();
         loop {
             let accepted = futures_util::select_biased! {
-                accepted = incoming.next().fuse() => accepted.expect("a listener that goes on"),
+                accepted = incoming.next_or_refusal().fuse() => accepted.expect("a listener that goes on"),
                 () = clients.select_next_some() => {
                     outcomes.open.set(clients.len());
                     continue;

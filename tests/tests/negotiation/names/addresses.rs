@@ -33,8 +33,7 @@ async fn serve_at(host: SimDatapath, last: u8) {
     let mut incoming = make_stack!(Serialize::<u8>::new()).listen(host, addr(last)).await.unwrap();
     std::mem::forget(runtime.spawn(async move {
         let mut connections = Vec::new();
-        while let Some(accepted) = incoming.next().await {
-            let Ok(connection) = accepted else { continue };
+        while let Some(connection) = incoming.next().await {
             connection.send(last).await.unwrap();
             connections.push(connection);
         }

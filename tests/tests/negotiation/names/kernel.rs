@@ -17,8 +17,7 @@ where
     let mut incoming = make_stack!(Serialize::<String>::new()).listen(datapath, on).await.unwrap();
     let addr = incoming.local_addr();
     tokio::spawn(async move {
-        while let Some(accepted) = incoming.next().await {
-            let Ok(connection) = accepted else { continue };
+        while let Some(connection) = incoming.next().await {
             tokio::spawn(async move {
                 while let Ok(message) = connection.recv().await {
                     if connection.send(message).await.is_err() {
@@ -120,7 +119,7 @@ async fn a_server_that_comes_back_is_connected_to_again() {
             assert_eq!(connection.recv().await.unwrap(), Received::Message("third".into()));
             assert_eq!(connection.connections(), 2);
         });
-        let served = incoming.next().await.unwrap().unwrap();
+        let served = incoming.next().await.unwrap();
         served.send(served.recv().await.unwrap()).await.unwrap();
         taken.await.unwrap();
         drop((served, incoming));
@@ -145,8 +144,10 @@ async fn a_server_listens_where_a_client_connects() {
     std::fs::create_dir_all(&folder).unwrap();
     let unix = format!("unix:{}/store.sock", folder.display());
     let mut incoming = stack.clone().listen(UnixStream::new(), &unix).await.unwrap();
-    let (connection, accepted) =
-        futures_util::join!(stack.connect(UnixStream::new(), &unix).into_future(), incoming.next());
+    let (connection, accepted) = futures_util::join!(
+        stack.connect(UnixStream::new(), &unix).into_future(),
+        incoming.next_or_refusal()
+    );
     assert!(connection.is_ok() && accepted.unwrap().is_ok());
     std::fs::remove_dir_all(&folder).unwrap();
 
@@ -154,7 +155,7 @@ async fn a_server_listens_where_a_client_connects() {
     let at = incoming.local_addr();
     assert!(ip(at.clone()).ip().is_loopback(), "{at}");
     let (connection, accepted) =
-        futures_util::join!(stack.connect(Tcp::new(), at).into_future(), incoming.next());
+        futures_util::join!(stack.connect(Tcp::new(), at).into_future(), incoming.next_or_refusal());
     assert!(connection.is_ok() && accepted.unwrap().is_ok());
 
     for (nowhere, kind) in

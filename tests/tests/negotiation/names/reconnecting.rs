@@ -43,7 +43,7 @@ where
 {
     loop {
         let mut incoming = stack.clone().listen(datapath.clone(), server_addr()).await.unwrap();
-        let Some(Ok(connection)) = incoming.next().await else { continue };
+        let Some(Ok(connection)) = incoming.next_or_refusal().await else { continue };
         let answered = runtime.random() % 20;
         for number in 0..answered + runtime.random() % WINDOW {
             let idle = pin!(pause(&runtime, 1000));
@@ -232,7 +232,7 @@ fn a_burst_goes_on_over_the_next_connection() {
         let mut incoming = plain.listen(server, server_addr()).await.unwrap();
         let stack = make_stack!(Slowly, Serialize::<u64>::new());
         let connecting = stack.connect(client, server_addr()).reconnecting(Backoff::default());
-        let (connection, first) = futures_util::join!(connecting, incoming.next());
+        let (connection, first) = futures_util::join!(connecting, incoming.next_or_refusal());
         let (connection, first) = (connection.unwrap(), first.unwrap().unwrap());
         let hearing = async {
             match connection.recv().await.unwrap() {
@@ -243,7 +243,7 @@ fn a_burst_goes_on_over_the_next_connection() {
         let serving = async {
             let mut arrived = vec![first.recv().await.unwrap()];
             drop(first);
-            let second = incoming.next().await.unwrap().unwrap();
+            let second = incoming.next().await.unwrap();
             while arrived.last() != Some(&9) {
                 arrived.push(second.recv().await.unwrap());
             }
@@ -270,7 +270,7 @@ fn an_attempt_to_connect_outlives_the_call_that_began_it() {
         let mut incoming = listen().await;
         let connecting =
             stack.connect(network.host(CLIENT).streams(), server_addr()).reconnecting(Backoff::default());
-        let (served, connection) = futures_util::join!(incoming.next(), connecting);
+        let (served, connection) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let connection = connection.unwrap();
         connection.send(1).await.unwrap();
         drop(served);
@@ -279,7 +279,7 @@ fn an_attempt_to_connect_outlives_the_call_that_began_it() {
         };
         assert_eq!((loss.in_doubt, loss.lost), (0..1, 1));
         let mut serving = pin!(async {
-            let served = incoming.next().await.unwrap().unwrap();
+            let served = incoming.next().await.unwrap();
             served.send(5).await.unwrap();
             std::future::pending::<()>().await;
         });
@@ -309,7 +309,7 @@ fn an_error_that_repeats_itself_ends_the_attempts() {
         let stack = make_stack!(Serialize::<u64>::new());
         let mut incoming = stack.clone().listen(network.host(SERVER), server_addr()).await.unwrap();
         let connecting = stack.connect(network.host(CLIENT), server_addr()).reconnecting(Backoff::default());
-        let (served, connection) = futures_util::join!(incoming.next(), connecting);
+        let (served, connection) = futures_util::join!(incoming.next_or_refusal(), connecting);
         let connection = connection.unwrap();
         drop((served, incoming));
         let other = make_stack!(Serialize::<String>::new());
@@ -389,7 +389,7 @@ fn a_clean_end_of_the_peer_differs_from_a_cut_end() {
             let stack = make_stack!(Serialize::<u64>::new(), Ordered::new(), Reliable::new());
             let mut incoming = stack.clone().listen(network.host(SERVER), server_addr()).await.unwrap();
             let serving = async {
-                let served = incoming.next().await.unwrap().unwrap();
+                let served = incoming.next().await.unwrap();
                 for number in 0..3 {
                     served.send(number).await.unwrap();
                 }

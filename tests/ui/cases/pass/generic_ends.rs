@@ -21,8 +21,7 @@ where
     D: Runs<S, Out: Connection<Data = String>>,
 {
     let mut incoming = stack.listen(datapath, at).await?;
-    while let Some(client) = incoming.next().await {
-        let connection = client?;
+    while let Some(connection) = incoming.next().await {
         while let Ok(message) = connection.recv().await {
             connection.send(message).await?;
         }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::ops::AddAssign;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A counter of the messages that one layer of one connection drops for one reason: made by
 /// [`ConnectContext::counts_drops`](crate::ConnectContext::counts_drops). Clones share the count.
@@ -21,6 +21,11 @@ impl DropCounter {
     /// Returns the number of messages that were counted so far.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
+    }
+
+    /// Returns true if a layer still counts, and not the registry alone.
+    pub(super) fn is_live(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 }
 
@@ -45,6 +50,8 @@ pub struct Dropped {
 pub struct Drops(Vec<Dropped>);
 
 impl Drops {
+    pub(super) const NONE: Self = Self(Vec::new());
+
     /// Adds `messages` to the count of this layer and reason.
     pub fn add(&mut self, layer: &'static str, reason: &'static str, messages: u64) {
         match self.0.iter_mut().find(|known| known.layer == layer && known.reason == reason) {
@@ -82,94 +89,9 @@ impl fmt::Display for Drops {
     }
 }
 
-/// The place where the driver of a stack finds the counters of a connection's layers; for drivers alone.
-///
-/// Its size is bounded by the number of layers that live at one time: the counters of layers that have gone
-/// are added up.
-#[doc(hidden)]
-#[derive(Debug, Default)]
-pub struct DropRegistry(Mutex<Counters>);
-
-#[derive(Debug)]
-struct Counters {
-    live: Vec<Counter>,
-    gone: Drops,
-}
-
-#[derive(Debug)]
-struct Counter {
-    layer: &'static str,
-    reason: &'static str,
-    count: DropCounter,
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
-impl Counters {
-    const NONE: Self = Self { live: Vec::new(), gone: Drops(Vec::new()) };
-}
-
-impl DropRegistry {
-    /// Makes a registry without counters.
-    pub const fn new() -> Self {
-        Self(Mutex::new(Counters::NONE))
-    }
-
-    pub(crate) fn counter(&self, layer: &'static str, reason: &'static str) -> DropCounter {
-        let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Counters { live, gone } = &mut *counters;
-        live.retain(|Counter { layer, reason, count }| {
-            let is_live = Arc::strong_count(&count.0) > 1;
-            if !is_live {
-                gone.add(layer, reason, count.get());
-            }
-            is_live
-        });
-        let count = DropCounter::default();
-        live.push(Counter { layer, reason, count: count.clone() });
-        count
-    }
-
-    /// Returns the counts at this moment.
-    pub fn drops(&self) -> Drops {
-        let counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut drops = counters.gone.clone();
-        counters
-            .live
-            .iter()
-            .for_each(|counter| drops.add(counter.layer, counter.reason, counter.count.get()));
-        drops
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ConnectContext;
-
-    #[test]
-    fn counts_of_layers_that_have_gone_stay() {
-        let registry = DropRegistry::new();
-        let context = ConnectContext::<()>::none().with_drops(&registry);
-        let first = context.counts_drops("Ordered", "late");
-        first.add(2);
-        drop(first);
-        let second = context.counts_drops("Ordered", "late");
-        second.clone().add(3);
-        let other = context.counts_drops("Checksum", "damaged");
-        assert_eq!(registry.drops().to_string(), "Ordered: 5 late");
-        other.add(1);
-        assert_eq!(registry.drops().total(), 6);
-        for _ in 0..100 {
-            context.counts_drops("Ordered", "late").add(1);
-        }
-        assert_eq!(registry.0.lock().unwrap_or_else(PoisonError::into_inner).live.len(), 3);
-        assert_eq!(registry.drops().to_string(), "Ordered: 105 late, Checksum: 1 damaged");
-    }
 
     #[test]
     fn drops_of_several_connections_add_up() {
@@ -181,12 +103,5 @@ mod tests {
         all += &one;
         all += &one;
         assert_eq!((all.to_string(), all.iter().count()), ("Link: 2 forged".into(), 2));
-    }
-
-    #[test]
-    fn without_a_driver_a_counter_still_counts() {
-        let counter = ConnectContext::<()>::none().counts_drops("Checksum", "damaged");
-        counter.add(1);
-        assert_eq!(counter.get(), 1);
     }
 }

@@ -1,0 +1,146 @@
+//! What a server has done with its clients so far.
+
+use super::Overload;
+use bertha_core::statistics::{LayerStatistics, Value};
+use bertha_core::{Error, ErrorKind};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Minimum pause between two lines of the log about refused clients.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The clients of a server since it began to listen, and its state at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IncomingStatistics {
+    /// Clients that have got a connection.
+    pub accepted: u64,
+    /// Clients that have got none, by the kind of the error. Kinds that never occurred are missing.
+    pub refused: Vec<(ErrorKind, u64)>,
+    /// Clients that were given up for others, or refused for want of room.
+    pub overload: Overload,
+    /// Messages from unknown addresses that were dropped, since they were no offers or exceeded a rate.
+    pub dropped: u64,
+    /// Handshakes under way.
+    pub handshakes: usize,
+    /// Connections at this moment.
+    pub connections: usize,
+}
+
+impl LayerStatistics for IncomingStatistics {
+    fn values(&self) -> Vec<(&'static str, Value)> {
+        let Overload { handshakes, connections, refused, exhausted } = self.overload;
+        let mut values = vec![
+            ("connections", Value::Number(self.connections as u64)),
+            ("handshakes", Value::Number(self.handshakes as u64)),
+            ("accepted", Value::Total(self.accepted)),
+            ("handshakes_given_up", Value::Total(handshakes)),
+            ("connections_given_up", Value::Total(connections)),
+            ("refused_without_room", Value::Total(refused)),
+            ("accepts_without_descriptor", Value::Total(exhausted)),
+            ("dropped_messages", Value::Total(self.dropped)),
+        ];
+        values.extend(self.refused.iter().map(|&(kind, count)| (refused_as(kind), Value::Total(count))));
+        values
+    }
+}
+
+/// Returns the name of the count of clients that were refused with an error of this kind.
+fn refused_as(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Closed => "refused_closed",
+        ErrorKind::Reset => "refused_reset",
+        ErrorKind::TimedOut => "refused_timed_out",
+        ErrorKind::Refused => "refused_no_common_stack",
+        ErrorKind::Version => "refused_version",
+        ErrorKind::Unauthenticated => "refused_unauthenticated",
+        ErrorKind::Malformed => "refused_malformed",
+        ErrorKind::TooLarge => "refused_too_large",
+        ErrorKind::Exhausted => "refused_exhausted",
+        ErrorKind::Unreachable => "refused_unreachable",
+        ErrorKind::NotSent => "refused_not_sent",
+        _ => "refused_otherwise",
+    }
+}
+
+/// A running count of accepted and refused clients, which tells the log about refused clients at most once a
+/// second.
+#[derive(Debug, Default)]
+pub(super) struct ClientCount {
+    accepted: AtomicU64,
+    /// Handshakes under way.
+    handshakes: AtomicUsize,
+    refused: Mutex<RefusedCount>,
+}
+
+#[derive(Debug, Default)]
+struct RefusedCount {
+    by_kind: Vec<(ErrorKind, u64)>,
+    /// Refused clients since the last line of the log, and the time of that line.
+    untold: u64,
+    told: Option<Instant>,
+}
+
+impl ClientCount {
+    pub(super) fn accepted(&self) {
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_handshakes(&self, handshakes: usize) {
+        self.handshakes.store(handshakes, Ordering::Relaxed);
+    }
+
+    /// Counts a client that got no connection because of `error`.
+    pub(super) fn refused(&self, error: &Error, now: Option<Instant>) {
+        tracing::debug!(target: "bertha::negotiation", %error, "refused a client");
+        let mut refused = self.refused.lock();
+        match refused.by_kind.iter_mut().find(|(kind, _)| *kind == error.kind()) {
+            Some((_, count)) => *count += 1,
+            None => refused.by_kind.push((error.kind(), 1)),
+        }
+        refused.untold += 1;
+        let is_due = match (refused.told, now) {
+            (Some(told), Some(now)) => now.saturating_duration_since(told) >= PAUSE,
+            _ => true,
+        };
+        if is_due {
+            let count = std::mem::take(&mut refused.untold);
+            refused.told = now;
+            tracing::info!(target: "bertha::negotiation", count, last = %error, "refused clients");
+        }
+    }
+
+    /// Returns the statistics of a server with these further counts.
+    pub(super) fn get(&self, overload: Overload, dropped: u64, connections: usize) -> IncomingStatistics {
+        let accepted = self.accepted.load(Ordering::Relaxed);
+        let handshakes = self.handshakes.load(Ordering::Relaxed);
+        let refused = self.refused.lock().by_kind.clone();
+        IncomingStatistics { accepted, refused, overload, dropped, handshakes, connections }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_clients_are_counted_by_kind_and_told_once_a_second() {
+        let count = ClientCount::default();
+        let start = Instant::now();
+        let refuse = |kind, millis| {
+            count.refused(&Error::new(kind, "why"), Some(start + Duration::from_millis(millis)));
+            count.refused.lock().untold
+        };
+        count.accepted();
+        assert_eq!(refuse(ErrorKind::Refused, 0), 0);
+        assert_eq!(refuse(ErrorKind::TimedOut, 1), 1);
+        assert_eq!(refuse(ErrorKind::Refused, 999), 2);
+        assert_eq!(refuse(ErrorKind::Refused, 1_000), 0, "a second has passed");
+        let statistics = count.get(Overload::default(), 7, 2);
+        assert_eq!((statistics.accepted, statistics.dropped), (1, 7));
+        assert_eq!(statistics.refused, [(ErrorKind::Refused, 3), (ErrorKind::TimedOut, 1)]);
+        let values = statistics.values();
+        assert!(values.contains(&("refused_no_common_stack", Value::Total(3))), "{values:?}");
+    }
+}

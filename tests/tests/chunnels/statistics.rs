@@ -1,0 +1,100 @@
+//! The statistics of connections name each layer, and tell why a transfer is slow.
+
+use bertha_chunnels::reliable::ReliableStatistics;
+use bertha_chunnels::{Checksum, Ordered, Reliable, Serialize};
+use bertha_core::statistics::Layer;
+use bertha_core::{Buf, Connection, Describe, Statistics, make_stack};
+use bertha_datapath_sim::{Link, Network, Sim, SimDatapath};
+use bertha_negotiation::{LinkStatistics, Negotiate, Negotiated, Runs};
+use std::time::Duration;
+
+const CLIENT: [u8; 4] = [10, 0, 0, 1];
+const SERVER: [u8; 4] = [10, 0, 0, 2];
+
+type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
+
+async fn connected<S>(network: &Network, stack: S) -> (Out<S>, Out<S>)
+where
+    S: Describe + Clone + Send + Sync + 'static,
+    SimDatapath: Runs<S>,
+{
+    let mut incoming = stack.clone().listen(network.host(SERVER), (SERVER, 0)).await.unwrap();
+    let to = incoming.local_addr();
+    let connecting = stack.connect(network.host(CLIENT), to).into_future();
+    let (client, server) = futures_util::join!(connecting, incoming.next());
+    (client.unwrap(), server.unwrap())
+}
+
+fn reliable(statistics: &Statistics) -> ReliableStatistics {
+    *statistics.get().unwrap()
+}
+
+fn message(len: usize) -> Buf {
+    Buf::copy_of(&vec![7; len], 64).unwrap()
+}
+
+#[test]
+fn layers_are_listed_from_the_top_down_with_their_values_and_drops() {
+    let mut sim = Sim::new(1);
+    let network = sim.network().clone();
+    sim.run(async {
+        let stack =
+            make_stack!(Serialize::<u32>::new(), Ordered::default(), Reliable::new(), Checksum::new());
+        let (client, server) = connected(&network, stack).await;
+        client.send(1).await.unwrap();
+        assert_eq!(server.recv().await.unwrap(), 1);
+        let statistics = client.statistics();
+        let names: Vec<_> = statistics.layers().map(Layer::name).collect();
+        let place = |name| {
+            names.iter().position(|it| *it == name).unwrap_or_else(|| panic!("no {name} in {names:?}"))
+        };
+        assert!(place("Reliable") < place("Link"), "{names:?}");
+        assert!(reliable(&statistics).packets_sent > 0);
+        let link: &LinkStatistics = statistics.get().unwrap();
+        assert!(link.is_usable && link.changes == 0 && link.headers > 0);
+        let checksum = statistics.layers().find(|layer| layer.name() == "Checksum").unwrap();
+        assert_eq!(checksum.drops().map(|it| it.reason).collect::<Vec<_>>(), ["damaged"]);
+        // The state of a layer goes with the connection, and the statistics stay.
+        drop((client, server));
+        assert!(statistics.to_string().contains("Reliable: rtt "), "{statistics}");
+    });
+}
+
+#[test]
+fn a_receiver_that_does_not_receive_is_seen_at_both_ends() {
+    let mut sim = Sim::new(2);
+    let network = sim.network().clone();
+    sim.run(async {
+        let stack = make_stack!(Reliable::new().buffer(1 << 20, 64));
+        let (client, server) = connected(&network, stack).await;
+        let sending = async {
+            loop {
+                client.send(message(100)).await.unwrap();
+            }
+        };
+        let late = network.runtime().sleep(Duration::from_secs(5));
+        futures_util::future::select(std::pin::pin!(sending), std::pin::pin!(late)).await;
+        let here = reliable(&client.statistics());
+        let there = reliable(&server.statistics());
+        assert!(here.is_held_by_peer && here.to_send_messages > 0, "{here:?}");
+        assert!(there.to_receive_messages >= 64, "{there:?}");
+        assert_eq!((here.packets_lost, here.is_cut), (0, false));
+    });
+}
+
+#[test]
+fn loss_is_seen_as_loss() {
+    let mut sim = Sim::new(3);
+    let network = sim.network().clone();
+    network.set_link(Link { loss: 0.05, ..Link::default() });
+    sim.run(async {
+        let (client, server) = connected(&network, make_stack!(Reliable::new())).await;
+        for _ in 0..500 {
+            client.send(message(1000)).await.unwrap();
+            server.recv().await.unwrap();
+        }
+        let lossy = reliable(&client.statistics());
+        assert!(lossy.packets_lost > 5 && lossy.messages_repeated > 5, "{lossy:?}");
+        assert!(!lossy.is_held_by_peer && !lossy.is_cut, "{lossy:?}");
+    });
+}
