@@ -313,8 +313,8 @@ async fn silent_peers_are_asked_for_a_keep_alive_unless_that_is_turned_off() {
 /// Set in the process whose descriptors the test below uses up.
 const FEW_DESCRIPTORS: &str = "BERTHA_TEST_FEW_DESCRIPTORS";
 
-/// A listener that found no spare descriptor, or has lost it, gets one again as soon as the process has one, and turns away the
-/// clients for which there is none.
+/// A listener that found no spare descriptor gets one again as soon as the process has one, and turns away the clients for which
+/// there is none for long.
 #[test]
 fn a_listener_without_a_spare_descriptor_gets_one_again() {
     if std::env::var_os(FEW_DESCRIPTORS).is_none() {
@@ -327,10 +327,10 @@ fn a_listener_without_a_spare_descriptor_gets_one_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let client = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        let [waiting, served, late] = [client(), client(), client()];
+        let [waiting, late, last] = [client(), client(), client()];
         let limit = Rlimit { current: Some(64), maximum: Some(64) };
         setrlimit(Resource::Nofile, limit).unwrap();
-        let mut others: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+        let mut others: Vec<_> = all_descriptors().collect();
         // The socket of the listener takes the only one that is left.
         others.pop();
         let listener = Tcp::new().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
@@ -339,24 +339,37 @@ fn a_listener_without_a_spare_descriptor_gets_one_again() {
         for _ in 0..10 {
             assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
         }
-        assert_eq!(listener.turned_away(), 0, "there is nothing by which to turn it away");
-        // The next descriptor becomes the spare one, and the one after it a client's.
+        // The next descriptor is the client's, which is held until there is a spare one too.
         others.pop();
         assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
-        assert_eq!(listener.turned_away(), 1);
-        assert!(has_ended(&waiting));
         others.pop();
-        served.connect(&address).unwrap();
         let connection = listener.accept().await.unwrap();
-        (&served).write_all(&[0, 0, 0, 1, 7]).unwrap();
+        (&waiting).write_all(&[0, 0, 0, 1, 7]).unwrap();
         assert_eq!(*connection.recv().await.unwrap(), [7]);
+        assert_eq!(listener.turned_away(), 0);
         // No descriptor is left but the spare one.
         late.connect(&address).unwrap();
-        while listener.turned_away() < 2 {
+        while listener.turned_away() == 0 {
             assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
         }
         assert!(has_ended(&late));
+        // A client that has got the last descriptor is not held for ever.
+        drop(listener);
+        others.extend(all_descriptors());
+        others.pop();
+        let listener = Tcp::new().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        last.connect(&listener.local_addr().ip("test").unwrap().into()).unwrap();
+        others.pop();
+        while listener.turned_away() == 0 {
+            assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Exhausted);
+        }
+        assert!(has_ended(&last));
     });
+}
+
+/// Takes all descriptors that the process has left.
+fn all_descriptors() -> impl Iterator<Item = std::fs::File> {
+    std::iter::from_fn(|| std::fs::File::open("/dev/null").ok())
 }
 
 /// Returns true if the peer ends the stream.

@@ -1,7 +1,7 @@
 //! The loop that a newcomer writes serves on past clients that get no connection.
 
 use crate::scene::{client, server, server_addr, simulate};
-use bertha_chunnels::{Checksum, Nothing, Ordered};
+use bertha_chunnels::{Checksum, Nothing};
 use bertha_core::{ErrorKind, make_stack};
 use bertha_datapath_sim::Network;
 use bertha_negotiation::Negotiate;
@@ -12,7 +12,7 @@ fn a_refused_client_ends_no_loop_and_is_counted_by_its_error() {
         let mut incoming = make_stack!(Nothing).listen(server(&network), server_addr()).await.unwrap();
         let clients = async {
             for _ in 0..2 {
-                let other = make_stack!(Checksum::new(), Ordered::default());
+                let other = make_stack!(Checksum::new());
                 let error = other.connect(client(&network), server_addr()).await.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Refused);
             }

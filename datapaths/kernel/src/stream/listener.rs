@@ -11,11 +11,13 @@ use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
 
-/// After so many attempts in a row that found no descriptor, the listener takes its spare one to turn a client away.
-const ATTEMPTS: u32 = 8;
+/// Time without a descriptor after which the listener takes its spare one to turn a client away. Until then the owner of
+/// the listener may give up connections for newcomers, whose descriptors are free once a task has closed them.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A socket that listens for streams.
 ///
@@ -31,10 +33,26 @@ pub struct StreamListener<S: StreamSocket, Data = Buf> {
     /// A descriptor to be given up for a client that is to be turned away. Another part of the process may take it before the
     /// client does; then the next client's descriptor takes its place.
     spare: Mutex<Option<OwnedFd>>,
-    /// The attempts in a row that found no descriptor.
-    failures: AtomicU32,
+    shortage: Mutex<Shortage<S>>,
     turned_away: AtomicU64,
     data: PhantomData<fn() -> Data>,
+}
+
+/// The lack of descriptors.
+struct Shortage<S> {
+    /// Time of the first attempt in a row that found no descriptor.
+    since: Option<Instant>,
+    /// A client that has got the last descriptor of the process, and waits for a spare one to be there again.
+    held: Option<(S, Addr)>,
+}
+
+impl<S> Shortage<S> {
+    const NONE: Self = Self { since: None, held: None };
+
+    /// Returns true if there has been no descriptor for long.
+    fn is_long(&mut self, now: Instant) -> bool {
+        now.saturating_duration_since(*self.since.get_or_insert(now)) >= PATIENCE
+    }
 }
 
 impl<S: StreamSocket, Data> StreamListener<S, Data> {
@@ -49,7 +67,7 @@ impl<S: StreamSocket, Data> StreamListener<S, Data> {
             settings,
             unfinished,
             spare,
-            failures: AtomicU32::new(0),
+            shortage: Mutex::new(Shortage::NONE),
             turned_away: AtomicU64::new(0),
             data: PhantomData,
         })
@@ -89,15 +107,25 @@ impl<S: StreamSocket, Data> StreamListener<S, Data> {
         kept.is_some()
     }
 
-    /// Ends a client's stream, so that its descriptor becomes the spare one: without that, the clients behind it would wait in
-    /// vain.
+    /// Holds a client that has got the last descriptor. If there has been none for long, its stream ends, so that its
+    /// descriptor becomes the spare one: without that, the clients behind it would wait in vain.
     #[cold]
-    fn end_for_spare(&self, stream: S, peer: &Addr) -> io::Error {
-        drop(stream);
-        self.turned_away.fetch_add(1, Ordering::Relaxed);
-        self.has_spare();
-        tracing::debug!(%peer, local = %self.local, "ended a client's stream for the spare descriptor");
+    fn hold(&self, stream: S, peer: Addr) -> io::Error {
+        let mut shortage = self.shortage.lock();
+        if shortage.is_long(Instant::now()) {
+            drop(stream);
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
+            self.has_spare();
+            tracing::debug!(%peer, local = %self.local, "ended a client's stream for the spare descriptor");
+        } else {
+            shortage.held = Some((stream, peer));
+        }
         Errno::MFILE.into()
+    }
+
+    /// Returns the client that waits for a spare descriptor.
+    fn held(&self) -> Option<(S, Addr)> {
+        self.shortage.lock().held.take()
     }
 }
 
@@ -111,23 +139,30 @@ impl<S: StreamSocket, Data: Octets> Listener<Data> for StreamListener<S, Data> {
 
     async fn accept(&self) -> Result<StreamConnection<S, Data>, Error> {
         loop {
-            let accepted = S::accept(&self.acceptor).await;
+            let accepted = match self.held() {
+                Some(held) => Ok(held),
+                None => S::accept(&self.acceptor).await,
+            };
             let opened = accepted.and_then(|(stream, peer)| {
                 if !self.has_spare() {
-                    return Err(self.end_for_spare(stream, &peer));
+                    return Err(self.hold(stream, peer));
                 }
                 StreamConnection::accepted(stream, peer, &self.settings, &self.unfinished)
             });
             let error = match opened {
                 Ok(connection) => {
-                    self.failures.store(0, Ordering::Relaxed);
+                    self.shortage.lock().since = None;
                     return Ok(connection);
                 }
                 Err(error) => error,
             };
             match Errno::from_io_error(&error) {
                 Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => {
-                    if self.failures.fetch_add(1, Ordering::Relaxed) >= ATTEMPTS {
+                    let is_long = {
+                        let mut shortage = self.shortage.lock();
+                        shortage.is_long(Instant::now()) && shortage.held.is_none()
+                    };
+                    if is_long {
                         self.turn_away();
                     }
                     let what = format!("cannot accept at {}: {error}", self.local);

@@ -112,15 +112,15 @@ pub async fn connections_keep_their_promises<Q: QueueSite>(site: &Q) {
         close_wakes_who_waits
         calls_after_close_fail
     }
-    let (a, b) = connect().await;
+    let (a, b) = Box::pin(connect()).await;
     if a.base_mtu_is_small() {
-        conformance::every_length_arrives(&a, &b).await;
-        conformance::buffers_have_the_reserved_headroom(&a, &b).await;
+        Box::pin(conformance::every_length_arrives(&a, &b)).await;
+        Box::pin(conformance::buffers_have_the_reserved_headroom(&a, &b)).await;
     }
     if is_ordered(&a) {
-        let (a, b) = connect().await;
-        conformance::an_oversize_message_fails_alone(&a, &b, &Bufs).await;
-        conformance::an_error_in_a_burst_keeps_the_rest(&a, &b, &Bufs).await;
+        let (a, b) = Box::pin(connect()).await;
+        Box::pin(conformance::an_oversize_message_fails_alone(&a, &b, &Bufs)).await;
+        Box::pin(conformance::an_error_in_a_burst_keeps_the_rest(&a, &b, &Bufs)).await;
     }
     drop((a, b));
     let ended = scenes.take();
