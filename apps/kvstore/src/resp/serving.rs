@@ -47,6 +47,9 @@ impl Clients {
                     }
                     Err(error) => return error,
                 };
+                while let Some(until) = one.shared.places.waits_until(Instant::now()) {
+                    bertha::sleep(until.saturating_duration_since(Instant::now())).await;
+                }
                 let now = Instant::now();
                 let place = one.shared.places.enter(Network::of(&client.base().peer_addr()), now);
                 // Makes room for the next client, who would wait without a descriptor.

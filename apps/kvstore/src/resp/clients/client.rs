@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 pub(in crate::resp) struct Client {
     id: u64,
     network: Option<Network>,
+    /// Time at which it came.
+    entered: Instant,
     /// The origin of `heard`.
     origin: Instant,
     /// When the client last sent bytes or took some, in milliseconds.
@@ -30,6 +32,7 @@ impl Client {
         let client = Self {
             id,
             network,
+            entered: now,
             origin,
             heard: AtomicU64::new(0),
             is_within_command: AtomicBool::new(false),
@@ -50,6 +53,10 @@ impl Client {
     /// The number of the client, which no other client of this process has had.
     pub(in crate::resp) fn id(&self) -> u64 {
         self.id
+    }
+
+    pub(super) fn entered(&self) -> Instant {
+        self.entered
     }
 
     pub(super) fn network(&self) -> Option<Network> {

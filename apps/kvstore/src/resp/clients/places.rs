@@ -14,6 +14,10 @@ const WITHIN_COMMAND: Duration = Duration::from_secs(10);
 /// A client that has said nothing has so much time until others' need takes its place, while few are as silent.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// A client has at least so much time for its first command: further clients wait to be accepted. A task that has
+/// just been made may have to wait for its turn while many clients are accepted.
+const FIRST_WORD: Duration = Duration::from_millis(20);
+
 /// The time in which an ended connection closes, as a rule: shorter than a listener without a descriptor waits before it
 /// turns clients away.
 const CLOSING: Duration = Duration::from_millis(50);
@@ -78,6 +82,14 @@ impl Places {
             ended: None,
         };
         Arc::new(Self { state: Mutex::new(state), most: most.max(1), idle, origin, occupied: Notify::new() })
+    }
+
+    /// Returns the time at which the next client may enter, if a client would have to make room that has come just now.
+    pub(in crate::resp) fn waits_until(&self, now: Instant) -> Option<Instant> {
+        let state = self.state.lock();
+        let (_, longest) = state.silent.first_key_value().filter(|_| state.len() >= self.most)?;
+        let until = longest.entered() + FIRST_WORD;
+        (until > now).then_some(until)
     }
 
     /// Gives a place to a new client, and ends the connection of another one if all are taken.
@@ -319,6 +331,21 @@ mod tests {
         let last = flood.split_off(980);
         assert_eq!(endings(&last), vec![None; 20], "newcomers have time to speak");
         assert_eq!(all.count(), 100);
+    }
+
+    #[test]
+    fn newcomers_wait_until_the_clients_before_them_have_had_time_to_speak() {
+        let (all, origin) = places(2);
+        let at = |millis| origin + Duration::from_millis(millis);
+        let first = all.enter(None, at(0));
+        assert_eq!(all.waits_until(at(0)), None, "there is a place");
+        let second = all.enter(None, at(5));
+        assert_eq!(all.waits_until(at(5)), Some(at(20)));
+        assert_eq!(all.waits_until(at(20)), None);
+        all.know(first.client());
+        assert_eq!(all.waits_until(at(20)), Some(at(25)), "the second is the one that has said nothing");
+        all.know(second.client());
+        assert_eq!(all.waits_until(at(20)), None, "known clients have spoken");
     }
 
     #[test]
