@@ -18,7 +18,7 @@ pub fn warn_of_file(path: &Path) {
         tracing::warn!(
             path = %path.display(),
             reason,
-            "other users of the machine can get at a secret; its file should belong to this user and have the mode 0600"
+            "other users of the machine can get at a key or a password; its file should belong to this user and have the mode 0600"
         );
     }
 }
