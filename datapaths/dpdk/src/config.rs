@@ -436,7 +436,8 @@ mod tests {
         let variable = |key: &str| format!("{PREFIX}_{}", key.to_uppercase());
         let mut expected: Vec<_> = keys.iter().map(|key| variable(key)).chain([variable("config")]).collect();
         let mut asked = asked.into_inner();
-        (expected.sort(), asked.sort());
+        expected.sort();
+        asked.sort();
         assert_eq!(asked, expected);
 
         let guide = include_str!("../../../src/guide/dpdk.md");
@@ -444,7 +445,8 @@ mod tests {
         let rows = rows.lines().skip(2).take_while(|line| line.starts_with('|'));
         let mut told: Vec<_> = rows.filter_map(|row| row.split('`').nth(1)).collect();
         let mut keys = keys;
-        (told.sort_unstable(), keys.sort_unstable());
+        told.sort_unstable();
+        keys.sort_unstable();
         assert_eq!(told, keys, "the table of the guide `dpdk`");
     }
 }
