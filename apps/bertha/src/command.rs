@@ -5,9 +5,8 @@ use crate::inspect::Inspect;
 use crate::perf::Perf;
 use crate::ping::Ping;
 use bertha::Error;
-use clap::{CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
-use std::io;
+use bertha_program::Termination;
+use clap::{Parser, Subcommand};
 
 /// Measures connections over any datapath and stack, explains agreements, and shows the content of a
 /// rendezvous store.
@@ -24,48 +23,27 @@ enum Command {
     Ping(Ping),
     Explain(Explain),
     Inspect(Inspect),
-    /// Prints the completions for a shell, for the folder in which the shell looks for them.
-    Completion {
-        /// Name of the shell.
-        shell: Shell,
-    },
-    /// Prints the manual page, for `man -l`; with a subcommand, the page of the subcommand.
-    Man {
-        /// Name of the subcommand.
-        subcommand: Option<String>,
-    },
 }
 
 impl Arguments {
-    pub(crate) async fn execute(self) -> Result<(), Error> {
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         match self.command {
-            Command::Perf(perf) => perf.execute().await,
-            Command::Ping(ping) => ping.execute().await,
-            Command::Explain(explain) => explain.execute().await,
-            Command::Inspect(inspect) => inspect.execute().await,
-            Command::Completion { shell } => {
-                // The script is generated in memory first: the generator panics if its output is closed.
-                let mut script = Vec::new();
-                clap_complete::generate(shell, &mut Self::command(), "bertha", &mut script);
-                Ok(io::Write::write_all(&mut io::stdout(), &script)?)
-            }
-            Command::Man { subcommand } => man(subcommand.as_deref()),
+            Command::Perf(perf) => perf.execute(termination).await,
+            Command::Ping(ping) => ping.execute(termination).await,
+            Command::Explain(explain) => termination.work(explain.execute()).await,
+            Command::Inspect(inspect) => inspect.execute(termination).await,
         }
     }
 }
 
-fn man(subcommand: Option<&str>) -> Result<(), Error> {
-    let mut whole = Arguments::command();
-    whole.build();
-    let page = match subcommand {
-        None => whole,
-        Some(name) => match whole.find_subcommand(name) {
-            Some(found) => found.clone(),
-            None => {
-                let what = format!("there is no subcommand `{name}`; `bertha --help` lists them");
-                return Err(Error::new(bertha::ErrorKind::Invalid, what));
-            }
-        },
-    };
-    Ok(clap_mangen::Man::new(page).render(&mut io::stdout())?)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_program::style;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_as_those_of_the_other_programs() {
+        assert_eq!(style::faults(Arguments::command()), [""; 0]);
+    }
 }

@@ -1,12 +1,13 @@
 //! `bertha explain`: the stack on which a client and a server would agree, and why.
 
-use crate::escape::escaped;
 use crate::output;
 use crate::site::{Place, Site};
 use crate::stack::{Side, StackText, known};
 use crate::transport::OverDatapath;
+use bertha::core::Note;
 use bertha::prelude::*;
 use bertha::{Base, Datapath, Error};
+use bertha_program::escaped;
 use clap::Args;
 use serde::Serialize;
 
@@ -17,11 +18,13 @@ use serde::Serialize;
 #[derive(Debug, Args)]
 #[command(after_help = format!("Chunnels: {}", known()))]
 pub(crate) struct Explain {
+    /// IP:PORT, HOST[:PORT] or unix:PATH.
+    #[arg(value_name = "ADDRESS")]
+    address: String,
     /// The Chunnels, top first, with alternatives: `ordered,reliable,tls|checksum`. An empty text is a stack
     /// without Chunnels.
+    #[arg(long, value_name = "STACK", default_value_t)]
     stack: StackText,
-    /// IP:PORT, HOST[:PORT] or unix:PATH.
-    address: String,
     /// Prints one JSON object.
     #[arg(long, short = 'J')]
     json: bool,
@@ -46,9 +49,17 @@ struct Printed {
     offered: String,
     chunnels: Vec<&'static str>,
     passed_over: String,
+    notes: Vec<Noted>,
     authenticated: bool,
     peer: Option<String>,
     mtu: usize,
+}
+
+/// What a Chunnel of this end has noted about the connection.
+#[derive(Serialize)]
+struct Noted {
+    chunnel: &'static str,
+    note: String,
 }
 
 impl OverDatapath for Explaining<'_> {
@@ -63,6 +74,7 @@ impl OverDatapath for Explaining<'_> {
             offered,
             chunnels: agreement.chunnels().collect(),
             passed_over: escaped(agreement.reasons()),
+            notes: agreement.notes().iter().map(Noted::of).collect(),
             authenticated: agreement.is_authenticated(),
             peer: agreement.peer().map(|peer| escaped(&format!("{peer:?}"))),
             mtu: connection.mtu().saturating_sub(connection.base().reserved()),
@@ -93,8 +105,19 @@ impl Printed {
             (false, _) => "no: whoever is on the way can bring about another agreement".to_owned(),
         };
         let Self { offered, mtu, .. } = self;
+        let notes: String = self.notes.iter().map(Noted::line).collect();
         format!(
-            "offered:          {offered}\nagreed:           {agreed}\npassed over:      {passed_over}\nauthenticated:    {authenticated}\nlongest message:  {mtu} bytes"
+            "offered:          {offered}\nagreed:           {agreed}\npassed over:      {passed_over}\n{notes}authenticated:    {authenticated}\nlongest message:  {mtu} bytes"
         )
+    }
+}
+
+impl Noted {
+    fn of(note: &Note) -> Self {
+        Self { chunnel: note.layer, note: escaped(&note.text) }
+    }
+
+    fn line(&self) -> String {
+        format!("noted:            {}: {}\n", self.chunnel, self.note)
     }
 }

@@ -5,7 +5,6 @@
 
 mod command;
 mod drops;
-mod escape;
 mod explain;
 mod inspect;
 mod output;
@@ -17,17 +16,17 @@ mod site;
 mod stack;
 mod transport;
 
-use bertha_program::exit;
-use clap::Parser;
+use bertha_program::run_async;
 use command::Arguments;
 use std::process::ExitCode;
+use tokio::runtime::Builder;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let outcome = match Arguments::parse().execute().await {
-        // The reader of the output has gone.
-        Err(error) if output::is_closed(&error) => Ok(()),
-        outcome => outcome.map_err(|error| escape::escaped(&error.to_string())),
-    };
-    exit::printed("bertha", outcome)
+fn main() -> ExitCode {
+    run_async(&mut Builder::new_multi_thread(), async |arguments: Arguments, termination| {
+        match arguments.execute(&termination).await {
+            // The reader of the output has gone.
+            Err(error) if output::is_closed(&error) => Ok(()),
+            outcome => outcome,
+        }
+    })
 }

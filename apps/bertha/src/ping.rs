@@ -1,15 +1,16 @@
 //! `bertha ping`: round-trip times over any datapath and stack.
 
-use crate::escape::escaped;
 use crate::output;
 use crate::perf::length;
 use crate::probe::{Kind, Probe, SHORTEST, goes_on, mark};
-use crate::site::{Place, Site, seconds};
+use crate::site::{Place, Site};
 use crate::stack::{Side, StackText, known};
 use crate::transport::OverDatapath;
 use bertha::prelude::*;
 use bertha::{Base, Buf, Datapath, Error, ErrorKind};
-use clap::Args;
+use bertha_program::values::positive_seconds;
+use bertha_program::{Termination, escaped};
+use clap::{Args, value_parser};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -23,19 +24,20 @@ const HOUR: u64 = 3_600_000_000_000;
 #[command(after_help = format!("Chunnels: {}", known()))]
 pub(crate) struct Ping {
     /// IP:PORT, HOST[:PORT] or unix:PATH.
+    #[arg(value_name = "ADDRESS")]
     address: String,
-    /// Number of messages to send.
-    #[arg(long, short, value_name = "MESSAGES", default_value = "10")]
+    /// Number of messages to send, at least 1.
+    #[arg(long, short, value_name = "COUNT", default_value = "10", value_parser = value_parser!(u64).range(1..))]
     count: u64,
     /// Time between two messages, in seconds. An answer that comes after the next message was sent is late,
     /// not lost.
-    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]
     interval: Duration,
     /// Length of a message, in bytes.
     #[arg(long, short, value_name = "BYTES", default_value = "64", value_parser = length)]
     length: usize,
     /// Time to wait for answers behind the last message, in seconds.
-    #[arg(long, short = 'W', value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long, short = 'W', value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]
     wait: Duration,
     /// The Chunnels, top first.
     #[arg(long, value_name = "STACK", default_value_t)]
@@ -48,15 +50,16 @@ pub(crate) struct Ping {
 }
 
 impl Ping {
-    pub(crate) async fn execute(self) -> Result<(), Error> {
-        let place = Place::find(&self.address).await?;
-        self.site.transport().run(Pinging { ping: &self, place }).await
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
+        let place = termination.work(Place::find(&self.address)).await?;
+        self.site.transport().run(Pinging { ping: &self, place, termination }).await
     }
 }
 
 struct Pinging<'a> {
     ping: &'a Ping,
     place: Place,
+    termination: &'a Termination,
 }
 
 /// The result.
@@ -83,37 +86,43 @@ struct Times {
 
 impl OverDatapath for Pinging<'_> {
     async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
-        let Self { ping, place } = self;
+        let Self { ping, place, termination } = self;
         let stack = ping.site.stack(&ping.stack, Side::Client { host: &place.host }, &datapath)?;
         let connecting = stack.connect(datapath, place.addr.clone());
-        let connection = connecting.settings(ping.site.settings()).await?;
+        let connecting = async { connecting.settings(ping.site.settings()).await };
+        let connection = termination.work(connecting).await?;
         let agreement = escaped(&connection.explain().to_string());
         if !ping.json {
             output::line(format!("ping {}, {} bytes: {agreement}", place.addr, ping.length))?;
         }
         let mut answers = Answers::new(ping.count);
-        let asked = ask(&connection, ping, &mut answers).await;
+        let asked = tokio::select! {
+            asked = ask(&connection, ping, &mut answers) => asked,
+            // What was answered so far is told, as at the end.
+            () = termination.wait() => Ok(()),
+        };
         // The answers are there; they do not change if the peer has gone meanwhile.
         let _ = connection.close().await;
-        let sent = asked?;
-        let printed = answers.printed(place.addr.to_string(), agreement, sent);
+        asked?;
+        let printed = answers.printed(place.addr.to_string(), agreement);
         match ping.json {
             true => output::json(&printed)?,
             false => output::line(printed.sentences())?,
         }
         match printed.received {
+            _ if printed.sent < ping.count => Err(termination.interrupted()),
             0 => Err(Error::new(ErrorKind::TimedOut, "no message was answered")),
             _ => Ok(()),
         }
     }
 }
 
-/// Sends all messages, and takes their answers meanwhile. Returns the number of sent messages.
+/// Sends all messages, and takes their answers meanwhile.
 async fn ask(
     connection: &impl Connection<Data = Buf>,
     ping: &Ping,
     answers: &mut Answers,
-) -> Result<u64, Error> {
+) -> Result<(), Error> {
     for number in 0..ping.count {
         let mut message = connection.base().buffer(ping.length.max(SHORTEST))?;
         mark(&mut message, Kind::Ping, number);
@@ -140,7 +149,7 @@ async fn ask(
             }
         }
     }
-    Ok(ping.count)
+    Ok(())
 }
 
 /// The answers that have come.
@@ -171,8 +180,9 @@ impl Answers {
         self.times.len() == self.sent_at.len() as u64
     }
 
-    fn printed(&self, address: String, agreement: String, sent: u64) -> Printed {
+    fn printed(&self, address: String, agreement: String) -> Printed {
         let times = &self.times;
+        let sent = self.sent_at.len() as u64;
         let received = self.times.len();
         let of = |nanos: u64| nanos as f64 / 1e3;
         let microseconds = (received > 0).then(|| Times {
@@ -221,7 +231,7 @@ mod tests {
         assert_eq!(answers.on_pong(7, later(9)), None);
         assert!(!answers.are_complete());
         answers.on_pong(0, later(4));
-        let printed = answers.printed(String::new(), String::new(), 3);
+        let printed = answers.printed(String::new(), String::new());
         assert_eq!((printed.received, printed.lost), (2, 1));
         let times = printed.microseconds.unwrap();
         assert!((times.min - 2_000.0).abs() < 10.0 && (times.max - 4_000.0).abs() < 10.0);

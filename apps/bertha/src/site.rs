@@ -1,8 +1,10 @@
 //! The options that all connecting subcommands share: datapath, stack, keys and times.
 
-use crate::stack::{Keys, Side, StackText};
+use crate::stack::{Keys, Layer, Side, StackText};
 use crate::transport::Transport;
+use bertha::local::Registration;
 use bertha::{Addr, BoxedStack, Buf, Datapath, Error, ErrorKind, Settings};
+use bertha_program::values::positive_seconds;
 use clap::{ArgAction, Args};
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ pub(crate) struct Site {
     #[arg(long, short = 'u', action = ArgAction::SetTrue)]
     udp: bool,
     /// Time within which a connection has to be made, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
     timeout: Duration,
     #[command(flatten)]
     keys: Keys,
@@ -45,6 +47,21 @@ impl Site {
         _datapath: &D,
     ) -> Result<BoxedStack<D, Buf>, Error> {
         text.build(&self.keys, side)
+    }
+
+    /// Enters a server at `addr` in the directory of the machine, if its stack looks for peers there.
+    ///
+    /// # Errors
+    /// Errors of the directory.
+    pub(crate) async fn register(
+        &self,
+        text: &StackText,
+        addr: &Addr,
+    ) -> Result<Option<Registration>, Error> {
+        match text.has(&Layer::MaybeLocal) {
+            true => self.keys.register(addr).await.map(Some),
+            false => Ok(None),
+        }
     }
 }
 
@@ -92,15 +109,7 @@ fn host_and_port(text: &str) -> (&str, u16) {
     }
 }
 
-/// Parses a positive number of seconds, with or without a fraction.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a positive number of seconds");
-    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(1 << 30)).ok_or_else(wrong)
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
 
@@ -115,14 +124,6 @@ mod tests {
             ("[::1]", "::1", PORT),
         ] {
             assert_eq!(host_and_port(text), (host, port), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_time_is_positive_and_finite() {
-        assert_eq!(seconds("0.5").unwrap(), Duration::from_millis(500));
-        for text in ["0", "-1", "inf", "NaN", "x", ""] {
-            assert!(seconds(text).is_err(), "{text}");
         }
     }
 }

@@ -2,23 +2,23 @@
 
 use bertha_core::{Addr, Error};
 use bertha_local::Directory;
-use bertha_local::directory::Rules;
 use bertha_local::directory::server::DirectoryServer;
+use bertha_local::directory::{Found, Rules};
+use bertha_program::{Termination, escaped, say};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// The time that a person waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The directory of a machine: it tells services of the same machine about each other.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "bertha-directory", version)]
 pub(crate) struct Arguments {
     /// The directory's socket. The rights of its folder say who may ask and register.
-    #[arg(long, default_value = "/run/bertha/directory.sock")]
+    #[arg(long, value_name = "FILE", default_value = "/run/bertha/directory.sock")]
     socket: PathBuf,
     #[command(subcommand)]
     command: Command,
@@ -26,19 +26,20 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the directory until it is interrupted.
+    /// Runs the directory until SIGINT or SIGTERM comes.
     Serve {
         /// Keeps a name for a user: NAME=UID. With * at its end, all names that begin so.
-        #[arg(long = "keep")]
+        #[arg(long = "keep", value_name = "NAME=UID")]
         kept: Vec<Kept>,
         /// Keeps all addresses that begin with PREFIX for a user: PREFIX=UID, as 10.0.0.7:=1000. Processes of this user register such an
         /// address without listening there; processes of other users, root included, can't.
-        #[arg(long = "keep-address")]
+        #[arg(long = "keep-address", value_name = "PREFIX=UID")]
         kept_addresses: Vec<Kept>,
     },
     /// Shows a service, by its name or one of its addresses.
     Lookup {
         /// The name; or an address such as 10.0.0.7:4000, where no service has that name.
+        #[arg(value_name = "SERVICE")]
         service: String,
         /// Looks for an address alone.
         #[arg(long)]
@@ -64,24 +65,32 @@ impl FromStr for Kept {
 }
 
 impl Arguments {
-    pub(crate) async fn execute(self) -> Result<(), Error> {
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         match self.command {
-            Command::Serve { kept, kept_addresses } => serve(self.socket, rules(kept, kept_addresses)).await,
+            Command::Serve { kept, kept_addresses } => {
+                let server = DirectoryServer::listen(self.socket, rules(kept, kept_addresses))?;
+                // Dropping the server removes its socket.
+                termination.serve(server.serve()).await
+            }
             Command::Lookup { service, address } => {
-                let directory = Directory::at(self.socket).patience(PATIENCE);
-                let by_name = match address {
-                    true => None,
-                    false => directory.lookup(&*service).await?,
-                };
-                let found = match (by_name, service.parse::<Addr>()) {
-                    (None, Ok(addr)) => directory.lookup(&addr).await?,
-                    (None, Err(error)) if address => return Err(error),
-                    (found, _) => found,
-                };
-                show(found.as_ref());
+                let looking = lookup(self.socket, &service, address);
+                show(termination.work(looking).await?.as_ref());
                 Ok(())
             }
         }
+    }
+}
+
+async fn lookup(socket: PathBuf, service: &str, is_address: bool) -> Result<Option<Found>, Error> {
+    let directory = Directory::at(socket).patience(PATIENCE);
+    let by_name = match is_address {
+        true => None,
+        false => directory.lookup(service).await?,
+    };
+    match (by_name, service.parse::<Addr>()) {
+        (None, Ok(addr)) => directory.lookup(&addr).await,
+        (None, Err(error)) if is_address => Err(error),
+        (found, _) => Ok(found),
     }
 }
 
@@ -90,27 +99,25 @@ fn rules(names: Vec<Kept>, addresses: Vec<Kept>) -> Rules {
     addresses.into_iter().fold(rules, |rules, Kept { name, user }| rules.keep_address(name, user))
 }
 
-async fn serve(socket: PathBuf, rules: Rules) -> Result<(), Error> {
-    let server = DirectoryServer::listen(socket, rules)?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    // Dropping the server removes its socket.
-    tokio::select! {
-        served = server.serve() => served,
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
-    }
-}
-
-#[expect(clippy::print_stdout, reason = "this is the program's output")]
-fn show(found: Option<&bertha_local::directory::Found>) {
+fn show(found: Option<&Found>) {
     match found {
         Some(found) => {
             // The owner of a service chooses its name and addresses, which go to a terminal here.
-            let shown = |text: &str| text.escape_debug().to_string();
-            let addresses: Vec<_> = found.addresses.iter().map(|address| shown(address)).collect();
-            println!("{} of user {}: {}", shown(&found.name), found.user, addresses.join(" "));
+            let addresses: Vec<_> = found.addresses.iter().map(|address| escaped(address)).collect();
+            say(format!("{} of user {}: {}", escaped(&found.name), found.user, addresses.join(" ")));
         }
-        None => println!("not on this machine"),
+        None => say("not on this machine"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_program::style;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_as_those_of_the_other_programs() {
+        assert_eq!(style::faults(Arguments::command()), [""; 0]);
     }
 }

@@ -2,13 +2,13 @@
 
 mod command;
 
-use bertha_program::{exit, log};
-use clap::Parser;
+use bertha_program::run_async;
 use command::Arguments;
 use std::process::ExitCode;
+use tokio::runtime::Builder;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    log::to_stderr();
-    exit::printed("bertha-directory", Arguments::parse().execute().await)
+fn main() -> ExitCode {
+    run_async(&mut Builder::new_current_thread(), async |arguments: Arguments, termination| {
+        arguments.execute(&termination).await
+    })
 }

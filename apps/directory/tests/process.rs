@@ -221,3 +221,30 @@ async fn a_registered_address_is_found_by_the_command() {
     }
     assert_eq!(lookup("10.0.0.7:4001", &[]), "not on this machine\n");
 }
+
+#[test]
+fn a_signal_ends_the_directory_in_order() {
+    for signal in ["INT", "TERM"] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("directory.sock");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
+        let mut directory = command.arg("--socket").arg(&path).arg("serve").spawn().unwrap();
+        while !path.exists() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let id = directory.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        assert_eq!(directory.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(!path.exists(), "{signal}");
+    }
+}
+
+#[test]
+fn exit_codes_are_those_of_all_programs() {
+    let code = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_bertha-directory")).args(arguments).output().unwrap().status.code()
+    };
+    assert_eq!(code(&["--help"]), Some(0));
+    assert_eq!(code(&["--socket", "/nowhere/directory.sock", "serve"]), Some(1));
+    assert_eq!(code(&["lookup"]), Some(2));
+}

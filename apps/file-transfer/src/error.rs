@@ -20,6 +20,13 @@ pub enum Error {
     },
     /// The path names no file, or a file that a receiver would not accept.
     Name(PathBuf),
+    /// The path leads to something that is no file, such as a directory, a pipe or a device.
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// The thing at the path, in words.
+        is: &'static str,
+    },
     /// The file became shorter while it was sent.
     Changed(PathBuf),
     /// The connection failed, or could not be made.
@@ -57,6 +64,13 @@ impl fmt::Display for Error {
         match self {
             Self::File { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
             Self::Name(path) => write!(f, "{} is not the name of a file that can be sent", path.display()),
+            Self::NotAFile { path, is } => {
+                write!(
+                    f,
+                    "{} is {is}; only files are sent, since the receiver checks length and content",
+                    path.display()
+                )
+            }
             Self::Changed(path) => write!(f, "{} became shorter while it was sent", path.display()),
             Self::Connection(error) => error.fmt(f),
             Self::Refused(refusal) => write!(f, "the receiver refuses the file: {refusal}"),

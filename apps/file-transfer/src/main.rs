@@ -3,12 +3,9 @@
 
 mod command;
 
-use bertha_program::{exit, log};
-use clap::Parser;
 use command::Arguments;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    log::to_stderr();
-    exit::logged(Arguments::parse().execute())
+    bertha_program::run(Arguments::execute)
 }

@@ -49,9 +49,11 @@ impl Persistence {
         }
         self.confirmed = self.confirmed.max(failure.confirmed);
         self.taken = self.taken.max(failure.taken);
+        let left = self.deadline.saturating_duration_since(now);
         let pause = self.pause;
         self.pause = (2 * pause).min(MAX_PAUSE);
-        (now + pause <= self.deadline).then_some(pause)
+        // The last connection begins at the end of the time, and not a pause before it.
+        (!left.is_zero()).then_some(pause.min(left))
     }
 }
 
@@ -87,7 +89,14 @@ mod tests {
     #[test]
     fn a_receiver_that_never_answers_is_given_up_in_time() {
         let silent = |_| Failure { confirmed: None, taken: 0, is_refusal: false };
-        assert!(lasts(Duration::ZERO, silent) <= LIMIT);
+        assert_eq!(lasts(Duration::ZERO, silent), LIMIT, "neither later nor earlier");
+    }
+
+    #[test]
+    fn no_time_is_a_single_connection() {
+        let now = Instant::now();
+        let failure = Failure { confirmed: None, taken: 0, is_refusal: false };
+        assert_eq!(Persistence::new(Duration::ZERO, now).failed(failure, now), None);
     }
 
     #[test]

@@ -7,12 +7,17 @@ use crate::persistence::{Failure, Persistence};
 use crate::{Digest, Error, Message, Name};
 use bertha::prelude::*;
 use bertha::{Addr, Base, Datapath, Runtime, Settings};
-use std::fs::File;
+use rustix::fs::OFlags;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Seek};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+
+/// A pipe that takes the place of the file after the look at it is opened without waiting for its other end.
+const NONBLOCK: i32 = OFlags::NONBLOCK.bits() as i32;
 
 /// A file to send.
 #[derive(Clone, Debug)]
@@ -61,9 +66,9 @@ impl Progress {
 /// continues behind the part that arrived.
 ///
 /// # Errors
-/// [`Error::Name`], [`Error::File`] and [`Error::Changed`] for the file; [`Error::Refused`] with the
-/// receiver's reason, above all a wrong digest; [`Error::Connection`] if nothing got through during the
-/// persistence.
+/// [`Error::Name`], [`Error::NotAFile`], [`Error::File`] and [`Error::Changed`] for the file;
+/// [`Error::Refused`] with the receiver's reason, above all a wrong digest; [`Error::Connection`] if nothing
+/// got through during the persistence.
 pub async fn send<S, D>(
     stack: &S,
     datapath: &D,
@@ -183,16 +188,33 @@ struct Source {
     confirmed: Option<u64>,
 }
 
+/// Returns an error if `found` at `path` is no file.
+fn a_file(path: &Path, found: &Metadata) -> Result<(), Error> {
+    let kind = found.file_type();
+    let is = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_char_device() || kind.is_block_device() => "a device",
+        () => "no file",
+    };
+    Err(Error::NotAFile { path: path.to_owned(), is })
+}
+
 impl Source {
     async fn open(path: &Path) -> Result<Self, Error> {
         let name = Name::of(path).ok_or_else(|| Error::Name(path.to_owned()))?;
         let from = path.to_owned();
-        let opened = blocking(move || File::open(from)).await.map_err(Error::file("opening", path))?;
-        let file = Arc::new(opened);
+        // A pipe opens when its other end does, and a device may do something when it is opened: the kind
+        // comes first.
+        let found = blocking(move || fs::metadata(from)).await.map_err(Error::file("opening", path))?;
+        a_file(path, &found)?;
+        let from = path.to_owned();
+        let opening = blocking(move || OpenOptions::new().read(true).custom_flags(NONBLOCK).open(from));
+        let file = Arc::new(opening.await.map_err(Error::file("opening", path))?);
         let metadata = file.metadata().map_err(Error::file("reading", path))?;
-        if !metadata.is_file() {
-            return Err(Error::Name(path.to_owned()));
-        }
+        a_file(path, &metadata)?;
         let path = path.to_owned();
         let digesting = Digesting::default();
         Ok(Self { file, path, name, length: metadata.len(), at: 0, digesting, confirmed: None })

@@ -3,14 +3,15 @@
 use bertha::{Addr, Error};
 use bertha_kvstore::resp::{Password, RespAddr, Settings};
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards, zone};
-use bertha_program::Termination;
 use bertha_program::tls::ServerOptions;
+use bertha_program::values::seconds;
+use bertha_program::{Termination, exposure, say};
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A sharded key-value store. Ends on SIGINT and SIGTERM, after it has closed its connections.
+/// A sharded key-value store, which runs until SIGINT or SIGTERM comes.
 #[derive(Debug, Parser)]
 #[command(name = "kvstore", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -29,25 +30,30 @@ enum Command {
 /// Runs a router and its shards.
 #[derive(Debug, Args)]
 struct Serve {
-    /// Where the router listens; local shards listen on the ports that follow. The zone of an IPv6 address is the name of an
-    /// interface, or its number: [fe80::1%eth0]:4242.
-    #[arg(long, default_value = "127.0.0.1:4242", value_parser = zone::parse)]
+    /// Address at which the router listens; local shards listen on the ports that follow. The zone of an IPv6
+    /// address is the name of an interface, or its number: [fe80::1%eth0]:4242.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4242", value_parser = zone::parse)]
     addr: SocketAddr,
     /// Address by which clients reach local shards, if --addr is an address such as 0.0.0.0.
     #[arg(long, value_name = "IP")]
     advertise: Option<IpAddr>,
     /// Number of local shards, each with a thread of its own.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: u16,
     /// A shard elsewhere (`kvstore shard`), instead of local ones; repeat it in the order of the shards.
-    #[arg(long, value_name = "ADDR", conflicts_with = "shards", value_parser = zone::parse)]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "shards", value_parser = zone::parse)]
     remote_shard: Vec<SocketAddr>,
     /// The side that may route requests to shards.
     #[arg(long, value_enum, default_value_t)]
     sharding: Sharding,
-    /// Also serve clients of Redis at this address, without encryption: 127.0.0.1:6379, unix:/run/store.sock
-    /// or dpdk:10.0.0.1:6379; may be repeated.
-    #[arg(long, value_name = "ADDR", conflicts_with_all = ["remote_shard", "require_encryption"])]
+    /// Serves clients of Redis, too, at this address, without encryption: 127.0.0.1:6379,
+    /// unix:/run/store.sock or dpdk:10.0.0.1:6379; may be repeated.
+    ///
+    /// A client that sends 64 MiB of commands and reads no reply to earlier commands loses its connection; so
+    /// does the client that takes the most memory for the longest time when unsent replies of all clients
+    /// exceed 1 GiB, or their unfinished commands 256 MiB. `INFO` counts such ends
+    /// (connections_ended_unread_replies, _unsent_replies, _unfinished_commands).
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["remote_shard", "require_encryption"])]
     resp: Vec<RespAddr>,
     #[command(flatten)]
     resp_options: RespOptions,
@@ -60,12 +66,14 @@ struct Serve {
 /// How clients of Redis are served.
 #[derive(Debug, Args)]
 struct RespOptions {
-    /// Clients of Redis have to log in with the password in this file, one line
+    /// Clients of Redis have to log in with the password in this file, one line, which other users of the
+    /// machine must not read
     #[arg(long, value_name = "FILE", requires = "resp")]
     resp_password_file: Option<PathBuf>,
-    /// A client of Redis that says nothing for so many seconds, or for 10 within a command, loses its connection; 0 is never
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "resp")]
-    resp_idle: u64,
+    /// Time after which a silent client of Redis loses its connection, in seconds, and 10 within a command; 0
+    /// is never
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds, requires = "resp")]
+    resp_idle: Duration,
     /// Another store of this user may listen at an address of --resp too; each of the two then has a part of the clients
     #[arg(long, requires = "resp")]
     reuse_port: bool,
@@ -73,8 +81,8 @@ struct RespOptions {
 
 #[derive(Debug, Args)]
 struct Shard {
-    /// Where the shard listens.
-    #[arg(long, value_parser = zone::parse)]
+    /// Address at which the shard listens.
+    #[arg(long, value_name = "ADDRESS", value_parser = zone::parse)]
     addr: SocketAddr,
     #[command(flatten)]
     capacity: CapacityPerShard,
@@ -84,17 +92,16 @@ struct Shard {
 
 #[derive(Debug, Args)]
 struct CapacityPerShard {
-    /// Largest number of records in a shard.
-    #[arg(long, default_value_t = Capacity::default().records)]
+    /// Maximum number of records in a shard.
+    #[arg(long, value_name = "COUNT", default_value_t = Capacity::default().records)]
     max_records: usize,
-    /// Largest number of bytes of keys and values in a shard.
-    #[arg(long, default_value_t = Capacity::default().bytes)]
+    /// Maximum number of bytes of keys and values in a shard.
+    #[arg(long, value_name = "BYTES", default_value_t = Capacity::default().bytes)]
     max_bytes: usize,
 }
 
 impl Arguments {
-    pub(crate) fn execute(self) -> Result<(), Error> {
-        let termination = Termination::expect()?;
+    pub(crate) fn execute(self, termination: Termination) -> Result<(), Error> {
         let server = match self.command {
             Some(Command::Shard(shard)) => {
                 Server::start_shard(shard.addr, shard.capacity.get(), shard.encryption.encryption()?)?
@@ -102,27 +109,28 @@ impl Arguments {
             None => Server::start(self.serve.options()?)?,
         };
         announce(&server);
-        termination.wait()?;
+        termination.block();
         server.stop()
     }
 }
 
 /// Prints the address for clients, which they could not know otherwise with port 0.
-#[expect(clippy::print_stdout, reason = "whoever starts the store waits for this line")]
 fn announce(server: &Server) {
     let shards = server.map().shards().len();
-    println!(
-        "kvstore: ready at {}, {shards} {}",
-        server.addr(),
-        if shards == 1 { "shard" } else { "shards" }
-    );
+    let noun = if shards == 1 { "shard" } else { "shards" };
+    say(format!("kvstore: ready at {}, {shards} {noun}", server.addr()));
     for addr in server.resp_addrs() {
-        println!("kvstore: RESP at {addr}");
+        say(format!("kvstore: RESP at {addr}"));
     }
 }
 
 impl Serve {
     fn options(self) -> Result<Options, Error> {
+        for addr in &self.resp {
+            if let RespAddr::Kernel(addr) = addr {
+                exposure::warn_of_address(addr);
+            }
+        }
         let shards = if self.remote_shard.is_empty() {
             Shards::Local(self.shards)
         } else {
@@ -143,8 +151,12 @@ impl Serve {
 
 impl RespOptions {
     fn settings(self) -> Result<Settings, Error> {
-        let password = self.resp_password_file.map(|file| Password::read(&file)).transpose()?;
-        let idle = Some(Duration::from_secs(self.resp_idle)).filter(|idle| !idle.is_zero());
+        let password = self.resp_password_file.map(|file| {
+            exposure::warn_of_file(&file);
+            Password::read(&file)
+        });
+        let password = password.transpose()?;
+        let idle = Some(self.resp_idle).filter(|idle| !idle.is_zero());
         Ok(Settings { password, idle, reuse_port: self.reuse_port, ..Settings::default() })
     }
 }
@@ -152,5 +164,17 @@ impl RespOptions {
 impl CapacityPerShard {
     fn get(&self) -> Capacity {
         Capacity { records: self.max_records, bytes: self.max_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_program::style;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_as_those_of_the_other_programs() {
+        assert_eq!(style::faults(Arguments::command()), [""; 0]);
     }
 }

@@ -2,12 +2,13 @@
 
 mod command;
 
-use bertha_program::exit;
-use clap::Parser;
+use bertha_program::run_async;
 use command::Arguments;
 use std::process::ExitCode;
+use tokio::runtime::Builder;
 
-#[tokio::main(worker_threads = 2)]
-async fn main() -> ExitCode {
-    exit::printed("bertha-microservice", Arguments::parse().execute().await)
+fn main() -> ExitCode {
+    run_async(Builder::new_multi_thread().worker_threads(2), async |arguments: Arguments, termination| {
+        arguments.execute(&termination).await
+    })
 }

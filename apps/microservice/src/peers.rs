@@ -3,11 +3,13 @@
 use crate::Message;
 use bertha_core::{Addr, BoxFuture, Connection, Error};
 use bertha_local::Registration;
-use bertha_negotiation::{Negotiate, Runs, Settings};
+use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// The work of a service.
 pub type Handler = Arc<dyn Fn(Message) -> BoxFuture<'static, Result<Message, Error>> + Send + Sync>;
@@ -33,13 +35,27 @@ impl fmt::Debug for Call {
     }
 }
 
+/// Longest time of a close.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// A service that runs until the value is dropped.
 #[derive(Debug)]
 pub struct Serving {
     /// Address at which the service listens.
     pub addr: Addr,
     pub(crate) registration: Option<Registration>,
-    _accepting: JoinSet<()>,
+    accepting: JoinSet<()>,
+    /// Dropped when the service has to end.
+    running: watch::Sender<()>,
+}
+
+impl Serving {
+    /// Ends the service: accepts no further client, and closes the connections of all clients.
+    pub async fn close(self) {
+        let Self { registration, mut accepting, running, .. } = self;
+        drop((registration, running));
+        while accepting.join_next().await.is_some() {}
+    }
 }
 
 /// Connects with this stack.
@@ -72,26 +88,53 @@ where
     let mut incoming = stack.listen(datapath, on).settings(settings).await?;
     let addr = incoming.local_addr();
     let mut accepting = JoinSet::new();
+    let (running, ended) = watch::channel(());
     accepting.spawn(async move {
         let mut clients = JoinSet::new();
-        while let Some(connection) = incoming.next().await {
-            while clients.try_join_next().is_some() {}
-            let handler = handler.clone();
-            clients.spawn(async move {
-                loop {
-                    let answered = match connection.recv().await {
-                        Ok(request) => {
-                            let Ok(answer) = handler(request).await else { break };
-                            connection.send(answer).await
-                        }
-                        Err(error) => Err(error),
-                    };
-                    if answered.is_err_and(|error| error.ends_connection()) {
-                        break;
+        let mut closed = ended.clone();
+        loop {
+            tokio::select! {
+                accepted = incoming.next() => match accepted {
+                    Some(connection) => {
+                        clients.spawn(answer(connection, handler.clone(), ended.clone()));
                     }
-                }
-            });
+                    None => break,
+                },
+                Some(_) = clients.join_next() => {}
+                // Nothing is sent.
+                _ = closed.changed() => break,
+            }
         }
+        drop(incoming);
+        while clients.join_next().await.is_some() {}
     });
-    Ok(Serving { addr, registration: None, _accepting: accepting })
+    Ok(Serving { addr, registration: None, accepting, running })
+}
+
+/// Answers a client until the client has gone or the service ends; then closes the connection.
+async fn answer<C: Connection<Data = Message>>(
+    connection: Negotiated<C>,
+    handler: Handler,
+    mut ended: watch::Receiver<()>,
+) {
+    let answering = async {
+        loop {
+            let answered = match connection.recv().await {
+                Ok(request) => {
+                    let Ok(answer) = handler(request).await else { break };
+                    connection.send(answer).await
+                }
+                Err(error) => Err(error),
+            };
+            if answered.is_err_and(|error| error.ends_connection()) {
+                break;
+            }
+        }
+    };
+    tokio::select! {
+        () = answering => return,
+        _ = ended.changed() => {}
+    }
+    // The service ends, whether the client answers or not.
+    let _ = timeout(CLOSING, connection.close()).await;
 }

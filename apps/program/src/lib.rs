@@ -1,12 +1,22 @@
-//! The common part of Bertha's programs.
+//! The common part of Bertha's programs: a command line that documents itself, the log, the end by a signal,
+//! exit codes, options for TLS, and texts that go to a terminal.
 
 #![forbid(unsafe_code)]
 
+mod documents;
+mod escape;
 pub mod exit;
-#[cfg(feature = "log")]
-pub mod log;
+pub mod exposure;
+mod log;
+mod run;
+mod say;
+pub mod style;
 mod termination;
 #[cfg(feature = "tls")]
 pub mod tls;
+pub mod values;
 
+pub use escape::escaped;
+pub use run::{run, run_async};
+pub use say::say;
 pub use termination::Termination;

@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 ///
 /// # Panics
 /// Panics if the program has a log already.
-pub fn to_stderr() {
+pub(crate) fn to_stderr() {
     let wanted = std::env::var("RUST_LOG").unwrap_or_default();
     let (levels, unread) = levels(&wanted);
     let lines = tracing_subscriber::fmt::layer()

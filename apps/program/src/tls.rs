@@ -10,6 +10,7 @@
 //! Without `--require-encryption` the two ends may still agree on plaintext, and an attacker between them can
 //! bring this about.
 
+use crate::exposure;
 use bertha::chunnels::{Checksum, Ordered, Reliable, Tls, TlsIdentity, Trust};
 use bertha::guarantee::{Encrypted, Set};
 use bertha::prelude::*;
@@ -22,10 +23,10 @@ use std::path::PathBuf;
 pub struct ServerOptions {
     #[command(flatten)]
     identity: Identity,
-    /// Accept only clients with a certificate of these authorities, in PEM
+    /// Accepts only clients with a certificate of these authorities, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
-    /// Refuse clients that do not encrypt
+    /// Refuses clients that do not encrypt
     #[arg(long, requires = "tls_cert")]
     require_encryption: bool,
 }
@@ -42,7 +43,7 @@ pub struct ClientOptions {
     tls_name: Option<String>,
     #[command(flatten)]
     identity: Identity,
-    /// Refuse servers that do not encrypt
+    /// Refuses servers that do not encrypt
     #[arg(long)]
     require_encryption: bool,
 }
@@ -110,7 +111,10 @@ impl ClientOptions {
 impl Identity {
     fn read(&self) -> Result<Option<TlsIdentity>, Error> {
         match (&self.tls_cert, &self.tls_key) {
-            (Some(certificates), Some(key)) => TlsIdentity::from_pem_files(certificates, key).map(Some),
+            (Some(certificates), Some(key)) => {
+                exposure::warn_of_file(key);
+                TlsIdentity::from_pem_files(certificates, key).map(Some)
+            }
             _ => Ok(None),
         }
     }

@@ -2,14 +2,18 @@
 
 #![allow(clippy::print_stdout, reason = "lists its test")]
 
-use bertha_program::Termination;
+use bertha_program::{Termination, exit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::error::Error;
 use std::pin::pin;
+use std::process::Command;
 use std::sync::Arc;
 use std::task::{Context, Wake};
 use std::thread::{self, Thread};
+
+/// Variable with which the test runs itself, to be ended by its second signal.
+const TWICE: &str = "BERTHA_PROGRAM_TWICE";
 
 struct Unpark(Thread);
 
@@ -28,21 +32,39 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         return Ok(());
     }
-    signals_are_awaited()
+    match std::env::var_os(TWICE) {
+        Some(_) => ended_by_the_second_signal(),
+        None => signals_are_awaited(),
+    }
 }
 
 fn signals_are_awaited() -> Result<(), Box<dyn Error>> {
     let termination = Termination::expect()?;
-    // A signal that comes before the wait is not lost.
-    kill(Pid::this(), Signal::SIGTERM)?;
-    termination.wait()?;
-    let mut asked = pin!(termination.into_future()?);
-    let waker = Arc::new(Unpark(thread::current())).into();
-    let mut cx = Context::from_waker(&waker);
-    assert!(asked.as_mut().poll(&mut cx).is_pending());
+    assert!(!termination.has_come());
+    {
+        let mut asked = pin!(termination.wait());
+        let waker = Arc::new(Unpark(thread::current())).into();
+        let mut cx = Context::from_waker(&waker);
+        assert!(asked.as_mut().poll(&mut cx).is_pending());
+        kill(Pid::this(), Signal::SIGTERM)?;
+        while asked.as_mut().poll(&mut cx).is_pending() {
+            thread::park();
+        }
+    }
+    // A signal that came before the wait is not lost.
+    termination.clone().block();
+    assert!(termination.has_come());
+    let status = Command::new(std::env::current_exe()?).env(TWICE, "1").status()?;
+    assert_eq!(status.code(), Some(exit::INTERRUPTED.into()), "{status}");
+    Ok(())
+}
+
+fn ended_by_the_second_signal() -> Result<(), Box<dyn Error>> {
+    let termination = Termination::expect()?;
     kill(Pid::this(), Signal::SIGINT)?;
-    while asked.as_mut().poll(&mut cx).is_pending() {
+    termination.block();
+    kill(Pid::this(), Signal::SIGTERM)?;
+    loop {
         thread::park();
     }
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::commands::Commands;
 use crate::history::Journal;
 use crate::joining::take_part;
 use crate::participant::Part;
@@ -7,7 +8,7 @@ use crate::scenario::{Scenario, play};
 use crate::store::Store;
 use crate::{check, figure, history, sharing};
 use bertha_core::{Error, ErrorKind};
-use bertha_program::Termination;
+use bertha_program::{Termination, exposure};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 /// Processes that publish to each other, over UDP multicast on a host or over a messaging service, and change
 /// how they keep messages in order while they run.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "pubsub", version)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -25,11 +26,11 @@ pub(crate) struct Arguments {
 enum Command {
     /// Takes part in a topic. Prints each event as a JSON object on a line, and obeys the lines of its
     /// standard input: `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE`, `leave`; it leaves at the end of
-    /// the input as well.
+    /// the input and at SIGINT and SIGTERM as well.
     Join {
         /// Address of the store: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds://
         /// for TLS, with a login as user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
-        #[arg(long)]
+        #[arg(long, value_name = "URL")]
         store: String,
         #[command(flatten)]
         part: Part,
@@ -44,10 +45,10 @@ enum Command {
         #[command(flatten)]
         demands: Demands,
         /// Draws the latency over time into this file (.svg).
-        #[arg(long)]
+        #[arg(long, value_name = "FILE")]
         figure: Option<PathBuf>,
         /// Writes the history into this file, a JSON object per line.
-        #[arg(long)]
+        #[arg(long, value_name = "FILE")]
         history: Option<PathBuf>,
         /// Prints the result as JSON.
         #[arg(long)]
@@ -56,6 +57,7 @@ enum Command {
     /// Checks histories of all participants of a topic.
     Check {
         /// Files with the lines that participants printed.
+        #[arg(value_name = "FILE")]
         histories: Vec<PathBuf>,
         /// Allows missing messages: some of the participants were killed.
         #[arg(long)]
@@ -72,7 +74,7 @@ enum Command {
 /// The demands on the messages among participants.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Demands {
-    /// Refuse to send in the clear. Nothing encrypts the messages of a group, so it always does
+    /// Refuses to send in the clear. Nothing encrypts the messages of a group, so the option refuses always
     #[arg(long)]
     require_encryption: bool,
 }
@@ -91,16 +93,17 @@ impl Demands {
 }
 
 impl Arguments {
-    pub(crate) async fn execute(self) -> Result<(), Error> {
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         match self.command {
             Command::Join { store, part, demands } => {
                 demands.check()?;
-                let commands = tokio::io::BufReader::new(tokio::io::stdin());
+                let input = tokio::io::BufReader::new(tokio::io::stdin());
+                exposure::warn_of_files_in(&store);
+                let commands = Commands::until_ended(input, termination.clone());
                 take_part(part, Store::at(&store)?, commands, Journal::Printed).await
             }
             Command::Run { scenario, demands, figure, history, json } => {
                 demands.check()?;
-                let termination = Termination::expect()?.into_future()?;
                 let lines = play(&scenario, termination).await?;
                 if let Some(path) = history {
                     let lines = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
@@ -136,4 +139,16 @@ fn report(summary: &check::Summary, json: bool) -> Result<(), Error> {
         false => summary.to_string(),
     };
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_program::style;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_as_those_of_the_other_programs() {
+        assert_eq!(style::faults(Arguments::command()), [""; 0]);
+    }
 }

@@ -1,5 +1,6 @@
 //! The joining of a topic, of a messaging service or over multicast.
 
+use crate::commands::Commands;
 use crate::history::Journal;
 use crate::participant::{Message, Part, over};
 use crate::store::Store;
@@ -9,11 +10,11 @@ use bertha_core::{Error, NumParticipantsAtMost, make_stack, select};
 use bertha_datapath_kernel::UdpMulticast;
 use tokio::io::AsyncBufRead;
 
-/// Takes part until the commands end, and carries them out.
+/// Takes part until the commands end or a signal comes, and carries them out.
 pub(crate) async fn take_part(
     part: Part,
     store: Store,
-    commands: impl AsyncBufRead + Send + Unpin,
+    commands: Commands<impl AsyncBufRead + Send + Unpin>,
     journal: Journal,
 ) -> Result<(), Error> {
     if let Some(service) = part.service.clone() {

@@ -7,6 +7,7 @@
 
 mod check;
 mod command;
+mod commands;
 mod figure;
 mod history;
 mod joining;
@@ -20,12 +21,13 @@ mod sharing;
 mod store;
 mod topic;
 
-use bertha_program::exit;
-use clap::Parser;
+use bertha_program::run_async;
 use command::Arguments;
 use std::process::ExitCode;
+use tokio::runtime::Builder;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    exit::printed("pubsub", Arguments::parse().execute().await)
+fn main() -> ExitCode {
+    run_async(&mut Builder::new_current_thread(), async |arguments: Arguments, termination| {
+        arguments.execute(&termination).await
+    })
 }

@@ -1,5 +1,6 @@
 //! A participant, which publishes on command, and reports its history.
 
+use crate::commands::Commands;
 use crate::history::{Journal, What, now};
 use crate::order::Order;
 use crate::store::Store;
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
+use tokio::io::{AsyncBufRead, Lines};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// A published message.
@@ -49,39 +50,39 @@ pub(crate) enum Use {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Part {
     /// Number of this participant; each participant needs its own.
-    #[arg(long)]
+    #[arg(long, value_name = "ID")]
     pub(crate) id: u32,
     /// The topic.
-    #[arg(long, default_value = "topic")]
+    #[arg(long, value_name = "NAME", default_value = "topic")]
     pub(crate) topic: Name,
     /// The messaging service of the topic, instead of UDP multicast: nats://host:port,
     /// kafka://host:port[,host:port...], redis://host:port, sqs://, pubsub://, azure://, or memory: in `run`.
     /// Services without an address, and credentials, are found as by every program with the service's SDK, by
     /// the environment; for Kafka in a file with librdkafka's settings, ?config=FILE.
-    #[arg(long)]
+    #[arg(long, value_name = "URL")]
     pub(crate) service: Option<String>,
     /// The use of the service's topic.
     #[arg(long = "use", value_enum, default_value = "both")]
     pub(crate) purpose: Use,
     /// Number of groups to which each publisher's messages belong in turn, each of which stays in order.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) groups: u8,
     /// Over a service: without any order, which redis:// and azure:// ask for if several participants
     /// receive.
     #[arg(long)]
     pub(crate) unordered: bool,
     /// The multicast group and port.
-    #[arg(long, default_value = "239.255.77.1:7701")]
+    #[arg(long, value_name = "ADDRESS", default_value = "239.255.77.1:7701")]
     pub(crate) group: SocketAddrV4,
     /// The address of the network interface.
-    #[arg(long, default_value_t = Ipv4Addr::LOCALHOST)]
+    #[arg(long, value_name = "IP", default_value_t = Ipv4Addr::LOCALHOST)]
     pub(crate) interface: Ipv4Addr,
     /// Number of participants up to which receivers put messages in order; beyond, a single participant or
     /// the service does it for all.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
     pub(crate) at_most: usize,
     /// Time for which a participant counts as present after the store last heard of it, in milliseconds.
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 2000)]
     pub(crate) lease: u64,
 }
 
@@ -100,27 +101,29 @@ impl Part {
     }
 }
 
-/// Takes part over a group, with a stack, until the commands end, and carries them out.
+/// Takes part over a group, with a stack, until the commands end or a signal comes, and carries them out.
 pub(crate) async fn over<S, G>(
     stack: S,
     group: G,
     part: Part,
     store: Store,
-    commands: impl AsyncBufRead + Send + Unpin,
+    mut commands: Commands<impl AsyncBufRead + Send + Unpin>,
     journal: Journal,
 ) -> Result<(), Error>
 where
     S: Rendezvous + 'static,
     G: RunsAmong<S, Out: Connection<Data = Message>>,
 {
-    let connection = stack.rendezvous(group, store, &part.topic).settings(part.settings()).await?;
+    let joining = stack.rendezvous(group, store, &part.topic).settings(part.settings());
+    let connection = commands.before_signal(joining.into_future()).await?;
     let agreement = connection.explain();
     let stack = names(&agreement);
     let leads = leads(&agreement);
     journal.note(part.id, What::Joined { round: agreement.round(), stack, leads })?;
-    let mut commands = commands.lines();
+    let signal = commands.signal();
     let ended = tokio::select! {
-        ended = obey(&part, &connection, &mut commands, &journal) => ended,
+        ended = obey(&part, &connection, &mut commands.lines, &journal) => ended,
+        () = signal => Ok(()),
         ended = receive(part.id, &connection, &journal), if part.receives() => ended,
         ended = follow(part.id, &connection, agreement, &journal) => ended,
         ended = count(part.id, &connection, &journal) => ended,

@@ -1,6 +1,7 @@
 //! A participant that a scenario has started: a process of its own, or a task of this process if the service
 //! is in its memory.
 
+use crate::commands::Commands;
 use crate::history::{Journal, Line, What, parse};
 use crate::joining::take_part;
 use crate::participant::{Part, Use};
@@ -86,8 +87,8 @@ impl Process {
         let (input, commands) = duplex(1 << 10);
         let (journal, output) = mpsc::channel(LINES);
         let id = part.id;
-        let participant =
-            take_part(part, Store::Memory(store), BufReader::new(commands), Journal::Kept(journal));
+        let commands = Commands::new(BufReader::new(commands));
+        let participant = take_part(part, Store::Memory(store), commands, Journal::Kept(journal));
         let runs = Runs::Here(tokio::spawn(participant));
         Self { id, runs, input: Box::new(input), output, lines: Vec::new() }
     }

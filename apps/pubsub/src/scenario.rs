@@ -6,6 +6,7 @@ use crate::process::{Process, failed};
 use crate::topic;
 use bertha_core::{Error, ErrorKind};
 use bertha_negotiation::rendezvous::Name;
+use bertha_program::Termination;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
@@ -20,33 +21,33 @@ pub(crate) struct Scenario {
     /// Address of the store: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for
     /// TLS, with a login as user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE. Not with
     /// --service memory:.
-    #[arg(long, required_unless_present = "service")]
+    #[arg(long, value_name = "URL", required_unless_present = "service")]
     store: Option<String>,
     /// The topic, an unused name. Over a service the run creates it, and deletes it at the end, also when it
     /// fails or is interrupted.
-    #[arg(long, default_value_t = format!("pubsub-{}", std::process::id()))]
+    #[arg(long, value_name = "NAME", default_value_t = format!("pubsub-{}", std::process::id()))]
     topic: String,
     /// The messaging service of the topic, instead of UDP multicast; see `join`. A single participant
     /// publishes, and the others share the messages. With memory: all are in this process.
-    #[arg(long)]
+    #[arg(long, value_name = "URL")]
     service: Option<String>,
     /// Over a service: without any order, which redis:// and azure:// ask for.
     #[arg(long)]
     unordered: bool,
     /// Over a service: the groups of messages, each of which stays in order.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     groups: u8,
     /// The multicast group and port.
-    #[arg(long, default_value = "239.255.77.1:7701")]
+    #[arg(long, value_name = "ADDRESS", default_value = "239.255.77.1:7701")]
     group: SocketAddrV4,
     /// Number of participants in the end.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
     participants: u32,
     /// Number of messages that each publishes before the last participant joins, and as many after that.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
     messages: u32,
     /// The pause between messages, in milliseconds.
-    #[arg(long, default_value_t = 25)]
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 25)]
     interval: u64,
 }
 
@@ -108,33 +109,20 @@ impl Scenario {
 ///
 /// # Errors
 /// Fails if a process does not start or does not do its part in time, if the service has the topic already,
-/// and on `termination`.
-pub(crate) async fn play(
-    scenario: &Scenario,
-    termination: impl Future<Output = ()>,
-) -> Result<Vec<Line>, Error> {
-    let Some(service) = &scenario.service else { return unless_ended(termination, perform(scenario)).await };
+/// and when a signal comes.
+pub(crate) async fn play(scenario: &Scenario, termination: &Termination) -> Result<Vec<Line>, Error> {
+    let Some(service) = &scenario.service else { return termination.work(perform(scenario)).await };
     let topic = &scenario.topic;
     let is_ordered = scenario.is_ordered();
     let creating = timeout(TIMEOUT, topic::create(topic, service, is_ordered));
     creating.await.map_err(|_| failed(format!("{service} has not created the topic in time")))??;
     // The participants have ended when the future is dropped.
-    let played = unless_ended(termination, perform(scenario)).await;
+    let played = termination.work(perform(scenario)).await;
     let deleting = timeout(TIMEOUT, topic::delete(topic, service, is_ordered));
     let deleted =
         deleting.await.unwrap_or_else(|_| Err(failed(format!("{service} has not deleted {topic} in time"))));
     // The first error is returned, if both fail.
     played.and_then(|lines| deleted.map(|()| lines))
-}
-
-async fn unless_ended<T>(
-    termination: impl Future<Output = ()>,
-    work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    tokio::select! {
-        outcome = work => outcome,
-        () = termination => Err(Error::new(ErrorKind::Closed, "interrupted by a signal")),
-    }
 }
 
 async fn perform(scenario: &Scenario) -> Result<Vec<Line>, Error> {

@@ -1,5 +1,6 @@
 //! Topics of messaging services: each service has a line of its own, and all other code is common.
 
+use crate::commands::Commands;
 use crate::history::Journal;
 use crate::participant::{Message, Part, Use, over};
 use crate::store::{Store, built_without};
@@ -61,7 +62,7 @@ pub(crate) async fn take_part(
     part: Part,
     address: &str,
     store: Store,
-    commands: impl AsyncBufRead + Send + Unpin,
+    commands: Commands<impl AsyncBufRead + Send + Unpin>,
     journal: Journal,
 ) -> Result<(), Error> {
     let is_ordered = !part.unordered;
@@ -139,7 +140,7 @@ fn memory() -> MemoryQueue {
 struct Joining<C> {
     part: Part,
     store: Store,
-    commands: C,
+    commands: Commands<C>,
     journal: Journal,
 }
 

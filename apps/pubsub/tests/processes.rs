@@ -206,3 +206,54 @@ fn without_sequencer(url: &str) {
         }
     }
 }
+
+/// Waits until the process is ready for signals: a thread of its own waits for them.
+fn until_ready_for_signals(process: u32) {
+    let is_ready = || {
+        let mut tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
+        tasks.any(|task| {
+            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "termination")
+        })
+    };
+    while !is_ready() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_signal_interrupts_a_run_with_a_code_of_its_own() {
+    for signal in ["INT", "TERM"] {
+        let mut run = Command::new(PROGRAM);
+        run.args(["run", "--service", "memory:", "--messages", "1000000", "--interval", "1000"]);
+        let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        until_ready_for_signals(run.id());
+        assert!(Command::new("kill").args(["-s", signal, &run.id().to_string()]).status().unwrap().success());
+        assert_eq!(run.wait().unwrap().code(), Some(3), "{signal}");
+        let reason = std::io::read_to_string(run.stderr.unwrap()).unwrap();
+        assert!(reason.starts_with("pubsub: ") && reason.contains("interrupted by a signal"), "{reason}");
+    }
+}
+
+#[test]
+fn a_signal_makes_a_participant_leave() {
+    let Some(url) = redis() else { return };
+    let mut participant = Process::start(1, &url, &format!("pubsub-signal-{}", std::process::id()), &group());
+    let mut line = String::new();
+    while !line.contains("joined") {
+        line.clear();
+        assert!(participant.output.read_line(&mut line).unwrap() > 0, "it has not joined");
+    }
+    let id = participant.child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+    assert_eq!(participant.child.wait().unwrap().code(), Some(0));
+    let rest = std::io::read_to_string(&mut participant.output).unwrap();
+    assert!(rest.contains("left"), "{rest}");
+}
+
+#[test]
+fn exit_codes_are_those_of_all_programs() {
+    let code = |arguments: &[&str]| Command::new(PROGRAM).args(arguments).output().unwrap().status.code();
+    assert_eq!(code(&["run", "--help"]), Some(0));
+    assert_eq!(code(&["check", "/nowhere"]), Some(1));
+    assert_eq!(code(&["run"]), Some(2));
+}

@@ -401,4 +401,52 @@ mod tests {
             with(&[("BERTHA_DPDK_CONFIG", "/nowhere.toml")]).unwrap_err().context().contains("/nowhere.toml")
         );
     }
+
+    /// Keys, variables, the setters of `Config` and both tables of the documentation say the same.
+    #[test]
+    fn each_key_has_a_variable_and_each_variable_a_key() {
+        // The parser lists the keys that it knows.
+        let refusal = Config::from_toml("no-key = 1").unwrap_err().to_string();
+        let (_, listed) = refusal.split_once("expected one of ").unwrap();
+        let keys: Vec<_> = listed.split('`').skip(1).step_by(2).collect();
+        let Config {
+            eal: _,
+            device: _,
+            port: _,
+            address: _,
+            gateway: _,
+            mtu: _,
+            vlan: _,
+            polling: _,
+            queues: _,
+            offload: _,
+            checksums: _,
+            buffers: _,
+            descriptors: _,
+            promiscuous: _,
+        } = Config::default();
+        assert_eq!(keys.len(), 14, "{keys:?}");
+
+        let asked = std::cell::RefCell::new(Vec::new());
+        let find = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            None
+        };
+        Config::from_variables(&Variables::new(NAME, PREFIX, find)).unwrap();
+        let variable = |key: &str| format!("{PREFIX}_{}", key.to_uppercase());
+        let mut expected: Vec<_> = keys.iter().map(|key| variable(key)).chain([variable("config")]).collect();
+        let mut asked = asked.into_inner();
+        expected.sort();
+        asked.sort();
+        assert_eq!(asked, expected);
+
+        let guide = include_str!("../../../src/guide/dpdk.md");
+        let (_, rows) = guide.split_once("| key | default | meaning |").unwrap();
+        let rows = rows.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let mut told: Vec<_> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        let mut keys = keys;
+        told.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(told, keys, "the table of the guide `dpdk`");
+    }
 }

@@ -11,8 +11,11 @@ const LONGEST: usize = 255;
 /// The addresses of one service, at most.
 const ADDRESSES: usize = 16;
 
-/// The services of one user, at most, root excepted.
+/// The services of one user, at most, root excepted: fewer where the directory has few places.
 const SERVICES: usize = 1024;
+
+/// The services of one user take at most a quarter of a directory's places.
+const SHARE: usize = 4;
 
 /// A service, by the number of its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,18 +52,27 @@ impl Entry {
 }
 
 /// All services.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Entries {
     rules: Rules,
+    /// Services of one user, at most, root excepted.
+    of_user: usize,
     entries: HashMap<u64, Entry>,
     numbers: HashMap<Key, u64>,
     of_users: HashMap<u32, usize>,
 }
 
 impl Entries {
-    /// None, and these rules for those to come.
-    pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, ..Self::default() }
+    /// Makes a directory without services, with these rules, and with this number of places for connections:
+    /// each service takes one.
+    pub(crate) fn new(rules: Rules, places: usize) -> Self {
+        Self {
+            rules,
+            of_user: SERVICES.min(places / SHARE).max(1),
+            entries: HashMap::new(),
+            numbers: HashMap::new(),
+            of_users: HashMap::new(),
+        }
     }
 
     /// Enters a service for the connection with this number.
@@ -90,8 +102,12 @@ impl Entries {
             return Err((Refusal::Taken, format!("{taken} belongs to another process")));
         }
         let count = self.of_users.entry(entry.user).or_default();
-        if entry.user != ROOT && *count >= SERVICES {
-            return Err((Refusal::TooMuch, format!("user {} has {SERVICES} services", entry.user)));
+        if entry.user != ROOT && *count >= self.of_user {
+            let reason = format!(
+                "user {} has {count} services: no user but root may have more than a quarter of the directory's connections, and more than {SERVICES}",
+                entry.user
+            );
+            return Err((Refusal::TooMuch, reason));
         }
         *count += 1;
         self.numbers.extend(entry.keys().map(|key| (key, number)));
@@ -144,6 +160,9 @@ impl Entries {
 mod tests {
     use super::*;
 
+    /// Places of a directory that is not short of descriptors.
+    const PLACES: usize = 16 << 10;
+
     fn entry(name: &str, user: u32, addresses: &[&str]) -> Entry {
         let addresses = addresses.iter().map(|&it| proven(it, Transport::Stream)).collect();
         Entry { name: name.into(), user, addresses, registration: [7; 32] }
@@ -159,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_refused_until_its_owner_is_gone() {
-        let mut entries = Entries::default();
+        let mut entries = Entries::new(Rules::new(), PLACES);
         assert_eq!(refusal(&mut entries, 1, entry("cart", 7, &["10.0.0.1:80"])), None);
         assert_eq!(refusal(&mut entries, 2, entry("cart", 7, &[])), Some(Refusal::Taken));
         assert_eq!(refusal(&mut entries, 2, entry("price", 0, &["10.0.0.1:80"])), Some(Refusal::Taken));
@@ -176,7 +195,7 @@ mod tests {
 
     #[test]
     fn an_address_belongs_to_who_has_it_or_to_whom_it_is_kept_for() {
-        let mut entries = Entries::new(Rules::new().keep_address("10.0.0.7:", 8));
+        let mut entries = Entries::new(Rules::new().keep_address("10.0.0.7:", 8), PLACES);
         let claim =
             |name: &str, user, address: Address| Entry { addresses: vec![address], ..entry(name, user, &[]) };
         let unproven = |text: &str| Address { text: text.into(), transport: None };
@@ -202,7 +221,7 @@ mod tests {
     #[test]
     fn names_are_kept_for_their_users() {
         let rules = Rules::new().keep("store", 7).keep("pay.*", 8).keep("pay.*", 9);
-        let mut entries = Entries::new(rules);
+        let mut entries = Entries::new(rules, PLACES);
         assert_eq!(refusal(&mut entries, 1, entry("store", 8, &[])), Some(Refusal::NoRight));
         assert_eq!(refusal(&mut entries, 1, entry("pay.card", 7, &[])), Some(Refusal::NoRight));
         for (number, user, name) in [(1, 7, "store"), (2, 9, "pay.card"), (3, 8, "pay."), (4, 5, "stores")] {
@@ -213,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_user_takes_no_more_than_a_share() {
-        let mut entries = Entries::default();
+        let mut entries = Entries::new(Rules::new(), PLACES);
         let long = "x".repeat(LONGEST + 1);
         assert_eq!(refusal(&mut entries, 1, entry(&long, 7, &[])), Some(Refusal::TooMuch));
         assert_eq!(refusal(&mut entries, 1, entry("", 7, &[])), Some(Refusal::TooMuch));
@@ -225,5 +244,23 @@ mod tests {
         }
         assert_eq!(refusal(&mut entries, u64::MAX, entry("one more", 7, &[])), Some(Refusal::TooMuch));
         assert_eq!(refusal(&mut entries, u64::MAX, entry("one more", 8, &[])), None);
+    }
+
+    /// With 1,000 places, 999 services of one user would leave no room to other users.
+    #[test]
+    fn the_share_of_a_user_is_smaller_where_places_are_few() {
+        for (places, most) in [(1_000, 250), (40, 10), (1, 1)] {
+            let mut entries = Entries::new(Rules::new(), places);
+            for number in 0..most {
+                assert_eq!(refusal(&mut entries, number, entry(&number.to_string(), 7, &[])), None);
+            }
+            assert_eq!(
+                refusal(&mut entries, most, entry("one more", 7, &[])),
+                Some(Refusal::TooMuch),
+                "{places}"
+            );
+            assert_eq!(refusal(&mut entries, most, entry("one more", 8, &[])), None);
+            assert_eq!(refusal(&mut entries, most + 1, entry("of root", 0, &[])), None);
+        }
     }
 }

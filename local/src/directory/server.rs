@@ -53,16 +53,18 @@ impl DirectoryServer {
             let what = format!("no directory can listen at {}: {error}", path.display());
             Error::new(Error::from(error).kind(), what)
         })?;
-        let state = DirectoryState::new(rules);
         let descriptors = usize::try_from(raise_limit()).unwrap_or(usize::MAX);
         let most = descriptors.saturating_sub(OTHERS).clamp(1, CONNECTIONS);
+        let state = DirectoryState::new(rules, most);
         let socket = Aside::new(UnixListener::from_std(socket.into())?);
         Ok(Self { socket, state: Arc::new(Mutex::new(state)), most, _file: file })
     }
 
     /// Serves, until the future is dropped or the socket fails.
     ///
-    /// A user has at most 64 connections that have registered nothing; a further one ends the oldest. Where connections or
+    /// A user has at most 64 connections that have registered nothing; a further one ends the oldest. A user
+    /// other than root has at most 1,024 services, and at most a quarter of the connections that the
+    /// descriptors allow. Where connections or
     /// descriptors run out, the oldest of the user with the most makes room, and if all have registered something, the
     /// newcomer is turned away.
     ///

@@ -20,9 +20,9 @@ pub(super) struct DirectoryState {
 }
 
 impl DirectoryState {
-    pub(super) fn new(rules: Rules) -> Self {
+    pub(super) fn new(rules: Rules, places: usize) -> Self {
         Self {
-            entries: Entries::new(rules),
+            entries: Entries::new(rules, places),
             services: HashMap::new(),
             places: Places::default(),
             tasks: HashMap::new(),

@@ -2,9 +2,9 @@
 
 use super::print::Printer;
 use super::status::Status;
-use crate::escape::escaped;
 use bertha::Error;
 use bertha_negotiation::rendezvous::{Name, RendezvousStore, Watch};
+use bertha_program::escaped;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,6 +10,7 @@ use self::print::Printer;
 use self::status::Status;
 use bertha::{Error, ErrorKind};
 use bertha_negotiation::rendezvous::{Name, RendezvousStore};
+use bertha_program::{Termination, exposure};
 use clap::Args;
 
 /// Shows the connections in a rendezvous store: round, active stack, participants, and the upgrade under way.
@@ -17,22 +18,33 @@ use clap::Args;
 pub(crate) struct Inspect {
     /// Address of the store: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for
     /// TLS, with a login as user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
+    #[arg(value_name = "URL")]
     store: String,
     /// Shows only these connections.
+    #[arg(value_name = "NAME")]
     names: Vec<Name>,
     /// Goes on showing each connection that changes.
     #[arg(long, short)]
     follow: bool,
     /// Prints a JSON object per line instead of a table.
-    #[arg(long)]
+    #[arg(long, short = 'J')]
     json: bool,
     /// Shows at most this number of connections.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     limit: usize,
 }
 
 impl Inspect {
-    pub(crate) async fn execute(self) -> Result<(), Error> {
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
+        match self.follow {
+            // The changes have no end, so a signal is the end that the user wants.
+            true => termination.serve(self.run()).await,
+            false => termination.work(self.run()).await,
+        }
+    }
+
+    async fn run(self) -> Result<(), Error> {
+        exposure::warn_of_files_in(&self.store);
         match self.store.split_once("://").map(|(scheme, _)| scheme) {
             #[cfg(feature = "redis")]
             Some("redis" | "rediss") => {

@@ -1,8 +1,8 @@
 //! The status of a connection.
 
-use crate::escape::escaped;
 use bertha_negotiation::rendezvous::member::{Recorded, View};
 use bertha_negotiation::rendezvous::{Name, Snapshot};
+use bertha_program::escaped;
 use serde::Serialize;
 
 /// The problem of a connection that has no entries any more.

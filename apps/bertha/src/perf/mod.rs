@@ -7,9 +7,11 @@ mod reverse;
 mod stream;
 
 use crate::probe::{SHORTEST, serve};
-use crate::site::{Place, Site, seconds};
+use crate::site::{Place, Site};
 use crate::stack::{StackText, known};
 use bertha::Error;
+use bertha_program::Termination;
+use bertha_program::values::positive_seconds;
 use clap::Args;
 use client::Client;
 use std::num::NonZeroUsize;
@@ -30,7 +32,7 @@ pub(crate) struct Perf {
     #[arg(long, value_name = "STACK", default_value_t)]
     stack: StackText,
     /// Time for which to send, in seconds.
-    #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds)]
     time: Duration,
     /// Number of connections that send at once.
     #[arg(long, short = 'P', value_name = "CONNECTIONS", default_value = "1")]
@@ -43,7 +45,7 @@ pub(crate) struct Perf {
     #[arg(long, short, value_name = "BYTES", value_parser = length)]
     length: Option<usize>,
     /// Time between two lines of figures, in seconds.
-    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = positive_seconds)]
     interval: Duration,
     /// Prints JSON: a client a single object at the end, with the names of iperf3, a server an object for
     /// each connection.
@@ -54,12 +56,15 @@ pub(crate) struct Perf {
 }
 
 impl Perf {
-    pub(crate) async fn execute(self) -> Result<(), Error> {
+    pub(crate) async fn execute(self, termination: &Termination) -> Result<(), Error> {
         if let Some(on) = &self.server {
-            return serve(&self.site, &self.stack, on, self.json).await;
+            return serve(&self.site, &self.stack, on, self.json, termination).await;
         }
-        let place = Place::find(self.client.as_deref().unwrap_or_default()).await?;
-        self.site.transport().run(Client { perf: &self, place }).await
+        let measuring = async {
+            let place = Place::find(self.client.as_deref().unwrap_or_default()).await?;
+            self.site.transport().run(Client { perf: &self, place }).await
+        };
+        termination.work(measuring).await
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod answering;
 mod message;
+mod refusals;
 mod sending;
 mod server;
 mod tally;

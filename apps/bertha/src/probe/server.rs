@@ -1,9 +1,9 @@
 //! The server, which serves all clients until it is interrupted.
 
 use super::answering::answer;
+use super::refusals::Refusals;
 use super::tally::Tally;
 use crate::drops::{Row, rows};
-use crate::escape::escaped;
 use crate::output;
 use crate::rate;
 use crate::site::{Place, Site};
@@ -11,16 +11,29 @@ use crate::stack::{Side, StackText};
 use crate::transport::OverDatapath;
 use bertha::core::Drops;
 use bertha::prelude::*;
-use bertha::{Base, Datapath, Error};
+use bertha::{Base, Buf, Datapath, Error, Negotiated};
+use bertha_program::{Termination, escaped, exposure};
 use serde::Serialize;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
 
-/// Answers the clients of `perf` and `ping`.
+/// Longest time of a close at the end.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Answers the clients of `perf` and `ping` until a signal comes; then closes their connections.
 ///
 /// # Errors
 /// Errors of listening.
-pub(crate) async fn serve(site: &Site, stack: &StackText, on: &str, json: bool) -> Result<(), Error> {
-    let place = Place::find(on).await?;
-    site.transport().run(Server { site, stack, place, json }).await
+pub(crate) async fn serve(
+    site: &Site,
+    stack: &StackText,
+    on: &str,
+    json: bool,
+    termination: &Termination,
+) -> Result<(), Error> {
+    let place = termination.work(Place::find(on)).await?;
+    site.transport().run(Server { site, stack, place, json, termination }).await
 }
 
 struct Server<'a> {
@@ -28,6 +41,7 @@ struct Server<'a> {
     stack: &'a StackText,
     place: Place,
     json: bool,
+    termination: &'a Termination,
 }
 
 /// The line about a client that has gone.
@@ -49,49 +63,70 @@ struct Served {
 
 impl OverDatapath for Server<'_> {
     async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
-        let Self { site, stack, place, json } = self;
-        let stack = site.stack(stack, Side::Server, &datapath)?;
+        let Self { site, stack: text, place, json, termination } = self;
+        let stack = site.stack(text, Side::Server, &datapath)?;
         let mut settings = site.settings();
         // Parallel connections all come from a single address at once.
         settings.offers_per_second = u32::MAX;
         let shown = stack.explain().to_string();
+        exposure::warn_of_address(&place.addr);
         let mut incoming = stack.listen(datapath, place.addr).settings(settings).await?;
+        let _registration = site.register(text, &incoming.local_addr()).await?;
         let listening =
             format!("listening on {} over {}: {shown}", incoming.local_addr(), site.transport().name());
         match json {
             true => output::json(&serde_json::json!({ "listening": incoming.local_addr().to_string() }))?,
             false => output::line(listening)?,
         }
-        while let Some(accepted) = incoming.next_or_refusal().await {
-            let connection = match accepted {
-                Ok(connection) => connection,
-                Err(error) => {
-                    output::line(refusal(&error, json))?;
-                    continue;
-                }
-            };
-            tokio::spawn(async move {
-                let mut tally = Tally::default();
-                let end = answer(&connection, &mut tally).await;
-                let drops = connection.drops();
-                let client = connection.base().peer_addr().to_string();
-                // If the output has no reader any more, the server still answers.
-                let _ = match json {
-                    true => output::json(&served(client, &tally, &end, &drops)),
-                    false => output::line(sentence(&served(client, &tally, &end, &drops), &drops)),
-                };
-            });
+        let mut clients = JoinSet::new();
+        let mut refusals = Refusals::default();
+        loop {
+            tokio::select! {
+                accepted = incoming.next_or_refusal() => match accepted {
+                    Some(Ok(connection)) => {
+                        clients.spawn(until_gone(connection, json, termination.clone()));
+                    }
+                    Some(Err(error)) => refusals.add(&error),
+                    None => break,
+                },
+                Some(_) = clients.join_next() => {}
+                () = refusals.due() => output::line(refusals.line(json, Instant::now()))?,
+                () = termination.wait() => break,
+            }
         }
+        if refusals.are_untold() {
+            output::line(refusals.line(json, Instant::now()))?;
+        }
+        // The path of a Unix socket is removed at once, so that no further client comes.
+        drop(incoming);
+        // A client that does not answer is given up.
+        let _ = timeout(2 * CLOSING, async { while clients.join_next().await.is_some() {} }).await;
         Ok(())
     }
 }
 
-fn refusal(error: &Error, json: bool) -> String {
-    let reason = escaped(&error.to_string());
-    match json {
-        true => serde_json::json!({ "refused": reason }).to_string(),
-        false => format!("a client was not served: {reason}"),
+/// Answers a client until it has gone or a signal comes, and prints the line about it.
+async fn until_gone(
+    connection: Negotiated<impl Connection<Data = Buf>>,
+    json: bool,
+    termination: Termination,
+) {
+    let mut tally = Tally::default();
+    let end = tokio::select! {
+        end = answer(&connection, &mut tally) => end,
+        () = termination.wait() => termination.interrupted(),
+    };
+    if termination.has_come() {
+        // The end of the program does not depend on how the connection ends.
+        let _ = timeout(CLOSING, connection.close()).await;
     }
+    let drops = connection.drops();
+    let client = connection.base().peer_addr().to_string();
+    // If the output has no reader any more, the server still answers.
+    let _ = match json {
+        true => output::json(&served(client, &tally, &end, &drops)),
+        false => output::line(sentence(&served(client, &tally, &end, &drops), &drops)),
+    };
 }
 
 fn served(client: String, tally: &Tally, end: &Error, drops: &Drops) -> Served {

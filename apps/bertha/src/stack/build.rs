@@ -7,6 +7,7 @@ use super::{Element, Keys, Layer, Side, StackText};
 use bertha::chunnels::{
     AtMostOnce, Batch, Checksum, Compress, Fault, Fragment, Nagle, Nothing, Ordered, Pace, Reliable,
 };
+use bertha::local::MaybeLocal;
 use bertha::{BoxConnection, BoxStack, Buf, Connection, Error, make_stack, select};
 
 /// The type-erased stack on a connection `C`.
@@ -65,6 +66,7 @@ impl Builder<'_> {
             Layer::Compress => BoxStack::new(Compress::new()),
             Layer::Fault { loss } => BoxStack::new(Fault::new(1).loss(loss)),
             Layer::Fragment => BoxStack::new(Fragment::new()),
+            Layer::MaybeLocal => BoxStack::new(MaybeLocal::new(self.keys.directory.clone())),
             Layer::Nagle => BoxStack::new(Nagle::new()),
             Layer::Noise => BoxStack::new(self.keys.noise()?),
             Layer::Nothing => BoxStack::new(Nothing),

@@ -1,14 +1,18 @@
 //! The keys and certificates of the Chunnels that encrypt.
 
 use bertha::chunnels::{Noise, Tls, TlsIdentity, Trust};
-use bertha::{Error, ErrorKind};
+use bertha::local::{Directory, Registration};
+use bertha::{Addr, Error, ErrorKind};
+use bertha_program::exposure;
 use clap::Args;
+use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
-/// Files with keys and certificates, read only if the stack has a Chunnel that needs them.
+/// Files with keys and certificates, and the directory, used only if the stack has a Chunnel that needs them.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Keys")]
+#[command(next_help_heading = "Keys and services of Chunnels")]
 pub(crate) struct Keys {
     /// The shared key of `noise`, in 64 hexadecimal digits.
     #[arg(long, value_name = "FILE")]
@@ -26,6 +30,9 @@ pub(crate) struct Keys {
     /// Name in the server's certificate, if it is not the host's.
     #[arg(long, value_name = "NAME")]
     tls_name: Option<String>,
+    /// The socket of this machine's directory for `maybe-local`; a server registers its address there.
+    #[arg(long, value_name = "FILE", default_value = "/run/bertha/directory.sock", value_parser = directory)]
+    pub(super) directory: Directory,
 }
 
 /// This end of a connection.
@@ -38,7 +45,20 @@ pub(crate) enum Side<'a> {
     Server,
 }
 
+/// Clones of the directory are one client of it, so the option is read once.
+fn directory(path: &str) -> Result<Directory, Infallible> {
+    Ok(Directory::at(path))
+}
+
 impl Keys {
+    /// Enters a server at `addr` in the directory.
+    ///
+    /// # Errors
+    /// Errors of the directory.
+    pub(crate) async fn register(&self, addr: &Addr) -> Result<Registration, Error> {
+        self.directory.register(&format!("bertha-perf-{}", std::process::id()), from_ref(addr)).await
+    }
+
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if files are missing or have the wrong content; and errors of reading
     /// them.
@@ -88,7 +108,10 @@ impl Keys {
 
     fn identity(&self) -> Result<Option<TlsIdentity>, Error> {
         match (&self.tls_cert, &self.tls_key) {
-            (Some(certificates), Some(key)) => TlsIdentity::from_pem_files(certificates, key).map(Some),
+            (Some(certificates), Some(key)) => {
+                exposure::warn_of_file(key);
+                TlsIdentity::from_pem_files(certificates, key).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -103,6 +126,7 @@ fn missing(chunnel: &str, options: &str) -> Error {
 }
 
 fn shared_key(file: &Path) -> Result<[u8; 32], Error> {
+    exposure::warn_of_file(file);
     let text = fs::read_to_string(file)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("{}: {error}", file.display())))?;
     key_of(text.trim()).ok_or_else(|| {

@@ -29,6 +29,20 @@ pub(crate) enum Element {
     Alternatives(Vec<Vec<Element>>),
 }
 
+impl StackText {
+    /// Returns true if the stack has this layer, in an alternative or not.
+    pub(crate) fn has(&self, layer: &Layer) -> bool {
+        has(&self.elements, layer)
+    }
+}
+
+fn has(elements: &[Element], wanted: &Layer) -> bool {
+    elements.iter().any(|element| match element {
+        Element::Layer(layer) => layer == wanted,
+        Element::Alternatives(branches) => branches.iter().any(|branch| has(branch, wanted)),
+    })
+}
+
 impl fmt::Display for StackText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -5,6 +5,8 @@ mod certificates;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod drops;
+mod ending;
+mod noted;
 mod program;
 mod texts;
 
@@ -125,12 +127,12 @@ fn ping_counts_answers_and_losses() {
 #[test]
 fn explain_says_what_is_agreed_and_why() {
     let server = Server::start("127.0.0.1:0", &["--stack", "checksum"]);
-    let explained = |stack: &str| json(&output(&["explain", stack, &server.address, "--json"]));
+    let explained = |stack: &str| json(&output(&["explain", &server.address, "--stack", stack, "--json"]));
     let agreed = explained("batch|checksum");
     assert_eq!(agreed["chunnels"], serde_json::json!(["Checksum"]), "{agreed}");
     assert!(agreed["passed_over"].as_str().unwrap().contains("Batch"), "{agreed}");
     assert_eq!(agreed["offered"], "(Batch | Checksum)");
-    let refusal = failure(&["explain", "batch", &server.address]);
+    let refusal = failure(&["explain", &server.address, "--stack", "batch"]);
     assert!(refusal.starts_with("bertha: ") && refusal.contains("Batch"), "{refusal}");
 }
 
@@ -140,25 +142,41 @@ fn secrets_of_both_ends_make_an_encrypted_connection() {
     let [certificate, key, shared] = certificates::written(folder.path());
     let tls =
         Server::start("127.0.0.1:0", &["--stack", "tls", "--tls-cert", &certificate, "--tls-key", &key]);
-    let explained =
-        output(&["explain", "tls", &tls.address, "--tls-ca", &certificate, "--tls-name", "bertha.test"]);
+    let explained = output(&[
+        "explain",
+        &tls.address,
+        "--stack",
+        "tls",
+        "--tls-ca",
+        &certificate,
+        "--tls-name",
+        "bertha.test",
+    ]);
     assert!(
         explained.contains("agreed:           Tls") && explained.contains("authenticated:    yes"),
         "{explained}"
     );
-    let refusal =
-        failure(&["explain", "tls", &tls.address, "--tls-ca", &certificate, "--tls-name", "other.test"]);
+    let refusal = failure(&[
+        "explain",
+        &tls.address,
+        "--stack",
+        "tls",
+        "--tls-ca",
+        &certificate,
+        "--tls-name",
+        "other.test",
+    ]);
     assert!(refusal.contains("other.test"), "{refusal}");
-    assert!(failure(&["explain", "tls", &tls.address]).contains("needs --tls-ca"));
+    assert!(failure(&["explain", &tls.address, "--stack", "tls"]).contains("needs --tls-ca"));
 
     let noise = Server::start("127.0.0.1:0", &["--udp", "--stack", "noise", "--key-file", &shared]);
-    let explained = output(&["explain", "noise", &noise.address, "--udp", "--key-file", &shared]);
+    let explained = output(&["explain", &noise.address, "--stack", "noise", "--udp", "--key-file", &shared]);
     assert!(explained.contains("authenticated:    yes"), "{explained}");
 }
 
 #[test]
 fn a_stack_or_address_that_is_none_is_refused_with_what_there_is() {
-    let stack = failure(&["explain", "ordred,tls", "127.0.0.1:1"]);
+    let stack = failure(&["explain", "127.0.0.1:1", "--stack", "ordred,tls"]);
     assert!(stack.contains("`ordred`") && stack.contains("at-most-once, batch, checksum"), "{stack}");
     let address = failure(&["ping", "no-such-host.invalid"]);
     assert!(address.contains("no-such-host.invalid"), "{address}");
@@ -166,6 +184,8 @@ fn a_stack_or_address_that_is_none_is_refused_with_what_there_is() {
     assert!(datapath.contains("unix-stream") && datapath.contains("shm"), "{datapath}");
     assert!(failure(&["perf", "-t", "1"]).contains("--server"));
     let long = Server::start("127.0.0.1:0", &["--udp"]);
+    let none = failure(&["ping", &long.address, "--udp", "--count", "0"]);
+    assert!(none.contains("--count") && none.contains("1.."), "{none}");
     let refusal = failure(&["perf", "-c", &long.address, "--udp", "-l", "1000000", "-t", "0.1"]);
     assert!(refusal.contains("1000000 bytes were asked for"), "{refusal}");
 }

@@ -12,6 +12,7 @@ use bertha_file_transfer::stack::{
 };
 use bertha_file_transfer::{Error, Message};
 use bertha_program::tls::Encryption;
+use bertha_program::values::positive_seconds;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
@@ -21,12 +22,12 @@ pub(super) struct Carriage {
     /// The transport below; both ends must choose the same transport
     #[arg(long, value_enum, default_value_t)]
     datapath: Bottom,
-    /// Bytes of a packet over UDP; more than 1,400 are fragmented on most paths
-    #[arg(long, default_value_t = 1352, value_parser = clap::value_parser!(u16).range(256..=60_000))]
+    /// Length of a packet over UDP, in bytes; more than 1,400 are fragmented on most paths
+    #[arg(long, value_name = "BYTES", default_value_t = 1352, value_parser = clap::value_parser!(u16).range(256..=60_000))]
     packet: u16,
-    /// Seconds after which a silent peer is given up
-    #[arg(long, default_value_t = 10.0, value_name = "SECONDS", value_parser = seconds)]
-    timeout: f64,
+    /// Time after which a silent peer is given up, in seconds
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = positive_seconds)]
+    timeout: Duration,
     /// How fast this end sends over udp and unix; each end chooses its own
     #[arg(long, value_enum, default_value_t)]
     congestion: Congestion,
@@ -41,14 +42,14 @@ pub(super) struct Carriage {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "A bad network, for trying things out (over udp and unix)")]
 struct Faults {
-    /// Lose this share of the packets that this end sends
+    /// Loses this share of the packets that this end sends
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", value_parser = share)]
     lose: f64,
-    /// Delay packets by so many milliseconds
-    #[arg(long, default_value_t = 0, value_name = "MS")]
+    /// Delays packets by this time, in milliseconds
+    #[arg(long, default_value_t = 0, value_name = "MILLISECONDS")]
     delay: u64,
     /// The seed of the losses
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
 }
 
@@ -95,7 +96,7 @@ pub(super) trait Task: Send {
 
 impl Carriage {
     pub(super) async fn carry(self, task: impl Task, encryption: Option<Encryption>) -> Result<(), Error> {
-        let timeout = Duration::from_secs_f64(self.timeout);
+        let timeout = self.timeout;
         let settings = Settings::default().idle_timeout(timeout);
         // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
@@ -163,7 +164,7 @@ impl Carriage {
         settings: Settings,
     ) -> Result<(), Error> {
         let settings = encryption.settings(settings);
-        let reliable = || self.congestion.choose(reliable(packet, Duration::from_secs_f64(self.timeout)));
+        let reliable = || self.congestion.choose(reliable(packet, self.timeout));
         match (self.datapath, self.faults.get()) {
             (Bottom::Tcp, Some(_)) => {
                 let what = "--lose and --delay are for datagrams; use --datapath udp or unix";
@@ -243,12 +244,5 @@ fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
         _ => Err("a share is a number from 0 to less than 1".into()),
-    }
-}
-
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("a number of seconds is from 0 to 86400".into()),
     }
 }

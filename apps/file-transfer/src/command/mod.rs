@@ -8,8 +8,8 @@ mod send;
 mod transport;
 
 use bertha_file_transfer::Error;
+use bertha_program::Termination;
 use clap::{Parser, Subcommand};
-use std::io::{self, Write};
 
 /// Sends files, checks them, and continues where a broken connection left off.
 #[derive(Debug, Parser)]
@@ -21,23 +21,29 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Keeps files in a directory. Ends on SIGINT and SIGTERM
+    /// Keeps files in a folder, until SIGINT or SIGTERM comes
     Receive(receive::Arguments),
     /// Sends a file
     Send(send::Arguments),
 }
 
 impl Arguments {
-    pub(crate) fn execute(self) -> Result<(), Error> {
+    pub(crate) fn execute(self, termination: Termination) -> Result<(), Error> {
         match self.command {
-            Command::Receive(arguments) => arguments.execute(),
-            Command::Send(arguments) => arguments.execute(),
+            Command::Receive(arguments) => arguments.execute(termination),
+            Command::Send(arguments) => arguments.execute(termination),
         }
     }
 }
 
-/// Writes a message to standard output, for users and for programs that wait for it.
-fn say(what: &str) {
-    // A closed standard output is no reason to stop the transfer.
-    let _ = writeln!(io::stdout().lock(), "file-transfer: {what}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_program::style;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_as_those_of_the_other_programs() {
+        assert_eq!(style::faults(Arguments::command()), [""; 0]);
+    }
 }

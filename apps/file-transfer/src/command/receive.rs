@@ -1,32 +1,41 @@
 //! The subcommand `file-transfer receive`.
 
 use super::carriage::{Carriage, Task};
-use super::say;
 use bertha::prelude::*;
 use bertha::{Addr, Base, ErrorKind, Negotiated, Settings};
 use bertha_file_transfer::{Error, Message, Receiver};
-use bertha_program::Termination;
 use bertha_program::tls::ServerOptions;
+use bertha_program::{Termination, exposure, say};
 use clap::Args;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
+
+/// Longest time of the closes at the end.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Largest number of files that are received at a time; further senders wait.
 const CONNECTIONS: usize = 1_000;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The directory; it has to exist
+    /// The folder; it has to exist
+    ///
+    /// A file that was received here before is not sent again. The receiver takes it for unchanged while its
+    /// length, number and times are, and otherwise reads it again and compares digests. The time of the last
+    /// change of a file's state is among the times, which a program can't set. Other files of the folder are
+    /// never read
+    #[arg(value_name = "FOLDER")]
     directory: PathBuf,
     /// Address to listen at: IP:PORT, or unix:PATH with --datapath unix
-    #[arg(long, default_value = "127.0.0.1:4343")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4343")]
     addr: Addr,
-    /// Refuse files longer than this, in bytes
+    /// Refuses files that are longer than this, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = u64::MAX)]
     max: u64,
-    /// Let files replace files with their names
+    /// Lets files replace files with their names
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
@@ -36,8 +45,8 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn execute(self) -> Result<(), Error> {
-        let termination = Termination::expect().map_err(bertha::Error::from)?;
+    pub(super) fn execute(self, termination: Termination) -> Result<(), Error> {
+        exposure::warn_of_address(&self.addr);
         let encryption = self.encryption.encryption()?;
         bertha::run(async move {
             let receiver = Receiver::open(self.directory).await?.at_most(self.max);
@@ -65,36 +74,55 @@ impl Task for Receive {
         S: Negotiate + 'static,
         D: Runs<S, Out: Connection<Data = Message>> + Clone,
     {
-        let mut terminated = pin!(self.termination.into_future().map_err(bertha::Error::from)?);
+        let termination = self.termination;
         let mut incoming = stack.listen(datapath, self.addr).settings(settings).await?;
-        say(&format!("ready at {}", incoming.local_addr()));
+        say(format!("file-transfer: ready at {}", incoming.local_addr()));
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut accepting = pin!(async {
             // The semaphore is never closed.
             while let Ok(place) = places.clone().acquire_owned().await {
                 let Some(connection) = incoming.next().await else { break };
                 let receiver = self.receiver.clone();
+                let termination = termination.clone();
                 bertha::spawn(async move {
-                    serve(receiver, connection).await;
+                    serve(receiver, connection, &termination).await;
                     drop(place);
                 });
             }
         });
         tokio::select! {
             biased;
-            // Unfinished files end with the process, and the next process continues them.
-            () = &mut terminated => Ok(()),
-            () = &mut accepting => Err(bertha::Error::new(ErrorKind::Io, "listening has failed").into()),
+            () = termination.wait() => {}
+            () = &mut accepting => return Err(bertha::Error::new(ErrorKind::Io, "listening has failed").into()),
         }
+        // All places are free when all connections are closed. A sender that does not answer is given up.
+        tokio::select! {
+            _ = places.acquire_many(CONNECTIONS as u32) => {}
+            () = bertha::sleep(CLOSING) => {}
+        }
+        Ok(())
     }
 }
 
-async fn serve<C: Connection<Data = Message>>(receiver: Receiver, connection: Negotiated<C>) {
+/// Receives a file. A signal closes the connection; the part that has arrived stays, and the next process
+/// continues it.
+async fn serve<C: Connection<Data = Message>>(
+    receiver: Receiver,
+    connection: Negotiated<C>,
+    termination: &Termination,
+) {
     let peer = connection.base().peer_addr();
     tracing::info!(%peer, agreement = %connection.explain(), "connected");
-    match receiver.serve(&connection).await {
-        Ok(kept) => say(&format!(
-            "kept {}, {} bytes, from byte {} on over this connection, sha256 {}; {}",
+    let kept = tokio::select! {
+        kept = receiver.serve(&connection) => kept,
+        () = termination.wait() => {
+            let closed = connection.close().await;
+            return tracing::info!(%peer, closed = closed.is_ok(), "ends with the receiver");
+        }
+    };
+    match kept {
+        Ok(kept) => say(format!(
+            "file-transfer: kept {}, {} bytes, from byte {} on over this connection, sha256 {}; {}",
             kept.name,
             kept.bytes,
             kept.offset,

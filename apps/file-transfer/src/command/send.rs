@@ -1,11 +1,13 @@
 //! The subcommand `file-transfer send`.
 
-use super::carriage::{Carriage, Task, seconds};
-use super::{progress, say};
+use super::carriage::{Carriage, Task};
+use super::progress;
 use bertha::prelude::*;
 use bertha::{Addr, Settings};
 use bertha_file_transfer::{Digest, Error, Message, Progress, Sending, send};
 use bertha_program::tls::ClientOptions;
+use bertha_program::values::seconds;
+use bertha_program::{Termination, say};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,16 +15,17 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// The file
+    #[arg(value_name = "FILE")]
     path: PathBuf,
     /// The receiver: IP:PORT, or unix:PATH with --datapath unix
-    #[arg(long, default_value = "127.0.0.1:4343")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4343")]
     to: Addr,
     /// The digest that the file has to have, if it is known; by default the digest of the file here
     #[arg(long, value_name = "DIGEST")]
     sha256: Option<Digest>,
-    /// Seconds for which to go on connecting while nothing gets through; 0 for a single connection
-    #[arg(long, default_value_t = 60.0, value_name = "SECONDS", value_parser = seconds)]
-    persistence: f64,
+    /// Time for which to go on connecting while nothing gets through, in seconds; 0 is a single connection
+    #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = seconds)]
+    persistence: Duration,
     #[command(flatten)]
     carriage: Carriage,
     #[command(flatten)]
@@ -30,14 +33,13 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn execute(self) -> Result<(), Error> {
+    pub(super) fn execute(self, termination: Termination) -> Result<(), Error> {
         let Self { path, to, sha256, persistence, carriage, encryption } = self;
         let host =
             to.ip("file-transfer").map(|to| to.ip().to_string()).unwrap_or_else(|_| "file-transfer".into());
         let encryption = encryption.encryption(host)?;
-        let persistence = Duration::from_secs_f64(persistence);
         let sending = Sending { to, path, expected: sha256, persistence, settings: Settings::default() };
-        bertha::run(carriage.carry(Sender { sending }, encryption))?
+        bertha::run(async move { termination.work(carriage.carry(Sender { sending }, encryption)).await })?
     }
 }
 
@@ -63,8 +65,8 @@ impl Task for Sender {
         let sent =
             progress::with_progress_bar(total, &progress, send(&stack, &datapath, &sending, &progress))
                 .await?;
-        say(&format!(
-            "sent {}, {} bytes, from byte {} on over the last connection, sha256 {}",
+        say(format!(
+            "file-transfer: sent {}, {} bytes, from byte {} on over the last connection, sha256 {}",
             sending.path.display(),
             sent.bytes,
             sent.offset,

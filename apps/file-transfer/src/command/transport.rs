@@ -6,6 +6,7 @@ use bertha::prelude::*;
 use bertha::{BoxedStack, Buf, Datapath, ErrorKind};
 use bertha_file_transfer::Error;
 use bertha_file_transfer::stack::{OverDatagrams, over_datagrams, reliable};
+use bertha_program::exposure;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,7 +61,10 @@ impl Transport {
     /// Returns QUIC, which may carry the file, with packets of up to `packet` bytes.
     pub(super) fn quic(&self, packet: u16, timeout: Duration, is_server: bool) -> Result<ByQuic, Error> {
         let identity = match (&self.certificate, &self.key) {
-            (Some(certificate), Some(key)) => Some(TlsIdentity::from_pem_files(certificate, key)?),
+            (Some(certificate), Some(key)) => {
+                exposure::warn_of_file(key);
+                Some(TlsIdentity::from_pem_files(certificate, key)?)
+            }
             _ => None,
         };
         let trust = self.trust.as_ref().map(Trust::ca_file).transpose()?;

@@ -12,7 +12,7 @@ use crate::{Digest, Error, Message, Name, Refusal};
 use bertha::prelude::*;
 use partial::Partial;
 use record::Record;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -156,20 +156,17 @@ impl Receiver {
         Ok(Kept { name, bytes: length, offset, digest })
     }
 
-    /// Finds the file as far as it is there: all, a part, or nothing. A file that has the name already is not
-    /// read: a sender may have no right to know it.
+    /// Finds the file as far as it is there: all, a part, or nothing. A file that was not received here is
+    /// not read: a sender may have no right to know it.
     async fn find(&self, name: &Name, length: u64) -> Result<There, Error> {
         let path = name.finished(&self.directory);
         let at = path.clone();
         match blocking(move || fs::symlink_metadata(at)).await {
-            Ok(metadata) => {
-                let record = Record::read(name, &self.directory).await;
-                match record.and_then(|record| record.digest_of(&metadata)) {
-                    Some(digest) if metadata.len() == length => return Ok(There::All(digest)),
-                    _ if !self.replaces => return Err(Error::Declined(Refusal::Exists)),
-                    _ => {}
-                }
-            }
+            Ok(metadata) => match self.vouched(name, &path, &metadata, length).await? {
+                Some(digest) => return Ok(There::All(digest)),
+                _ if !self.replaces => return Err(Error::Declined(Refusal::Exists)),
+                _ => {}
+            },
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::file("reading", &path)(error)),
         }
@@ -177,6 +174,35 @@ impl Receiver {
             Some(partial) if partial.len() <= length => partial,
             _ => Partial::create(name, &self.directory).await?,
         })))
+    }
+}
+
+impl Receiver {
+    /// Returns the digest of a file of this length that was received here and is unchanged since.
+    ///
+    /// A record that does not vouch for the file as it is now says what the content was: the file is read
+    /// once, and the record is renewed or removed, so that offers do not have the file read again and again.
+    async fn vouched(
+        &self,
+        name: &Name,
+        path: &Path,
+        found: &Metadata,
+        length: u64,
+    ) -> Result<Option<Digest>, Error> {
+        let Some(record) = Record::read(name, &self.directory).await else { return Ok(None) };
+        if !found.is_file() || found.len() != length {
+            return Ok(None);
+        }
+        let digest = record.digest();
+        if record.vouches_for(found) {
+            return Ok(Some(digest));
+        }
+        if Partial::digest_at(path).await? == digest {
+            Record::new(found, digest).write(name, &self.directory).await?;
+            return Ok(Some(digest));
+        }
+        Record::remove(name, &self.directory).await;
+        Ok(None)
     }
 }
 

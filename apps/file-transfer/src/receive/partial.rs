@@ -33,16 +33,32 @@ impl Partial {
             Err(error) => return Err(Error::file("opening", &path)(error)),
         };
         let mut partial = Self { file, path, len: 0, digesting: Digesting::default() };
+        partial.read_on().await?;
+        Ok(Some(partial))
+    }
+
+    /// Returns the digest of the file at `path`.
+    pub(super) async fn digest_at(path: &Path) -> Result<Digest, Error> {
+        let at = path.to_owned();
+        let opened = blocking(move || File::open(at)).await.map_err(Error::file("opening", path))?;
+        let mut whole =
+            Self { file: Arc::new(opened), path: path.to_owned(), len: 0, digesting: Digesting::default() };
+        whole.read_on().await?;
+        Ok(whole.digest())
+    }
+
+    /// Reads and counts the bytes up to the end of the file.
+    async fn read_on(&mut self) -> Result<(), Error> {
         loop {
-            let read = partial.on_file(|mut file| {
+            let read = self.on_file(|mut file| {
                 let mut bytes = vec![0; CHUNK];
                 file.read(&mut bytes).map(|len| (bytes, len))
             });
-            let (bytes, len) = read.await.map_err(Error::file("reading", &partial.path))?;
+            let (bytes, len) = read.await.map_err(Error::file("reading", &self.path))?;
             if len == 0 {
-                return Ok(Some(partial));
+                return Ok(());
             }
-            partial.count(&bytes[..len]);
+            self.count(&bytes[..len]);
         }
     }
 
@@ -92,6 +108,13 @@ impl Partial {
         let finished = name.finished(directory);
         let to = finished.clone();
         blocking(move || fs::rename(from, to)).await.map_err(Error::file("naming", &finished))?;
+        // Naming a file is a change of its state. If the process ends before, the next offer of the file has
+        // it read again.
+        let named = self.file.metadata().map_err(Error::file("reading", &finished))?;
+        let is_unwritten = named.len() == metadata.len() && named.modified().ok() == metadata.modified().ok();
+        if is_unwritten {
+            Record::new(&named, self.digest()).write(name, directory).await?;
+        }
         let at = directory.to_owned();
         let synced = blocking(move || File::open(at)?.sync_all()).await;
         synced.map_err(Error::file("writing", directory))

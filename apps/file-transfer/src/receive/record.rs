@@ -3,12 +3,19 @@
 use crate::blocking::blocking;
 use crate::{Digest, Error, Name};
 use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 /// The digest of a file at the time when it was received. The record lies beside the file, so that an offer
 /// of this file is recognised without reading it, and files that other programs put into the directory stay
 /// hidden from senders.
+///
+/// A record vouches for the file only while length, number and times of the file are those that the record
+/// names. The time of the last change of the file's state is among them, which no program can set: a file
+/// whose content changed under equal length and with its time of modification set back differs, unless the
+/// system's clock was set back, too, or has not gone on since. Of a file that differs, such as one that was
+/// moved here from a backup, the content decides: the receiver reads the file once, and renews or removes the
+/// record.
 #[derive(Debug)]
 pub(super) struct Record {
     version: String,
@@ -35,15 +42,28 @@ impl Record {
         blocking(move || fs::write(at, text)).await.map_err(Error::file("writing", &path))
     }
 
-    /// Returns the digest, if the file is unchanged since it was received.
-    pub(super) fn digest_of(&self, metadata: &Metadata) -> Option<Digest> {
-        (metadata.is_file() && self.version == version(metadata)).then_some(self.digest)
+    /// Removes the record of the file with this name.
+    pub(super) async fn remove(name: &Name, directory: &Path) {
+        let path = name.record(directory);
+        if let Err(error) = blocking(move || fs::remove_file(path)).await {
+            tracing::debug!(%error, %name, "the record of a file that has changed stays");
+        }
+    }
+
+    /// Returns the digest that the file had when it was received.
+    pub(super) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns true if the file is unchanged since the record was written.
+    pub(super) fn vouches_for(&self, metadata: &Metadata) -> bool {
+        metadata.is_file() && self.version == version(metadata)
     }
 }
 
-/// Returns a text that changes when the file is written: its length, and its time of modification in
-/// nanoseconds.
-fn version(metadata: &Metadata) -> String {
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    format!("{} {}", metadata.len(), modified.unwrap_or_default().as_nanos())
+/// Returns a text that changes when the file is written or another file takes its place: length, number, and
+/// times in seconds and nanoseconds.
+fn version(file: &Metadata) -> String {
+    let (modified, changed) = ((file.mtime(), file.mtime_nsec()), (file.ctime(), file.ctime_nsec()));
+    format!("{} {} {}.{:09} {}.{:09}", file.len(), file.ino(), modified.0, modified.1, changed.0, changed.1)
 }

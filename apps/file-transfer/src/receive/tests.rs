@@ -6,6 +6,7 @@ use crate::{Digest, Error, Message, Name, Refusal};
 use bertha::Connection;
 use bertha_datapath_sim::pair_of;
 use bertha_runtime::tokio::TokioRuntime;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const SECRET: &[u8] = b"nobody's business";
@@ -90,5 +91,40 @@ async fn a_stranger_does_not_learn_the_digest_of_what_another_has_sent() {
     assert_eq!(said.last(), Some(&Message::Kept { digest: digest(SECRET) }), "{said:?}");
     std::fs::write(directory.join("file"), SECRET.to_ascii_uppercase()).unwrap();
     assert_eq!(replies(&directory, length, vec![]).await, [Message::Refused(Refusal::Exists)]);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// Writes `content` to the file and sets the time of modification back, until the file's state counts as
+/// changed: the clock of files may stand still for some milliseconds.
+fn rewrite(path: &Path, content: &[u8]) {
+    let before = std::fs::metadata(path).unwrap();
+    let changed = |file: &std::fs::Metadata| (file.ctime(), file.ctime_nsec());
+    while changed(&std::fs::metadata(path).unwrap()) == changed(&before) {
+        std::fs::write(path, content).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_modified(before.modified().unwrap())
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_changed_under_equal_length_and_time_is_not_vouched_for() {
+    let directory = directory("changed");
+    let length = SECRET.len();
+    let all = Message::Chunk(SECRET.to_vec());
+    let genuine = Message::End { digest: digest(SECRET) };
+    replies(&directory, length, vec![Message::Begin { offset: 0 }, all, genuine.clone()]).await;
+    let path = directory.join("file");
+    let again = || vec![Message::Begin { offset: length as u64 }, genuine.clone()];
+    // The content decides about a file that was only touched.
+    rewrite(&path, SECRET);
+    let said = replies(&directory, length, again()).await;
+    assert_eq!(said.last(), Some(&Message::Kept { digest: digest(SECRET) }), "{said:?}");
+    rewrite(&path, &SECRET.to_ascii_uppercase());
+    assert_eq!(replies(&directory, length, again()).await, [Message::Refused(Refusal::Exists)]);
+    assert!(!directory.join(".file.kept").exists(), "the file is read once");
     std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -5,6 +5,7 @@
 mod broken;
 mod damaged;
 mod encrypted;
+mod ending;
 mod full;
 mod hashes;
 mod namespaces;

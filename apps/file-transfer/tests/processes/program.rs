@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 /// Time in seconds after which an end of these tests gives its peer up.
@@ -125,6 +125,15 @@ impl Receiver {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Waits for the end of the receiver.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.process.wait().unwrap()
     }
 
     /// Kills the receiver without a chance to write anything.

@@ -88,5 +88,15 @@ fn what_cannot_be_sent_is_refused_with_a_reason() {
     let too_long = failure(&sending(program(), &path, &receiver.addr, &[]).output().unwrap());
     assert!(too_long.contains("at most 9 bytes"), "{too_long}");
     let nothing = failure(&sending(program(), &scene.here, &receiver.addr, &[]).output().unwrap());
-    assert!(nothing.contains("not the name of a file"), "{nothing}");
+    assert!(nothing.contains("is a directory; only files are sent"), "{nothing}");
+    let pipe = scene.here.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let socket = scene.here.join("socket");
+    let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (path, is) in
+        [(&*pipe, "a pipe"), (&*socket, "a socket"), (std::path::Path::new("/dev/null"), "a device")]
+    {
+        let refused = failure(&sending(program(), path, &receiver.addr, &[]).output().unwrap());
+        assert!(refused.contains(&format!("is {is}; only files are sent")), "{refused}");
+    }
 }

@@ -80,6 +80,13 @@ impl Program {
         line.unwrap_or_else(|| panic!("no {field} in {text}")).parse().unwrap()
     }
 
+    /// Sends a signal, and waits for the end.
+    pub(crate) fn end(&mut self, signal: &str) -> ExitStatus {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        self.child.wait().unwrap()
+    }
+
     /// Ends it as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -1,6 +1,7 @@
 //! Starting where another store is, or was.
 
 use crate::program::{Program, fails};
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn two_stores_on_one_port_are_an_error_unless_it_is_asked_for() {
@@ -43,4 +44,49 @@ fn an_address_may_have_the_name_of_a_zone() {
     assert!(program.addr().is_ipv6());
     let (_, log) = fails(&["--resp", "[fe80::1%nowhere]:0"]);
     assert!(log.contains("no such interface"), "{log}");
+}
+
+#[test]
+fn a_signal_ends_a_store_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["INT", "TERM"] {
+        let path = folder.path().join(name);
+        let mut store =
+            Program::start("", &["--resp", "127.0.0.1:0", "--resp", &format!("unix:{}", path.display())]);
+        let mut client = store.client();
+        assert_eq!(client.ask(&[b"PING"]), "+PONG");
+        assert_eq!(store.end(name).code(), Some(0), "{name}");
+        assert!(client.is_ended() && !path.exists(), "{name}");
+    }
+}
+
+#[test]
+fn exit_codes_are_those_of_all_programs() {
+    let (status, log) = fails(&["--resp", "unix:/nowhere/store.sock"]);
+    assert_eq!(status.code(), Some(1));
+    assert!(
+        log.lines().any(|line| line.starts_with("kvstore: ") && line.contains("/nowhere/store.sock")),
+        "{log}"
+    );
+    let (status, log) = fails(&["--resp-idle", "soon"]);
+    assert_eq!(status.code(), Some(2), "{log}");
+}
+
+#[test]
+fn a_password_that_others_can_read_and_a_socket_without_rights_are_warned_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    let name = format!("unix:@bertha-kvstore-{}", std::process::id());
+    for (mode, is_warned) in [(0o600, false), (0o644, true)] {
+        std::fs::write(&file, "secret").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let store =
+            Program::start("", &["--resp", "127.0.0.1:0", "--resp-password-file", file.to_str().unwrap()]);
+        let log = store.log();
+        assert_eq!(log.contains("every user may read it (mode 0644)"), is_warned, "{log}");
+        assert!(!log.contains("abstract name"), "{log}");
+    }
+    let store = Program::start("", &["--resp", "127.0.0.1:0", "--resp", &name]);
+    let log = store.log();
+    assert!(log.contains("abstract name") && log.contains(&name), "{log}");
 }

@@ -10,12 +10,12 @@ use super::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plot {
     /// Reports written by `ycsb run --json`; reports with a common label make a single line.
-    #[arg(required = true)]
+    #[arg(value_name = "FILE", required = true)]
     reports: Vec<PathBuf>,
     /// The SVG file to write.
-    #[arg(short, long)]
+    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Divide the latency axis evenly instead of logarithmically.
+    /// Divides the latency axis evenly instead of logarithmically.
     #[arg(long)]
     linear: bool,
 }

@@ -9,6 +9,7 @@ use bertha::prelude::*;
 use bertha::{Addr, DefaultDatapath, Settings};
 use bertha_kvstore::{Message, shard_addrs, shard_map};
 use bertha_program::tls::ClientOptions;
+use bertha_program::{Termination, say};
 use bertha_ycsb::connect::{Sharding, connect};
 use bertha_ycsb::driver::{Counter, Driver, Plan, Port};
 use bertha_ycsb::generator::InsertSequence;
@@ -34,7 +35,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDRESS")]
     server: SocketAddr,
     /// Number of shards of the store, on the ports that follow its own.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: u16,
     /// A shard of the store that is elsewhere; repeat it in the order of the shards.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "shards")]
@@ -44,38 +45,38 @@ pub(crate) struct Run {
     sharding: Sharding,
     #[command(flatten)]
     encryption: ClientOptions,
-    /// Connections to the store, each driven by a task of its own.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    /// Number of connections to the store, each driven by a task of its own.
+    #[arg(long, value_name = "CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: u16,
     /// Offered loads in operations per second, with a run for each; without any, the property `target`, or
     /// else a closed loop.
-    #[arg(long, value_name = "OPERATIONS", value_delimiter = ',', value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_delimiter = ',', value_parser = rate)]
     rate: Vec<f64>,
-    /// Space operations as independent users would, instead of evenly.
+    /// Spaces operations as independent users would, instead of evenly.
     #[arg(long)]
     poisson: bool,
     /// Number of operations in flight per connection in a closed loop.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     in_flight: u16,
-    /// Largest number of operations in flight per connection in an open loop.
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Maximum number of operations in flight per connection in an open loop.
+    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     window: u16,
-    /// End a run for all connections once any connection has sent its last request.
+    /// Ends a run for all connections once any connection has sent its last request.
     #[arg(long)]
     stop_together: bool,
-    /// Run on the existing records.
+    /// Runs on the existing records.
     #[arg(long)]
     skip_load: bool,
     /// Seed of all random choices.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Name of this report in plots.
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     label: Option<String>,
-    /// Write the report to this file.
+    /// Writes the report to this file, in JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw latency against offered load into this SVG file.
+    /// Draws latency against offered load into this SVG file.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -88,8 +89,8 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 impl Run {
-    pub(crate) fn execute(self) -> Result<(), Failure> {
-        bertha::run(self.connect_and_measure())?
+    pub(crate) fn execute(self, termination: Termination) -> Result<(), Failure> {
+        bertha::run(async move { termination.work(self.connect_and_measure()).await })?
     }
 
     async fn connect_and_measure(self) -> Result<(), Failure> {
@@ -138,6 +139,7 @@ impl Run {
             negotiated.push(port.negotiated());
             ports.push(port);
         }
+        tracing::info!(connections = self.connections, "connected to the store");
         let (load, runs) = self.measure(Driver::new(ports), parameters).await;
         let report = Report {
             label: self.label.clone().unwrap_or_else(|| format!("{:?} sharding", self.sharding)),
@@ -214,9 +216,8 @@ impl Run {
         }
     }
 
-    #[expect(clippy::print_stdout, reason = "the table is what the program is run for")]
     fn publish(&self, report: &Report) -> Result<(), Failure> {
-        print!("{}", Table(report));
+        say(Table(report).to_string().trim_end());
         if let Some(path) = &self.json {
             report.write(path)?;
         }

@@ -70,7 +70,9 @@ impl<P: Port, O: Operations> Connection<P, O> {
         if self.stop_together {
             self.phase.stop();
         }
+        let has_given_up = self.state.measurements.total().given_up > 0;
         Part {
+            trouble: self.port.trouble().filter(|_| has_given_up),
             measurements: self.state.measurements,
             issued: self.state.issued,
             overdue,

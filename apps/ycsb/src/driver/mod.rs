@@ -53,6 +53,8 @@ pub struct Part {
     pub ignored: u64,
     /// The reason why the connection ended early.
     pub error: Option<PortError>,
+    /// The last error that the connection has survived, if requests were given up.
+    pub trouble: Option<String>,
     answered_while_open: u64,
     last_answer: Duration,
     next_id: u64,
@@ -69,6 +71,7 @@ impl Part {
             retransmissions: 0,
             ignored: 0,
             error: Some(PortError::Failed("the task that drove it has ended".into())),
+            trouble: None,
             answered_while_open: 0,
             last_answer: Duration::ZERO,
             next_id,

@@ -39,6 +39,12 @@ pub trait Port: Send + Sync + 'static {
         into: &mut Vec<Message>,
         limit: usize,
     ) -> impl Future<Output = Result<usize, PortError>> + Send;
+
+    /// Returns the last error that the connection has survived: the likely reason for which requests were not
+    /// answered.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The reason why a connection can no longer be used.

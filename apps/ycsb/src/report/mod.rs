@@ -60,6 +60,10 @@ pub struct Measured {
     pub ignored: u64,
     /// Reasons why connections ended early: the number of the connection, and the error.
     pub errors: Vec<(usize, String)>,
+    /// Likely reasons why requests were given up: the number of the connection, and the last error that it
+    /// has survived.
+    #[serde(default)]
+    pub troubles: Vec<(usize, String)>,
 }
 
 /// Counts, and latencies in microseconds from the intended send time.
@@ -84,7 +88,7 @@ impl Measured {
     pub fn new(offered: Option<f64>, phased: &Phased) -> Self {
         let measurements = phased.measurements();
         let sum = |count: fn(&crate::driver::Part) -> u64| phased.parts.iter().map(count).sum();
-        let errors = phased.parts.iter().enumerate();
+        let parts = || phased.parts.iter().enumerate();
         Self {
             offered,
             throughput: phased.throughput(),
@@ -94,8 +98,16 @@ impl Measured {
             overdue: sum(|part| part.overdue),
             retransmissions: sum(|part| part.retransmissions),
             ignored: sum(|part| part.ignored),
-            errors: errors.filter_map(|(i, part)| Some((i, chain(part.error.as_ref()?)))).collect(),
+            errors: parts().filter_map(|(i, part)| Some((i, chain(part.error.as_ref()?)))).collect(),
+            troubles: parts().filter_map(|(i, part)| Some((i, part.trouble.clone()?))).collect(),
         }
+    }
+}
+
+impl Measured {
+    fn is_unanswered(&self) -> bool {
+        let Row { completed, missing, refused, given_up, .. } = self.total;
+        given_up > 0 && completed + missing + refused == 0
     }
 }
 
@@ -120,18 +132,35 @@ impl Row {
 }
 
 impl Report {
-    /// Returns the reason why the figures do not describe the whole workload: a load phase that did not write
-    /// all of `records`, or a connection that ended early. Returns `None` if they do.
+    /// Returns the reason why the figures do not describe the whole workload, with the first error behind it:
+    /// a load phase that did not write all of `records`, a connection that ended early, or a run of which no
+    /// operation was answered. Returns `None` if the figures do.
     pub fn shortcoming(&self, records: u64) -> Option<String> {
         let written = self.load.as_ref().map_or(records, |load| load.total.completed);
         if written < records {
-            return Some(format!("the load is incomplete: {written} of {records} records were written"));
+            let what = format!("the load is incomplete: {written} of {records} records were written");
+            return Some(self.with_reason(what));
         }
         let phases = || self.load.iter().chain(&self.runs);
+        if self.runs.iter().any(Measured::is_unanswered) {
+            return Some(self.with_reason("the store answered no operation of a run".into()));
+        }
         let ended = phases().flat_map(|phase| &phase.errors).map(|(connection, _)| connection);
         let ended: BTreeSet<_> = ended.collect();
-        (!ended.is_empty())
-            .then(|| format!("{} of {} connections ended early", ended.len(), self.connections.len()))
+        (!ended.is_empty()).then(|| {
+            let what = format!("{} of {} connections ended early", ended.len(), self.connections.len());
+            self.with_reason(what)
+        })
+    }
+
+    /// Adds the first error of a connection.
+    fn with_reason(&self, what: String) -> String {
+        let phases = || self.load.iter().chain(&self.runs);
+        let errors = phases().flat_map(|phase| &phase.errors);
+        match errors.chain(phases().flat_map(|phase| &phase.troubles)).next() {
+            Some((connection, error)) => format!("{what}; connection {connection}: {error}"),
+            None => what,
+        }
     }
 
     /// Joins the runs of reports with a common label, each under the first of them. So the loads of two lines

@@ -79,5 +79,9 @@ fn write_troubles(f: &mut fmt::Formatter<'_>, phase: &Measured) -> fmt::Result {
         let ignored = phase.ignored;
         writeln!(f, "  {again} messages were sent again, {ignored} answered nothing that waited")?;
     }
+    phase
+        .troubles
+        .iter()
+        .try_for_each(|(i, error)| writeln!(f, "  connection {i} lived on, with this error last: {error}"))?;
     phase.errors.iter().try_for_each(|(i, error)| writeln!(f, "  connection {i} ended early: {error}"))
 }

@@ -25,6 +25,7 @@ fn run(offered: Option<f64>, throughput: f64, p50: f64) -> Measured {
         retransmissions: 0,
         ignored: 0,
         errors: vec![],
+        troubles: vec![],
     }
 }
 
@@ -62,9 +63,14 @@ fn the_table_groups_connections_and_names_troubles() {
     assert!(!calm.contains("operations were"), "{calm}");
     report.runs[0].overdue = 7;
     report.runs[0].errors.push((2, "closed".into()));
+    report.runs[0].troubles.push((0, "connection refused".into()));
     let troubled = Table(&report).to_string();
     assert!(troubled.contains("7 operations were due"), "{troubled}");
     assert!(troubled.contains("connection 2 ended early: closed"), "{troubled}");
+    assert!(
+        troubled.contains("connection 0 lived on, with this error last: connection refused"),
+        "{troubled}"
+    );
 }
 
 #[test]
@@ -76,7 +82,18 @@ fn an_incomplete_load_and_lost_connections_are_shortcomings() {
     assert!(report.shortcoming(101).unwrap().contains("100 of 101 records"));
     report.runs[0].errors.push((2, "closed".into()));
     report.runs[1].errors.push((2, "closed".into()));
-    assert_eq!(report.shortcoming(100).unwrap(), "1 of 3 connections ended early");
+    assert_eq!(report.shortcoming(100).unwrap(), "1 of 3 connections ended early; connection 2: closed");
+}
+
+#[test]
+fn a_run_without_an_answer_is_a_shortcoming_with_its_reason() {
+    let mut report = report("a", vec![run(None, 1000.0, 50.0)]);
+    report.runs[0].total.given_up = 3;
+    assert_eq!(report.shortcoming(100), None, "the other operations were answered");
+    report.runs[0].total.completed = 0;
+    report.runs[0].troubles.push((1, "connection refused".into()));
+    let told = report.shortcoming(100).unwrap();
+    assert_eq!(told, "the store answered no operation of a run; connection 1: connection refused");
 }
 
 #[test]

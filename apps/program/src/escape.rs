@@ -2,7 +2,7 @@
 
 /// Returns `text` with every character that a terminal could obey, or that does not show, as an escape. Every
 /// writer of the store chooses names of Chunnels and reasons of refusals.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
