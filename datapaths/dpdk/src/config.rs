@@ -81,7 +81,9 @@ pub struct Config {
     pub device: Option<String>,
     /// Name of the port; by default the device's name, or the first port that DPDK finds.
     pub port: Option<String>,
-    /// The interface's addresses with their prefixes, at most one address of each family.
+    /// The interface's addresses with their prefixes, at most eight addresses of each family. A connection begins
+    /// at the address that is nearest to its peer; a listener at the unspecified address answers from the
+    /// address that was asked.
     pub address: Vec<String>,
     /// The routers to other subnets, at most one router of each family. The address may be link-local.
     pub gateway: Vec<IpAddr>,

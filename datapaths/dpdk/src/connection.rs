@@ -11,7 +11,6 @@ use bertha_runtime::polling::{Awaited, PollGuard, ReceiveBatch};
 use parking_lot::MutexGuard;
 use std::fmt;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
@@ -69,16 +68,15 @@ struct Framed {
 }
 
 impl DpdkConnection {
-    pub(crate) fn new(device: Arc<Device>, queue: usize, number: usize, port: u16, peer: SocketAddr) -> Self {
-        let own = device.interface.address_for(peer.ip()).unwrap_or(peer.ip());
-        let flow = Flow::new(peer, port);
+    pub(crate) fn new(device: Arc<Device>, queue: usize, number: usize, flow: Flow) -> Self {
+        let peer = flow.peer();
         let mut state = device.queues[queue].lock();
         let max_message = state.max_message(number, peer.ip());
         let prediction = state.network.stack.predict(flow);
         drop(state);
         let ecn = Ecn::new(&device, queue, number);
-        let base = DpdkBase::new(device.port.pool, max_message, (own, port).into(), peer, ecn);
-        let headers = device.interface.headers(flow.peer().ip());
+        let base = DpdkBase::new(device.port.pool, max_message, device.local_addr(flow), peer, ecn);
+        let headers = device.interface.headers(peer.ip());
         Self { device, queue, number, base, headers, prediction, closed: AtomicBool::new(false) }
     }
 

@@ -5,6 +5,7 @@ use crate::failure::{NAME, failure};
 use crate::queue::{Connected, Listening};
 use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatistics, QueueCounters};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
+use bertha_netstack::{Binding, Flow};
 use bertha_runtime::tokio::TokioRuntime;
 use parking_lot::Mutex;
 use std::ffi::c_int;
@@ -150,20 +151,20 @@ impl Datapath for Dpdk {
     async fn connect(&self, to: Addr) -> Result<DpdkConnection, Error> {
         let peer = to.ip(NAME)?;
         let device = self.device()?;
-        reachable(&device, peer)?;
+        let number = reachable(&device, peer)?.number();
         let queue = device.own_queue();
-        let suits = |port| device.belongs(peer, port, queue);
-        let connected = device.queues[queue].lock().connections.connect(peer, rand::random(), suits);
-        let Connected { connection, port } = connected
+        let suits = |port| device.belongs(Flow::new(peer, port).at(number), queue);
+        let connected = device.queues[queue].lock().connections.connect(peer, number, rand::random(), suits);
+        let Connected { connection, flow } = connected
             .ok_or_else(|| failure(ErrorKind::Exhausted, "no port is left for another connection"))?;
-        Ok(DpdkConnection::new(device, queue, connection, port, peer))
+        Ok(DpdkConnection::new(device, queue, connection, flow))
     }
 
     async fn listen(&self, on: Addr) -> Result<DpdkListener, Error> {
         let on = on.ip(NAME)?;
         let device = self.device()?;
-        listenable(&device, on)?;
-        let listening = listen(&device, on).ok_or_else(|| not_listening(NAME, on))?;
+        let at = listenable(&device, on)?;
+        let listening = listen(&device, at, on.port()).ok_or_else(|| not_listening(NAME, on))?;
         let port = listening[0].port;
         Ok(DpdkListener::new(device, listening, (on.ip(), port).into()))
     }
@@ -173,19 +174,18 @@ impl Datapath for Dpdk {
     }
 }
 
-/// Listens in all queues at the address `on`, at an ephemeral port if `on` names none. Returns `None` if the
-/// port is in use, or no port is left.
-fn listen(device: &Device, on: SocketAddr) -> Option<Vec<Listening>> {
+/// Listens in all queues at the addresses `at` and at `port`, or at an ephemeral port if it is zero. Returns `None`
+/// if the port is in use at one of the addresses, or no port is left.
+fn listen(device: &Device, at: Binding, port: u16) -> Option<Vec<Listening>> {
     /// Number of attempts to find a port that is free in all queues.
     const ATTEMPTS: usize = 64;
-    (0..if on.port() == 0 { ATTEMPTS } else { 1 }).find_map(|_| {
+    (0..if port == 0 { ATTEMPTS } else { 1 }).find_map(|_| {
         // All queues are locked at once, always in the same order.
         let mut queues: Vec<_> = device.queues.iter().map(|queue| queue.lock()).collect();
         let mut all: Vec<Listening> = Vec::new();
         for state in &mut queues {
-            let port = all.first().map_or(on.port(), |first| first.port);
-            let on = SocketAddr::new(on.ip(), port);
-            let Some(listening) = state.connections.listen(on, rand::random()) else { break };
+            let port = all.first().map_or(port, |first| first.port);
+            let Some(listening) = state.connections.listen(at, port, rand::random()) else { break };
             all.push(listening);
         }
         if all.len() < queues.len() {
@@ -208,29 +208,27 @@ pub(crate) fn not_listening(datapath: &'static str, on: SocketAddr) -> Error {
     Error::new(kind, format!("cannot listen on {on}: {why}")).at(datapath)
 }
 
-/// Returns an error if the interface can have no connection to `peer`.
-pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> {
+/// Returns the flow to `peer` from no port, or an error if the interface can have no connection to `peer`.
+pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<Flow, Error> {
     let ip: IpAddr = peer.ip();
     if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || peer.port() == 0 {
         let what =
             format!("{peer} is no address that a port reaches; the interface has {}", addresses(device));
         return Err(failure(ErrorKind::Invalid, what));
     }
-    if device.interface.address_for(ip).is_none() {
+    device.interface.flow_to(peer, 0).ok_or_else(|| {
         let what =
             format!("the interface has no address of the family of {peer}, only {}", addresses(device));
-        return Err(failure(ErrorKind::Invalid, what));
-    }
-    Ok(())
+        failure(ErrorKind::Invalid, what)
+    })
 }
 
-/// Returns an error if the interface does not have the address to listen at.
-pub(crate) fn listenable(device: &Device, on: SocketAddr) -> Result<(), Error> {
-    if on.ip().is_unspecified() || device.interface.is_own(on.ip()) {
-        return Ok(());
-    }
-    let what = format!("cannot listen on {on}: the interface has {}", addresses(device));
-    Err(failure(ErrorKind::Invalid, what))
+/// Returns the interface's addresses that `on` stands for, or an error if the interface does not have them.
+pub(crate) fn listenable(device: &Device, on: SocketAddr) -> Result<Binding, Error> {
+    device.interface.binding(on.ip()).ok_or_else(|| {
+        let what = format!("cannot listen on {on}: the interface has {}", addresses(device));
+        failure(ErrorKind::Invalid, what)
+    })
 }
 
 fn addresses(device: &Device) -> String {

@@ -11,7 +11,7 @@ use bertha_core::{Error, ErrorKind};
 use bertha_netstack::{Flow, Interface, Stack};
 use parking_lot::Mutex;
 use std::cell::Cell;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -80,11 +80,17 @@ impl Device {
         number % self.queues.len()
     }
 
-    /// Returns true if datagrams from `peer` to a port of this interface belong to the queue with this
-    /// number.
-    pub(crate) fn belongs(&self, peer: SocketAddr, local_port: u16, queue: usize) -> bool {
-        let own = self.interface.address_for(peer.ip()).unwrap_or(peer.ip());
-        self.queues.len() == 1 || self.port.spread.queue_of(Flow::new(peer, local_port), own) == queue
+    /// Returns true if datagrams of `flow` belong to the queue with this number.
+    pub(crate) fn belongs(&self, flow: Flow, queue: usize) -> bool {
+        let own = self.local_addr(flow).ip();
+        self.queues.len() == 1 || self.port.spread.queue_of(flow, own) == queue
+    }
+
+    /// Returns the address and the port at this end of a flow.
+    pub(crate) fn local_addr(&self, flow: Flow) -> SocketAddr {
+        // The unspecified address stands for an address that the interface does not have, which no flow has.
+        let own = self.interface.own(flow).unwrap_or(Ipv6Addr::UNSPECIFIED.into());
+        SocketAddr::new(own, flow.local_port())
     }
 
     /// Returns the sum of the counters of all queues.

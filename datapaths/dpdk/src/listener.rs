@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::queue::{Listening, QueueSource, QueueState};
 use crate::{Counters, DpdkConnection};
 use bertha_core::{Addr, Error, Listener};
+use bertha_netstack::Flow;
 use bertha_runtime::polling::{Awaited, PollGuard, ReceiveBatch};
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -26,7 +27,7 @@ pub struct DpdkListener {
 struct Accepted {
     queue: usize,
     connection: usize,
-    peer: SocketAddr,
+    flow: Flow,
 }
 
 impl DpdkListener {
@@ -42,7 +43,7 @@ impl DpdkListener {
     /// Returns the next connection in the backlog of the queue with this number.
     fn take(&self, queue: usize, state: &mut QueueState) -> Option<Accepted> {
         let (connection, flow) = state.connections.accept(self.listening[queue].listener)?;
-        Some(Accepted { queue, connection, peer: flow.peer() })
+        Some(Accepted { queue, connection, flow })
     }
 }
 
@@ -72,9 +73,8 @@ impl Listener for DpdkListener {
             looks.find(Poll::is_ready).unwrap_or(Poll::Pending)
         };
         poll_fn(move |cx| {
-            let Accepted { queue, connection, peer } = ready!(poll(cx));
-            let port = self.local.port();
-            Poll::Ready(Ok(DpdkConnection::new(device.clone(), queue, connection, port, peer)))
+            let Accepted { queue, connection, flow } = ready!(poll(cx));
+            Poll::Ready(Ok(DpdkConnection::new(device.clone(), queue, connection, flow)))
         })
     }
 

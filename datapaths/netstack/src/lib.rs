@@ -42,7 +42,7 @@ mod tests;
 mod wire;
 
 pub use iface::{
-    Arrival, Checksums, Counters, Destination, Flow, HEADERS, Interface, InvalidInterface, LinkHeader,
+    Arrival, Binding, Checksums, Counters, Destination, Flow, HEADERS, Interface, InvalidInterface, LinkHeader,
     Offload, Offloaded, Path, Ports, Prediction, Route, Spread, Stack, Subnet, Waiting, WaitingLimits,
 };
 pub use wire::ecn::is_marked;

@@ -1,11 +1,10 @@
 //! The connections of a queue: their flows, ports and path MTUs, on top of the shared demultiplexer.
 
+use super::listeners::Listeners;
 use crate::marked::Marked;
-use ahash::RandomState;
 use bertha_core::Buf;
-use bertha_netstack::{Flow, Path, Ports, is_marked};
+use bertha_netstack::{Binding, Flow, Path, Ports, is_marked};
 use bertha_runtime::polling::{Awaited, Demux, Limits};
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,76 +53,71 @@ pub(crate) struct ConnectionState {
     marked: Option<Arc<Marked>>,
 }
 
-/// Number and port of a listener.
+/// Number, addresses and port of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listening {
     pub(crate) listener: usize,
+    pub(crate) at: Binding,
     pub(crate) port: u16,
 }
 
-/// Number of a connection, and the port of this end.
+/// Number of a connection, and its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Connected {
     pub(crate) connection: usize,
-    pub(crate) port: u16,
-}
-
-/// The listener of a port.
-#[derive(Debug, Clone, Copy)]
-struct Listens {
-    listener: usize,
-    /// The address of the listener.
-    on: IpAddr,
+    pub(crate) flow: Flow,
 }
 
 /// Connections by their flow, and listeners by their port.
 #[derive(Debug)]
 pub(crate) struct Connections {
     pub(crate) demux: Demux<Flow, ConnectionState>,
-    listeners: HashMap<u16, Listens, RandomState>,
+    listeners: Listeners,
     ports: Ports,
 }
 
 impl Connections {
     pub(crate) fn new(limits: Limits) -> Self {
         let demux = Demux::new(limits).busy();
-        Self { demux, listeners: HashMap::with_hasher(RandomState::new()), ports: Ports::new() }
+        Self { demux, listeners: Listeners::new(), ports: Ports::new() }
     }
 
-    /// Adds a connection to `peer` from an ephemeral port, which `random` chooses among the ports that
-    /// `suit`. Returns `None` if no port is left.
+    /// Adds a connection to `peer` from this end's address of a number, and from an ephemeral port, which
+    /// `random` chooses among the ports that `suit`. Returns `None` if no port is left.
     pub(crate) fn connect(
         &mut self,
         peer: SocketAddr,
+        number: u8,
         random: u64,
         suits: impl Fn(u16) -> bool,
     ) -> Option<Connected> {
-        let port = self.ports.take_any(random, suits)?;
+        let flow = |port| Flow::new(peer, port).at(number);
+        let flow = flow(self.ports.take_any(Binding::of(flow(0)), random, suits)?);
         let state = ConnectionState { connected: true, ..ConnectionState::default() };
-        Some(Connected { connection: self.demux.connect(Flow::new(peer, port), state), port })
+        Some(Connected { connection: self.demux.connect(flow, state), flow })
     }
 
-    /// Adds a listener at the address `on`, at an ephemeral port that `random` chooses if `on` names none.
-    /// Returns `None` if the port is in use, or no port is left.
-    pub(crate) fn listen(&mut self, on: SocketAddr, random: u64) -> Option<Listening> {
-        let port = match on.port() {
-            0 => self.ports.take_any(random, |_| true)?,
-            port if self.ports.take(port) => port,
+    /// Adds a listener at these addresses and this port, or at an ephemeral port that `random` chooses if the port
+    /// is zero. Returns `None` if the port is in use at one of the addresses, or no port is left.
+    pub(crate) fn listen(&mut self, at: Binding, port: u16, random: u64) -> Option<Listening> {
+        let port = match port {
+            0 => self.ports.take_any(at, random, |_| true)?,
+            port if self.ports.take(port, at) => port,
             _ => return None,
         };
         let listener = self.demux.listen();
-        self.listeners.insert(port, Listens { listener, on: on.ip() });
-        Some(Listening { listener, port })
+        self.listeners.insert(port, at, listener);
+        Some(Listening { listener, at, port })
     }
 
     /// Removes a listener, and the connections that were not accepted.
-    pub(crate) fn stop_listening(&mut self, Listening { listener, port }: Listening) {
+    pub(crate) fn stop_listening(&mut self, Listening { listener, at, port }: Listening) {
         while let Some((connection, _)) = self.accept(listener) {
             self.remove(connection);
         }
         self.demux.stop_listening(listener);
-        self.listeners.remove(&port);
-        self.ports.release(port);
+        self.listeners.remove(port, at);
+        self.ports.release(port, at);
     }
 
     /// Returns the connection for a datagram of `flow`: a known connection, or a new connection in the
@@ -137,10 +131,9 @@ impl Connections {
     }
 
     fn admit(&mut self, flow: Flow) -> Result<usize, Undelivered> {
-        let listener = match self.listeners.get(&flow.local_port) {
-            Some(listens) if flow.is_for_listener(listens.on) => listens.listener,
-            None if self.ports.is_used(flow.local_port) => return Err(Undelivered::Unknown),
-            _ => return Err(Undelivered::Closed),
+        let Some(listener) = self.listeners.find(flow) else {
+            let is_used = self.ports.is_used(flow.local_port(), Binding::of(flow));
+            return Err(if is_used { Undelivered::Unknown } else { Undelivered::Closed });
         };
         let admitted = self.demux.admit(listener, flow, ConnectionState::default());
         admitted.ok_or(Undelivered::Unknown)
@@ -150,7 +143,7 @@ impl Connections {
     /// lives.
     pub(crate) fn accept(&mut self, listener: usize) -> Option<(usize, Flow)> {
         let (connection, flow) = self.demux.accept(listener)?;
-        self.ports.share(flow.local_port);
+        self.ports.share(flow.local_port(), Binding::of(flow));
         Some((connection, flow))
     }
 
@@ -215,7 +208,7 @@ impl Connections {
     /// Removes a connection.
     pub(crate) fn remove(&mut self, connection: usize) {
         if let Some((flow, _)) = self.demux.remove(connection) {
-            self.ports.release(flow.local_port);
+            self.ports.release(flow.local_port(), Binding::of(flow));
         }
     }
 }
@@ -230,9 +223,7 @@ mod tests {
         Flow::new(([10, 0, 0, 2], peer_port).into(), local_port)
     }
 
-    fn at(port: u16) -> SocketAddr {
-        ([0, 0, 0, 0], port).into()
-    }
+    const V4: Binding = Binding::Family { is_v4: true };
 
     /// Delivers a datagram of `flow`.
     fn arrive(connections: &mut Connections, flow: Flow, byte: u8) -> Result<(), Undelivered> {
@@ -245,15 +236,15 @@ mod tests {
     }
 
     fn connect(connections: &mut Connections, peer_port: u16) -> Connected {
-        connections.connect(flow(peer_port, 0).peer(), peer_port.into(), |_| true).unwrap()
+        connections.connect(flow(peer_port, 0).peer(), 0, peer_port.into(), |_| true).unwrap()
     }
 
     #[test]
     fn strangers_become_connections_as_far_as_the_backlog_goes() {
         let mut all = Connections::new(LIMITS);
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
-        let listening = all.listen(at(9), 0).unwrap();
-        assert_eq!((listening.port, all.listen(at(9), 0)), (9, None));
+        let listening = all.listen(V4, 9, 0).unwrap();
+        assert_eq!((listening.port, all.listen(V4, 9, 0)), (9, None));
         // The third peer takes the place of the first peer, which begins again.
         for (peer, evicted) in [(1, 0), (2, 0), (3, 1), (3, 0), (1, 1), (1, 0)] {
             assert_eq!(arrive(&mut all, flow(peer, 9), peer as u8), Ok(()));
@@ -275,25 +266,45 @@ mod tests {
         assert_eq!(arrive(&mut all, flow(1, 9), 4), Ok(()));
         all.remove(first);
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
-        assert!(all.listen(at(9), 0).is_some());
+        assert!(all.listen(V4, 9, 0).is_some());
     }
 
     #[test]
     fn a_listener_of_one_family_takes_no_peer_of_the_other() {
         let other = Flow::new("[fd00::2]:1".parse().unwrap(), 9);
         let mut all = Connections::new(LIMITS);
-        let listening = all.listen(at(9), 0).unwrap();
+        let listening = all.listen(V4, 9, 0).unwrap();
         assert_eq!(arrive(&mut all, other, 1), Err(Undelivered::Closed));
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Ok(()));
         all.stop_listening(listening);
-        all.listen("[::]:9".parse().unwrap(), 0).unwrap();
+        all.listen(Binding::All, 9, 0).unwrap();
         assert_eq!((arrive(&mut all, other, 1), arrive(&mut all, flow(1, 9), 1)), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn a_listener_takes_strangers_of_its_address_alone_and_others_may_have_the_port() {
+        let mut all = Connections::new(LIMITS);
+        let address = |number| Binding::Address { is_v4: true, number };
+        let first = all.listen(address(0), 9, 0).unwrap();
+        assert_eq!(arrive(&mut all, flow(1, 9).at(1), 1), Err(Undelivered::Closed));
+        let second = all.listen(address(1), 9, 0).unwrap();
+        assert!(all.listen(V4, 9, 0).is_none() && all.listen(address(1), 9, 0).is_none());
+        for number in [0, 1] {
+            assert_eq!(arrive(&mut all, flow(1, 9).at(number), number), Ok(()));
+        }
+        for (listening, number) in [(first, 0), (second, 1)] {
+            let (connection, accepted) = all.accept(listening.listener).unwrap();
+            assert_eq!((accepted, next(&mut all, connection)), (flow(1, 9).at(number), Some(number)));
+        }
+        // The port is in use at the address of the connection that lives on.
+        all.stop_listening(second);
+        assert!(all.listen(address(1), 9, 0).is_none() && all.listen(address(2), 9, 0).is_some());
     }
 
     #[test]
     fn queues_are_bounded_and_shorter_for_strangers() {
         let mut all = Connections::new(Limits { shared: 1000, ..LIMITS });
-        let listening = all.listen(at(9), 0).unwrap();
+        let listening = all.listen(V4, 9, 0).unwrap();
         let fits = |all: &mut Connections| (0..100).filter(|_| arrive(all, flow(1, 9), 1).is_ok()).count();
         let unaccepted = fits(&mut all);
         assert!((1..LIMITS.queue).contains(&unaccepted), "{unaccepted}");
@@ -309,7 +320,7 @@ mod tests {
         let mut all = Connections::new(LIMITS);
         let [first, second] = [1, 2].map(|peer| connect(&mut all, peer));
         let fits = |all: &mut Connections, flow| (0..100).filter(|_| arrive(all, flow, 1).is_ok()).count();
-        let [one, two] = [flow(1, first.port), flow(2, second.port)];
+        let [one, two] = [first.flow, second.flow];
         assert_eq!((fits(&mut all, one), fits(&mut all, two)), (30, 15));
         // A connection from which a task receives goes on, and gets the room of a connection that is gone.
         for _ in 0..10 {
@@ -323,11 +334,11 @@ mod tests {
     #[test]
     fn a_closed_port_is_reported_once_and_to_the_end_that_connected() {
         let mut all = Connections::new(LIMITS);
-        let Connected { connection, port } = connect(&mut all, 7);
-        all.on_unreachable(flow(7, port), Obstacle::Refused);
+        let Connected { connection, flow: refused } = connect(&mut all, 7);
+        all.on_unreachable(refused, Obstacle::Refused);
         assert_eq!(all.ending(connection), Some(Ending::Unreachable(Obstacle::Refused)));
         assert!(all.ending(connection).is_none());
-        let listening = all.listen(at(9), 0).unwrap();
+        let listening = all.listen(V4, 9, 0).unwrap();
         arrive(&mut all, flow(1, 9), 1).unwrap();
         let (accepted, _) = all.accept(listening.listener).unwrap();
         all.on_unreachable(flow(1, 9), Obstacle::Refused);

@@ -2,6 +2,7 @@
 //! messages to send.
 
 mod connections;
+mod listeners;
 mod network;
 mod receive;
 mod send;

@@ -386,8 +386,8 @@ impl QueueState {
     /// Delivers a message of `flow`, whose peer is this interface itself.
     pub(super) fn deliver_locally(&mut self, flow: Flow, message: Buf) {
         let peer = flow.peer();
-        let port = flow.local_port;
-        let back = Flow::new((peer.ip(), port).into(), peer.port());
+        // Both ends have the address.
+        let back = Flow::new((peer.ip(), flow.local_port()).into(), peer.port()).at(flow.number());
         match self.connections.find(back) {
             Ok(connection) => self.deliver(connection, message),
             Err(undelivered) => {
@@ -448,10 +448,10 @@ mod tests {
             theirs.receive(&mut answer.clone(), Checksums::Unknown, now);
             let queue = Queue::new(0, Polling::Inline, parts(ours));
             let mut state = queue.lock();
-            let Connected { connection, port } = state.connections.connect(peer, 1, |_| true).unwrap();
-            let prediction = state.network.stack.predict(Flow::new(peer, port)).unwrap();
+            let Connected { connection, flow } = state.connections.connect(peer, 0, 1, |_| true).unwrap();
+            let prediction = state.network.stack.predict(flow).unwrap();
             drop(state);
-            let Route::Ready(path) = theirs.route(there(port), now) else { panic!("no answer") };
+            let Route::Ready(path) = theirs.route(there(flow.local_port()), now) else { panic!("no answer") };
             Some(Self { queue, pool, connection, prediction, path })
         }
 

@@ -5,10 +5,10 @@ use crate::device::Device;
 use crate::queue::streams::{Events, NAME, failure};
 use crate::queue::{Queue, QueueState, wait_for};
 use bertha_core::{Buf, Connection, Error, ErrorKind, Octets};
+use bertha_netstack::Flow;
 use bertha_runtime::polling::Awaited;
 use std::fmt;
 use std::marker::PhantomData;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,12 +46,10 @@ impl<Data> TcpConnection<Data> {
         device: &Arc<Device>,
         state: &mut QueueState,
         key: usize,
-        port: u16,
-        peer: SocketAddr,
+        flow: Flow,
         largest: usize,
     ) -> Self {
-        let own = device.interface.address_for(peer.ip()).unwrap_or(peer.ip());
-        let base = TcpBase::new(largest, (own, port).into(), peer);
+        let base = TcpBase::new(largest, device.local_addr(flow), flow.peer());
         let demux = &mut state.connections.demux;
         let events = Events { receive: demux.open_event(), send: demux.open_event() };
         state.tcp.streams.set_events(key, events);

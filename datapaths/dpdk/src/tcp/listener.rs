@@ -53,9 +53,8 @@ impl<Data: Octets> Listener<Data> for TcpListener<Data> {
 
     async fn accept(&self) -> Result<TcpConnection<Data>, Error> {
         let take = |state: &mut QueueState| {
-            let (key, peer) = state.tcp.streams.accept(self.acceptor)?;
-            let port = self.local.port();
-            Some(TcpConnection::new(&self.device, state, key, port, peer, self.largest))
+            let (key, flow) = state.tcp.streams.accept(self.acceptor)?;
+            Some(TcpConnection::new(&self.device, state, key, flow, self.largest))
         };
         Ok(wait_for(&self.device.queues, QUEUE, Awaited::Event(self.event), take).await)
     }

@@ -164,13 +164,13 @@ impl<Data: Octets> Datapath<Data> for Tcp<Data> {
             state.read_clock();
             let now = state.network.now;
             let random = [rand::random(), rand::random()];
-            let Some((key, port)) = state.tcp.streams.connect(peer, &self.settings, random, now) else {
+            let Some((key, flow)) = state.tcp.streams.connect(peer, &self.settings, random, now) else {
                 return Err(failure(
                     ErrorKind::Exhausted,
                     "no port or no room is left for another connection",
                 ));
             };
-            let connection = TcpConnection::new(&device, &mut state, key, port, peer, self.settings.largest);
+            let connection = TcpConnection::new(&device, &mut state, key, flow, self.settings.largest);
             let QueueState { tcp, network, connections, .. } = &mut *state;
             tcp.step(network, connections, key);
             tcp.flush(network, connections);

@@ -62,6 +62,34 @@ fn bertha_asks_the_kernel() {
     }
 }
 
+/// The kernel's sockets are connected, and take answers from the address alone that they ask.
+#[test]
+fn each_of_several_addresses_answers_for_itself() {
+    let Some(namespaces) = Namespaces::new("bks") else { return };
+    let several = "10.99.0.1/24,10.99.0.3/24,fd99::1/64,fd99::3/64,fe80::1/64";
+    for queues in ["1", "2"] {
+        let settings = [SETTINGS[0], ("ADDRESS", several), ("QUEUES", queues)];
+        let start = |at| {
+            let mut server = namespaces.child("a", "serve", at, 0, &settings);
+            assert_eq!(server.says(), "ready");
+            server
+        };
+        let asks = |to| assert_eq!(namespaces.start("b", "kernel-ask", to, 160).says(), "done");
+        let server = start("[::]:9");
+        for to in ["10.99.0.3:9", "10.99.0.1:9", "[fd99::3]:9", "[fd99::1]:9"] {
+            asks(to);
+        }
+        for to in ["10.99.0.3", "fd99::3", "fe80::1%vb"] {
+            let said = namespaces.run("b", &["ping", "-c", "2", "-i", "0.1", "-W", "5", to]);
+            assert!(said.contains(" 0% packet loss"), "{said}");
+        }
+        drop(server);
+        let _server = start("10.99.0.3:9");
+        assert!(namespaces.says_to("10.99.0.1", 9).contains("refused"));
+        asks("10.99.0.3:9");
+    }
+}
+
 /// Answers to invented addresses hold up no client, although no host reports within three seconds that there
 /// is none.
 #[test]

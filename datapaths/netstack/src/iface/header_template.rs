@@ -80,7 +80,7 @@ impl Path {
             // The caller passed the interface's address of the peer's family.
             _ => (ip, Sum::default()),
         };
-        headers[at..at + 2].copy_from_slice(&flow.local_port.to_be_bytes());
+        headers[at..at + 2].copy_from_slice(&flow.local_port().to_be_bytes());
         headers[at + 2..at + 4].copy_from_slice(&flow.peer().port().to_be_bytes());
         let len = at + udp::HEADER;
         let ip_sum = Sum::of(&headers[ip..at]);

@@ -1,8 +1,10 @@
 //! The state of an interface: its addresses, neighbours, path MTUs and ports, and the stack that uses them. The formats of packets
 //! are in [`wire`](crate::wire).
 
+mod binding;
 mod checksums;
 mod counters;
+mod family;
 mod flow;
 mod header_template;
 mod interface;
@@ -22,6 +24,7 @@ mod stack;
 mod toeplitz;
 mod waiting;
 
+pub use binding::Binding;
 pub use checksums::Checksums;
 pub use counters::Counters;
 pub use flow::Flow;

@@ -48,7 +48,7 @@ impl Prediction {
     /// Predicts datagrams of `flow` to `interface`, whose UDP checksum is verified unless they are
     /// `unchecked`. Returns `None` if the flow is not over IPv4, or the interface is in a VLAN.
     pub(crate) fn new(interface: &Interface, flow: Flow, unchecked: bool) -> Option<Self> {
-        let (own, IpAddr::V4(peer)) = (interface.v4()?, flow.peer().ip()) else { return None };
+        let (IpAddr::V4(own), IpAddr::V4(peer)) = (interface.own(flow)?, flow.peer().ip()) else { return None };
         if interface.vlan.is_some() || interface.is_martian(peer.into()) {
             return None;
         }
@@ -60,7 +60,7 @@ impl Prediction {
         ip.emit(&mut headers[at..]);
         let ports = at + ipv4::HEADER;
         headers[ports..ports + 2].copy_from_slice(&flow.peer().port().to_be_bytes());
-        headers[ports + 2..ports + 4].copy_from_slice(&flow.local_port.to_be_bytes());
+        headers[ports + 2..ports + 4].copy_from_slice(&flow.local_port().to_be_bytes());
         let addresses = Sum::of(&peer.octets()).and(Sum::of(&own.octets()));
         let sum = ip.pseudo_header().and(Sum::of(&headers[ports..ports + 4]));
         // The packet is no fragment; the bit that forbids fragmentation is masked out.

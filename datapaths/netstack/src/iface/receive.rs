@@ -149,9 +149,7 @@ impl Stack {
     ) -> Result<Arrival, Rejected> {
         let packet = &mut frame[at..];
         let header = Ipv4Header::parse(packet, checksums.header())?;
-        if self.interface.v4() != Some(header.destination) {
-            return Ok(self.foreign());
-        }
+        let Some(own) = self.interface.number_v4(header.destination) else { return Ok(self.foreign()) };
         if self.interface.is_martian_v4(header.source) && !self.loops_back_from(header.source.into()) {
             return Ok(self.martian());
         }
@@ -161,12 +159,12 @@ impl Stack {
                 let verify = !(self.unchecked || checksums.payload());
                 let pseudo = verify.then(|| header.pseudo_header());
                 let datagram = UdpHeader::parse(&packet[payload], pseudo, true)?;
-                Ok(datagram_arrival(&datagram, header.source.into(), at + header.len))
+                Ok(datagram_arrival(&datagram, header.source.into(), own, at + header.len))
             }
             IpProtocol::TCP => {
                 let pseudo = (!checksums.payload()).then(|| header.pseudo_header());
                 let segment = TcpHeader::parse(&packet[payload], pseudo)?;
-                Ok(segment_arrival(&segment, header.source.into(), at..at + header.total))
+                Ok(segment_arrival(&segment, header.source.into(), own, at..at + header.total))
             }
             IpProtocol::ICMP => match Icmpv4Message::parse(&packet[payload])? {
                 Icmpv4Message::EchoRequest => {
@@ -198,12 +196,14 @@ impl Stack {
         checksums: Checksums,
         now: Instant,
     ) -> Result<Arrival, Rejected> {
-        let Some(own) = self.interface.v6() else { return Ok(self.foreign()) };
+        if !self.interface.has_v6() {
+            return Ok(self.foreign());
+        }
         let packet = &mut frame[at..];
         let mut header = Ipv6Header::parse_fixed(packet)?;
-        let group = icmpv6::solicited_node_group(own);
-        let direct = header.destination == own && link.destination == self.interface.mac;
-        if !(direct || header.destination == group || header.destination == icmpv6::ALL_NODES) {
+        let destination = header.destination;
+        let own = self.interface.number_v6(destination).filter(|_| link.destination == self.interface.mac);
+        if own.is_none() && !self.is_in_group(destination) {
             return Ok(self.foreign());
         }
         // Only a node without an address sends without a source, to ask for an address.
@@ -228,36 +228,40 @@ impl Stack {
         }
         let pseudo = || (!checksums.payload()).then(|| header.pseudo_header());
         match header.protocol {
-            IpProtocol::UDP if direct => {
+            IpProtocol::UDP if let Some(own) = own => {
                 let datagram = UdpHeader::parse(&packet[header.payload()], pseudo(), false)?;
-                Ok(datagram_arrival(&datagram, header.source.into(), at + header.len))
+                Ok(datagram_arrival(&datagram, header.source.into(), own, at + header.len))
             }
-            IpProtocol::TCP if direct => {
+            IpProtocol::TCP if let Some(own) = own => {
                 let segment = TcpHeader::parse(&packet[header.payload()], pseudo())?;
-                Ok(segment_arrival(&segment, header.source.into(), at..at + header.total))
+                Ok(segment_arrival(&segment, header.source.into(), own, at..at + header.total))
             }
             IpProtocol::ICMPV6 => match Icmpv6Message::parse(packet, &header)? {
-                Icmpv6Message::Solicitation { target, source_mac } if target == own => {
-                    self.solicited(header.source, link.source, source_mac, now);
+                Icmpv6Message::Solicitation { target, source_mac } if self.interface.number_v6(target).is_some() => {
+                    self.solicited(target, header.source, link.source, source_mac, now);
                     Ok(Arrival::Nothing)
                 }
                 _ if anonymous => Ok(self.foreign()),
                 Icmpv6Message::EchoRequest => {
-                    let len = icmpv6::echo_reply(packet, &header, own);
+                    let from = if own.is_some() { Some(destination) } else { self.interface.v6_for(header.source) };
+                    let Some(from) = from else { return Ok(self.foreign()) };
+                    let len = icmpv6::echo_reply(packet, &header, from);
                     Ok(self.reply(frame, link, at + len))
                 }
-                Icmpv6Message::Refused(quoted) if direct => Ok(self.undelivered(&quoted, Arrival::Refused)),
-                Icmpv6Message::Unreachable(quoted) if direct => {
+                Icmpv6Message::Refused(quoted) if own.is_some() => {
+                    Ok(self.undelivered(&quoted, Arrival::Refused))
+                }
+                Icmpv6Message::Unreachable(quoted) if own.is_some() => {
                     Ok(self.undelivered(&quoted, Arrival::Unreachable))
                 }
-                Icmpv6Message::TooBig { quoted, mtu } if direct => Ok(self.too_big(&quoted, mtu)),
+                Icmpv6Message::TooBig { quoted, mtu } if own.is_some() => Ok(self.too_big(&quoted, mtu)),
                 Icmpv6Message::Advertisement { target, target_mac, solicited } => {
                     let statement = if solicited { Statement::Reply } else { Statement::Announcement };
                     // Without a link-layer address, the message confirms the address of its sender.
                     self.hear(target.into(), target_mac.unwrap_or(link.source), statement, now);
                     Ok(Arrival::Nothing)
                 }
-                Icmpv6Message::ListenerQuery(query) => Ok(self.report_group(own, query, now)),
+                Icmpv6Message::ListenerQuery(query) => Ok(self.report_groups(query, now)),
                 _ => Ok(self.foreign()),
             },
             IpProtocol::UDP | IpProtocol::TCP | IpProtocol::NONE => Ok(self.foreign()),
@@ -293,30 +297,43 @@ impl Stack {
 
     /// Returns the flow of a quoted datagram, if this interface sent it.
     fn own_flow(&self, quoted: &QuotedDatagram) -> Option<Flow> {
-        let own = self.interface.is_own(quoted.source.ip());
-        own.then(|| Flow::new(quoted.destination, quoted.source.port()))
+        let flow = Flow::new(quoted.destination, quoted.source.port());
+        let number = match quoted.source.ip() {
+            IpAddr::V4(source) => self.interface.number_v4(source),
+            IpAddr::V6(source) => self.interface.number_v6(source),
+        };
+        number.map(|number| flow.at(number))
+    }
+
+    /// Returns true if the interface listens to an IPv6 group.
+    fn is_in_group(&self, group: Ipv6Addr) -> bool {
+        group == icmpv6::ALL_NODES || self.interface.groups().any(|it| it == group)
     }
 
     fn receive_arp(&mut self, packet: &[u8], now: Instant) -> Result<Arrival, Rejected> {
         let arp = ArpPacket::parse(packet).ok_or(Rejected::Malformed)?;
-        let Some(own) = self.interface.v4() else { return Ok(self.foreign()) };
+        if !self.interface.has_v4() {
+            return Ok(self.foreign());
+        }
         // A node that asks if it may take an address has none (RFC 5227, section 2.1).
         let sender = IpAddr::from(arp.sender);
         let anonymous = arp.sender.is_unspecified();
-        if !anonymous && self.interface.is_martian(sender) && arp.sender != own {
+        let is_from_own = self.interface.number_v4(arp.sender).is_some();
+        if !anonymous && self.interface.is_martian(sender) && !is_from_own {
             return Ok(self.martian());
         }
+        let is_to_own = self.interface.number_v4(arp.target).is_some();
         let statement = match arp.operation {
-            Operation::Request if arp.target == own => Statement::Request,
-            Operation::Reply if arp.target == own => Statement::Reply,
+            Operation::Request if is_to_own => Statement::Request,
+            Operation::Reply if is_to_own => Statement::Reply,
             Operation::Request | Operation::Reply => Statement::Announcement,
         };
         self.hear(sender, arp.sender_mac, statement, now);
-        if statement == Statement::Request && arp.sender != own {
+        if statement == Statement::Request && !is_from_own {
             let reply = ArpPacket {
                 operation: Operation::Reply,
                 sender_mac: self.interface.mac,
-                sender: own,
+                sender: arp.target,
                 target_mac: arp.sender_mac,
                 target: arp.sender,
             };
@@ -325,10 +342,11 @@ impl Stack {
         Ok(Arrival::Nothing)
     }
 
-    /// Handles a neighbour's question for this interface's link-layer address. The neighbour tells its own,
-    /// if it has a network address.
+    /// Handles a neighbour's question for the link-layer address of the own address `target`. The neighbour tells
+    /// its own, if it has a network address.
     fn solicited(
         &mut self,
+        target: Ipv6Addr,
         source: Ipv6Addr,
         link_source: MacAddr,
         source_mac: Option<MacAddr>,
@@ -337,19 +355,23 @@ impl Stack {
         if source.is_unspecified() {
             // A node without an address asks if it may take this address; all nodes have to get the answer
             // (RFC 4861, section 7.2.4).
-            return self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
+            let mac = MacAddr::of_group(icmpv6::ALL_NODES);
+            return self.queue_advertisement(target, icmpv6::ALL_NODES, mac, false);
         }
         if let Some(mac) = source_mac {
             self.hear(source.into(), mac, Statement::Request, now);
         }
-        self.queue_advertisement(source, source_mac.unwrap_or(link_source), true);
+        self.queue_advertisement(target, source, source_mac.unwrap_or(link_source), true);
     }
 
     /// Handles a router's question for the groups that this interface listens to.
-    fn report_group(&mut self, own: Ipv6Addr, query: ListenerQuery, now: Instant) -> Arrival {
-        let concerns_us = query.group.is_unspecified() || query.group == icmpv6::solicited_node_group(own);
-        if concerns_us && self.may_refuse(now) {
-            self.queue_report(own, Reason::Asked(query.version));
+    fn report_groups(&mut self, query: ListenerQuery, now: Instant) -> Arrival {
+        let concerns = |group: &Ipv6Addr| query.group.is_unspecified() || query.group == *group;
+        let groups: Vec<Ipv6Addr> = self.interface.groups().filter(concerns).collect();
+        if !groups.is_empty() && self.may_refuse(now) {
+            for group in groups {
+                self.queue_report(group, Reason::Asked(query.version));
+            }
         }
         self.counters.neighbour += 1;
         Arrival::Nothing
@@ -368,14 +390,14 @@ impl Stack {
     }
 }
 
-/// Returns the arrival of a datagram whose header begins at `at` in its frame.
+/// Returns the arrival of a datagram to the own address of this number, whose header begins at `at` in its frame.
 #[inline]
-fn datagram_arrival(datagram: &UdpHeader, peer: IpAddr, at: usize) -> Arrival {
-    let flow = Flow::between(peer, datagram.source, datagram.destination);
+fn datagram_arrival(datagram: &UdpHeader, peer: IpAddr, own: u8, at: usize) -> Arrival {
+    let flow = Flow::between(peer, datagram.source, datagram.destination).at(own);
     Arrival::Datagram { flow, payload: at + udp::HEADER..at + datagram.len }
 }
 
-fn segment_arrival(segment: &TcpHeader, peer: IpAddr, packet: Range<usize>) -> Arrival {
-    let flow = Flow::between(peer, segment.source, segment.destination);
+fn segment_arrival(segment: &TcpHeader, peer: IpAddr, own: u8, packet: Range<usize>) -> Arrival {
+    let flow = Flow::between(peer, segment.source, segment.destination).at(own);
     Arrival::Segment { flow, packet, opens: segment.opens }
 }

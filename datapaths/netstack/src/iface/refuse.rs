@@ -74,8 +74,10 @@ impl Stack {
         header: &Ipv6Header,
         now: Instant,
     ) {
-        let Some(own) = self.interface.v6() else { return };
-        let alone = header.destination == own && link.destination == self.interface.mac;
+        let is_to_own = self.interface.number_v6(header.destination).is_some();
+        let own = if is_to_own { Some(header.destination) } else { self.interface.v6_for(header.source) };
+        let Some(own) = own else { return };
+        let alone = is_to_own && link.destination == self.interface.mac;
         if (alone || problem.to_group) && self.may_refuse(now) {
             self.queue(link.source, EtherType::IPV6, |bytes| {
                 icmpv6::emit_parameter_problem(bytes, own, problem, packet, header)

@@ -12,17 +12,22 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
 impl Stack {
-    /// Tells this interface's address to the neighbours (RFC 5227, section 3; RFC 4861, section 7.2.6), so
-    /// that neighbours with an outdated address learn it, and tells switches the group in which it is asked
-    /// for (RFC 4861, section 7.2.1). The caller does so when the link comes up.
+    /// Tells this interface's addresses to the neighbours (RFC 5227, section 3; RFC 4861, section 7.2.6), so
+    /// that neighbours with an outdated address learn them, and tells switches the groups in which it is asked
+    /// for them (RFC 4861, section 7.2.1). The caller does so when the link comes up.
     pub fn announce(&mut self) {
-        if let Some(own) = self.interface.v4() {
+        let all_v4: Vec<_> = self.interface.all_v4().collect();
+        for own in all_v4 {
             self.queue_arp(&ArpPacket::request(self.interface.mac, own, own), MacAddr::BROADCAST);
         }
-        if let Some(own) = self.interface.v6() {
-            self.queue_report(own, mld::Reason::Begins);
+        let groups: Vec<_> = self.interface.groups().collect();
+        for group in groups {
+            self.queue_report(group, mld::Reason::Begins);
         }
-        self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
+        let all_v6: Vec<_> = self.interface.all_v6().collect();
+        for own in all_v6 {
+            self.queue_advertisement(own, icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
+        }
     }
 
     /// Queues the questions about neighbours that are due; [`neighbours_due`](Self::neighbours_due) returns
@@ -64,23 +69,20 @@ impl Stack {
         }
     }
 
-    /// Queues this interface's IPv6 address, if it has one, `to` a neighbour that `solicited` it or to a
-    /// group.
-    pub(super) fn queue_advertisement(&mut self, to: Ipv6Addr, to_mac: MacAddr, solicited: bool) {
-        if let Some(ip) = self.interface.v6() {
-            let own = Own { mac: self.interface.mac, ip };
-            self.queue(to_mac, EtherType::IPV6, |bytes| {
-                icmpv6::emit_advertisement(bytes, own, to, solicited)
-            });
-        }
+    /// Queues the statement that this interface has the IPv6 address `ip`, `to` a neighbour that `solicited` it or
+    /// to a group.
+    pub(super) fn queue_advertisement(&mut self, ip: Ipv6Addr, to: Ipv6Addr, to_mac: MacAddr, solicited: bool) {
+        let own = Own { mac: self.interface.mac, ip };
+        self.queue(to_mac, EtherType::IPV6, |bytes| icmpv6::emit_advertisement(bytes, own, to, solicited));
     }
 
-    /// Queues the report of the group in which this interface listens for questions about its address `own`,
-    /// to switches and routers.
-    pub(super) fn queue_report(&mut self, own: Ipv6Addr, reason: mld::Reason) {
-        let group = icmpv6::solicited_node_group(own);
+    /// Queues the report of a `group` in which this interface listens for questions about its addresses, to
+    /// switches and routers.
+    pub(super) fn queue_report(&mut self, group: Ipv6Addr, reason: mld::Reason) {
         let to = MacAddr::of_group(mld::receivers(group, reason));
-        self.queue(to, EtherType::IPV6, |bytes| mld::emit_report(bytes, own, group, reason));
+        // An interface without a link-local address sends from the unspecified address (RFC 3590).
+        let source = self.interface.link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
+        self.queue(to, EtherType::IPV6, |bytes| mld::emit_report(bytes, source, group, reason));
     }
 
     pub(super) fn queue_arp(&mut self, arp: &ArpPacket, to: MacAddr) {

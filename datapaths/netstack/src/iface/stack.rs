@@ -138,7 +138,7 @@ impl Stack {
 
     fn route_for(&mut self, flow: Flow, purpose: Purpose, now: Instant) -> Route {
         let peer = flow.peer().ip();
-        let Some(own) = self.interface.address_for(peer) else { return Route::NoRoute };
+        let Some(own) = self.interface.own(flow) else { return Route::NoRoute };
         match self.link_header_for(peer, purpose, now) {
             Route::Ready(link) => Route::Ready(Path::new(flow, own, &link, self.offload, self.unchecked)),
             Route::Local => Route::Local,

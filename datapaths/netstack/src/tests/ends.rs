@@ -5,7 +5,7 @@ use crate::{Arrival, Checksums, Flow, MacAddr, Offload, Path, Route, Stack};
 use std::time::{Duration, Instant};
 
 /// Passes waiting frames from each stack to the other, until none waits.
-fn exchange(stacks: &mut [Stack; 2], now: Instant) {
+pub(super) fn exchange(stacks: &mut [Stack; 2], now: Instant) {
     loop {
         let mut quiet = true;
         for from in 0..2 {

@@ -1,5 +1,6 @@
 //! Whole frames: two stacks that talk to each other, strangers, and another implementation as the judge.
 
+mod addresses;
 mod attacks;
 mod crafted;
 mod discovery;

@@ -65,8 +65,9 @@ pub(crate) fn receivers(group: Ipv6Addr, reason: Reason) -> Ipv6Addr {
     if reason == Reason::Asked(Version::One) { group } else { ROUTERS_2 }
 }
 
-/// Writes the report of `own` that it listens to `group`, and returns the length.
-pub(crate) fn emit_report(bytes: &mut [u8], own: Ipv6Addr, group: Ipv6Addr, reason: Reason) -> usize {
+/// Writes the report of `source`, a link-local or the unspecified address, that it listens to `group`, and returns
+/// the length.
+pub(crate) fn emit_report(bytes: &mut [u8], source: Ipv6Addr, group: Ipv6Addr, reason: Reason) -> usize {
     let record = match reason {
         Reason::Begins => Some(CHANGE_TO_EXCLUDE),
         Reason::Asked(Version::Two) => Some(MODE_IS_EXCLUDE),
@@ -87,8 +88,6 @@ pub(crate) fn emit_report(bytes: &mut [u8], own: Ipv6Addr, group: Ipv6Addr, reas
             LEN_1
         }
     };
-    // An interface without a link-local address sends from the unspecified address (RFC 3590).
-    let source = if own.is_unicast_link_local() { own } else { Ipv6Addr::UNSPECIFIED };
     let to = receivers(group, reason);
     let whole =
         Ipv6Header { hop_limit: 1, ..Ipv6Header::new(source, to, IpProtocol(0), HOP_BY_HOP.len() + len) };

@@ -67,7 +67,7 @@ impl Opening {
         let Self { sequence, segment, scale, selects } = self;
         let repr = TcpRepr {
             src_port: flow.peer().port(),
-            dst_port: flow.local_port,
+            dst_port: flow.local_port(),
             control: TcpControl::Syn,
             seq_number: TcpSeqNumber(sequence.cast_signed()),
             ack_number: None,
@@ -173,7 +173,7 @@ impl Answer {
         bytes: &mut [u8],
     ) -> usize {
         let repr = TcpRepr {
-            src_port: flow.local_port,
+            src_port: flow.local_port(),
             dst_port: flow.peer().port(),
             control: TcpControl::Syn,
             seq_number: TcpSeqNumber(cookie.cast_signed()),

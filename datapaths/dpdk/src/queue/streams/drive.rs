@@ -154,7 +154,7 @@ impl Driver {
         let now = network.now;
         if let Some(link) = network.stack.local_link_header(flow.peer().ip(), now) {
             let (streams, mut exit) = self.exit(network, link, true);
-            streams.refuse(packet, now, &mut exit);
+            streams.refuse(flow, packet, now, &mut exit);
         }
     }
 
@@ -298,7 +298,7 @@ mod tests {
 
         let (mut client, mut cable) = (Streams::new(&interface(2), now), Cable::default());
         let to = "10.0.0.1:9".parse().unwrap();
-        let (key, port) = client.connect(to, &settings(), [1, 2], now).unwrap();
+        let (key, flow_there) = client.connect(to, &settings(), [1, 2], now).unwrap();
         client.step(key, now, &mut cable);
         let mut first = cable.0.pop().unwrap();
         let (from, opens) = flow(&first);
@@ -307,7 +307,7 @@ mod tests {
 
         // The neighbour tells its address.
         let mut theirs = Stack::new(interface(2), now);
-        let _ = theirs.route(Flow::new(to, port), now);
+        let _ = theirs.route(flow_there, now);
         let mut question = theirs.poll_transmit(<[u8]>::to_vec).unwrap();
         network.stack.receive(&mut question, Checksums::Unknown, now);
         network.now += Duration::from_millis(10);

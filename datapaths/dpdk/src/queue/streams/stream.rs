@@ -62,26 +62,21 @@ impl Ground {
         self.start + Duration::from_micros(tick.total_micros().max(0) as u64)
     }
 
-    /// Returns an interface of smoltcp's with these addresses. The interface reaches every address, since the
-    /// stack below knows the routes.
-    pub(super) fn interface(
-        &self,
-        own: impl Iterator<Item = IpAddr>,
-        random: u64,
-        now: Instant,
-    ) -> Interface {
+    /// Returns an interface of smoltcp's with this address. The interface reaches every address, since the stack
+    /// below knows the routes.
+    pub(super) fn interface(&self, own: Option<IpAddr>, random: u64, now: Instant) -> Interface {
         let mut config = smoltcp::iface::Config::new(HardwareAddress::Ip);
         config.random_seed = random;
         let mut interface =
             Interface::new(config, &mut Wire::new(None, &mut Nowhere, self.mtu), self.tick(now));
-        interface.update_ip_addrs(|addresses| {
-            for address in own {
-                // The list has room for an address of each family.
-                let _ = addresses.push(IpCidr::new(address.into(), 0));
-            }
-        });
+        interface.update_ip_addrs(|addresses| addresses.extend(own.map(whole)));
         interface
     }
+}
+
+/// Returns an address whose subnet is everything.
+pub(super) fn whole(address: IpAddr) -> IpCidr {
+    IpCidr::new(address.into(), 0)
 }
 
 /// The end of a connection.
@@ -157,7 +152,7 @@ impl Stream {
         Self {
             flow,
             ground,
-            interface: ground.interface(std::iter::once(own), random, now),
+            interface: ground.interface(Some(own), random, now),
             sockets,
             socket,
             timeout: settings.timeout,
@@ -191,7 +186,7 @@ impl Stream {
     ) -> Self {
         let mut stream = Self::new(ground, own, flow, settings, random, now);
         let socket = stream.sockets.get_mut::<Socket<'_>>(stream.socket);
-        let local = SocketAddr::new(own, flow.local_port);
+        let local = SocketAddr::new(own, flow.local_port());
         // The call fails for addresses that no interface has, where no host can answer.
         if socket.connect(stream.interface.context(), flow.peer(), local).is_err() {
             stream.end = Some(End::NoWay);
@@ -212,7 +207,7 @@ impl Stream {
         let mut stream = Self::new(ground, own, flow, settings, random, now);
         let socket = stream.sockets.get_mut::<Socket<'_>>(stream.socket);
         // The call fails only for port 0, at which no listener exists.
-        let _ = socket.listen(SocketAddr::new(own, flow.local_port));
+        let _ = socket.listen(SocketAddr::new(own, flow.local_port()));
         stream
     }
 

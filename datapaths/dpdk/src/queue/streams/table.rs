@@ -3,10 +3,11 @@
 
 use super::cookies::{self, Answer, Cookies, Opening};
 use super::guard::Head;
-use super::stream::{End, Ground, Settings, Stream};
+use super::stream::{End, Ground, Settings, Stream, whole};
 use super::wire::{Outlet, Wire};
+use crate::queue::listeners::Listeners;
 use ahash::RandomState;
-use bertha_netstack::{Flow, Interface, Ports};
+use bertha_netstack::{Binding, Flow, Interface, Ports};
 use slab::Slab;
 use smoltcp::iface::SocketSet;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -74,7 +75,7 @@ struct Entry {
 
 struct Acceptor {
     port: u16,
-    on: IpAddr,
+    at: Binding,
     settings: Settings,
     /// Number of waiting connections at which no more handshakes begin; handshakes under way may still be
     /// completed.
@@ -106,12 +107,12 @@ pub(super) enum Found {
 /// Connections by their flow, listeners by their port, and the due time of each connection.
 pub(crate) struct Streams {
     ground: Ground,
-    own: [Option<IpAddr>; 2],
+    interface: Interface,
     entries: Slab<Entry>,
     /// Peers choose their addresses, so the hash has a random seed.
     flows: HashMap<Flow, usize, RandomState>,
     acceptors: Slab<Acceptor>,
-    listening: HashMap<u16, usize, RandomState>,
+    listening: Listeners,
     ports: Ports,
     timers: BTreeSet<(Instant, usize)>,
     /// Connections that the application dropped, the oldest first.
@@ -124,25 +125,19 @@ pub(crate) struct Streams {
 impl Streams {
     pub(crate) fn new(interface: &Interface, now: Instant) -> Self {
         let ground = Ground { start: now, mtu: interface.mtu() };
-        let mut addresses = interface.subnets().map(|subnet| subnet.address);
-        let own = [addresses.next(), addresses.next()];
         Self {
             ground,
-            own,
+            interface: interface.clone(),
             entries: Slab::new(),
             flows: HashMap::with_hasher(RandomState::new()),
             acceptors: Slab::new(),
-            listening: HashMap::with_hasher(RandomState::new()),
+            listening: Listeners::new(),
             ports: Ports::new(),
             timers: BTreeSet::new(),
             lingering: VecDeque::new(),
             cookies: Cookies::new(now),
-            resetter: ground.interface(own.into_iter().flatten(), 0, now),
+            resetter: ground.interface(None, 0, now),
         }
-    }
-
-    fn own(&self, peer: IpAddr) -> Option<IpAddr> {
-        self.own.into_iter().flatten().find(|own| own.is_ipv4() == peer.is_ipv4())
     }
 
     /// Adds a connection to `peer`, from a port that `random` chooses. Returns `None` if no port or no room
@@ -154,22 +149,23 @@ impl Streams {
         settings: &Settings,
         random: [u64; 2],
         now: Instant,
-    ) -> Option<(usize, u16)> {
-        let own = self.own(peer.ip())?;
-        let port = self.ports.take_any(random[0], |_| true)?;
-        let flow = Flow::new(peer, port);
+    ) -> Option<(usize, Flow)> {
+        let from = self.interface.flow_to(peer, 0)?;
+        let own = self.interface.own(from)?;
+        let port = self.ports.take_any(Binding::of(from), random[0], |_| true)?;
+        let flow = Flow::new(peer, port).at(from.number());
         // An older connection of a listener that is gone may have the flow: this is rare, and the next
         // attempt takes another port.
         if self.flows.contains_key(&flow) || !self.has_room() {
-            self.ports.release(port);
+            self.ports.release(port, Binding::of(flow));
             return None;
         }
         let stream = Stream::connect(self.ground, own, flow, settings, random[1], now);
-        Some((self.insert(stream, Stage::Held), port))
+        Some((self.insert(stream, Stage::Held), flow))
     }
 
-    /// Listens at `port`, or at a port that `random` chooses if it is zero. Returns `None` if the port has a
-    /// listener, or no port is left.
+    /// Listens at the addresses and the port of `on`, or at a port that `random` chooses if it is zero. Returns
+    /// `None` if the port has a listener at one of these addresses, or no port is left.
     pub(crate) fn listen(
         &mut self,
         on: SocketAddr,
@@ -178,11 +174,12 @@ impl Streams {
         event: usize,
         random: u64,
     ) -> Option<(usize, u16)> {
+        let at = self.interface.binding(on.ip())?;
         let port = match on.port() {
-            0 => self.ports.take_any(random, |_| true)?,
-            port if self.listening.contains_key(&port) => return None,
+            0 => self.ports.take_any(at, random, |_| true)?,
+            port if self.listening.has(port, at) => return None,
             port => {
-                self.ports.share(port);
+                self.ports.share(port, at);
                 port
             }
         };
@@ -193,7 +190,7 @@ impl Streams {
         let most_half_open = affordable.clamp(MIN_HALF_OPEN, MAX_HALF_OPEN);
         let acceptor = self.acceptors.insert(Acceptor {
             port,
-            on: on.ip(),
+            at,
             settings,
             limit,
             most_half_open,
@@ -203,7 +200,7 @@ impl Streams {
             answers: [None; 2],
             cookies_until: None,
         });
-        self.listening.insert(port, acceptor);
+        self.listening.insert(port, at, acceptor);
         Some((acceptor, port))
     }
 
@@ -211,8 +208,8 @@ impl Streams {
     /// be [stepped](Self::step) once more.
     pub(crate) fn stop_listening(&mut self, acceptor: usize, now: Instant) -> Vec<usize> {
         let Some(gone) = self.acceptors.try_remove(acceptor) else { return Vec::new() };
-        self.listening.remove(&gone.port);
-        self.ports.release(gone.port);
+        self.listening.remove(gone.port, gone.at);
+        self.ports.release(gone.port, gone.at);
         let unaccepted: Vec<usize> = gone.half_open.into_iter().chain(gone.waiting).collect();
         for &key in &unaccepted {
             if let Some(entry) = self.entries.get_mut(key) {
@@ -224,11 +221,11 @@ impl Streams {
     }
 
     /// Returns the oldest connection that waits to be accepted. It belongs to the application from now on.
-    pub(crate) fn accept(&mut self, acceptor: usize) -> Option<(usize, SocketAddr)> {
+    pub(crate) fn accept(&mut self, acceptor: usize) -> Option<(usize, Flow)> {
         let key = self.acceptors.get_mut(acceptor)?.waiting.pop_front()?;
         let entry = self.entries.get_mut(key)?;
         entry.stage = Stage::Held;
-        Some((key, entry.stream.flow().peer()))
+        Some((key, entry.stream.flow()))
     }
 
     /// Returns the connection with this number, which exists as long as the application has it.
@@ -271,11 +268,9 @@ impl Streams {
             }
             self.remove(key);
         }
-        let Some(&number) = self.listening.get(&flow.local_port) else { return Found::Nobody };
+        let Some(number) = self.listening.find(flow) else { return Found::Nobody };
+        let Some(own) = self.interface.own(flow) else { return Found::Nobody };
         let acceptor = &self.acceptors[number];
-        let Some(own) = self.own(flow.peer().ip()).filter(|_| flow.is_for_listener(acceptor.on)) else {
-            return Found::Nobody;
-        };
         let crowds = acceptor.waiting.len() >= acceptor.limit;
         let is_full = acceptor.half_open.len() >= acceptor.most_half_open;
         let accepted = if opens { None } else { self.accepted_cookie(acceptor, flow, packet, now) };
@@ -325,7 +320,7 @@ impl Streams {
         now: Instant,
         outlet: &mut impl Outlet,
     ) {
-        let Some(own) = self.own(flow.peer().ip()) else { return };
+        let Some(own) = self.interface.own(flow) else { return };
         let Some(opening) = Opening::parse(packet, flow, own) else { return };
         let Some(acceptor) = self.acceptors.get_mut(listener) else { return };
         let place = &mut acceptor.answers[usize::from(own.is_ipv6())];
@@ -380,7 +375,8 @@ impl Streams {
             Stage::Waiting(_) | Stage::Held => {}
         }
         if entry.has_port {
-            self.ports.release(entry.stream.flow().local_port);
+            let flow = entry.stream.flow();
+            self.ports.release(flow.local_port(), Binding::of(flow));
         }
     }
 
@@ -501,8 +497,13 @@ impl Streams {
         self.lingering.push_back(key);
     }
 
-    /// Resets the connection of a segment that belongs to no connection here.
-    pub(super) fn refuse(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
+    /// Resets the connection of a segment of `flow` that belongs to no connection here.
+    pub(super) fn refuse(&mut self, flow: Flow, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
+        let own = self.interface.own(flow);
+        self.resetter.update_ip_addrs(|addresses| {
+            addresses.clear();
+            addresses.extend(own.map(whole));
+        });
         let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
         self.resetter.poll_ingress_single(self.ground.tick(now), &mut wire, &mut SocketSet::new(Vec::new()));
     }

@@ -114,7 +114,7 @@ impl World {
             }
             Found::Listener(listener) => streams.answer(listener, flow, packet, self.now, cable),
             Found::Crowd => {}
-            Found::Nobody => streams.refuse(packet, self.now, cable),
+            Found::Nobody => streams.refuse(flow, packet, self.now, cable),
         }
     }
 
