@@ -11,19 +11,30 @@ const OLDEST: &str = "22.11";
 /// The libraries that the shim calls; the linker finds the libraries that these need.
 const LIBRARIES: [&str; 5] = ["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring"];
 
-/// The drivers of a static build, with the libraries that they need, since nothing is loaded at run time.
-const STATIC: [&str; 18] = [
+/// The drivers of virtual devices in a static build, with the libraries that these and the drivers of cards need,
+/// since nothing is loaded at run time. The last two belong to newer releases alone.
+const STATIC: [&str; 31] = [
     "rte_net_memif",
     "rte_net_af_packet",
     "rte_net_ring",
     "rte_net_null",
     "rte_net_tap",
+    "rte_net_vhost",
     "rte_bus_vdev",
+    "rte_bus_pci",
+    "rte_bus_vmbus",
+    "rte_common_iavf",
     "rte_mempool_ring",
+    "rte_vhost",
+    "rte_security",
+    "rte_cryptodev",
+    "rte_dmadev",
     "rte_ethdev",
     "rte_gso",
     "rte_hash",
     "rte_net",
+    "rte_pci",
+    "rte_timer",
     "rte_mbuf",
     "rte_mempool",
     "rte_rcu",
@@ -31,7 +42,19 @@ const STATIC: [&str; 18] = [
     "rte_meter",
     "rte_eal",
     "rte_kvargs",
+    "rte_telemetry",
+    "rte_log",
+    "rte_argparse",
 ];
+
+/// The drivers of cards in a static build.
+const CARDS: [&str; 22] = [
+    "atlantic", "axgbe", "bnxt", "cxgbe", "e1000", "ena", "enic", "gve", "hinic", "hns3", "i40e", "iavf", "ice",
+    "igc", "ionic", "ixgbe", "netvsc", "nfp", "ngbe", "qede", "virtio", "vmxnet3",
+];
+
+/// Drivers that are not in a static build, since they need further libraries of the system at run time.
+const LEFT_OUT: &str = "af_xdp, mlx4, mlx5, pcap";
 
 fn main() {
     println!("cargo:rerun-if-changed=shim");
@@ -61,23 +84,48 @@ fn link() -> Result<(), Box<dyn Error>> {
         println!("cargo:rustc-link-search=native={folder}");
     }
     if std::env::var_os("CARGO_FEATURE_STATIC").is_some() {
-        let folder = pkg_config(&["--variable", "libdir"])?;
-        for library in STATIC.into_iter().chain(["rte_telemetry", "rte_log", "rte_argparse"]) {
-            if Path::new(folder.trim()).join(format!("lib{library}.a")).exists() {
-                // Libraries are linked whole, since drivers register themselves in constructors to which no
-                // symbol refers.
-                println!("cargo:rustc-link-lib=static:+whole-archive={library}");
-            }
-        }
-        for library in ["numa", "m", "dl", "pthread"] {
-            println!("cargo:rustc-link-lib={library}");
-        }
+        link_static()?;
     } else {
         for library in LIBRARIES {
             println!("cargo:rustc-link-lib={library}");
         }
     }
     println!("cargo:rustc-cfg=dpdk");
+    Ok(())
+}
+
+/// Links DPDK's static libraries, as far as they are there, and says which drivers the program is without.
+fn link_static() -> Result<(), Box<dyn Error>> {
+    let folder = pkg_config(&["--variable", "libdir"])?;
+    let is_there = |library: &str| Path::new(folder.trim()).join(format!("lib{library}.a")).exists();
+    // Libraries are linked whole, since drivers register themselves in constructors to which no symbol refers.
+    let whole = |library: &str| println!("cargo:rustc-link-lib=static:+whole-archive={library}");
+    STATIC.into_iter().filter(|library| is_there(library)).for_each(whole);
+    let mut missing = Vec::new();
+    for card in CARDS {
+        let library = format!("rte_net_{card}");
+        if is_there(&library) { whole(&library) } else { missing.push(card) }
+    }
+    if !missing.is_empty() {
+        println!(
+            "cargo:warning=built without the drivers {}: their static libraries are not in {}",
+            missing.join(", "),
+            folder.trim()
+        );
+    }
+    println!(
+        "cargo:warning=a static build is without the drivers {LEFT_OUT}, which need further libraries at run time: \
+         build without the feature `static` for them"
+    );
+    // DPDK's own needs: with some distributions, string functions of BSD.
+    let needs_bsd = pkg_config(&["--static", "--libs"])?.split_whitespace().any(|flag| flag == "-lbsd");
+    for library in if needs_bsd { &["bsd", "md", "numa"][..] } else { &["numa"] } {
+        let kind = if is_there(library) { "static" } else { "dylib" };
+        println!("cargo:rustc-link-lib={kind}={library}");
+    }
+    for library in ["m", "dl", "pthread"] {
+        println!("cargo:rustc-link-lib={library}");
+    }
     Ok(())
 }
 
