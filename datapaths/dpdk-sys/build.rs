@@ -49,8 +49,8 @@ const STATIC: [&str; 31] = [
 
 /// The drivers of cards in a static build.
 const CARDS: [&str; 22] = [
-    "atlantic", "axgbe", "bnxt", "cxgbe", "e1000", "ena", "enic", "gve", "hinic", "hns3", "i40e", "iavf", "ice",
-    "igc", "ionic", "ixgbe", "netvsc", "nfp", "ngbe", "qede", "virtio", "vmxnet3",
+    "atlantic", "axgbe", "bnxt", "cxgbe", "e1000", "ena", "enic", "gve", "hinic", "hns3", "i40e", "iavf",
+    "ice", "igc", "ionic", "ixgbe", "netvsc", "nfp", "ngbe", "qede", "virtio", "vmxnet3",
 ];
 
 /// Drivers that are not in a static build, since they need further libraries of the system at run time.

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -141,6 +142,15 @@ int bertha_port_first(uint16_t *port) {
         return -ENODEV;
     *port = first;
     return 0;
+}
+
+int bertha_port_is_virtual(uint16_t port) {
+    struct rte_eth_dev_info info;
+    int failed = rte_eth_dev_info_get(port, &info);
+    if (failed)
+        return failed;
+    const struct rte_bus *bus = info.device != NULL ? rte_dev_bus(info.device) : NULL;
+    return bus != NULL && strcmp(rte_bus_name(bus), "vdev") == 0;
 }
 
 /* The hashes over UDP's ports. */

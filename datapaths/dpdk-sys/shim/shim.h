@@ -109,6 +109,7 @@ int bertha_interface_mtu(const char *name);
 int bertha_device_add(const char *devargs);
 int bertha_port_by_name(const char *name, uint16_t *port);
 int bertha_port_first(uint16_t *port);
+int bertha_port_is_virtual(uint16_t port);
 /* Fails with -ERANGE for an MTU that the port does not take. */
 int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
                      struct bertha_port_facts *facts);

@@ -217,6 +217,8 @@ macro_rules! with_functions {
             fn bertha_port_by_name(name: *const c_char, port: *mut u16) -> c_int;
             /// Finds the first port.
             fn bertha_port_first(port: *mut u16) -> c_int;
+            /// Returns 1 if the port is of a virtual device, 0 if of a card, or an error.
+            fn bertha_port_is_virtual(port: u16) -> c_int;
             /// Configures and starts a port. Fails with `-ERANGE` for an MTU that the port does not take.
             fn bertha_port_open(
                 port: u16, pool: *mut Mempool, setup: *const PortSetup, facts: *mut PortFacts

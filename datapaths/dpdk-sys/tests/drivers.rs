@@ -1,6 +1,10 @@
 //! The drivers in a static program. `scripts/dpdk static` builds and runs the test.
 #![cfg(feature = "static")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say why they don't run")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests panic to fail, and say why they don't run"
+)]
 
 use bertha_dpdk_sys::{AVAILABLE, bertha_port_by_name};
 

@@ -24,8 +24,8 @@ pub struct Counters {
     pub unresolved: u64,
     /// Frames of the stack itself (requests, answers, errors) that the port did not take.
     pub not_sent: u64,
-    /// Seconds in which the port was stuck: for three seconds or longer it had lost all arriving frames, or taken none
-    /// to be sent. A message of the log names the port.
+    /// Seconds in which the port was stuck: for three seconds or longer it had lost all arriving frames, had no buffer
+    /// to receive into, or taken no frame to be sent. A message of the log names the port.
     pub stuck: u64,
 }
 

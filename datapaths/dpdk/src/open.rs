@@ -83,8 +83,9 @@ fn start(eal: Eal, config: &Config, number: u16, name: String, claim: Claim) -> 
             "the rings leave half of the buffers"
         );
     }
-    let is_virtual = is_added_for(config) && config.device.as_deref().and_then(slot::slot).is_none();
-    let placement = if is_virtual { Placement::OnePiece } else { Placement::WithinPages };
+    // SAFETY: `find` has found the port.
+    let is_virtual = check(unsafe { sys::bertha_port_is_virtual(number) }, &format!("asking for {name}"))?;
+    let placement = if is_virtual == 1 { Placement::OnePiece } else { Placement::WithinPages };
     let pool = Pool::new(eal, config.buffers, config.buffer_capacity(), placement)?;
     let mut setup = sys::PortSetup {
         queues: config.queues,

@@ -81,7 +81,6 @@ fn look_after_one(queue: &Queue) -> Option<bool> {
     let mut state = queue.try_lock()?;
     let neglected = state.polls_since_tick == 0;
     state.network.is_up();
-    state.network.watch_progress();
     if neglected {
         state.tick();
         // The loop takes the frames of a tick, or more, but no more than eight bursts: other threads must get
@@ -117,7 +116,6 @@ fn poll(queue: &Queue, stop: &AtomicBool) {
         }
         let mut state = queue.lock();
         state.network.is_up();
-        state.network.watch_progress();
         state.network.send_replies();
         queue.release(state);
     }

@@ -19,18 +19,22 @@ pub(crate) struct Counts {
     sent: u64,
     /// Attempts to send of which the port took no frame.
     refused: u64,
+    /// True if no buffer is free to receive into. Some drivers don't count the frames that they lose then.
+    is_starved: bool,
 }
 
 impl Counts {
-    pub(crate) fn new(statistics: PortStatistics, refused: u64) -> Self {
+    pub(crate) fn new(statistics: PortStatistics, refused: u64, is_starved: bool) -> Self {
         let PortStatistics { received, sent, missed, no_mbuf, .. } = statistics;
-        Self { received, lost: missed.wrapping_add(no_mbuf), sent, refused }
+        Self { received, lost: missed.wrapping_add(no_mbuf), sent, refused, is_starved }
     }
 
-    /// Returns true for each direction in which frames waited since `before`, and none was moved.
+    /// Returns true for each direction in which frames waited since `before`, or could not have been moved, and none
+    /// was moved.
     fn stands_still(self, before: Self) -> [bool; 2] {
         [
-            self.lost != before.lost && self.received == before.received,
+            (self.lost != before.lost || self.is_starved && before.is_starved)
+                && self.received == before.received,
             self.refused != before.refused && self.sent == before.sent,
         ]
     }
@@ -88,7 +92,7 @@ mod tests {
 
     fn counts(received: u64, lost: u64, sent: u64, refused: u64) -> Counts {
         let statistics = PortStatistics { received, missed: lost, sent, ..PortStatistics::default() };
-        Counts::new(statistics, refused)
+        Counts::new(statistics, refused, false)
     }
 
     /// Returns what each look finds, a second after the other.
@@ -112,6 +116,15 @@ mod tests {
         assert_eq!(found, [vec![], vec![], vec![], stuck(true), stuck(false), stuck(false)]);
         let found = looks((0..5).map(|second| counts(100 + second, 0, 7, second)));
         assert_eq!(found[3..], [vec![(Stuck::Sending, true)], vec![(Stuck::Sending, false)]]);
+    }
+
+    #[test]
+    fn a_port_without_a_free_buffer_is_stuck_though_its_driver_counts_no_loss() {
+        let starved = |received, is_starved| Counts { is_starved, ..counts(received, 0, 0, 0) };
+        let found = looks((0..5).map(|_| starved(9, true)));
+        assert_eq!(found[3..], [vec![(Stuck::Receiving, true)], vec![(Stuck::Receiving, false)]]);
+        assert!(looks((0..60).map(|it| starved(9, it % 2 == 0))).iter().all(Vec::is_empty));
+        assert!(looks((0..60).map(|it| starved(it, true))).iter().all(Vec::is_empty));
     }
 
     #[test]

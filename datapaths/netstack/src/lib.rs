@@ -42,8 +42,9 @@ mod tests;
 mod wire;
 
 pub use iface::{
-    Arrival, Binding, Checksums, Counters, Destination, Flow, HEADERS, Interface, InvalidInterface, LinkHeader,
-    Offload, Offloaded, Path, Ports, Prediction, Route, Spread, Stack, Subnet, Waiting, WaitingLimits,
+    Arrival, Binding, Checksums, Counters, Destination, Flow, HEADERS, Interface, InvalidInterface,
+    LinkHeader, Offload, Offloaded, Path, Ports, Prediction, Route, Spread, Stack, Subnet, Waiting,
+    WaitingLimits,
 };
 pub use wire::ecn::is_marked;
 pub use wire::mac::MacAddr;

@@ -184,6 +184,7 @@ impl QueueState {
     /// Reads the clock, and does everything that is due.
     pub(crate) fn tick(&mut self) {
         self.read_clock();
+        self.network.watch_progress();
         if self.network.stack.neighbours_due().is_some_and(|at| at <= self.network.now) {
             self.ask_neighbours();
         }

@@ -77,23 +77,30 @@ impl Network {
         up
     }
 
-    /// Counts and tells that the port makes no progress, if it makes none. A single queue of the port does.
+    /// Counts and tells that the port makes no progress, if it makes none. A single queue of the port does so, in
+    /// the thread that polls it: a thread may find a free buffer in its cache where another finds none.
+    #[inline]
     pub(crate) fn watch_progress(&mut self) {
-        if !self.announces || !self.progress.is_due(self.now) {
-            return;
+        if self.announces && self.progress.is_due(self.now) {
+            self.look_at_progress();
         }
+    }
+
+    #[cold]
+    fn look_at_progress(&mut self) {
         if !self.was_up {
             return self.progress.rest(self.now);
         }
         // A port without counters can't be watched.
         let Ok(statistics) = self.port.statistics() else { return self.progress.rest(self.now) };
-        let counts = Counts::new(statistics, self.port.refused.load(Ordering::Relaxed));
+        let is_starved = self.pool.buffer(0, 0).is_err();
+        let counts = Counts::new(statistics, self.port.refused.load(Ordering::Relaxed), is_starved);
         for (stuck, is_new) in self.progress.look(counts, self.now) {
             self.counters.stuck += 1;
             if is_new {
                 let what = match stuck {
                     Stuck::Receiving => {
-                        "the port has lost all arriving frames for seconds: read messages sooner, or open the port again"
+                        "the port has lost all arriving frames for seconds: read messages sooner, raise `buffers`, or open the port again"
                     }
                     Stuck::Sending => "the port has taken no frame to be sent for seconds: open it again",
                 };

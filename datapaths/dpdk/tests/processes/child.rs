@@ -139,6 +139,7 @@ fn child() {
             "end" => end(),
             "ask-and-hold" => ask_and_hold(about.parse().unwrap(), count).await,
             "ask-large" => ask_large(about.parse().unwrap(), count).await,
+            "hold-all" => hold_all(about.parse().unwrap()).await,
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
             "kernel-ask" => kernel_ask(about, count),
@@ -281,7 +282,7 @@ fn assert_nothing_is_kept(dpdk: &Dpdk) {
     let config = Config::from_env().unwrap();
     // Each queue has two rings.
     let rings = 2 * u32::from(config.queues);
-    let most = match config.device.unwrap() {
+    let most = match config.device.or(config.port).unwrap() {
         device if device.contains("virtio") => 256 * rings,
         device if device.contains("af_xdp") => 2048 * rings,
         _ => 0,
@@ -396,6 +397,27 @@ async fn ask_and_hold(to: Addr, count: usize) {
     }
     assert_nothing_is_kept(&dpdk);
     say("done");
+}
+
+/// Holds all echoes until the port is deaf, and writes when the port counts as stuck. Then gives the buffers back, and
+/// writes when the port hears again.
+async fn hold_all(to: Addr) {
+    let dpdk = dpdk();
+    let connection = dpdk.connect(to).await.unwrap();
+    let mut held = Vec::new();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while dpdk.counters().unwrap().stuck == 0 {
+        assert!(Instant::now() < deadline, "{:?} {:?}", dpdk.counters(), dpdk.statistics());
+        // With all buffers held, nothing can be sent either.
+        for _ in 0..16 {
+            let _ = connection.send(Buf::copy_of(b"question", 0).unwrap()).await;
+        }
+        let _ = tokio::time::timeout(Duration::from_millis(2), connection.recv_batch(&mut held, 64)).await;
+    }
+    say("deaf");
+    held.clear();
+    meet(&dpdk, &connection.base().peer_addr()).await;
+    say("hears");
 }
 
 /// Returns a message of which each word tells its message and its position. A message in three is as long as

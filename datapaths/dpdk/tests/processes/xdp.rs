@@ -12,8 +12,28 @@ fn a_port_of_af_xdp_hears_with_all_of_its_buffers() {
     let Some(namespaces) = Namespaces::new("bkx") else { return };
     let mut server = namespaces.child("b", "kernel-serve", "0.0.0.0:7", 0, &[]);
     assert_eq!(server.says(), "ready");
-    let mut client = namespaces.child("a", "ask-and-hold", "10.99.0.2:7", 12_000, &SETTINGS);
-    assert_eq!(client.says(), "done");
+    // The device may be named to DPDK alone.
+    let named = [SETTINGS[0], SETTINGS[1], ("PORT", "net_af_xdp0")];
+    let eal = "--no-pci --no-huge --no-shconf --no-telemetry -m 256 --vdev=net_af_xdp0,iface=va";
+    let found = [("EAL", eal), SETTINGS[1], ("PORT", "net_af_xdp0")];
+    for settings in [&SETTINGS[..], &named, &found] {
+        let mut client = namespaces.child("a", "ask-and-hold", "10.99.0.2:7", 12_000, settings);
+        assert_eq!(client.says(), "done");
+    }
+}
+
+/// The application holds all buffers, so that the port hears nothing more. Drivers differ in what they count then.
+#[test]
+fn a_deaf_port_is_counted_and_hears_again_with_free_buffers() {
+    let Some(namespaces) = Namespaces::new("bkd") else { return };
+    let mut server = namespaces.child("b", "kernel-serve", "0.0.0.0:7", 0, &[]);
+    assert_eq!(server.says(), "ready");
+    for device in ["net_af_xdp0,iface=va", "net_af_packet0,iface=va"] {
+        let settings = [("DEVICE", device), SETTINGS[1], ("BUFFERS", "8191")];
+        let mut client = namespaces.child("a", "hold-all", "10.99.0.2:7", 0, &settings);
+        assert_eq!(client.says(), "deaf");
+        assert_eq!(client.says(), "hears");
+    }
 }
 
 /// Returns the number of claims of an address.

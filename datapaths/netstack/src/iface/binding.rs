@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn bindings_overlap_if_they_have_a_common_address() {
         let [v4, v6] = [true, false].map(|is_v4| Binding::Family { is_v4 });
-        let [first, second, other] = [(true, 0), (true, 1), (false, 0)]
-            .map(|(is_v4, number)| Binding::Address { is_v4, number });
+        let [first, second, other] =
+            [(true, 0), (true, 1), (false, 0)].map(|(is_v4, number)| Binding::Address { is_v4, number });
         let all = [Binding::All, v4, v6, first, second, other];
         let overlaps = |one: Binding| all.map(|it| it.overlaps(one));
         assert_eq!(overlaps(Binding::All), [true; 6]);

@@ -287,7 +287,10 @@ impl Interface {
     /// may have a common group.
     pub(crate) fn groups(&self) -> impl Iterator<Item = Ipv6Addr> {
         let groups = || self.all_v6().map(solicited_node_group);
-        groups().enumerate().filter(move |(at, group)| !groups().take(*at).any(|it| it == *group)).map(|it| it.1)
+        groups()
+            .enumerate()
+            .filter(move |(at, group)| !groups().take(*at).any(|it| it == *group))
+            .map(|it| it.1)
     }
 
     /// Returns true if `address` can belong to a neighbour.

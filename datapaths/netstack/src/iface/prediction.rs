@@ -48,7 +48,9 @@ impl Prediction {
     /// Predicts datagrams of `flow` to `interface`, whose UDP checksum is verified unless they are
     /// `unchecked`. Returns `None` if the flow is not over IPv4, or the interface is in a VLAN.
     pub(crate) fn new(interface: &Interface, flow: Flow, unchecked: bool) -> Option<Self> {
-        let (IpAddr::V4(own), IpAddr::V4(peer)) = (interface.own(flow)?, flow.peer().ip()) else { return None };
+        let (IpAddr::V4(own), IpAddr::V4(peer)) = (interface.own(flow)?, flow.peer().ip()) else {
+            return None;
+        };
         if interface.vlan.is_some() || interface.is_martian(peer.into()) {
             return None;
         }

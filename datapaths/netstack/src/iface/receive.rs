@@ -237,13 +237,16 @@ impl Stack {
                 Ok(segment_arrival(&segment, header.source.into(), own, at..at + header.total))
             }
             IpProtocol::ICMPV6 => match Icmpv6Message::parse(packet, &header)? {
-                Icmpv6Message::Solicitation { target, source_mac } if self.interface.number_v6(target).is_some() => {
+                Icmpv6Message::Solicitation { target, source_mac }
+                    if self.interface.number_v6(target).is_some() =>
+                {
                     self.solicited(target, header.source, link.source, source_mac, now);
                     Ok(Arrival::Nothing)
                 }
                 _ if anonymous => Ok(self.foreign()),
                 Icmpv6Message::EchoRequest => {
-                    let from = if own.is_some() { Some(destination) } else { self.interface.v6_for(header.source) };
+                    let from =
+                        if own.is_some() { Some(destination) } else { self.interface.v6_for(header.source) };
                     let Some(from) = from else { return Ok(self.foreign()) };
                     let len = icmpv6::echo_reply(packet, &header, from);
                     Ok(self.reply(frame, link, at + len))

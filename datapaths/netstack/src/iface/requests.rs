@@ -71,7 +71,13 @@ impl Stack {
 
     /// Queues the statement that this interface has the IPv6 address `ip`, `to` a neighbour that `solicited` it or
     /// to a group.
-    pub(super) fn queue_advertisement(&mut self, ip: Ipv6Addr, to: Ipv6Addr, to_mac: MacAddr, solicited: bool) {
+    pub(super) fn queue_advertisement(
+        &mut self,
+        ip: Ipv6Addr,
+        to: Ipv6Addr,
+        to_mac: MacAddr,
+        solicited: bool,
+    ) {
         let own = Own { mac: self.interface.mac, ip };
         self.queue(to_mac, EtherType::IPV6, |bytes| icmpv6::emit_advertisement(bytes, own, to, solicited));
     }

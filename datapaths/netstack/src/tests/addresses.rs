@@ -75,7 +75,9 @@ fn all_addresses_are_announced() {
     let claims = |own: &IpAddr| match own {
         // The sender of a question for itself, and the target of an advertisement.
         IpAddr::V4(own) => frames.iter().any(|it| it[12..14] == [8, 6] && it[28..32] == own.octets()),
-        IpAddr::V6(own) => frames.iter().any(|it| it.len() > 78 && it[54] == 136 && it[62..78] == own.octets()),
+        IpAddr::V6(own) => {
+            frames.iter().any(|it| it.len() > 78 && it[54] == 136 && it[62..78] == own.octets())
+        }
     };
     assert!(OURS.map(|own| own.parse().unwrap()).iter().all(claims), "{frames:?}");
     // A group for both addresses that end alike, and a group for the third; an address of the link is their source.

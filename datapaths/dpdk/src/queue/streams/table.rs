@@ -11,7 +11,7 @@ use bertha_netstack::{Binding, Flow, Interface, Ports};
 use slab::Slab;
 use smoltcp::iface::SocketSet;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Number of connections, in any state.
