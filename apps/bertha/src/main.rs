@@ -7,6 +7,7 @@ mod command;
 mod drops;
 mod explain;
 mod inspect;
+mod losses;
 mod output;
 mod perf;
 mod ping;

@@ -1,5 +1,6 @@
 //! Datapaths as text.
 
+use crate::losses::Counted;
 use bertha::kernel::{Tcp, Udp, Unix, UnixStream};
 use bertha::shm::Shm;
 use bertha::{Datapath, Error};
@@ -35,7 +36,7 @@ pub(crate) trait OverDatapath {
     ///
     /// # Errors
     /// Errors of the work.
-    async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error>;
+    async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<(), Error>;
 }
 
 impl Transport {

@@ -7,6 +7,7 @@ use super::fitting::fitting;
 use super::stream::{Outcome, message_length};
 use super::{reverse, stream};
 use crate::drops::{Row, rows};
+use crate::losses::{Counted, Loss};
 use crate::output;
 use crate::probe::Transferred;
 use crate::site::Place;
@@ -42,6 +43,9 @@ struct Printed {
     intervals: Vec<Interval>,
     end: End,
     dropped: Vec<Row>,
+    /// The losses of the datapath's port, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<Vec<Loss>>,
 }
 
 #[derive(Serialize)]
@@ -65,7 +69,7 @@ struct End {
 }
 
 impl OverDatapath for Client<'_> {
-    async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
+    async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<(), Error> {
         let Self { perf, place } = self;
         let stack = perf.site.stack(&perf.stack, Side::Client { host: &place.host }, &datapath)?;
         let mut connections = Vec::new();
@@ -113,6 +117,7 @@ impl OverDatapath for Client<'_> {
             });
         }
         let (intervals, outcomes, drops) = watch(perf, &counters, running).await?;
+        let losses = datapath.losses();
         let streams: Vec<Ended> = outcomes.iter().map(Ended::of).collect();
         let sum = Ended::sum(&streams);
         let is_silent = streams.iter().any(|stream| stream.receiver.is_none());
@@ -122,7 +127,7 @@ impl OverDatapath for Client<'_> {
         };
         if perf.json {
             let end = End { streams, sum_sent: sum.sender, sum_received: sum.receiver, sum };
-            output::json(&Printed { start, intervals, end, dropped: rows(&drops) })?;
+            output::json(&Printed { start, intervals, end, dropped: rows(&drops), port: losses.rows() })?;
             return outcome;
         }
         output::line(format!("- - -\n{HEADING}"))?;
@@ -133,7 +138,7 @@ impl OverDatapath for Client<'_> {
             1 => {}
             _ => output::line(sum.lines("SUM"))?,
         }
-        output::line(format!("dropped at this end: {drops}"))?;
+        output::line(format!("dropped at this end: {drops}{losses}"))?;
         outcome
     }
 }

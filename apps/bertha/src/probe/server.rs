@@ -4,6 +4,7 @@ use super::answering::answer;
 use super::refusals::Refusals;
 use super::tally::Tally;
 use crate::drops::{Row, rows};
+use crate::losses::{Counted, Loss, Losses};
 use crate::output;
 use crate::rate;
 use crate::site::{Place, Site};
@@ -14,6 +15,7 @@ use bertha::prelude::*;
 use bertha::{Base, Buf, Datapath, Error, Negotiated};
 use bertha_program::{Termination, escaped, exposure};
 use serde::Serialize;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -59,10 +61,13 @@ struct Served {
     bits_per_second: f64,
     end: String,
     dropped: Vec<Row>,
+    /// The losses of the datapath's port, if it has one, since the last such line: of all clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<Vec<Loss>>,
 }
 
 impl OverDatapath for Server<'_> {
-    async fn over<D: Datapath + Clone>(self, datapath: D) -> Result<(), Error> {
+    async fn over<D: Datapath + Clone + Counted>(self, datapath: D) -> Result<(), Error> {
         let Self { site, stack: text, place, json, termination } = self;
         let stack = site.stack(text, Side::Server, &datapath)?;
         let mut settings = site.settings();
@@ -70,7 +75,7 @@ impl OverDatapath for Server<'_> {
         settings.offers_per_second = u32::MAX;
         let shown = stack.explain().to_string();
         exposure::warn_of_address(&place.addr);
-        let mut incoming = stack.listen(datapath, place.addr).settings(settings).await?;
+        let mut incoming = stack.listen(datapath.clone(), place.addr).settings(settings).await?;
         let _registration = site.register(text, &incoming.local_addr()).await?;
         let listening =
             format!("listening on {} over {}: {shown}", incoming.local_addr(), site.transport().name());
@@ -78,13 +83,14 @@ impl OverDatapath for Server<'_> {
             true => output::json(&serde_json::json!({ "listening": incoming.local_addr().to_string() }))?,
             false => output::line(listening)?,
         }
+        let port = Arc::new(Port { datapath, told: Mutex::default() });
         let mut clients = JoinSet::new();
         let mut refusals = Refusals::default();
         loop {
             tokio::select! {
                 accepted = incoming.next_or_refusal() => match accepted {
                     Some(Ok(connection)) => {
-                        clients.spawn(until_gone(connection, json, termination.clone()));
+                        clients.spawn(until_gone(connection, port.clone(), json, termination.clone()));
                     }
                     Some(Err(error)) => refusals.add(&error),
                     None => break,
@@ -105,9 +111,27 @@ impl OverDatapath for Server<'_> {
     }
 }
 
+/// A datapath, and its losses that were told.
+struct Port<D> {
+    datapath: D,
+    told: Mutex<Losses>,
+}
+
+impl<D: Counted> Port<D> {
+    /// Returns the losses since the last call.
+    fn news(&self) -> Losses {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.datapath.losses();
+        let news = all.since(&told);
+        *told = all;
+        news
+    }
+}
+
 /// Answers a client until it has gone or a signal comes, and prints the line about it.
 async fn until_gone(
     connection: Negotiated<impl Connection<Data = Buf>>,
+    port: Arc<Port<impl Counted>>,
     json: bool,
     termination: Termination,
 ) {
@@ -120,16 +144,16 @@ async fn until_gone(
         // The end of the program does not depend on how the connection ends.
         let _ = timeout(CLOSING, connection.close()).await;
     }
-    let drops = connection.drops();
+    let (drops, losses) = (connection.drops(), port.news());
     let client = connection.base().peer_addr().to_string();
     // If the output has no reader any more, the server still answers.
     let _ = match json {
-        true => output::json(&served(client, &tally, &end, &drops)),
-        false => output::line(sentence(&served(client, &tally, &end, &drops), &drops)),
+        true => output::json(&served(client, &tally, &end, &drops, &losses)),
+        false => output::line(sentence(&served(client, &tally, &end, &drops, &losses), &drops, &losses)),
     };
 }
 
-fn served(client: String, tally: &Tally, end: &Error, drops: &Drops) -> Served {
+fn served(client: String, tally: &Tally, end: &Error, drops: &Drops, losses: &Losses) -> Served {
     let seconds = tally.elapsed().as_secs_f64();
     Served {
         client,
@@ -144,14 +168,15 @@ fn served(client: String, tally: &Tally, end: &Error, drops: &Drops) -> Served {
         bits_per_second: rate::bits_per_second(tally.bytes, seconds),
         end: escaped(&end.to_string()),
         dropped: rows(drops),
+        port: losses.rows(),
     }
 }
 
-fn sentence(served: &Served, drops: &Drops) -> String {
+fn sentence(served: &Served, drops: &Drops, losses: &Losses) -> String {
     let Served { client, messages, late, pings, sent_messages, seconds, end, .. } = served;
     let bytes = rate::bytes(served.bytes);
     let rate = rate::bits(served.bits_per_second);
     format!(
-        "{client}: {messages} messages, {bytes} in {seconds:.2} s, {rate}, {late} late; {pings} pings; {sent_messages} sent; dropped: {drops}; {end}"
+        "{client}: {messages} messages, {bytes} in {seconds:.2} s, {rate}, {late} late; {pings} pings; {sent_messages} sent; dropped: {drops}{losses}; {end}"
     )
 }

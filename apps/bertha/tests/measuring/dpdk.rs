@@ -53,6 +53,10 @@ fn perf_and_ping_run_over_ports() {
         let pinged = measured(&["ping", "10.0.0.1", "-c", "20", "-i", "0.002"]);
         assert_eq!((&pinged["sent"], &pinged["received"]), (&20.into(), &20.into()), "{pinged}");
         assert_eq!(serving.next()["pings"], 20);
+        // The server's port counts frames to a port at which nobody listens.
+        assert!(
+            !run(&[&["ping", "10.0.0.1:77", "-c", "1"][..], &options].concat(), &client).status.success()
+        );
         for direction in [&[][..], &["-R"]] {
             let printed = measured(&[&["perf", "-c", "10.0.0.1", "-t", "0.3"], direction].concat());
             let (sum, received) = (&printed["end"]["sum"], &printed["end"]["sum_received"]);
@@ -61,6 +65,9 @@ fn perf_and_ping_run_over_ports() {
             let served = serving.next();
             let counted = if direction.is_empty() { "messages" } else { "sent_messages" };
             assert_eq!(served[counted], printed["end"]["sum_sent"]["messages"], "{served}");
+            let lost = |row: &serde_json::Value| row["reason"].as_str().unwrap().contains("closed port");
+            let is_told = served["port"].as_array().unwrap().iter().any(lost);
+            assert!(is_told == direction.is_empty() && printed["port"].is_array(), "{served} {printed}");
         }
     }
 }

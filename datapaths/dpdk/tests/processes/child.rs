@@ -118,6 +118,10 @@ fn child() {
         "ask-threads" => return ask_by_threads(&about.parse().unwrap(), count),
         "forge" => return forge(about, count),
         "too-large" => return too_large_by_threads(&about.parse().unwrap(), count),
+        #[cfg(feature = "tcp")]
+        "syn-flood" => return super::flood::flood(about),
+        #[cfg(feature = "tcp")]
+        "crowd" => return super::flood::crowd(about),
         _ => {}
     }
     runtime().block_on(async {

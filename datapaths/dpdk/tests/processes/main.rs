@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod child;
+#[cfg(feature = "tcp")]
+mod flood;
 mod golden;
 mod kernel;
 mod memif;

@@ -138,9 +138,11 @@ async fn pour<D: Datapath>(datapath: &D, to: &str) {
 #[test]
 fn the_kernel_talks_tcp_to_a_server_over_dpdk() {
     let Some(namespaces) = Namespaces::new("bta") else { return };
-    let mut server = namespaces.start("a", "tcp-serve", "[::]:9", 0);
+    let addresses = "10.99.0.1/24,10.99.0.3/24,fd99::1/64,fd99::3/64";
+    let settings = [("DEVICE", "net_af_packet0,iface=va"), ("ADDRESS", addresses)];
+    let mut server = namespaces.child("a", "tcp-serve", "[::]:9", 0, &settings);
     assert_eq!(server.says(), "ready");
-    for to in ["10.99.0.1:9", "[fd99::1]:9"] {
+    for to in ["10.99.0.1:9", "10.99.0.3:9", "[fd99::1]:9", "[fd99::3]:9"] {
         for role in ["plain-tcp-ask", "kernel-tcp-ask"] {
             let mut client = namespaces.start("b", role, to, 64);
             assert_eq!(client.says(), "done");
