@@ -4,6 +4,7 @@
 #include <net/if.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -12,6 +13,7 @@
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <rte_version.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -259,14 +261,36 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     return 0;
 }
 
+/* Writes the device with its arguments, as it is added. Fails for a text that is too long. */
+static bool describe(const struct rte_device *device, char *text, size_t size) {
+    const struct rte_devargs *found = rte_dev_devargs(device);
+    const char *arguments = found != NULL && found->args != NULL ? found->args : "";
+    int len = snprintf(text, size, "%s%s%s", rte_dev_name(device), *arguments ? "," : "", arguments);
+    return len > 0 && (size_t)len < size;
+}
+
+static bool has_ports(const struct rte_device *device) {
+    struct rte_eth_dev_info info;
+    uint16_t port;
+    RTE_ETH_FOREACH_DEV(port) {
+        if (rte_eth_dev_info_get(port, &info) == 0 && info.device == device)
+            return true;
+    }
+    return false;
+}
+
 int bertha_port_close(uint16_t port, bool remove) {
     struct rte_eth_dev_info info;
+    char again[1024];
     struct rte_device *device = rte_eth_dev_info_get(port, &info) == 0 ? info.device : NULL;
+    /* A device that was there before has to be there afterwards: its port is gone when it is closed. */
+    bool returns = device != NULL && !remove && describe(device, again, sizeof again);
     int failed = rte_eth_dev_stop(port);
     int closed = rte_eth_dev_close(port);
     /* A device that stays can't be added again. */
-    int removed = remove && device != NULL ? rte_dev_remove(device) : 0;
-    return failed ? failed : closed ? closed : removed;
+    int removed = (remove && device != NULL) || (returns && !has_ports(device)) ? rte_dev_remove(device) : 0;
+    int added = returns && removed == 0 ? rte_dev_probe(again) : 0;
+    return failed ? failed : closed ? closed : removed ? removed : added == -EEXIST ? 0 : added;
 }
 
 int bertha_port_is_up(uint16_t port) {

@@ -223,7 +223,8 @@ macro_rules! with_functions {
             fn bertha_port_open(
                 port: u16, pool: *mut Mempool, setup: *const PortSetup, facts: *mut PortFacts
             ) -> c_int;
-            /// Stops and closes a port. With `remove`, its device is gone, and can be added again.
+            /// Stops and closes a port. With `remove`, its device is gone, and can be added again; otherwise its
+            /// port is there again, to be opened.
             fn bertha_port_close(port: u16, remove: bool) -> c_int;
             /// Returns 1 if the link is up, 0 if not, or an error.
             fn bertha_port_is_up(port: u16) -> c_int;

@@ -119,7 +119,7 @@ fn child() {
         "forge" => return forge(about, count),
         "too-large" => return too_large_by_threads(&about.parse().unwrap(), count),
         #[cfg(feature = "tcp")]
-        "syn-flood" => return super::flood::flood(about),
+        "syn-flood" => return super::flood::flood(about, count),
         #[cfg(feature = "tcp")]
         "crowd" => return super::flood::crowd(about),
         _ => {}
@@ -140,6 +140,7 @@ fn child() {
                 ask(dpdk, about.parse().unwrap(), count).await;
             }
             "open" => say(&Dpdk::open(&Config::from_env().unwrap()).unwrap_err().to_string()),
+            "open-again" => open_again(),
             "end" => end(),
             "ask-and-hold" => ask_and_hold(about.parse().unwrap(), count).await,
             "ask-large" => ask_large(about.parse().unwrap(), count).await,
@@ -163,6 +164,14 @@ fn dpdk() -> Dpdk {
 fn say_offload(dpdk: &Dpdk) {
     let Offload { header, udp } = dpdk.offload().unwrap();
     say(&format!("offload {header} {udp}"));
+}
+
+/// Opens the environment's port several times, one after another.
+fn open_again() {
+    for _ in 0..3 {
+        assert!(dpdk().is_up().is_ok());
+    }
+    say("opened");
 }
 
 /// Opens the environment's port, and ends in order when the parent writes a line.

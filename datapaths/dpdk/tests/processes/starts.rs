@@ -34,3 +34,25 @@ fn a_start_beside_a_process_of_the_same_prefix_is_an_error() {
     // DPDK leaves its files.
     let _ = std::fs::remove_dir_all(format!("/var/run/dpdk/{prefix}"));
 }
+
+/// The device was there before the port was opened, and no setting names it.
+#[test]
+fn a_port_of_the_environment_opens_again() {
+    if !has_dpdk() {
+        return;
+    }
+    let eal = "--no-pci --no-huge --no-shconf --no-telemetry -m 128 --vdev=net_null7,size=60";
+    for port in [None, Some(("PORT", "net_null7"))] {
+        let settings = [("EAL", eal), ("ADDRESS", "10.0.0.1/24"), ("BUFFERS", "1023")];
+        let settings: Vec<_> = settings.into_iter().chain(port).collect();
+        let role = Role {
+            role: "open-again",
+            about: "-",
+            count: 0,
+            settings: &settings,
+            within: &[],
+            unprivileged: true,
+        };
+        assert_eq!(Child::start(&role).says(), "opened");
+    }
+}
