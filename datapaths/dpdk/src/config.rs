@@ -2,7 +2,7 @@
 
 use crate::Subnet;
 use crate::failure::{NAME, failure};
-use crate::slot::slot;
+use crate::slot::{needs_hugepages, slot};
 use bertha_core::{Error, ErrorKind};
 use bertha_runtime::settings::Variables;
 use serde::Deserialize;
@@ -71,7 +71,7 @@ pub enum Checksums {
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The arguments of DPDK's environment, without the program's name. The default works without hugepages
-    /// and without privileges. If a process opens several ports, the first port's arguments count.
+    /// and without privileges, except for a card behind `uio_pci_generic`, which needs both. If a process opens several ports, the first port's arguments count.
     pub eal: Option<Vec<String>>,
     /// The virtual device to add, with its arguments, in DPDK's notation, or the slot of a card, such as
     /// `0000:00:10.0`; `None` if the port exists without it.
@@ -297,8 +297,11 @@ impl Config {
         let megabytes = (pool >> 20).max(256).to_string();
         // Without these arguments DPDK would take every card that it finds.
         let slot = self.device.as_deref().and_then(slot);
+        // A card without an IOMMU reads and writes by physical addresses, which huge pages alone keep.
+        let is_huge = slot.as_deref().is_some_and(needs_hugepages);
         let cards = slot.map_or_else(|| vec!["--no-pci".to_owned()], |slot| vec!["-a".to_owned(), slot]);
-        let fixed = ["--no-huge", "--no-shconf", "--no-telemetry", "--log-level=warning"].map(str::to_owned);
+        let pages = if is_huge { &["--in-memory"][..] } else { &["--no-huge", "--no-shconf"] };
+        let fixed = pages.iter().chain(&["--no-telemetry", "--log-level=warning"]).map(|it| (*it).to_owned());
         Ok(cards.into_iter().chain(fixed).chain(["-m".into(), megabytes, lcores]).collect())
     }
 }

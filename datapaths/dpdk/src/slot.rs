@@ -3,10 +3,13 @@
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
 use std::fs::{read_link, read_to_string};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Drivers of the kernel that leave a card to programs.
-const FREE: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
+const FREE: [&str; 3] = [VFIO, "uio_pci_generic", "igb_uio"];
+
+/// The driver of the kernel for machines with an IOMMU.
+const VFIO: &str = "vfio-pci";
 
 /// Returns the slot that a device names, with its domain; `None` if the device is a virtual one.
 pub(crate) fn slot(device: &str) -> Option<String> {
@@ -28,15 +31,32 @@ pub(crate) fn obstacle(device: &str) -> Option<Error> {
     obstacle_below(&slot, Path::new("/"))
 }
 
+/// Returns true if the card at a slot has a driver of the kernel that leaves it to programs without an IOMMU.
+pub(crate) fn needs_hugepages(slot: &str) -> bool {
+    needs_hugepages_below(slot, Path::new("/"))
+}
+
+fn needs_hugepages_below(slot: &str, root: &Path) -> bool {
+    driver(&card(slot, root)).is_some_and(|driver| FREE.contains(&&*driver) && driver != VFIO)
+}
+
+fn card(slot: &str, root: &Path) -> PathBuf {
+    root.join("sys/bus/pci/devices").join(slot)
+}
+
+/// Returns the kernel's driver of a card.
+fn driver(card: &Path) -> Option<String> {
+    let driver = read_link(card.join("driver")).ok()?;
+    Some(driver.file_name()?.to_string_lossy().into_owned())
+}
+
 fn obstacle_below(slot: &str, root: &Path) -> Option<Error> {
-    let card = root.join("sys/bus/pci/devices").join(slot);
+    let card = card(slot, root);
     let refused = |kind, what: String| Some(failure(kind, format!("the card at the slot {slot}: {what}")));
     if !card.exists() {
         return refused(ErrorKind::Unavailable, "there is none; `lspci -D` lists the slots".into());
     }
-    let driver = read_link(card.join("driver")).ok();
-    let driver = driver.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    let Some(driver) = driver else {
+    let Some(driver) = driver(&card) else {
         let what = "it has no driver; bind it to vfio-pci, or to uio_pci_generic".into();
         return refused(ErrorKind::Unavailable, what);
     };
@@ -46,10 +66,10 @@ fn obstacle_below(slot: &str, root: &Path) -> Option<Error> {
         return refused(ErrorKind::Unavailable, what);
     }
     let pages = read_to_string(root.join("proc/sys/vm/nr_hugepages")).unwrap_or_default();
-    if driver != "vfio-pci" && matches!(pages.trim(), "" | "0") {
+    if driver != VFIO && matches!(pages.trim(), "" | "0") {
         let what = format!(
             "a card behind `{driver}` reads and writes memory by physical addresses, which needs hugepages: reserve some in \
-             /proc/sys/vm/nr_hugepages, and pass --in-memory in `eal` in place of --no-huge and --no-shconf"
+             /proc/sys/vm/nr_hugepages, and pass no --no-huge in `eal`"
         );
         return refused(ErrorKind::Exhausted, what);
     }
@@ -98,7 +118,9 @@ mod tests {
         assert!(said("0", Some("e1000e")).contains("the kernel's driver `e1000e` has it"));
         assert!(said("0\n", Some("uio_pci_generic")).contains("needs hugepages"));
         assert_eq!(said("320\n", Some("uio_pci_generic")), "");
+        assert!(needs_hugepages_below("0000:00:10.0", &root));
         assert_eq!(said("0", Some("vfio-pci")), "");
+        assert!(!needs_hugepages_below("0000:00:10.0", &root));
         remove_dir_all(&root).unwrap();
     }
 }

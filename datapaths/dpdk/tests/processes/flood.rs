@@ -5,7 +5,7 @@ use super::namespaces::Namespaces;
 use bertha_datapath_dpdk::{Burst, Config, Packet, Port};
 use rand::RngExt;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{SocketAddrV4, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
