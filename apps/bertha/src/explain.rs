@@ -64,7 +64,7 @@ impl OverDatapath for Explaining<'_> {
             chunnels: agreement.chunnels().collect(),
             passed_over: escaped(agreement.reasons()),
             authenticated: agreement.is_authenticated(),
-            peer: agreement.peer().map(|peer| escaped(&format!("{peer:?}"))),
+            peer: agreement.peer().map(|peer| escaped(&peer.to_string())),
             mtu: connection.mtu().saturating_sub(connection.base().reserved()),
         };
         let shown = match explain.json {

@@ -65,7 +65,8 @@ async fn meet(
             Either::Right(_) => None,
         }
     };
-    let (connected, _, accepted) = join3(connecting.into_future(), at_first.next_or_refusal(), accepting).await;
+    let (connected, _, accepted) =
+        join3(connecting.into_future(), at_first.next_or_refusal(), accepting).await;
     (connected, accepted)
 }
 
