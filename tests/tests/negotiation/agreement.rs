@@ -2,8 +2,9 @@
 
 use crate::scene::{A, B, C, bytes, client, echo, serve, server, server_addr, simulate};
 use bertha_chunnels::{Bincode, Nothing, Serialize};
-use bertha_core::{Boxed, Buf, Connection, Describe, ErrorKind, make_stack, select};
-use bertha_datapath_sim::{Network, SimDatapath};
+use bertha_core::{Boxed, Buf, Chunnel, Connection, Describe, ErrorKind, make_stack, select};
+use bertha_datapath_kernel::TokioRuntime;
+use bertha_datapath_sim::{Network, PairConnection, SimDatapath};
 use bertha_negotiation::{Negotiate, Runs};
 use std::sync::{Arc, Mutex};
 
@@ -103,6 +104,26 @@ fn a_stack_is_chosen_at_run_time() {
             assert!(echoed(&network, stack).await.starts_with(name));
         }
     });
+}
+
+/// A type that named the connection below once for each alternative would double with each `select!`, and so would the
+/// time of the compiler.
+#[test]
+fn the_type_of_a_connection_grows_as_much_with_each_choice() {
+    fn length<S: Chunnel<PairConnection<TokioRuntime, Buf>>>(_: &S) -> usize {
+        std::any::type_name::<S::Connection>().len()
+    }
+    let two = length(&make_stack!(select!(A, B), select!(A, B)));
+    let four = length(&make_stack!(select!(A, B), select!(A, B), select!(A, B), select!(A, B)));
+    let six = length(&make_stack!(
+        select!(A, B),
+        select!(A, B),
+        select!(A, B),
+        select!(A, B),
+        select!(A, B),
+        select!(A, B)
+    ));
+    assert_eq!(six - four, four - two);
 }
 
 /// Returns the errors of a client and a server that have no stack in common.
