@@ -80,7 +80,7 @@ mod tests {
             (&[1; 32], Some(&PeerIdentity::NoiseKey([7; 32])))
         );
         let shown = format!("{secured:?}");
-        assert!(shown.contains("NoiseKey") && !shown.contains("control_key"), "{shown}");
+        assert!(shown.contains("Noise key") && !shown.contains("control_key"), "{shown}");
     }
 
     #[derive(Identity)]
