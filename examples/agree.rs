@@ -11,7 +11,7 @@ async fn main() -> Result<(), Error> {
     // The server speaks with and without checksums, and prefers checksums.
     let server = make_stack!(Serialize::<u32>::new(), select!(Checksum::new(), Nothing));
     println!("the server offers {}", server.explain());
-    let mut incoming = server.listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
+    let mut incoming = server.listen(bertha::datapath(), "127.0.0.1:0").await?;
     let addr = incoming.local_addr();
     bertha::spawn(async move {
         while let Some(client) = incoming.next_or_refusal().await {

@@ -56,8 +56,8 @@ async fn main() -> Result<(), Error> {
 
 /// Starts a server that answers one message, and then moves away.
 async fn serve_once(host: &'static str) -> Result<Addr, Error> {
-    let any: Addr = "127.0.0.1:0".parse()?;
-    let mut clients = make_stack!(Serialize::<String>::new()).listen(bertha::datapath(), any).await?;
+    let mut clients =
+        make_stack!(Serialize::<String>::new()).listen(bertha::datapath(), "127.0.0.1:0").await?;
     let addr = clients.local_addr();
     bertha::spawn(async move {
         let Some(client) = clients.next().await else { return };

@@ -2,15 +2,15 @@
 //! scrape.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
+use bertha::Error;
 use bertha::chunnels::metrics::prometheus;
 use bertha::chunnels::{Metrics, Reliable, Serialize};
 use bertha::prelude::*;
-use bertha::{Addr, Error};
 
 #[bertha::main]
 async fn main() -> Result<(), Error> {
     let server = make_stack!(Serialize::<String>::new(), Reliable::new());
-    let mut incoming = server.listen(bertha::datapath(), "127.0.0.1:0".parse::<Addr>()?).await?;
+    let mut incoming = server.listen(bertha::datapath(), "127.0.0.1:0").await?;
     let to = incoming.local_addr();
     bertha::spawn(async move {
         while let Some(connection) = incoming.next().await {

@@ -46,8 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 
 /// Starts a server, which drops each client after 50 ms, as a restarted server does.
 async fn start() -> Result<Addr, Error> {
-    let any: Addr = "127.0.0.1:0".parse()?;
-    let mut clients = make_stack!(Rpc::new()).listen(Tcp::new(), any).await?;
+    let mut clients = make_stack!(Rpc::new()).listen(Tcp::new(), "127.0.0.1:0").await?;
     let addr = clients.local_addr();
     bertha::spawn(async move {
         while let Some(connection) = clients.next().await {

@@ -17,22 +17,12 @@
 //!     // Both ends state their stack; here it turns strings into bytes.
 //!     let stack = || make_stack!(Serialize::<String>::new());
 //!
-//!     // The server: each client is an item, and gets a task of its own.
-//!     let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<bertha::Addr>()?).await?;
+//!     // The server: each client gets a task of its own.
+//!     let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0").await?;
 //!     let server = incoming.local_addr();
 //!     bertha::spawn(async move {
-//!         while let Some(connection) = incoming.next().await {
-//!             bertha::spawn(async move {
-//!                 loop {
-//!                     let answered = match connection.recv().await {
-//!                         Ok(message) => connection.send(message).await,
-//!                         Err(error) => Err(error),
-//!                     };
-//!                     if answered.is_err_and(|error| error.ends_connection()) {
-//!                         break;
-//!                     }
-//!                 }
-//!             });
+//!         while let Some(client) = incoming.next().await {
+//!             bertha::spawn(echo(client));
 //!         }
 //!     });
 //!
@@ -41,17 +31,29 @@
 //!     connection.send("hello".into()).await?;
 //!     assert_eq!(connection.recv().await?, "hello");
 //!     assert_eq!(connection.explain().to_string(), "Serialize[postcard], agreed as client");
-//!     connection.close().await?;
-//!     Ok(())
+//!     connection.close().await
+//! }
+//!
+//! /// Sends each message back. Not every error ends the connection.
+//! async fn echo(client: impl Connection<Data = String>) {
+//!     loop {
+//!         let answered = match client.recv().await {
+//!             Ok(message) => client.send(message).await,
+//!             Err(error) => Err(error),
+//!         };
+//!         if answered.is_err_and(|error| error.ends_connection()) {
+//!             break;
+//!         }
+//!     }
 //! }
 //! ```
 //!
 //! # Where to read on
 //!
-//! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and the reactions to them,
-//!   [names](guide::names), [choosing a datapath](guide::datapaths), `guide::security` (with the features
-//!   `tls` and `noise`); writing a [Chunnel](guide::chunnel), a [datapath](guide::datapath), a
-//!   [pass](guide::pass).
+//! * The guides: `guide::cookbook`, whole programs (with the features `tls`, `quic`, `tower` and `queue`), [composing](guide::composing) stacks,
+//!   [errors](guide::errors) and the reactions to them, [names](guide::names), [choosing a
+//!   datapath](guide::datapaths), `guide::security` (with the features `tls` and `noise`); writing a
+//!   [Chunnel](guide::chunnel), a [datapath](guide::datapath), a [pass](guide::pass).
 //! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises
 //!   of a connection under loss, cancellation and backpressure: [`Connection`].
 //! * The standard Chunnels: [`chunnels`]. The settings and their defaults: [`Settings`].
@@ -69,7 +71,7 @@
 //! | `local` | no | services of one machine find each other, and share memory: `MaybeLocal` in `local` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `ordered`, `at-most-once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
-//! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`#[bertha::service]`](macro@service) |
+//! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`service`](macro@service) |
 //! | `opentelemetry` | no | spans of calls of `rpc`, in one trace across processes |
 //! | `metrics`, `pace`, `retry` | yes | counting messages, sending at a bounded rate, and repeating requests |
 //! | `checksum` | yes | damaged messages are dropped |
@@ -97,32 +99,48 @@
 // The derives name this crate from outside; its own code has to name it in the same way.
 extern crate self as bertha;
 
+// All that is re-exported has its page here, so that links lead to pages of this crate, wherever they are built.
+#[doc(inline)]
 pub use bertha_chunnels as chunnels;
+#[doc(inline)]
 pub use bertha_core as core;
 #[cfg(any(feature = "datapath-caladan", feature = "datapath-caladan-bridged"))]
+#[doc(inline)]
 pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
+#[doc(inline)]
 pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
+#[doc(inline)]
 pub use bertha_datapath_kernel as kernel;
 #[cfg(feature = "shm")]
+#[doc(inline)]
 pub use bertha_datapath_shm as shm;
 #[cfg(feature = "io")]
+#[doc(inline)]
 pub use bertha_io as io;
 #[cfg(feature = "local")]
+#[doc(inline)]
 pub use bertha_local as local;
+#[doc(inline)]
 pub use bertha_negotiation as negotiation;
+#[doc(inline)]
 pub use bertha_negotiation::{names, rendezvous};
 
+#[doc(inline)]
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,
     Describe, Destination, Error, ErrorKind, Group, Headroom, Mismatch, Name, NumParticipantsAtMost,
     Optimized, Pass, PeerIdentity, Policy, Resolver, Role, Runtime, Secured, Situation, WithReceipt, Wrap,
     forward, guarantee, make_stack, optimize, select,
 };
+#[doc(inline)]
 pub use bertha_core::{capability::Capability, identity::Identity};
+#[doc(inline)]
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
+#[doc(inline)]
 pub use bertha_negotiation::rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
+#[doc(inline)]
 pub use bertha_negotiation::{
     Agreement, BoxedStack, Connect, ConnectEarly, Credentials, Early, EarlyCache, IdentityKey, Incoming,
     Interruption, Listen, Negotiate, Negotiated, Overload, Pick, PublicKey, Received, Reconnecting, Runs,
@@ -138,10 +156,13 @@ pub mod queue;
 mod run;
 
 #[cfg(feature = "rpc")]
+#[doc(inline)]
 pub use bertha_chunnels::rpc;
 #[cfg(feature = "rpc")]
+#[doc(inline)]
 pub use bertha_macros::facade_service as service;
 #[cfg(feature = "_datapath")]
+#[doc(inline)]
 pub use bertha_macros::main;
 #[cfg(feature = "_datapath")]
 pub use datapath::{DefaultDatapath, datapath};

@@ -16,7 +16,7 @@
 //! // Receivers of one subscription share its messages; each subscription gets all messages.
 //! let billing = stack().wrap(orders.receiver("billing").await?).await?;
 //! let shop = stack().wrap(orders.publisher().await?).await?;
-//! shop.send("a book".into()).await?;
+//! shop.send("a book".to_owned().into()).await?;
 //! let order = billing.recv().await?;
 //! assert_eq!(*order, "a book");
 //! // A message is acknowledged after the work; a message that is dropped is delivered again.
@@ -26,15 +26,22 @@
 //! ```
 
 #[cfg(feature = "azure-queue")]
+#[doc(inline)]
 pub use bertha_queues::azure::AzureQueue;
 #[cfg(feature = "google-pubsub")]
+#[doc(inline)]
 pub use bertha_queues::google::PubSub;
 #[cfg(feature = "kafka")]
+#[doc(inline)]
 pub use bertha_queues::kafka::Kafka;
 #[cfg(feature = "nats")]
+#[doc(inline)]
 pub use bertha_queues::nats::Nats;
 #[cfg(feature = "redis-streams")]
+#[doc(inline)]
 pub use bertha_queues::redis::RedisStreams;
 #[cfg(feature = "sqs")]
+#[doc(inline)]
 pub use bertha_queues::sqs::Sqs;
+#[doc(inline)]
 pub use bertha_queues::*;

@@ -158,10 +158,8 @@ fn same_type(ours: &dyn Declared, id: &str, version: u16) -> Result<(), Mismatch
         return Err(Mismatch(format!("{} is not {id}", ours.id())));
     }
     if ours.version() != version {
-        return Err(Mismatch(format!(
-            "the server has version {} of {id}, the client {version}",
-            ours.version()
-        )));
+        let what = format!("the server has version {}, the client version {version}", ours.version());
+        return Err(Mismatch(what));
     }
     Ok(())
 }
@@ -187,8 +185,8 @@ impl<C: Capability> Declared for C {
 
     fn compare(&self, id: &str, version: u16, encoding: &[u8]) -> Result<(), Mismatch> {
         same_type(self, id, version)?;
-        let theirs =
-            postcard::from_bytes(encoding).map_err(|error| Mismatch(format!("malformed {id}: {error}")))?;
+        let theirs = postcard::from_bytes(encoding)
+            .map_err(|error| Mismatch(format!("its capability is malformed: {error}")))?;
         self.compatible(&theirs)
     }
 }

@@ -122,6 +122,21 @@ impl Error {
         Self(Box::new(Inner { kind, ends_connection, chunnel: None, context: context.into(), source: None }))
     }
 
+    /// Makes an error for a file of this machine that can't be used. `action` says what for and which file: `cannot read
+    /// /etc/ca.pem`.
+    ///
+    /// A file that is missing, or that this process may not open, is [`Invalid`](ErrorKind::Invalid): no peer is
+    /// involved, and a later call fails in the same way.
+    #[cold]
+    pub fn of_file(action: impl fmt::Display, error: std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let lasting = [Io::NotFound, Io::PermissionDenied, Io::IsADirectory, Io::NotADirectory];
+        let is_lasting = lasting.contains(&error.kind());
+        let error = Self::from(error);
+        let kind = if is_lasting { ErrorKind::Invalid } else { error.kind() };
+        Self::new(kind, format!("{action}: {}", error.context())).because(error)
+    }
+
     /// Records that the connection has ended with this error: every later call fails at once.
     #[must_use]
     pub fn ending_connection(mut self) -> Self {
@@ -331,6 +346,19 @@ mod tests {
             assert!(retold.ends_connection());
             assert_eq!(format!("{retold:?}"), format!("Here: {kind}: more: what"));
         }
+    }
+
+    #[test]
+    fn a_missing_file_is_a_mistake_and_no_peer_that_is_away() {
+        let opened = |path| std::fs::File::open(path).map(drop).unwrap_err();
+        let error = Error::of_file("cannot read /nowhere", opened("/nowhere"));
+        assert_eq!(
+            error.to_string(),
+            "invalid: cannot read /nowhere: No such file or directory (os error 2)"
+        );
+        assert_eq!(Error::of_file("cannot write x", io::Error::from_raw_os_error(28)).kind(), ErrorKind::Io);
+        // A socket that is not there is a peer that is away.
+        assert_eq!(Error::from(opened("/nowhere")).kind(), ErrorKind::Unreachable);
     }
 
     #[test]

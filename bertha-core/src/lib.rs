@@ -62,6 +62,7 @@ mod network;
 mod notes;
 pub mod pass;
 mod peer;
+mod peer_identity;
 mod picks;
 mod policy;
 mod preference;
@@ -102,12 +103,15 @@ pub use identity::Identity;
 pub use map_output::map_output;
 pub use name::Name;
 pub use needs::check_needs;
+#[doc(hidden)]
+pub use needs::unmet_need;
 pub use network::Network;
 pub use notes::Note;
 #[doc(hidden)]
 pub use notes::NotePlace;
 pub use pass::{Optimized, Pass};
 pub use peer::{DifferingCapability, PeerLayers};
+pub use peer_identity::{CertificateChain, PeerIdentity};
 pub use picks::{Picks, preferred, resolve};
 pub use policy::{NumParticipantsAtMost, Policy, Situation};
 pub use preference::Preference;
@@ -115,10 +119,10 @@ pub use resolver::{MAX_ADDRESSES, Resolver};
 #[doc(hidden)]
 pub use roaming::Roaming;
 pub use runtime::Runtime;
+pub use secured::Secured;
 #[doc(hidden)]
 pub use secured::SecuredCell;
-pub use secured::{PeerIdentity, Secured};
-pub use select::{Either, Select};
+pub use select::{Either, Select, SelectConnection};
 pub use stack::{Bottom, Stack};
 #[doc(hidden)]
 pub use statistics::LayerRegistry;

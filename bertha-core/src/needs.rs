@@ -1,6 +1,6 @@
 //! The check that each Chunnel of a stack has the guarantees that it needs below it.
 
-use crate::guarantee::{Ordered, Set};
+use crate::guarantee::{AtMostOnce, Encrypted, Ordered, Reliable, Set};
 use crate::guaranteed::withdrawing;
 use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 
@@ -14,16 +14,30 @@ use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 /// [`Invalid`](ErrorKind::Invalid), with the lowest Chunnel that has an unmet need, the missing guarantee,
 /// and the layers below.
 pub fn check_needs(layers: &[Node], datapath: Set) -> Result<(), Error> {
+    match lowest_unmet(layers, datapath) {
+        Some((at, layer, missing)) => Err(unmet(layer, missing, &layers[at + 1..], datapath)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the name of the lowest Chunnel with an unmet need, and the guarantees that it lacks.
+#[doc(hidden)]
+pub fn unmet_need(layers: &[Node], datapath: Set) -> Option<(&'static str, Set)> {
+    lowest_unmet(layers, datapath).map(|(_, layer, missing)| (layer.name(), missing))
+}
+
+/// Returns the place of the lowest layer with an unmet need, the layer, and the guarantees that it lacks.
+fn lowest_unmet(layers: &[Node], datapath: Set) -> Option<(usize, &LayerInfo, Set)> {
     let mut guaranteed = datapath;
     for (at, node) in layers.iter().enumerate().rev() {
         let Node::Layer(layer) = node else { continue };
         let missing = layer.needs().without(guaranteed);
         if !missing.is_empty() {
-            return Err(unmet(layer, missing, &layers[at + 1..], datapath));
+            return Some((at, layer, missing));
         }
         guaranteed = layer.effects().above(guaranteed);
     }
-    Ok(())
+    None
 }
 
 fn unmet(layer: &LayerInfo, missing: Set, below: &[Node], datapath: Set) -> Error {
@@ -45,11 +59,20 @@ fn unmet(layer: &LayerInfo, missing: Set, below: &[Node], datapath: Set) -> Erro
     Error::new(ErrorKind::Invalid, what).at(layer.name())
 }
 
-/// Returns examples of a Chunnel and a datapath that meet the need, where they are not obvious: over a queue,
-/// a Chunnel keeps order at one receiver alone.
+/// Returns examples of Chunnels and a datapath that meet the need. Over a queue, a Chunnel keeps order at one receiver
+/// alone. `Ordered` needs `Reliable` below it over a transport without guarantees.
 fn ways_out(missing: Set) -> (&'static str, &'static str) {
-    if missing.includes(Set::of::<Ordered>()) {
+    let lacks = |set: Set| !missing.common(set).is_empty();
+    if lacks(Set::of::<Ordered>()) && lacks(Set::of::<Reliable>()) {
+        (" (`Ordered::new(), Reliable::new()` in this order)", " (TCP)")
+    } else if lacks(Set::of::<Ordered>()) {
         (" (Ordered or OrderedByKey, if there is a single receiver)", " (an ordered queue)")
+    } else if lacks(Set::of::<Reliable>()) {
+        (" (Reliable)", " (TCP)")
+    } else if lacks(Set::of::<AtMostOnce>()) {
+        (" (AtMostOnce)", "")
+    } else if lacks(Set::of::<Encrypted>()) {
+        (" (Tls, Quic or Noise)", "")
     } else {
         ("", "")
     }
@@ -95,7 +118,7 @@ mod tests {
         assert_eq!(
             error.context(),
             "what is below it has to be reliable, and it stands on [Pack] over a datapath that guarantees nothing; \
-             put a Chunnel that is reliable below it, or use another datapath"
+             put a Chunnel that is reliable below it (Reliable), or use another datapath (TCP)"
         );
     }
 
@@ -128,6 +151,21 @@ mod tests {
         );
         assert!(check_needs(&make_stack!(WAITS, Sample).nodes(), Set::of::<Reliable>()).is_err());
         assert!(check_needs(&make_stack!(WAITS, Repeat, Sample).nodes(), Set::NONE).is_ok());
+    }
+
+    #[test]
+    fn a_chunnel_for_streams_over_datagrams_is_told_about_order_and_repetition() {
+        #[derive(Identity)]
+        #[chunnel(needs(Reliable, Ordered))]
+        struct Tls;
+
+        let error = check_needs(&Tls.nodes(), Set::NONE).unwrap_err();
+        assert_eq!(
+            error.context(),
+            "what is below it has to be reliable, ordered, and it stands on a datapath that guarantees nothing; \
+             put a Chunnel that is reliable, ordered below it (`Ordered::new(), Reliable::new()` in this order), \
+             or use another datapath (TCP)"
+        );
     }
 
     #[test]

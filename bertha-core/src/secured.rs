@@ -1,22 +1,8 @@
 //! The result of a secure Chunnel's handshake, as the layers below and the application learn of it.
 
-use crate::debug_fields;
+use crate::{PeerIdentity, debug_fields};
 use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
-
-/// The identity that the other end of a connection has proved.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PeerIdentity {
-    /// An Ed25519 key (RFC 8032), proved with the credentials of the agreement.
-    Key([u8; 32]),
-    /// A verified chain of X.509 certificates in DER, the peer's own certificate first.
-    Certificates(Arc<[Vec<u8>]>),
-    /// A raw public key (RFC 7250): a SubjectPublicKeyInfo in DER.
-    RawPublicKey(Arc<[u8]>),
-    /// The static X25519 key of a Noise handshake.
-    NoiseKey([u8; 32]),
-}
 
 /// The result of a secure Chunnel's handshake with its counterpart.
 ///
@@ -94,7 +80,7 @@ mod tests {
             (&[1; 32], Some(&PeerIdentity::NoiseKey([7; 32])))
         );
         let shown = format!("{secured:?}");
-        assert!(shown.contains("NoiseKey") && !shown.contains("control_key"), "{shown}");
+        assert!(shown.contains("Noise key") && !shown.contains("control_key"), "{shown}");
     }
 
     #[derive(Identity)]

@@ -6,7 +6,7 @@ use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
 use crate::{
     BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, ErrorKind, Identity, Node, Policy,
-    Preference, Roaming,
+    Preference, Roaming, forward,
 };
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -108,11 +108,11 @@ impl<First: Describe, Second: Describe> fmt::Debug for Select<First, Second> {
 impl<First, Second, Inner> Chunnel<Inner> for Select<First, Second>
 where
     Inner: Connection,
-    First: Chunnel<Inner>,
-    Second: Chunnel<Inner>,
+    First: Chunnel<Inner> + 'static,
+    Second: Chunnel<Inner> + 'static,
     Second::Connection: Alternative<First::Connection>,
 {
-    type Connection = Either<First::Connection, Second::Connection>;
+    type Connection = SelectConnection<First, Second, Inner>;
 
     async fn connect_wrap(
         &self,
@@ -133,17 +133,18 @@ where
     {
         Box::pin(async move {
             let inside = picks.skip(1);
-            match picks.here() {
-                Some(0) => Ok(Either::First(self.first.instantiate(inner, inside, context).await?)),
+            let picked = match picks.here() {
+                Some(0) => Either::First(self.first.instantiate(inner, inside, context).await?),
                 Some(1) => {
                     let inside = inside.skip(self.first.selects());
-                    Ok(Either::Second(self.second.instantiate(inner, inside, context).await?))
+                    Either::Second(self.second.instantiate(inner, inside, context).await?)
                 }
-                pick => Err(Error::new(
-                    ErrorKind::Malformed,
-                    format!("the agreed stack picks alternative {pick:?} of {}", self.explain()),
-                )),
-            }
+                pick => {
+                    let what = format!("the agreed stack picks alternative {pick:?} of {}", self.explain());
+                    return Err(Error::new(ErrorKind::Malformed, what));
+                }
+            };
+            Ok(SelectConnection { picked })
         })
     }
 
@@ -177,12 +178,44 @@ pub trait SameData<First, Second>: Connection<Data = First> {}
 // One parameter for both: for different data no impl applies, so the compiler reports the message above.
 impl<C: Connection<Data = Data>, Data> SameData<Data, Data> for C {}
 
-/// The connection of the picked alternative. It costs one branch per call.
+/// The connection of a [`Select`]: the connection of the picked alternative. It costs one branch per call.
+///
+/// Its type names the connection below once, and not once for each alternative: otherwise each `select!` of a stack would
+/// double the type, and the time that the compiler takes.
+pub struct SelectConnection<First: Chunnel<Inner>, Second: Chunnel<Inner>, Inner: Connection> {
+    picked: Either<First::Connection, Second::Connection>,
+}
+
+impl<First, Second, Inner> Connection for SelectConnection<First, Second, Inner>
+where
+    Inner: Connection,
+    First: Chunnel<Inner> + 'static,
+    Second: Chunnel<Inner> + 'static,
+    Second::Connection: Alternative<First::Connection>,
+{
+    type Data = <First::Connection as Connection>::Data;
+    type Base = <First::Connection as Connection>::Base;
+
+    forward!(self.picked => base, mtu, send, recv, send_batch, recv_batch, drain, close);
+}
+
+impl<First, Second, Inner> fmt::Debug for SelectConnection<First, Second, Inner>
+where
+    Inner: Connection,
+    First: Chunnel<Inner, Connection: fmt::Debug>,
+    Second: Chunnel<Inner, Connection: fmt::Debug>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.picked.fmt(f)
+    }
+}
+
+/// A connection of one of two types. It costs one branch per call.
 #[derive(Debug, Clone)]
 pub enum Either<First, Second> {
-    /// The first alternative was picked.
+    /// A connection of the first type.
     First(First),
-    /// The second alternative was picked.
+    /// A connection of the second type.
     Second(Second),
 }
 

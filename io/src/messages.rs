@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio_util::sync::ReusableBoxFuture;
 
-/// Any connection as [`Stream`] and [`Sink`] of its messages.
+/// Any connection as `Stream` and `Sink` (of the crates `futures-core` and `futures-sink`) of its messages.
 ///
 /// The stream ends once the peer has closed, or after the error that has ended the connection; an error that
 /// concerns one message is an item of its own. The sink holds at most one message, which a flush sends;

@@ -3,6 +3,7 @@
 use crate::connections::Place;
 use crate::handshake::CurrentAgreement;
 use crate::observing::{self, Parts};
+use crate::uncloned::uncloned;
 use crate::{Agreement, Session};
 use bertha_core::{Connection, Drops, Statistics, forward};
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A connection whose stack two ends agreed on.
 ///
-/// The type is opaque: the stack may change, even while the connection is in use, without a change of type.
+/// The type is opaque: the stack may change, even while the connection is in use, without a change of type. All calls
+/// take `&self`: tasks share a connection in an `Arc`.
 ///
 /// [`close`](Connection::close) waits for the messages that the stack or the datapath has promised to
 /// deliver, and tells the peer. Over a datapath that loses messages, a task repeats the close until the peer
@@ -24,6 +26,8 @@ pub struct Negotiated<C> {
     /// The place at a server.
     _place: Option<Place>,
 }
+
+uncloned!(Negotiated<C>);
 
 impl<C: Connection> Negotiated<C> {
     pub(crate) fn new(

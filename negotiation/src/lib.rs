@@ -64,6 +64,7 @@ mod shortage;
 mod span;
 #[cfg(feature = "__testing")]
 pub mod testing;
+mod uncloned;
 mod upgrade;
 mod wire;
 

@@ -1,8 +1,18 @@
-//! Guides: composing stacks, handling errors, connecting to names, choosing a datapath, running over DPDK and Caladan, keeping attackers out, and writing Chunnels, datapaths and passes.
+//! Guides: a cookbook of whole programs, composing stacks, handling errors, connecting to names, choosing a datapath, running over DPDK and Caladan, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
 //! The code of the guides is compiled and run with the tests. The guide [`pass`] shows two crates of the
 //! repository's `tests/outside`, which know Bertha only by its published names; a test compares the guide
 //! with them word for word.
+
+#[cfg(all(
+    feature = "datapath-kernel",
+    feature = "queue",
+    feature = "quic",
+    feature = "tls",
+    feature = "tower"
+))]
+#[doc = include_str!("cookbook.md")]
+pub mod cookbook {}
 
 #[cfg(feature = "datapath-kernel")]
 #[doc = include_str!("composing.md")]

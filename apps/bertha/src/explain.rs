@@ -76,7 +76,7 @@ impl OverDatapath for Explaining<'_> {
             passed_over: escaped(agreement.reasons()),
             notes: agreement.notes().iter().map(Noted::of).collect(),
             authenticated: agreement.is_authenticated(),
-            peer: agreement.peer().map(|peer| escaped(&format!("{peer:?}"))),
+            peer: agreement.peer().map(|peer| escaped(&peer.to_string())),
             mtu: connection.mtu().saturating_sub(connection.base().reserved()),
         };
         let shown = match explain.json {

@@ -100,9 +100,8 @@ impl Frames {
     }
 
     #[cold]
-    fn malformed(&self, TooLarge(length): TooLarge) -> Error {
-        let what = format!("the peer announced a message of {length} bytes, at most {} fit", self.largest);
-        Error::new(ErrorKind::Malformed, what).ending_connection()
+    fn malformed(&self, length: TooLarge) -> Error {
+        Error::new(ErrorKind::Malformed, length.told(self.largest)).ending_connection()
     }
 }
 

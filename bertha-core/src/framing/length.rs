@@ -1,5 +1,6 @@
 //! The length in front of a message: how it is written and read, and the memory that it may cost.
 
+use super::foreign;
 use crate::Buf;
 use std::fmt;
 
@@ -17,6 +18,22 @@ pub struct TooLarge(pub usize);
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the peer announced a message of {} bytes, which is more than fit", self.0)
+    }
+}
+
+impl TooLarge {
+    /// Returns the text of an error for a peer that has announced this length, where messages of at most `largest`
+    /// bytes fit. A peer that speaks another protocol, such as HTTP, is called by the name of that protocol.
+    pub fn told(self, largest: usize) -> String {
+        let Self(length) = self;
+        let header = u32::try_from(length).map(u32::to_be_bytes);
+        match header.ok().and_then(|header| Some((header, foreign::protocol(header)?))) {
+            Some((header, protocol)) => format!(
+                "the peer speaks {protocol}: its stream has \"{}\" where the length of a message belongs",
+                header.escape_ascii()
+            ),
+            None => format!("the peer announced a message of {length} bytes, at most {largest} fit"),
+        }
     }
 }
 

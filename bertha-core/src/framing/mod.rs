@@ -8,6 +8,7 @@
 //! hold at most one partial message, in memory that grows as its bytes arrive.
 
 mod deframer;
+mod foreign;
 mod frames;
 mod length;
 

@@ -19,11 +19,14 @@ pub(super) struct Certificate<'a> {
 /// The extension of basic constraints: 2.5.29.19.
 const BASIC_CONSTRAINTS: [u8; 3] = [0x55, 0x1d, 0x13];
 
+/// The extension of alternative names: 2.5.29.17.
+const ALTERNATIVE_NAMES: [u8; 3] = [0x55, 0x1d, 0x11];
+
 /// The tag of the extensions within a certificate.
 const EXTENSIONS: u8 = 0xa3;
 
 /// Maximum length of the shown part of a name, in characters.
-const SHOWN: usize = 64;
+pub(super) const SHOWN: usize = 64;
 
 impl<'a> Certificate<'a> {
     pub(super) fn parse(mut der: &'a [u8]) -> Option<Self> {
@@ -48,19 +51,28 @@ impl<'a> Certificate<'a> {
 
     /// Returns true if the certificate may issue certificates (RFC 5280, section 4.2.1.9).
     pub(super) fn is_authority(&self) -> bool {
+        // The first part of the content is the flag of authorities.
+        expect(&mut self.extension(BASIC_CONSTRAINTS), 0x01) == Some(&[0xff])
+    }
+
+    /// Returns the subject's alternative names, each a GeneralName (RFC 5280, section 4.2.1.6).
+    pub(super) fn alternative_names(&self) -> &'a [u8] {
+        self.extension(ALTERNATIVE_NAMES)
+    }
+
+    /// Returns the content of an extension that is a SEQUENCE; empty if the certificate lacks the extension.
+    fn extension(&self, id: [u8; 3]) -> &'a [u8] {
         let mut extensions = self.extensions;
         while let Some(mut extension) = expect(&mut extensions, SEQUENCE) {
-            if expect(&mut extension, OBJECT_ID) != Some(&BASIC_CONSTRAINTS[..]) {
+            if expect(&mut extension, OBJECT_ID) != Some(&id[..]) {
                 continue;
             }
-            // Behind the flag that the extension is critical stands its content, whose first part is the flag
-            // of authorities.
+            // Before the content stands the flag that the extension is critical.
             let _critical = expect(&mut extension, 0x01);
             let mut content = expect(&mut extension, 0x04).unwrap_or_default();
-            let mut constraints = expect(&mut content, SEQUENCE).unwrap_or_default();
-            return expect(&mut constraints, 0x01) == Some(&[0xff]);
+            return expect(&mut content, SEQUENCE).unwrap_or_default();
         }
-        false
+        &[]
     }
 
     /// Returns true if the subject has issued the certificate.

@@ -57,7 +57,7 @@ impl TlsIdentity {
     /// or SEC 1), from files in PEM (RFC 7468).
     ///
     /// # Errors
-    /// The errors of reading; [`Invalid`](ErrorKind::Invalid), which names the file, if the content can't be
+    /// [`Invalid`](ErrorKind::Invalid), which names the file, if it is missing, its content can't be
     /// used, or the key belongs to another certificate.
     pub fn from_pem_files(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> Result<Self, Error> {
         let files = [certificates.as_ref().to_owned(), key.as_ref().to_owned()];

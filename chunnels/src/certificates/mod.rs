@@ -19,6 +19,7 @@ pub(crate) mod binding;
 mod certificate;
 mod date;
 mod der;
+mod description;
 mod identity;
 pub(crate) mod noted;
 mod pem;

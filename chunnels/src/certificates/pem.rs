@@ -8,11 +8,7 @@ use std::path::Path;
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| {
-        let error = Error::from(error);
-        Error::new(error.kind(), format!("cannot read {}: {}", path.display(), error.context()))
-            .because(error)
-    })
+    std::fs::read(path).map_err(|error| Error::of_file(format_args!("cannot read {}", path.display()), error))
 }
 
 /// Reads the certificates in a PEM, at least one. `source` names the PEM in errors.

@@ -1,9 +1,10 @@
 //! The configuration of `rustls` for one end, which all its connections share.
 
 use super::accepted::AcceptedChains;
+use super::description::described;
 use super::verifier::Verifier;
 use super::{TlsIdentity, Trust, invalid, provider};
-use bertha_core::{Error, ErrorKind, PeerIdentity};
+use bertha_core::{CertificateChain, Error, ErrorKind, PeerIdentity};
 use parking_lot::Mutex;
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::ring::Ticketer;
@@ -171,7 +172,10 @@ impl Side {
         let first = shown.first()?;
         Some(match self.shared.trust.as_ref()?.is_in_raw_keys() {
             true => PeerIdentity::RawPublicKey(first.as_ref().into()),
-            false => PeerIdentity::Certificates(shown.iter().map(|shown| shown.to_vec()).collect()),
+            false => {
+                let chain: Vec<_> = shown.iter().map(|shown| shown.to_vec()).collect();
+                PeerIdentity::Certificates(CertificateChain::new(chain, described))
+            }
         })
     }
 

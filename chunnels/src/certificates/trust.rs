@@ -25,7 +25,7 @@ impl Trust {
     /// Works as [`ca_pem`](Self::ca_pem), with a file.
     ///
     /// # Errors
-    /// The errors of reading, and of [`ca_pem`](Self::ca_pem).
+    /// The errors of [`ca_pem`](Self::ca_pem); [`Invalid`](ErrorKind::Invalid), too, if the file is missing.
     pub fn ca_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Self::from_bytes(&read(path)?, &path.display().to_string())

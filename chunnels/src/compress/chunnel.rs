@@ -2,7 +2,8 @@
 
 use super::CompressConnection;
 use super::frame::Bounds;
-use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha_core::capability::exact_part;
+use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity, Mismatch};
 use serde::{Deserialize, Serialize};
 
 /// Compresses messages. See the [module](crate::compress).
@@ -14,12 +15,16 @@ pub struct Compress {
 
 /// The capability: the format of compressed messages, and their maximum decompressed length.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(exact, label = Self::label)]
+#[capability(compare = Self::compare, label = Self::label)]
 pub(super) struct Lz4 {
     limit: u32,
 }
 
 impl Lz4 {
+    fn compare(&self, other: &Self) -> Result<(), Mismatch> {
+        exact_part("limit of a message in bytes", &self.limit, &other.limit)
+    }
+
     fn label(&self) -> String {
         "lz4".into()
     }

@@ -5,7 +5,8 @@ use super::assembly::SharedBudget;
 use super::connection::Drops;
 use super::piece::{MAX_PIECE, MIN_PIECE};
 use super::settings::FragmentSettings;
-use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha_core::capability::exact_part;
+use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity, Mismatch};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +23,15 @@ pub struct Fragment {
 
 /// The capability: the largest message, on which the two ends have to agree.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(exact, version = 2)]
+#[capability(compare = Self::compare, version = 2)]
 pub(super) struct Limit {
     bytes: u32,
+}
+
+impl Limit {
+    fn compare(&self, other: &Self) -> Result<(), Mismatch> {
+        exact_part("limit of a message in bytes", &self.bytes, &other.bytes)
+    }
 }
 
 impl Fragment {

@@ -114,7 +114,6 @@ impl Deframe for LengthDecoder {
 
 /// Returns the error after which no message can be found.
 #[cold]
-fn unreadable(TooLarge(length): TooLarge, largest: usize) -> Error {
-    let what = format!("the peer announced a message of {length} bytes, at most {largest} fit");
-    Error::new(ErrorKind::Reset, what)
+fn unreadable(length: TooLarge, largest: usize) -> Error {
+    Error::new(ErrorKind::Reset, length.told(largest))
 }

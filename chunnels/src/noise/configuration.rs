@@ -2,10 +2,12 @@
 
 use super::NoiseKey;
 use super::primitives::{Ephemeral, Primitives, derive};
-use bertha_core::{Capability, Error, ErrorKind, Role};
+use bertha_core::capability::exact_part;
+use bertha_core::{Capability, Error, ErrorKind, Mismatch, Role};
 use serde::{Deserialize, Serialize};
 use snow::{Builder, HandshakeState};
 use std::collections::BTreeSet;
+use std::fmt;
 use zeroize::Zeroizing;
 
 /// The prologue, which separates the handshakes of this Chunnel and version from all other handshakes with
@@ -41,13 +43,37 @@ impl Pattern {
     }
 }
 
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shared => "a shared key",
+            Self::Static => "static keys",
+        })
+    }
+}
+
 /// The capability: the pattern, and an identifier of the shared key or of the server's key, which reveals
 /// nothing else about the key.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(exact)]
+#[capability(compare = Self::compare)]
 pub(super) struct Keys {
     pattern: Pattern,
     id: [u8; 8],
+}
+
+impl Keys {
+    fn compare(&self, other: &Self) -> Result<(), Mismatch> {
+        exact_part("kind of keys", &self.pattern, &other.pattern)?;
+        let part = match self.pattern {
+            Pattern::Shared => "identifier of the shared key",
+            Pattern::Static => "identifier of the server's key",
+        };
+        exact_part(part, &self.id_in_hex(), &other.id_in_hex())
+    }
+
+    fn id_in_hex(&self) -> String {
+        format!("{:016x}", u64::from_be_bytes(self.id))
+    }
 }
 
 /// The side of an end in the handshake.

@@ -41,6 +41,23 @@ async fn reported(client: &Noise, server: &Noise) -> [(End, Secured); 2] {
     [(here.unwrap(), here_report), (there.unwrap(), there_report)]
 }
 
+/// Two ends with different keys are told so in words, by the identifiers of their keys.
+#[test]
+fn keys_that_differ_are_told_apart_by_their_identifiers() {
+    let [one, other] = [[1; 32], [2; 32]].map(|key| Noise::shared(&key).nodes());
+    let static_keys = Noise::client(NoiseKey::from_bytes([3; 32]), [4; 32]).nodes();
+    let told = |ours: &[Node], theirs: &[Node]| {
+        let [Node::Layer(ours), Node::Layer(theirs)] = [&ours[0], &theirs[0]] else { panic!("no layer") };
+        let theirs = theirs.capability();
+        let compared = ours.capability().compare(theirs.id(), theirs.version(), &theirs.encode().unwrap());
+        compared.unwrap_err().to_string()
+    };
+    let text = told(&one, &other);
+    let digits = text.split(|c: char| !c.is_ascii_hexdigit()).filter(|word| word.len() == 16).count();
+    assert!(text.starts_with("identifier of the shared key: the server has ") && digits == 2, "{text}");
+    assert_eq!(told(&one, &static_keys), "kind of keys: the server has a shared key, the client static keys");
+}
+
 async fn connected() -> (End, End) {
     let noise = Noise::shared(&[7; 32]);
     let [(here, _), (there, _)] = reported(&noise, &noise).await;

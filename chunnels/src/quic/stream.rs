@@ -1,6 +1,6 @@
 //! The two streams of a connection, one in each direction, and the task of each.
 
-use super::frame::{CONTINUED, Frames};
+use super::frame::{CONTINUED, Frames, LARGEST};
 use crate::task_end::runtime_ended;
 use bertha_core::framing::TooLarge;
 use bertha_core::{Buf, DropCounter, ErrorKind};
@@ -236,9 +236,9 @@ async fn try_read(
                 connection.close(BROKEN, b"the stream ended within a message");
                 return (ErrorKind::Malformed, "the peer's stream ended within a message".into());
             }
-            Err(StreamError::TooLarge(TooLarge(len))) => {
+            Err(StreamError::TooLarge(length)) => {
                 connection.close(BROKEN, b"a message is larger than any may be");
-                return (ErrorKind::Malformed, format!("the peer announced a message of {len} bytes"));
+                return (ErrorKind::Malformed, length.told(LARGEST));
             }
             Err(StreamError::Read(ReadError::ConnectionLost(error))) => return failure(&error),
             Err(StreamError::Read(other)) => return (ErrorKind::Reset, other.to_string()),

@@ -323,13 +323,7 @@ impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
             End::WithinMessage => {
                 Error::new(ErrorKind::Reset, "the other end closed the connection in the middle of a message")
             }
-            End::Malformed(too_large) => {
-                let what = format!(
-                    "the other end announced a message of {} bytes, and at most {LARGEST} fit",
-                    too_large.0
-                );
-                Error::new(ErrorKind::Reset, what)
-            }
+            End::Malformed(too_large) => Error::new(ErrorKind::Reset, too_large.told(LARGEST)),
             End::Failed(error) => refusal::explain(error, &self.side, None),
         }
         .at("Tls")

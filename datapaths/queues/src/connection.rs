@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// * **Sending.** `send` is ready once the service has stored the message. `send_batch` fills the service's
 ///   calls, one call after another. A `send` whose future is dropped may have published its message.
 /// * **Receiving.** A message is acknowledged by [`Buf::done`], for it and for every buffer split off it; a message
-///   that is dropped instead is delivered again; see the [crate](crate). `recv` asks the service for [`prefetch`](QueueSettings::prefetch) messages,
+///   that is dropped instead is delivered again. `recv` asks the service for [`prefetch`](QueueSettings::prefetch) messages,
 ///   `recv_batch` for as many as its limit, in a task: dropping the future loses nothing, and the messages
 ///   wait for the next call. The service is asked only while a call waits.
 /// * **Errors.** Throttling ([`Exhausted`](ErrorKind::Exhausted)) and absent servers

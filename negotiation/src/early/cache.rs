@@ -171,8 +171,8 @@ impl EarlyCache {
         let written = std::fs::write(&unfinished, self.encode(Clocks::read())?);
         written.and_then(|()| std::fs::rename(&unfinished, path)).map_err(|error| {
             let _ = std::fs::remove_file(&unfinished);
-            let what = format!("the agreements can't be saved in {}", path.display());
-            Error::new(Error::from(error).kind(), what).at("negotiation")
+            let action = format_args!("the agreements can't be saved in {}", path.display());
+            Error::of_file(action, error).at("negotiation")
         })
     }
 
@@ -180,7 +180,7 @@ impl EarlyCache {
     /// can go on with an empty cache.
     ///
     /// # Errors
-    /// The errors of the file system; [`Malformed`](ErrorKind::Malformed) if the file is damaged or no cache;
+    /// [`Invalid`](ErrorKind::Invalid) if there is no file, and other errors of the file system; [`Malformed`](ErrorKind::Malformed) if the file is damaged or no cache;
     /// [`Version`](ErrorKind::Version) if another version of this crate wrote it.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
@@ -190,8 +190,8 @@ impl EarlyCache {
             Error::new(kind, what).at("negotiation")
         };
         let io = |error: std::io::Error| {
-            let why = error.to_string();
-            failed(Error::from(error).kind(), &why)
+            let action = format_args!("the agreements in {} can't be used", path.display());
+            Error::of_file(action, error).at("negotiation")
         };
         let len = std::fs::metadata(path).map_err(io)?.len();
         if len > cache.max_bytes as u64 {
@@ -388,6 +388,7 @@ mod tests {
         cache.save(&path).unwrap();
         assert_eq!(EarlyCache::load(&path).unwrap().find(&key(1)).unwrap().0, expected(1));
         std::fs::remove_file(&path).unwrap();
+        assert_eq!(EarlyCache::load(&path).unwrap_err().kind(), ErrorKind::Invalid);
         std::fs::create_dir(&path).unwrap();
         let error = cache.save(&path).unwrap_err();
         assert!(error.context().contains("can't be saved in"), "{error}");

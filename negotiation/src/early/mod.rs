@@ -9,6 +9,7 @@ mod driver;
 mod guard;
 mod shared;
 
+use crate::uncloned::uncloned;
 use crate::{Agreement, Pick, Switching};
 use bertha_core::{Base, Buf, Connection, Drops, Error, Runtime, Statistics};
 use std::fmt;
@@ -49,6 +50,8 @@ pub struct Early<C: Connection> {
     /// Brings the handshake to its end if no call does, and then watches over the link.
     _link_task: Option<TaskOf<C>>,
 }
+
+uncloned!(Early<C: Connection>);
 
 impl<C: Connection> Early<C> {
     pub(crate) fn new(shared: Arc<EarlyState<C>>, link_task: Option<TaskOf<C>>) -> Self {

@@ -8,7 +8,7 @@
 use super::requirements::Requirements;
 use crate::wire::{OfferedLayer, OfferedNode};
 use bertha_core::guarantee::Set;
-use bertha_core::{LayerInfo, Node, Situation};
+use bertha_core::{LayerInfo, Mismatch, Node, Situation};
 use std::collections::HashSet;
 
 /// Maximum number of failed comparisons that are kept for the explanation.
@@ -27,10 +27,11 @@ pub struct Match {
     pub steps: usize,
 }
 
-/// The reasons why no stack suits both ends: the comparisons that failed after the longest common part.
+/// The reasons why no stack suits both ends: the comparisons that failed, first those after the longest common
+/// part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// The Chunnel that does not fit, and the reason.
+    /// The Chunnels that do not fit, each with the reason.
     pub reason: String,
     /// The number of pairs of states that were looked at.
     pub steps: usize,
@@ -95,8 +96,14 @@ fn search(
         let Search { client_picks, server_picks, reasons, steps, .. } = search;
         return Ok(Match { client_picks, server_picks, reasons, steps });
     }
-    let reason = search.furthest.1.join("; ");
-    Err(Rejected { reason, steps: search.steps })
+    let Search { reasons, furthest: (_, mut all), steps, .. } = search;
+    // The remaining alternatives failed earlier. A reader who wants one of them needs its reason, too.
+    for reason in reasons {
+        if all.len() < REASONS && !all.contains(&reason) {
+            all.push(reason);
+        }
+    }
+    Err(Rejected { reason: all.join("; "), steps })
 }
 
 /// The properties that both kinds of node share here.
@@ -290,9 +297,7 @@ impl Search<'_> {
                 Ok(()) => self.below(ours, agreed + 1, wanted, |search, wanted| {
                     search.from(*their_next, *our_next, agreed + 1, wanted)
                 }),
-                Err(mismatch) => self.reject(agreed, || {
-                    format!("client's {} and server's {}: {mismatch}", theirs.short_name(), ours.name())
-                }),
+                Err(mismatch) => self.reject(agreed, || mismatch_of(theirs, ours, &mismatch)),
             },
             (SearchState::End, SearchState::End) => {
                 let missing = wanted.without(self.requirements.transport);
@@ -366,6 +371,19 @@ impl Search<'_> {
             self.reasons.push(reason);
         }
         None
+    }
+}
+
+/// Returns the reason why two layers do not go together, with the names that the authors of the stacks wrote: the
+/// names of capabilities, by which layers are compared, are of no use to them.
+fn mismatch_of(theirs: &OfferedLayer, ours: &LayerInfo, mismatch: &Mismatch) -> String {
+    let (their_name, our_name) = (theirs.short_name(), ours.name());
+    if theirs.capability == ours.capability().id() {
+        return format!("client's {their_name} and server's {our_name}: {mismatch}");
+    }
+    match their_name == our_name {
+        true => format!("the client has {} where the server has {}", theirs.name, ours.full_name()),
+        false => format!("the client has {their_name} where the server has {our_name}"),
     }
 }
 

@@ -5,8 +5,11 @@ use super::wants::can_hold;
 use bertha_core::guarantee::Set;
 use bertha_core::{
     Error, ErrorKind, Node, Picks, Properties, Situation, check_needs, guaranteed_above, preferred, resolve,
-    withdrawing,
+    unmet_need, withdrawing,
 };
+
+/// Maximum number of choices whose alternatives an error explains.
+const EXPLAINED_CHOICES: usize = 6;
 
 /// The guarantees required at the top of a stack, and the guarantees given at its bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,12 +63,39 @@ pub(crate) fn check_possible(nodes: &[Node], requirements: Requirements) -> Resu
         let what = format!("the stack has to be {floor}, and no alternative of it is {missing}{reason}");
         return Err(Error::new(ErrorKind::Invalid, what).at("negotiation"));
     }
-    // Each alternative lacks something. The error names the need of the preferred picks.
-    check_needs(&resolve(nodes, Picks::new(&preferred(nodes, &Situation::TWO_ENDS))), transport)?;
+    // Each alternative lacks something. The error names the need of the preferred picks, with the remedy, and then the
+    // needs of the other picks.
+    let first = preferred(nodes, &Situation::TWO_ENDS);
+    check_needs(&resolve(nodes, Picks::new(&first)), transport).map_err(|error| {
+        let others = needs_of_others(nodes, &first, transport);
+        if others.is_empty() {
+            return error;
+        }
+        let what = format!("{}; the other alternatives are no help: {}", error.context(), others.join(", "));
+        Error::new(error.kind(), what).at(error.chunnel().unwrap_or("negotiation"))
+    })?;
     let what = format!(
         "the stack has to be {floor}, and with each alternative that is, a Chunnel lacks what it needs below it"
     );
     Err(Error::new(ErrorKind::Invalid, what).at("negotiation"))
+}
+
+/// Returns the unmet needs that other picks than `first` have, each once.
+fn needs_of_others(nodes: &[Node], first: &[u8], transport: Set) -> Vec<String> {
+    let need = |picks: &[u8]| unmet_need(&resolve(nodes, Picks::new(picks)), transport);
+    let mut seen = vec![need(first)];
+    let choices = first.len().min(EXPLAINED_CHOICES);
+    for number in 0..1u32 << choices {
+        let picks: Vec<u8> = (0..first.len())
+            .map(|at| if at < choices { u8::from(number >> at & 1 == 1) } else { first[at] })
+            .collect();
+        let need = need(&picks);
+        if !seen.contains(&need) {
+            seen.push(need);
+        }
+    }
+    let others = seen.into_iter().skip(1).flatten();
+    others.map(|(name, missing)| format!("{name} needs what is below it to be {missing}")).collect()
 }
 
 /// Checks that the layers of `nodes` that are picked hold within `requirements`.

@@ -29,5 +29,6 @@ pub use dns::Dns;
 pub use etcd::Etcd;
 /// The client library of [`Etcd`], for TLS and logins.
 #[cfg(feature = "etcd")]
+#[doc(no_inline)]
 pub use etcd_client;
 pub use fixed::Static;

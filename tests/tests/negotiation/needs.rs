@@ -1,7 +1,7 @@
 //! Stacks in which a Chunnel requires a guarantee of the layers below it.
 
 use crate::scene::{A, B, bytes, client, echo, serve, server, server_addr, simulate};
-use bertha_chunnels::{Ordered, Reliable};
+use bertha_chunnels::{Ordered, Reliable, Tls, Trust};
 use bertha_core::{Connection, Describe, Error, ErrorKind, Wrap, make_stack, select};
 use bertha_datapath_kernel::{Tcp, TokioRuntime, Udp};
 use bertha_datapath_sim::{Network, Verdict, pair};
@@ -45,6 +45,20 @@ fn order_without_reliability_is_refused_before_anything_is_sent() {
     assert!(error.context().contains("it stands on a datapath that guarantees nothing"), "{error}");
     let error = refused(make_stack!(Ordered::new(), select!(A, B)));
     assert_eq!(error.chunnel(), Some("Ordered"));
+}
+
+#[test]
+fn an_error_names_the_needs_of_all_alternatives_and_the_chunnels_that_meet_them() {
+    let made = rcgen::generate_simple_self_signed(["store.example".to_owned()]).unwrap();
+    let tls = || Tls::client("store.example", Trust::ca_pem(made.cert.pem()).unwrap()).unwrap();
+    let error = refused(make_stack!(tls()));
+    assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Invalid, Some("Tls")));
+    assert!(error.context().contains("(`Ordered::new(), Reliable::new()` in this order)"), "{error}");
+
+    let error = refused(make_stack!(select!(Ordered::new(), tls())));
+    assert_eq!(error.chunnel(), Some("Ordered"));
+    let says = "; the other alternatives are no help: Tls needs what is below it to be reliable, ordered";
+    assert!(error.context().ends_with(says), "{error}");
 }
 
 #[test]

@@ -7,8 +7,9 @@ use bertha_chunnels::serialize::Bincode;
 use bertha_core::{
     Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack,
 };
-use bertha_datapath_kernel::Udp;
+use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_negotiation::Negotiate;
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 
 fn server() -> Child {
@@ -44,6 +45,24 @@ async fn another_codec_is_refused() {
     for word in ["client's Serialize", "server's Serialize", "bincode", "postcard"] {
         assert!(text.contains(word), "`{word}` is missing in: {text}");
     }
+}
+
+/// A person who mistypes a port finds a web server, and is told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_server_is_called_one() {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let addr = listener.local_addr().unwrap();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut offer = [0; 16];
+        stream.read_exact(&mut offer).unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        // The client ends the connection.
+        drop(stream.read_to_end(&mut Vec::new()));
+    });
+    let error = make_stack!(Serialize::<String>::new()).connect(Tcp::new(), addr).await.err().unwrap();
+    served.join().unwrap();
+    assert!(error.to_string().contains("the peer speaks HTTP"), "{error:?}");
 }
 
 /// Some clients are refused, and others send messages that are no offers.

@@ -153,7 +153,9 @@ fn secrets_of_both_ends_make_an_encrypted_connection() {
         "bertha.test",
     ]);
     assert!(
-        explained.contains("agreed:           Tls") && explained.contains("authenticated:    yes"),
+        explained.contains("agreed:           Tls")
+            && explained.contains("authenticated:    yes, certificate CN=")
+            && explained.contains(", names bertha.test, SHA-256 "),
         "{explained}"
     );
     let refusal = failure(&[

@@ -112,7 +112,9 @@ async fn a_reloaded_identity_serves_new_connections_and_the_old_go_on() {
     let shown = |both: &(End, End)| both.0.machine.lock().shown()[0].to_vec();
     write(2);
     std::fs::remove_file(&key).unwrap();
-    assert_eq!(identity.reload().unwrap_err().kind(), ErrorKind::Unreachable);
+    let missing = identity.reload().unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::Invalid, "{missing}");
+    assert!(missing.context().contains("key.pem: No such file"), "{missing}");
     let resumed = ends(&client, &server).await;
     assert!(is_resumed(&resumed), "a reload that fails changes nothing");
     works(&resumed).await;

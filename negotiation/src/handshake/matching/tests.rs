@@ -104,7 +104,26 @@ fn versions_and_parameters_must_agree() {
     let newer = [Node::Layer(LayerInfo::plain("test::Zip", 2))];
     assert_eq!(
         agree(&newer, &[layer("test::Zip")]).unwrap_err().reason,
-        "client's Zip and server's Zip: the server has version 1 of test::Zip, the client 2"
+        "client's Zip and server's Zip: the server has version 1, the client version 2"
+    );
+}
+
+#[test]
+fn a_refusal_names_the_reason_of_each_alternative_the_closest_first() {
+    let client = [
+        either(vec![layer("test::Zip"), layer("a")], vec![either(vec![layer("b")], vec![layer("c")])]),
+        layer("z"),
+    ];
+    let server = [layer("test::Zip"), layer("d"), layer("z")];
+    assert_eq!(
+        agree(&client, &server).unwrap_err().reason,
+        "the client has a where the server has d; the client has b where the server has Zip; \
+         the client has c where the server has Zip"
+    );
+    // The names are those of the Chunnels, with their crates where two are equal.
+    assert_eq!(
+        agree(&[layer("one::Zip")], &[layer("two::Zip")]).unwrap_err().reason,
+        "the client has one::Zip where the server has two::Zip"
     );
 }
 
@@ -125,7 +144,7 @@ fn work_is_bounded_by_the_product_of_the_sizes() {
     };
     let rejected = agree(&hopeless("x"), &hopeless("y")).unwrap_err();
     assert!(rejected.steps < 50 * 50, "{} steps", rejected.steps);
-    assert!(rejected.reason.starts_with("client's x and server's y"), "{}", rejected.reason);
+    assert!(rejected.reason.starts_with("the client has x where the server has y"), "{}", rejected.reason);
 }
 
 #[test]

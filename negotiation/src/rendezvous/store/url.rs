@@ -17,7 +17,7 @@ impl<'a> Url<'a> {
     /// Parses `url`, and reads the files that it names. Its login and files replace the login and files of `options`.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) with a text that repeats no secret; [`Io`](ErrorKind::Io) for a file that can't be read.
+    /// [`Invalid`](ErrorKind::Invalid) with a text that repeats no secret, also for a file that is missing.
     pub(super) fn parse(url: &'a str, mut options: StoreOptions) -> Result<Self, Error> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("it has no scheme"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -61,8 +61,8 @@ fn invalid(what: &str) -> Error {
 }
 
 fn read(name: &str, path: &str) -> Result<Vec<u8>, Error> {
-    let failed = |error| Error::new(ErrorKind::Io, format!("reading `{name}` from {path}")).because(error);
-    std::fs::read(path).map_err(failed)
+    std::fs::read(path)
+        .map_err(|error| Error::of_file(format_args!("cannot read `{name}` from {path}"), error))
 }
 
 /// Decodes `text`: `%41` becomes `A` (RFC 3986, 2.1).

@@ -2,7 +2,9 @@
 
 use bertha_chunnels::{Ordered, Reliable, Tls, TlsIdentity, Trust};
 use bertha_conformance::{self as conformance, Bufs};
-use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, PeerIdentity, make_stack};
+use bertha_core::{
+    Addr, Base, Buf, CertificateChain, Connection, Error, ErrorKind, PeerIdentity, make_stack,
+};
 use bertha_datapath_dpdk::{self as dpdk, Config, Dpdk};
 use bertha_datapath_kernel::{Tcp, Unix};
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
@@ -69,7 +71,8 @@ where
         (here.unwrap(), there.unwrap())
     };
     let (here, there) = connect().await;
-    let known = Some(PeerIdentity::Certificates([parties.shown.clone()].into()));
+    let known =
+        Some(PeerIdentity::Certificates(CertificateChain::new([parties.shown.clone()], |_| String::new())));
     assert_eq!(here.explain().peer(), known);
     assert!(there.explain().peer().is_some());
     conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;

@@ -4,7 +4,9 @@ use crate::secured::scene::{CLIENT, Hosts, SERVER, Subject, over_datagrams, over
 use bertha_chunnels::{AtMostOnce, Batch, Fault, Fragment, Quic, Reliable};
 use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::guarantee::{Authenticated, Encrypted, ForwardSecret, Ordered, Reliable as Arrives, Set};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, PeerIdentity, Role, make_stack, select};
+use bertha_core::{
+    Base, Buf, CertificateChain, Connection, Error, ErrorKind, PeerIdentity, Role, make_stack, select,
+};
 use bertha_datapath_sim::{Link, Verdict};
 use bertha_negotiation::{Negotiate, Pick, Settings};
 use std::sync::Arc;
@@ -154,8 +156,11 @@ fn the_second_connection_resumes_and_each_end_knows_the_other_all_the_same() {
     over_datagrams(async |hosts| {
         let here = server.client().identity(client.identity.clone());
         let there = server.server().require_clients(client.trust.clone());
-        let known =
-            |subject: &Subject| Some(PeerIdentity::Certificates([subject.certificate.clone()].into()));
+        let known = |subject: &Subject| {
+            Some(PeerIdentity::Certificates(CertificateChain::new([subject.certificate.clone()], |_| {
+                String::new()
+            })))
+        };
         let mut answered = Vec::new();
         for _ in 0..3 {
             let bytes = Arc::new(AtomicUsize::new(0));

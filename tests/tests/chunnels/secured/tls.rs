@@ -7,7 +7,7 @@ use bertha_conformance::{self as conformance, Bufs};
 use bertha_core::guarantee::{
     AtMostOnce as Once, Authenticated, Encrypted, ForwardSecret, IntegrityChecked, PeerIdentified, Set,
 };
-use bertha_core::{Addr, Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
+use bertha_core::{Addr, Base, CertificateChain, Connection, ErrorKind, PeerIdentity, make_stack, select};
 use bertha_datapath_sim::Link;
 use bertha_negotiation::{Negotiate, Pick, Settings};
 use futures_util::future::{Either, select as first_of};
@@ -116,7 +116,11 @@ fn large_messages_over_a_bad_network() {
 fn each_end_knows_whom_the_other_has_proved_to_be() {
     let (store, shopper) = (Party::new(), Party::new());
     over_streams(async |hosts| {
-        let known = |party: &Party| Some(PeerIdentity::Certificates([party.certificate.clone()].into()));
+        let known = |party: &Party| {
+            Some(PeerIdentity::Certificates(CertificateChain::new([party.certificate.clone()], |_| {
+                String::new()
+            })))
+        };
         let (here, there) = hosts.connect(store.client(), store.server()).await;
         assert_eq!((here.explain().peer(), there.explain().peer()), (known(&store), None));
         // The second connection resumes the session of the first, and knows the identities of the first.
