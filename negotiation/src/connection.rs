@@ -1,6 +1,6 @@
 //! The connection that an application holds after negotiation.
 
-use crate::connections::Place;
+use crate::connections::ConnectionPlace;
 use crate::handshake::CurrentAgreement;
 use crate::observing::{self, Parts};
 use crate::uncloned::uncloned;
@@ -24,7 +24,7 @@ pub struct Negotiated<C> {
     session: Arc<Session>,
     dropped: Arc<AtomicU64>,
     /// The place at a server.
-    _place: Option<Place>,
+    _place: Option<ConnectionPlace>,
 }
 
 uncloned!(Negotiated<C>);
@@ -44,7 +44,7 @@ impl<C: Connection> Negotiated<C> {
 
 impl<C> Negotiated<C> {
     /// Keeps the place among the connections of a server until it is dropped.
-    pub(crate) fn in_place(self, place: Place) -> Self {
+    pub(crate) fn in_place(self, place: ConnectionPlace) -> Self {
         Self { _place: Some(place), ..self }
     }
 

@@ -19,9 +19,9 @@ const LOOKS: usize = 64;
 
 /// The connections of a server.
 #[derive(Clone)]
-pub(crate) struct Connections(Arc<Mutex<Held>>);
+pub(crate) struct Connections(Arc<Mutex<HeldConnections>>);
 
-struct Held {
+struct HeldConnections {
     by_number: BTreeMap<u64, Entry>,
     by_network: HashMap<Option<Network>, BTreeSet<u64>>,
     next: u64,
@@ -39,7 +39,7 @@ struct Entry {
 }
 
 /// A connection's place among those of its server, until it is dropped.
-pub(crate) struct Place {
+pub(crate) struct ConnectionPlace {
     connections: Connections,
     number: u64,
 }
@@ -55,7 +55,7 @@ pub(crate) enum Room {
 impl Connections {
     /// Makes room for at most `max` connections, and for at least one.
     pub(crate) fn new(max: usize) -> Self {
-        let held = Held {
+        let held = HeldConnections {
             by_number: BTreeMap::new(),
             by_network: HashMap::new(),
             next: 0,
@@ -76,13 +76,13 @@ impl Connections {
         network: Option<Network>,
         connection: Weak<dyn Evictable>,
         now: Instant,
-    ) -> Place {
+    ) -> ConnectionPlace {
         let mut held = self.held();
         let number = held.next;
         held.next += 1;
         held.by_number.insert(number, Entry { connection, network, arrivals: 0, since: now });
         held.by_network.entry(network).or_default().insert(number);
-        Place { connections: self.clone(), number }
+        ConnectionPlace { connections: self.clone(), number }
     }
 
     /// Looks for room for a connection from this network. Beyond the maximum an unused connection of the largest network goes, if that
@@ -107,12 +107,12 @@ impl Connections {
         held.take_unused(largest, now)
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldConnections> {
         self.0.lock()
     }
 }
 
-impl Held {
+impl HeldConnections {
     /// The network with most connections, and their number.
     fn largest(&self) -> Option<(Option<Network>, usize)> {
         self.by_network
@@ -157,15 +157,15 @@ impl Held {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.connections.held().remove(self.number);
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ConnectionPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Place").field(&self.number).finish()
+        f.debug_tuple("ConnectionPlace").field(&self.number).finish()
     }
 }
 
@@ -191,7 +191,11 @@ mod tests {
     }
 
     /// Connections from these networks, made at `start`.
-    fn connect(connections: &Connections, from: &[u8], start: Instant) -> Vec<(Arc<Client>, Place)> {
+    fn connect(
+        connections: &Connections,
+        from: &[u8],
+        start: Instant,
+    ) -> Vec<(Arc<Client>, ConnectionPlace)> {
         let client = |from: &u8| {
             let client = Arc::<Client>::default();
             let established: Arc<dyn Evictable> = client.clone();

@@ -101,7 +101,7 @@ impl DirectoryServer {
             tracing::debug!(user, "all connections have registered a service, so a client is turned away");
             return;
         }
-        let client = Place { client: Client { number, user, socket }, state: self.state.clone() };
+        let client = VisitorPlace { client: Client { number, user, socket }, state: self.state.clone() };
         // Under the lock, so that the task does not end before it is known.
         let mut state = self.state.lock();
         let task = clients.spawn(async move {
@@ -124,12 +124,12 @@ impl DirectoryServer {
 }
 
 /// A client's place in the directory, which it leaves however it ends.
-struct Place {
+struct VisitorPlace {
     client: Client,
     state: Arc<Mutex<DirectoryState>>,
 }
 
-impl Drop for Place {
+impl Drop for VisitorPlace {
     fn drop(&mut self) {
         let Client { number, user, .. } = self.client;
         let mut state = self.state.lock();

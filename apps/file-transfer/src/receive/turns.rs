@@ -8,10 +8,10 @@ use tokio::sync::{OwnedMutexGuard, watch};
 
 /// The files that are being received.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns(Arc<Mutex<HashMap<Name, Arc<Place>>>>);
+pub(super) struct Turns(Arc<Mutex<HashMap<Name, Arc<FilePlace>>>>);
 
 #[derive(Debug)]
-struct Place {
+struct FilePlace {
     /// Length of the file.
     length: u64,
     /// Lock that a connection holds while it has the file.
@@ -45,8 +45,8 @@ impl Turns {
 
     /// Counts a request, under the lock: otherwise the last turn could remove the place in between, and two
     /// connections would write the file.
-    fn ask(&self, name: &Name, length: u64) -> Result<(Arc<Place>, u64), Refusal> {
-        let new = || Arc::new(Place { length, writing: Arc::default(), asked: watch::Sender::new(0) });
+    fn ask(&self, name: &Name, length: u64) -> Result<(Arc<FilePlace>, u64), Refusal> {
+        let new = || Arc::new(FilePlace { length, writing: Arc::default(), asked: watch::Sender::new(0) });
         let mut places = self.0.lock();
         let place = places.entry(name.clone()).or_insert_with(new);
         if place.length != length {

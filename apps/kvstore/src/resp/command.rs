@@ -5,7 +5,7 @@ mod login;
 mod set;
 
 use super::Operation;
-use super::wire::{Arguments, number};
+use super::wire::{CommandArguments, number};
 use crate::{Key, MAX_KEY};
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ const NO_INTEGER: &str = "ERR value is not an integer or out of range";
 
 impl Command {
     /// The command with these arguments. One that is not served is [`Refused`](Self::Refused).
-    pub fn parse(arguments: &Arguments<'_>) -> Self {
+    pub fn parse(arguments: &CommandArguments<'_>) -> Self {
         parse(arguments).unwrap_or_else(Self::Refused)
     }
 
@@ -113,7 +113,7 @@ impl Command {
     }
 }
 
-fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
+fn parse(arguments: &CommandArguments<'_>) -> Result<Command, String> {
     let name = arguments.get(0).unwrap_or_default();
     if WEB.iter().any(|word| is(name, word)) {
         return Ok(Command::Web);
@@ -185,7 +185,7 @@ fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
     })
 }
 
-fn expire(arguments: &Arguments<'_>) -> Result<Command, String> {
+fn expire(arguments: &CommandArguments<'_>) -> Result<Command, String> {
     if let Some(option) = arguments.get(3) {
         return Err(format!("ERR Unsupported option {}", repeated(option)));
     }
@@ -202,7 +202,7 @@ fn expire(arguments: &Arguments<'_>) -> Result<Command, String> {
     Ok(Command::One(Operation::Expire(key(name)?, time)))
 }
 
-fn only_key(command: &str, arguments: &Arguments<'_>) -> Result<Key, String> {
+fn only_key(command: &str, arguments: &CommandArguments<'_>) -> Result<Key, String> {
     match (arguments.get(1), arguments.len()) {
         (Some(name), 2) => key(name),
         _ => Err(wrong_number(command)),
@@ -226,7 +226,7 @@ fn wrong_number(command: &str) -> String {
 
 /// Returns the error of Redis for an unknown command: clients that try a command look for its words.
 #[cold]
-fn unknown(arguments: &Arguments<'_>) -> String {
+fn unknown(arguments: &CommandArguments<'_>) -> String {
     let mut repeat = String::new();
     let mut left = REPEATED;
     for argument in arguments.from(1) {

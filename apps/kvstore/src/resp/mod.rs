@@ -41,7 +41,7 @@ pub(crate) use counters::Counters;
 pub(crate) use front::{Fronts, Sharing};
 pub use operation::{Condition, Operation, Outcome};
 pub use password::Password;
-pub(crate) use routes::{End, Routes, serve as serve_forwarded};
+pub(crate) use routes::{RouteEnd, Routes, serve as serve_forwarded};
 pub(crate) use serving::Clients;
 pub use settings::Settings;
 pub(crate) use shared::RespShared;

@@ -32,7 +32,7 @@ pub(crate) struct Forwarded {
 }
 
 /// One end for each shard.
-pub(crate) struct End {
+pub(crate) struct RouteEnd {
     pub(crate) routes: Routes,
     /// Operations that the other shards forward to this one.
     pub(crate) forwarded: mpsc::Receiver<Forwarded>,
@@ -43,13 +43,13 @@ impl Routes {
     ///
     /// # Errors
     /// The errors of [`shard_map`].
-    pub(crate) fn among(count: u16) -> Result<Vec<End>, Error> {
+    pub(crate) fn among(count: u16) -> Result<Vec<RouteEnd>, Error> {
         // The shard of a key depends on their number alone, and not on where clients of Bertha reach them.
         let map = shard_map((1..=count).map(|port| Addr::from((Ipv4Addr::LOCALHOST, port))))?;
         let (queues, ends): (Vec<_>, Vec<_>) = (0..count).map(|_| mpsc::channel(QUEUE)).unzip();
         let ends = ends.into_iter().enumerate().map(|(own, forwarded)| {
             let routes = Self { own, map: map.clone(), queues: queues.clone() };
-            End { routes, forwarded }
+            RouteEnd { routes, forwarded }
         });
         Ok(ends.collect())
     }

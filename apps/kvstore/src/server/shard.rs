@@ -83,7 +83,7 @@ where
 /// The clients that speak RESP, and the shards that forward their operations.
 pub(super) struct WithResp {
     pub(super) fronts: resp::Fronts,
-    pub(super) end: resp::End,
+    pub(super) end: resp::RouteEnd,
     pub(super) shared: resp::RespShared,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct ShardSettings {
 pub(super) struct RespSettings {
     addrs: Vec<RespAddr>,
     sharing: Sharing,
-    end: resp::End,
+    end: resp::RouteEnd,
     shared: resp::RespShared,
 }
 
@@ -89,7 +89,7 @@ where
 /// The ends by which shards serve clients that speak RESP, a shard after another.
 pub(super) struct RespEnds {
     addrs: Vec<RespAddr>,
-    ends: std::vec::IntoIter<resp::End>,
+    ends: std::vec::IntoIter<resp::RouteEnd>,
     shared: resp::RespShared,
 }
 
@@ -99,7 +99,7 @@ const DESCRIPTORS_BESIDES: usize = 32;
 
 impl RespEnds {
     /// For clients at these addresses. Raises the process's limit of file descriptors as far as it may.
-    pub(super) fn new(addrs: Vec<RespAddr>, ends: Vec<resp::End>, settings: resp::Settings) -> Self {
+    pub(super) fn new(addrs: Vec<RespAddr>, ends: Vec<resp::RouteEnd>, settings: resp::Settings) -> Self {
         let besides = DESCRIPTORS_BESIDES + addrs.len() + DESCRIPTORS_OF_THREAD * (ends.len() + 1);
         let allowed = usize::try_from(raise_limit()).unwrap_or(usize::MAX);
         let most = allowed.saturating_sub(besides).max(1);

@@ -93,7 +93,7 @@ pub(super) struct Machine {
     unanswered: u32,
     /// True if the peer has closed, and all its messages have arrived.
     is_peer_gone: bool,
-    end: Option<End>,
+    end: Option<ReliableEnd>,
     /// The fault that still has to be sent to the peer.
     abort: Option<Fault>,
     counters: Counters,
@@ -128,12 +128,12 @@ enum Closing {
 
 /// The error that ended the connection.
 #[derive(Debug, Clone)]
-pub(super) struct End {
+pub(super) struct ReliableEnd {
     pub(super) kind: ErrorKind,
     pub(super) what: String,
 }
 
-impl End {
+impl ReliableEnd {
     pub(super) fn error(&self) -> Error {
         Error::new(self.kind, self.what.clone()).at("Reliable").ending_connection()
     }
@@ -252,7 +252,7 @@ impl Machine {
         if self.is_peer_gone {
             return Some(closed("the peer closed the connection"));
         }
-        self.end.as_ref().map(End::error)
+        self.end.as_ref().map(ReliableEnd::error)
     }
 
     /// Records the marks for congestion that have arrived in all. Returns false if the peer does not count marks: they are of no use
@@ -363,7 +363,7 @@ impl Machine {
     }
 
     fn fail(&mut self, kind: ErrorKind, what: String) {
-        self.end.get_or_insert(End { kind, what });
+        self.end.get_or_insert(ReliableEnd { kind, what });
         self.outgoing.clear();
         self.recovery.clear();
         self.oldest = None;

@@ -122,7 +122,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
     ///
     /// # Errors
     /// `TimedOut` once the deadline has passed.
-    async fn room(&self, until: Option<Instant>) -> Result<Place<C>, Failure> {
+    async fn room(&self, until: Option<Instant>) -> Result<CallPlace<C>, Failure> {
         let shared = &self.held.shared;
         if !shared.room.try_take() {
             let taken = pin!(shared.room.take());
@@ -136,7 +136,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
                 }
             }
         }
-        Ok(Place { held: self.held.clone() })
+        Ok(CallPlace { held: self.held.clone() })
     }
 
     fn until(&self, deadline: Option<Duration>) -> Option<Instant> {
@@ -225,11 +225,11 @@ impl<C: Connection<Data = Message>> Caller for Multiplexer<C> {
 }
 
 /// Room for a call. Dropping it gives the room to the next one.
-struct Place<C: Connection> {
+struct CallPlace<C: Connection> {
     held: Arc<Held<C>>,
 }
 
-impl<C: Connection> Drop for Place<C> {
+impl<C: Connection> Drop for CallPlace<C> {
     fn drop(&mut self) {
         self.held.shared.room.give_back();
     }
@@ -237,7 +237,7 @@ impl<C: Connection> Drop for Place<C> {
 
 /// A call under way. Dropping it cancels the call.
 struct Pending<C: Connection> {
-    place: Place<C>,
+    place: CallPlace<C>,
     id: CallId,
     is_done: bool,
 }

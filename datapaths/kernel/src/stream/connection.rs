@@ -37,19 +37,19 @@ pub struct StreamConnection<S: StreamSocket, Data: Octets = Buf> {
     closed: AtomicBool,
     /// The error that has ended the stream. Nothing can be read behind it, and writing might still work until the peer lets go of
     /// the stream.
-    end: OnceLock<End>,
+    end: OnceLock<StreamEnd>,
     /// Of bytes: whether this end has ended its half of the stream.
     has_ended_half: AtomicBool,
 }
 
 /// The first error that has ended a stream, for the calls after it.
 #[derive(Debug)]
-struct End {
+struct StreamEnd {
     kind: ErrorKind,
     what: String,
 }
 
-impl End {
+impl StreamEnd {
     fn of(error: &Error) -> Self {
         Self { kind: error.kind(), what: error.context().to_owned() }
     }
@@ -120,7 +120,7 @@ impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
         if error.kind() == ErrorKind::Exhausted {
             return error;
         }
-        let first = self.end.get_or_init(|| End::of(&error));
+        let first = self.end.get_or_init(|| StreamEnd::of(&error));
         match error.kind() {
             ErrorKind::Closed => first.error().at(S::NAME),
             _ => error.ending_connection(),

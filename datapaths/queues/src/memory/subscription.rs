@@ -22,7 +22,7 @@ pub(super) struct Delivered {
 /// Waiting messages, in the order in which they were published, and delivered messages.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingMessage>,
     delivered: BTreeMap<u64, UnderWay>,
     dead: Vec<Vec<u8>>,
     published: u64,
@@ -30,7 +30,7 @@ pub(super) struct Messages {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingMessage {
     message: Message,
     deliveries: u32,
 }
@@ -48,7 +48,7 @@ struct UnderWay {
 impl Messages {
     pub(super) fn publish(&mut self, message: Message) {
         self.published += 1;
-        self.waiting.insert(self.published, Waiting { message, deliveries: 0 });
+        self.waiting.insert(self.published, WaitingMessage { message, deliveries: 0 });
     }
 
     /// Returns the number of messages that are kept.
@@ -67,13 +67,13 @@ impl Messages {
         let by_key = limits.ordering == Ordering::ByKey;
         let busy: HashSet<_> =
             self.delivered.values().filter(|_| by_key).filter_map(|it| it.message.key).collect();
-        let free = |waiting: &Waiting| waiting.message.key.is_none_or(|key| !busy.contains(&key));
+        let free = |waiting: &WaitingMessage| waiting.message.key.is_none_or(|key| !busy.contains(&key));
         let places: Vec<_> =
             self.waiting.iter().filter(|(_, it)| free(it)).map(|(place, _)| *place).take(limit).collect();
         let until = now.checked_add(limits.redelivery);
         let mut burst = Vec::new();
         for place in places {
-            let Some(Waiting { message, deliveries }) = self.waiting.remove(&place) else { continue };
+            let Some(WaitingMessage { message, deliveries }) = self.waiting.remove(&place) else { continue };
             self.deliveries += 1;
             let number = self.deliveries;
             burst.push(Delivered { number, payload: message.payload.clone() });
@@ -94,14 +94,14 @@ impl Messages {
         if limits.dead_letters_after.is_some_and(|most| deliveries >= most) {
             self.dead.push(message.payload);
         } else {
-            self.waiting.insert(place, Waiting { message, deliveries });
+            self.waiting.insert(place, WaitingMessage { message, deliveries });
         }
     }
 
     /// Gives a message back, and takes its delivery back.
     pub(super) fn give_back_unseen(&mut self, number: u64) {
         if let Some(UnderWay { place, message, deliveries, .. }) = self.delivered.remove(&number) {
-            self.waiting.insert(place, Waiting { message, deliveries: deliveries - 1 });
+            self.waiting.insert(place, WaitingMessage { message, deliveries: deliveries - 1 });
         }
     }
 

@@ -57,14 +57,14 @@ pub struct Emulator {
     path: Path,
     rng: Rng,
     /// The packets that have not left the link's near end, the oldest first.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingPacket>,
     waiting_bytes: u64,
     /// Time at which the link is free again.
     free_at: Duration,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingPacket {
     len: u64,
     gone_at: Duration,
 }
@@ -87,7 +87,7 @@ impl Emulator {
         }
         let is_marked = is_markable && self.path.marks_above.is_some_and(|bytes| self.waiting_bytes > bytes);
         self.free_at = self.path.rate.finish(self.free_at.max(now), len);
-        self.waiting.push_back(Waiting { len, gone_at: self.free_at });
+        self.waiting.push_back(WaitingPacket { len, gone_at: self.free_at });
         self.waiting_bytes += len;
         // Loss comes after the queue: a packet that is lost on the wire has used the queue.
         if self.rng.chance(self.path.loss) {

@@ -140,9 +140,9 @@ impl RoundShare {
             }
         }
         let has_receipt = message.has_receipt();
-        let held = Held { message, origin, share: self.clone() };
+        let held = HeldMessage { message, origin, share: self.clone() };
         match has_receipt {
-            true => Buf::from_receipt(held, Held::settle).ok(),
+            true => Buf::from_receipt(held, HeldMessage::settle).ok(),
             false => Buf::from_owner(DoneByDropping(held)).ok(),
         }
     }
@@ -187,19 +187,19 @@ impl RoundShare {
 }
 
 /// A message that was received, and whose fate is not known yet.
-struct Held {
+struct HeldMessage {
     message: Buf,
     origin: Origin,
     share: Arc<RoundShare>,
 }
 
-impl AsMut<[u8]> for Held {
+impl AsMut<[u8]> for HeldMessage {
     fn as_mut(&mut self) -> &mut [u8] {
         &mut self.message
     }
 }
 
-impl Held {
+impl HeldMessage {
     /// Counts the message, and settles its repetitions.
     fn end(&self, fate: Fate) {
         let mut counts = self.share.lock();
@@ -223,7 +223,7 @@ impl Held {
 }
 
 /// A message whose drop is the end of the work.
-struct DoneByDropping(Held);
+struct DoneByDropping(HeldMessage);
 
 impl AsMut<[u8]> for DoneByDropping {
     fn as_mut(&mut self) -> &mut [u8] {

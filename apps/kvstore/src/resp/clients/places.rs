@@ -64,7 +64,7 @@ struct Known {
 
 /// The place of a client. Dropping it makes room.
 #[derive(Debug)]
-pub(in crate::resp) struct Place {
+pub(in crate::resp) struct ClientPlace {
     places: Arc<Places>,
     client: Arc<Client>,
 }
@@ -93,7 +93,7 @@ impl Places {
     }
 
     /// Gives a place to a new client, and ends the connection of another one if all are taken.
-    pub(in crate::resp) fn enter(self: &Arc<Self>, network: Option<Network>, now: Instant) -> Place {
+    pub(in crate::resp) fn enter(self: &Arc<Self>, network: Option<Network>, now: Instant) -> ClientPlace {
         let mut state = self.state.lock();
         if state.len() >= self.most {
             state.end_one(now, self.most, Ending::Places);
@@ -105,7 +105,7 @@ impl Places {
         if state.len() == 1 {
             self.occupied.notify_one();
         }
-        Place { places: self.clone(), client }
+        ClientPlace { places: self.clone(), client }
     }
 
     /// Notes that a client has said something: a whole command, and who it is if that is asked.
@@ -237,13 +237,13 @@ impl PlacesState {
     }
 }
 
-impl Place {
+impl ClientPlace {
     pub(in crate::resp) fn client(&self) -> &Arc<Client> {
         &self.client
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientPlace {
     fn drop(&mut self) {
         self.places.state.lock().leave(self.client.id());
     }
@@ -259,7 +259,7 @@ mod tests {
         (Places::new(most, Some(Duration::from_secs(300)), origin), origin)
     }
 
-    fn endings(places: &[Place]) -> Vec<Option<Ending>> {
+    fn endings(places: &[ClientPlace]) -> Vec<Option<Ending>> {
         places.iter().map(|place| place.client().ending()).collect()
     }
 

@@ -1,10 +1,10 @@
 //! `CLIENT` and its subcommands.
 
 use super::{Command, is, unknown_part, wrong_number};
-use crate::resp::wire::Arguments;
+use crate::resp::wire::CommandArguments;
 
 /// `CLIENT ID | GETNAME | SETNAME name | SETINFO (LIB-NAME | LIB-VER) value`.
-pub(super) fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
+pub(super) fn parse(arguments: &CommandArguments<'_>) -> Result<Command, String> {
     let word = arguments.get(1).ok_or_else(|| wrong_number("client"))?;
     let is_part = |part| is(word, part);
     let exactly = |count, part| if arguments.len() == count { Ok(()) } else { Err(wrong_number(part)) };

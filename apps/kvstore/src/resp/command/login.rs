@@ -1,7 +1,7 @@
 //! `AUTH` and `HELLO`.
 
 use super::{Command, client, is, repeated, wrong_number};
-use crate::resp::wire::{Arguments, Version, number};
+use crate::resp::wire::{CommandArguments, Version, number};
 use std::fmt;
 
 /// The only user.
@@ -44,7 +44,7 @@ impl fmt::Debug for Login {
 }
 
 /// `AUTH [user] password`.
-pub(super) fn auth(arguments: &Arguments<'_>) -> Result<Command, String> {
+pub(super) fn auth(arguments: &CommandArguments<'_>) -> Result<Command, String> {
     match (arguments.get(1), arguments.get(2), arguments.len()) {
         (Some(password), None, 2) => Ok(Command::Login(Login::new(None, password))),
         (Some(user), Some(password), 3) => Ok(Command::Login(Login::new(Some(user), password))),
@@ -54,7 +54,7 @@ pub(super) fn auth(arguments: &Arguments<'_>) -> Result<Command, String> {
 }
 
 /// `HELLO [version [AUTH user password] [SETNAME name]]`.
-pub(super) fn hello(arguments: &Arguments<'_>) -> Result<Command, String> {
+pub(super) fn hello(arguments: &CommandArguments<'_>) -> Result<Command, String> {
     let mut hello = Hello::default();
     let Some(version) = arguments.get(1) else { return Ok(Command::Hello(hello)) };
     hello.version = Some(match number(version) {

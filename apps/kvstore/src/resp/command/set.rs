@@ -2,7 +2,7 @@
 
 use super::{NO_INTEGER, is, key, wrong_number};
 use crate::Lifetime;
-use crate::resp::wire::{Arguments, number};
+use crate::resp::wire::{CommandArguments, number};
 use crate::resp::{Condition, Operation};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const SECOND: i64 = 1000;
 const MILLISECOND: i64 = 1;
 
 /// `SET key value [NX | XX] [EX seconds | PX milliseconds]`.
-pub(super) fn parse(arguments: &Arguments<'_>) -> Result<Operation, String> {
+pub(super) fn parse(arguments: &CommandArguments<'_>) -> Result<Operation, String> {
     let (Some(name), Some(value)) = (arguments.get(1), arguments.get(2)) else {
         return Err(wrong_number("set"));
     };

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 /// The arguments of a command, its name first, where they arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct Arguments<'a> {
+pub struct CommandArguments<'a> {
     bytes: &'a [u8],
     places: &'a [Range<usize>],
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> CommandArguments<'a> {
     /// The parts of `bytes` at these places, all of which lie in it.
     pub(super) fn new(bytes: &'a [u8], places: &'a [Range<usize>]) -> Self {
         Self { bytes, places }

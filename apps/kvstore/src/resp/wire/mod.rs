@@ -6,7 +6,7 @@ mod limits;
 mod replies;
 mod scan;
 
-pub use arguments::Arguments;
+pub use arguments::CommandArguments;
 pub(super) use limits::Limits;
 pub use replies::{Replies, Version};
 pub(super) use scan::{Found, Scan, number};

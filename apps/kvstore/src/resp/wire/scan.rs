@@ -1,7 +1,7 @@
 //! Finding the end of a command.
 
 use super::inline::Words;
-use super::{Arguments, Limits};
+use super::{CommandArguments, Limits};
 use std::ops::Range;
 
 /// The longest command in bytes.
@@ -48,9 +48,9 @@ pub(in crate::resp) struct Scan {
 
 impl Scan {
     /// The arguments of a [`Found::Command`] in the `bytes` that it was found in, until they are [released](Self::release).
-    pub(in crate::resp) fn arguments<'a>(&'a self, bytes: &'a [u8]) -> Arguments<'a> {
+    pub(in crate::resp) fn arguments<'a>(&'a self, bytes: &'a [u8]) -> CommandArguments<'a> {
         let bytes = if self.is_inline { self.words.bytes() } else { bytes };
-        Arguments::new(bytes, &self.places)
+        CommandArguments::new(bytes, &self.places)
     }
 
     /// Forgets the arguments, and gives back the memory of many.

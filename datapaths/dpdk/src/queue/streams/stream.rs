@@ -81,7 +81,7 @@ pub(super) fn whole(address: IpAddr) -> IpCidr {
 
 /// The end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum StreamEnd {
     /// Both ends closed it.
     Done,
     /// The peer does not know the connection any more, or gave it up.
@@ -136,7 +136,7 @@ pub(crate) struct Stream {
     state: State,
     /// Time since which the peer owes an answer and is silent.
     owing: Option<Instant>,
-    end: Option<End>,
+    end: Option<StreamEnd>,
     /// The header of the last frame to the peer.
     pub(super) link: Option<LinkHeader>,
 }
@@ -189,7 +189,7 @@ impl Stream {
         let local = SocketAddr::new(own, flow.local_port());
         // The call fails for addresses that no interface has, where no host can answer.
         if socket.connect(stream.interface.context(), flow.peer(), local).is_err() {
-            stream.end = Some(End::NoWay);
+            stream.end = Some(StreamEnd::NoWay);
         }
         stream.observe(now);
         stream
@@ -314,7 +314,7 @@ impl Stream {
     /// not be sent.
     pub(super) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) -> bool {
         if self.gives_up(now) {
-            self.break_off(End::TimedOut);
+            self.break_off(StreamEnd::TimedOut);
         }
         let mut blocked = false;
         loop {
@@ -373,10 +373,10 @@ impl Stream {
         let before = self.state;
         self.state = state;
         let over = match (before, state) {
-            (State::TimeWait | State::LastAck, State::Closed) => Some(End::Done),
-            (State::SynSent, State::Closed) => Some(End::Refused),
+            (State::TimeWait | State::LastAck, State::Closed) => Some(StreamEnd::Done),
+            (State::SynSent, State::Closed) => Some(StreamEnd::Refused),
             (State::Closed, State::Closed) => None,
-            (_, State::Closed) | (State::SynReceived, State::Listen) => Some(End::Reset),
+            (_, State::Closed) | (State::SynReceived, State::Listen) => Some(StreamEnd::Reset),
             _ => None,
         };
         self.end = self.end.or(over);
@@ -394,7 +394,7 @@ impl Stream {
     }
 
     /// Ends the connection at once, and tells the peer with the next transmission.
-    pub(super) fn break_off(&mut self, why: End) {
+    pub(super) fn break_off(&mut self, why: StreamEnd) {
         self.end = self.end.or(Some(why));
         self.socket_mut().abort();
         self.outgoing = Outgoing::default();
@@ -428,7 +428,7 @@ impl Stream {
             || matches!(self.state, State::FinWait2 | State::TimeWait | State::Closed | State::Listen)
     }
 
-    pub(crate) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<StreamEnd> {
         self.end
     }
 
@@ -521,17 +521,17 @@ impl Stream {
                 (ErrorKind::Reset, format!("{peer} closed the stream in the middle of a message"))
             }
             _ if finished => (ErrorKind::Closed, format!("{peer} closed the stream")),
-            Some(End::TimedOut) => {
+            Some(StreamEnd::TimedOut) => {
                 (ErrorKind::TimedOut, format!("{peer} answered nothing for {:?}", self.timeout))
             }
-            Some(End::Refused) => {
+            Some(StreamEnd::Refused) => {
                 (ErrorKind::Unreachable, format!("cannot connect to {peer}: its port is closed"))
             }
-            Some(End::NoWay) => {
+            Some(StreamEnd::NoWay) => {
                 (ErrorKind::Unreachable, format!("cannot connect to {peer}: no neighbour has or reaches it"))
             }
-            Some(End::Done) => (ErrorKind::Closed, format!("the connection to {peer} is over")),
-            Some(End::Reset) | None => (ErrorKind::Reset, format!("{peer} reset the connection")),
+            Some(StreamEnd::Done) => (ErrorKind::Closed, format!("the connection to {peer} is over")),
+            Some(StreamEnd::Reset) | None => (ErrorKind::Reset, format!("{peer} reset the connection")),
         };
         failure(kind, what).ending_connection()
     }

@@ -3,7 +3,7 @@
 
 use super::cookies::{self, Answer, Cookies, Opening};
 use super::guard::Head;
-use super::stream::{End, Ground, Settings, Stream, whole};
+use super::stream::{Ground, Settings, Stream, StreamEnd, whole};
 use super::wire::{Outlet, Wire};
 use crate::queue::listeners::Listeners;
 use ahash::RandomState;
@@ -214,7 +214,7 @@ impl Streams {
         for &key in &unaccepted {
             if let Some(entry) = self.entries.get_mut(key) {
                 entry.stage = Stage::Orphan(now);
-                entry.stream.break_off(End::Reset);
+                entry.stream.break_off(StreamEnd::Reset);
             }
         }
         unaccepted
@@ -403,7 +403,7 @@ impl Streams {
             if stream.end().is_none()
                 && (stream.has_unread() || late && !stream.is_waiting_for_late_segments())
             {
-                stream.break_off(End::Reset);
+                stream.break_off(StreamEnd::Reset);
             }
         }
         let sent = stream.transmit(now, outlet);
@@ -459,10 +459,10 @@ impl Streams {
     pub(super) fn strand(&mut self, key: usize, for_good: bool, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if for_good && !entry.stream.is_open() {
-            entry.stream.break_off(End::NoWay);
+            entry.stream.break_off(StreamEnd::NoWay);
         }
         if entry.stream.gives_up(now) {
-            entry.stream.break_off(End::TimedOut);
+            entry.stream.break_off(StreamEnd::TimedOut);
         }
         let over = entry.stream.end().is_some();
         if over && !matches!(entry.stage, Stage::Held | Stage::Waiting(_)) {
