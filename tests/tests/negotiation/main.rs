@@ -45,6 +45,7 @@ mod load;
 mod names;
 mod needs;
 mod notes;
+mod observing;
 mod obvious_loop;
 mod refused_routes;
 mod restarts;
