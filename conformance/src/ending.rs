@@ -44,7 +44,8 @@ fn ends(call: &str, outcome: Result<(), Error>, end: &Error) {
     match outcome {
         Ok(()) => panic!("{call} succeeded after the connection had ended with `{end}`"),
         Err(error) => {
-            assert!(error.ends_connection(), "{call} says `{error}` and goes on after the end `{end}`")
+            assert!(error.ends_connection(), "{call} says `{error}` and goes on after the end `{end}`");
+            assert_eq!(error.kind(), end.kind(), "{call} says `{error}` after the end `{end}`");
         }
     }
 }

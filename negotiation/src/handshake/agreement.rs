@@ -259,3 +259,39 @@ impl fmt::Display for ZeroRtt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bertha_core::{ConnectContext, NotePlace};
+
+    fn noted(text: &str) -> Vec<Note> {
+        let place = NotePlace::default();
+        ConnectContext::<()>::none().with_notes(&place).note("A", text);
+        place.take()
+    }
+
+    #[test]
+    fn the_outcome_of_the_first_flight_stays_across_changes() {
+        let current = CurrentAgreement::new(Agreement::among(true, &[], 0, Vec::new()));
+        assert!(current.get().zero_rtt().is_none());
+        current.set_zero_rtt(ZeroRtt::Taken(3));
+        assert!(matches!(current.get().zero_rtt(), Some(ZeroRtt::Taken(3))));
+        let later = current.get().renewed(&[], 1, Vec::new());
+        assert!(matches!(later.zero_rtt(), Some(ZeroRtt::Taken(3))));
+    }
+
+    #[test]
+    fn notes_are_those_of_the_stack_in_use() {
+        let current = CurrentAgreement::new(Agreement::among(true, &[], 0, Vec::new()));
+        assert!(current.get().notes().is_empty());
+        current.note(noted("first"));
+        current.note(Vec::new());
+        assert_eq!(current.get().notes(), noted("first"));
+        let later = current.get().renewed(&[], 1, Vec::new());
+        assert!(later.notes().is_empty());
+        current.set(later.noting(noted("second")));
+        current.note(noted("late"));
+        assert_eq!(current.get().notes(), noted("second"));
+    }
+}

@@ -73,6 +73,19 @@ mod tests {
     }
 
     #[test]
+    fn few_networks_share_a_bucket() {
+        let start = Instant::now();
+        let mut limiter = RateLimiter::new(MacKey::new([1; 32]), start, 1);
+        let networks = (0..500_u16).map(|number| {
+            let [high, low] = number.to_be_bytes();
+            Addr::from(([10, high, low, 1], 4))
+        });
+        // By chance, 500 networks share 1024 buckets so that about 395 buckets are used.
+        let admitted = networks.filter(|peer| limiter.admits(start, peer)).count();
+        assert!((350..=450).contains(&admitted), "{admitted} of 500 networks have a bucket of their own");
+    }
+
+    #[test]
     fn zero_admits_nobody() {
         let start = Instant::now();
         assert!(!RateLimiter::new(MacKey::new([1; 32]), start, 0).admits(start, &([10, 1, 2, 3], 4).into()));

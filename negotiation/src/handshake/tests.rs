@@ -2,7 +2,7 @@
 
 use super::confirmation::{CANDIDATES, ConfirmationWait, Step};
 use super::*;
-use crate::wire::{self, COOKIE, Kind, Refusal, RefusalKind, Retry, Tag};
+use crate::wire::{self, Answer, COOKIE, Kind, Refusal, RefusalKind, Retry, Tag};
 use crate::{Credentials, Settings, SharedKey};
 use bertha_core::{Buf, Error, ErrorKind, LayerInfo, Node};
 use std::time::{Duration, Instant};
@@ -38,6 +38,16 @@ impl Server {
     }
 
     fn decide(&self, message: &[u8], nodes: &[Node], early_data: EarlyData) -> Decision {
+        self.decide_within(AmplificationLimit::UNLIMITED, message, nodes, early_data)
+    }
+
+    fn decide_within(
+        &self,
+        amplification_limit: AmplificationLimit,
+        message: &[u8],
+        nodes: &[Node],
+        early_data: EarlyData,
+    ) -> Decision {
         let fresh = crate::auth::HandshakeNonce::draw(|| 9);
         let terms = Terms {
             idle_timeout: Duration::from_secs(9),
@@ -48,7 +58,7 @@ impl Server {
             early_data,
             tickets: Some(&self.tickets),
             now: self.start,
-            amplification_limit: AmplificationLimit::UNLIMITED,
+            amplification_limit,
         };
         decide(message, nodes, &terms)
     }
@@ -134,6 +144,38 @@ fn a_refusal_without_a_proof_ends_the_wait_a_second_later() {
     let error = client.poll_transmit(start + 1_000 * MS).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unauthenticated);
     assert!(error.context().ends_with("no such stack"), "{error}");
+}
+
+#[test]
+fn a_refusal_that_exceeds_the_limit_waits_for_a_proof_of_the_address() {
+    let start = Instant::now();
+    let server = Server::new(start, with_key());
+    let (mut client, offer) = offer_of(77, &server.settings, start);
+    let refused = |limit| server.decide_within(limit, &offer, &[layer("a::Other")], EarlyData::AtOnce);
+    assert!(matches!(refused(AmplificationLimit::of(1)), Decision::Retry));
+    for limit in [AmplificationLimit::of(1_000), AmplificationLimit::UNLIMITED] {
+        let Decision::Refuse { reply, .. } = refused(limit) else { panic!() };
+        assert_eq!(client.handle(&reply).unwrap_err().kind(), ErrorKind::Refused);
+    }
+}
+
+/// A server that had to forget the offer gives an identical answer, from which the keys follow.
+#[test]
+fn texts_of_an_answer_are_as_long_with_a_cookie_as_without() {
+    let start = Instant::now();
+    let server = Server::new(start, with_key());
+    let (_, offer) = offer_of(77, &server.settings, start);
+    let silent = |_| Node::Layer(LayerInfo::plain("a::WithAVeryLongNameOfFortyBytesAndMore", 1).one_sided());
+    let nodes: Vec<_> = nodes().into_iter().chain((0..12).map(silent)).collect();
+    let reply = |limit, message: &[u8]| match server.decide_within(limit, message, &nodes, EarlyData::AtOnce)
+    {
+        Decision::Accept(accepted) => accepted.reply,
+        other => panic!("not accepted: {other:?}"),
+    };
+    let returned = wire::envelop(&[1; COOKIE], &offer).unwrap();
+    let first = reply(AmplificationLimit::of(offer.len()), &offer);
+    assert_eq!(first, reply(AmplificationLimit::UNLIMITED, &returned));
+    assert!(first.len() < reply(AmplificationLimit::UNLIMITED, &offer).len());
 }
 
 #[test]
@@ -250,6 +292,24 @@ fn another_stack_than_the_expected_one_replaces_it() {
     assert!(accepted.early.is_empty());
     let Flight::Replaced(answer, _) = flight.handle(&accepted.reply).unwrap() else { panic!() };
     assert_eq!(answer.client_picks, [1]);
+}
+
+/// Any host may forge the answer, since there is no key.
+#[test]
+fn an_answer_that_takes_messages_which_were_not_sent_is_ignored() {
+    let server = Server::new(Instant::now(), Settings::default());
+    let mut flight = flight(&server, 1_200, 9);
+    assert!(flight.push(b"one"));
+    let offer = flight.poll_transmit(server.start).unwrap().unwrap();
+    let reply = server.accept(&offer, EarlyData::Refused).reply;
+    let mut handle = |early, client_picks: &[u8]| {
+        let answer = wire::decode::<Answer>(&reply).unwrap();
+        let answer = Answer { early, client_picks: client_picks.to_vec(), ..answer };
+        flight.handle(&wire::encode(Kind::Answer, Tag::of(77), &answer).unwrap()).unwrap()
+    };
+    assert!(matches!(handle(2, &[0]), Flight::Ignored), "two messages of one");
+    assert!(matches!(handle(1, &[1]), Flight::Ignored), "a message for another stack");
+    assert!(matches!(handle(1, &[0]), Flight::Confirmed { rest, .. } if rest.is_empty()));
 }
 
 fn offer_of(id: u64, settings: &Settings, now: Instant) -> (Handshake, Vec<u8>) {

@@ -160,3 +160,56 @@ impl<C> Drop for LastEpochUnknown<C> {
         self.0.last_known.notify_waiters();
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn error(kind: ErrorKind) -> Error {
+        Error::new(kind, "no message comes").ending_connection()
+    }
+
+    #[test]
+    fn a_stack_runs_dry_behind_its_end_alone() {
+        let epoch = Epoch::new(());
+        let receivers = Slots::new(&epoch);
+        assert!(!epoch.has_run_dry(&error(ErrorKind::Closed), &receivers), "the epoch is not over");
+        epoch.end();
+        let passing = Error::new(ErrorKind::Malformed, "one message").sparing_connection();
+        assert!(!epoch.has_run_dry(&passing, &receivers), "further messages may come");
+        assert!(!epoch.is_empty() && !receivers.is_closed());
+        assert!(epoch.has_run_dry(&error(ErrorKind::Closed), &receivers));
+        assert!(epoch.is_empty() && receivers.is_closed());
+    }
+
+    /// Returns the kind of the end behind an epoch that ended with `before`, where the last epoch, which the peer
+    /// may not have used, has given this number of messages, and then an error of the kind `last`.
+    fn end_after(before: ErrorKind, messages: i64, last: ErrorKind) -> ErrorKind {
+        let [old, new] = [(); 2].map(Epoch::new);
+        let receivers = Slots::new(&old);
+        old.end();
+        assert!(old.has_run_dry(&error(before), &receivers));
+        new.may_be_unused(&old);
+        receivers.open(&new);
+        receivers.first().count(messages);
+        new.end_of_connection(error(last), &receivers).kind()
+    }
+
+    #[test]
+    fn a_close_before_an_epoch_that_was_not_used_is_the_end_of_the_connection() {
+        use ErrorKind::{Closed, Reset};
+        assert_eq!(end_after(Closed, 0, Reset), Closed);
+        assert_eq!(end_after(Closed, 0, Closed), Closed);
+        assert_eq!(end_after(Closed, 1, Reset), Reset, "the peer has used the epoch");
+        assert_eq!(end_after(Reset, 0, Reset), Reset, "the peer has not closed");
+        assert_eq!(end_after(Reset, 0, Closed), Closed);
+    }
+
+    #[test]
+    fn a_cut_of_an_epoch_that_the_peer_has_used_is_a_cut() {
+        let epoch = Epoch::new(());
+        let receivers = Slots::new(&epoch);
+        let end = epoch.end_of_connection(error(ErrorKind::Reset), &receivers);
+        assert_eq!(end.kind(), ErrorKind::Reset);
+    }
+}

@@ -1,6 +1,7 @@
 use super::*;
 use crate::wire::{self, Kind, Offer, Tag};
-use bertha_core::{Capability, NumParticipantsAtMost, Picks, Preference, capability, resolve};
+use bertha_core::guarantee::Reliable;
+use bertha_core::{Capability, NumParticipantsAtMost, Picks, Preference, Properties, capability, resolve};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -83,6 +84,21 @@ fn the_same_chunnel_twice_is_two_layers() {
 fn one_sided_chunnels_take_no_part() {
     let client = [tap("trace"), layer("a"), either(vec![tap("count")], vec![layer("z")])];
     assert_eq!(agree(&client, &[layer("a"), tap("log")]).unwrap().client_picks, [0]);
+}
+
+/// A layer that needs no counterpart still gives, withdraws or needs a guarantee.
+#[test]
+fn guarantees_of_one_sided_chunnels_count() {
+    let layer = || LayerInfo::plain("tap", 1).one_sided();
+    let floor = Set::of::<Reliable>();
+    let found = |info: LayerInfo, floor, transport| {
+        find_within(&[], &[Node::Layer(info)], Requirements::new(floor, transport)).is_ok()
+    };
+    assert!(found(layer().guaranteeing(floor), floor, Properties::DATAGRAM));
+    assert!(!found(layer(), floor, Properties::DATAGRAM) && found(layer(), floor, Properties::STREAM));
+    assert!(!found(layer().withdrawing(floor), floor, Properties::STREAM));
+    assert!(!found(layer().needing(floor), Set::NONE, Properties::DATAGRAM));
+    assert!(found(layer().needing(floor), Set::NONE, Properties::STREAM));
 }
 
 #[test]

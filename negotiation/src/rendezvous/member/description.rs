@@ -83,3 +83,34 @@ impl fmt::Debug for Description {
         write!(f, "[{self}]")
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use bertha_core::LayerInfo;
+
+    /// Describes a stack of this number of layers, and of a layer with a name of `rest` bytes and this version.
+    fn of_length(layers: usize, rest: usize, version: u16) -> Result<Description, Error> {
+        let layer = |number: usize, len: usize, version| {
+            Node::Layer(LayerInfo::plain(format!("{number:0>len$}").leak(), version))
+        };
+        let layers: Vec<_> =
+            (1..=layers).map(|number| layer(number, 100, 1)).chain([layer(0, rest, version)]).collect();
+        Description::of(&layers, &[])
+    }
+
+    #[test]
+    fn a_description_of_the_largest_length_is_read() {
+        let most = (1..200).find(|layers| of_length(*layers, 128, 1).is_err()).unwrap();
+        // A name may count twice, and a higher version takes a byte more.
+        let all = (1..=128).flat_map(|rest| [1, 1000].map(|version| of_length(most, rest, version)));
+        let mut lengths = Vec::new();
+        for description in all.flatten() {
+            assert_eq!(description.layers().map(|layers| layers.len()), Some(most + 1));
+            lengths.push(description.0.len());
+        }
+        assert_eq!(lengths.iter().max(), Some(&MAX_LEN));
+        assert_eq!(of_length(most, 128, 1).unwrap_err().kind(), ErrorKind::TooLarge);
+    }
+}

@@ -3,6 +3,7 @@
 mod chunnel;
 mod connection;
 mod datapath;
+mod ending;
 
 use bertha_datapath_sim::Sim;
 use std::panic::{AssertUnwindSafe, catch_unwind};
