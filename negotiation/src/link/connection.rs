@@ -248,3 +248,51 @@ impl<I: Extend<Buf>> Extend<Buf> for Filter<'_, I> {
         }));
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use crate::link::control_tests::plain_link;
+    use bertha_datapath_sim::Sim;
+    use futures_util::FutureExt;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::{Context, Wake, Waker};
+
+    #[derive(Default)]
+    struct Wakes(AtomicU32);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Readers of other epochs wait for room, or for the close behind the last message.
+    #[test]
+    fn the_reception_that_makes_room_and_the_last_before_a_close_wake_other_readers() {
+        let sim = Sim::new(1);
+        let link = plain_link(&sim);
+        let put = || link.queue.put(Buf::copy_of(b"data", 0).unwrap(), true).unwrap();
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(wakes.clone());
+        let wakes_of_recv = || {
+            assert!(link.shared.poll_ended(&mut Context::from_waker(&waker)).is_pending());
+            link.recv().now_or_never().unwrap().unwrap();
+            wakes.0.swap(0, Ordering::Relaxed)
+        };
+        while !link.queue.is_full() {
+            put();
+        }
+        put();
+        assert_eq!([wakes_of_recv(), wakes_of_recv(), wakes_of_recv()], [0, 1, 0]);
+        link.queue.peer_closed();
+        let mut last = 0;
+        while link.queue.is_queued() {
+            assert_eq!(last, 0, "a message before the last");
+            last = wakes_of_recv();
+        }
+        assert_eq!(last, 1);
+    }
+}

@@ -16,8 +16,8 @@ const ID: u64 = 0x0123_4567_89ab_cdef;
 /// The number of guesses: two hours of them at 2,000 a second.
 const GUESSES: u64 = 1 << 24;
 
-/// A client's link, as it is without credentials.
-fn plain_link(sim: &Sim) -> Link<impl Connection<Data = Buf> + use<>> {
+/// Returns a client's link without credentials.
+pub(super) fn plain_link(sim: &Sim) -> Link<impl Connection<Data = Buf> + use<>> {
     let (here, there) = pair(sim.runtime());
     // The peer stays, and says nothing.
     std::mem::forget(there);

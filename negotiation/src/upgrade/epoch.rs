@@ -204,12 +204,4 @@ mod tests {
         assert_eq!(end_after(Reset, 0, Reset), Reset, "the peer has not closed");
         assert_eq!(end_after(Reset, 0, Closed), Closed);
     }
-
-    #[test]
-    fn a_cut_of_an_epoch_that_the_peer_has_used_is_a_cut() {
-        let epoch = Epoch::new(());
-        let receivers = Slots::new(&epoch);
-        let end = epoch.end_of_connection(error(ErrorKind::Reset), &receivers);
-        assert_eq!(end.kind(), ErrorKind::Reset);
-    }
 }

@@ -227,6 +227,54 @@ fn a_close_amid_a_change_is_a_close_over_streams() {
     });
 }
 
+/// A peer drops its end at some moment of a change. All messages that it has sent may arrive, and its end is no
+/// close nevertheless.
+#[test]
+fn a_drop_amid_a_change_is_no_close_over_streams() {
+    with_seeds(400, |seed| {
+        simulate(seed, async |network: Network| {
+            let mut dice = Dice::new(seed);
+            let runtime = network.runtime();
+            let stack = || make_stack!(select!(A, B)).upgradable();
+            let [here, there] = [client(&network), server(&network)].map(SimDatapath::streams);
+            let (client, server) = connect_over(here, there, stack(), stack(), Settings::default()).await;
+            let (dropped, other) = if seed % 2 == 0 { (client, server) } else { (server, client) };
+            let count = dice.roll(3) as u32;
+            let moment = Duration::from_micros(dice.roll(3_000));
+            let is_requested_there = dice.roll(2) == 0;
+            let pause = Duration::from_millis(dice.roll(2) * 50);
+            let call = [Call::Recv, Call::RecvBatch][dice.roll(2) as usize];
+            let dropping = async move {
+                for next in 0..count {
+                    dropped.send(bytes(&next.to_le_bytes())).await.unwrap();
+                }
+                let changing = async {
+                    if !is_requested_there {
+                        let _ = dropped.upgrade(Pick::alternative(1)).await;
+                    }
+                };
+                // An end takes part in a change while it receives.
+                let working = join(changing, dropped.recv());
+                first_of(pin!(working), pin!(runtime.sleep(moment))).await;
+                drop(dropped);
+            };
+            let changing = async {
+                if is_requested_there {
+                    let _ = other.upgrade(Pick::alternative(1)).await;
+                }
+            };
+            let receiving = async {
+                runtime.sleep(pause).await;
+                receive_all(&other, &network, call).await
+            };
+            let ((received, end), (), ()) = join3(receiving, dropping, changing).await;
+            let is_cut = matches!(end, Some(ErrorKind::Reset | ErrorKind::TimedOut));
+            assert!(is_cut, "seed {seed}, after {moment:?}, {call:?}: {end:?}");
+            assert!(received <= count, "seed {seed}");
+        });
+    });
+}
+
 /// The stream of a peer that dies at some moment of a change ends without a close. Messages of either stack may
 /// have arrived before.
 #[test]
