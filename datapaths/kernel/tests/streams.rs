@@ -406,7 +406,17 @@ async fn a_receiver_that_does_not_receive_is_seen_in_the_statistics_of_both_ends
 
 #[tokio::test]
 async fn datagrams_that_a_full_queue_drops_are_in_the_statistics() {
-    let (_listener, client, server) = pair(&Udp::new().queue(2), "127.0.0.1:0".parse().unwrap()).await;
+    let udp = Udp::new().queue(2);
+    let (listener, client, server) = pair(&udp, "127.0.0.1:0".parse().unwrap()).await;
     assert_eq!(told::<DatagramStatistics>(&server).counters.dropped(), 0);
+    for _ in 0..5 {
+        client.send(message(&client, b"unread")).await.unwrap();
+    }
+    // The call for the second connection receives for the first, whose queue has room for two messages.
+    let second = udp.connect(listener.local_addr()).await.unwrap();
+    second.send(message(&second, b"second")).await.unwrap();
+    assert_eq!(&*listener.accept().await.unwrap().recv().await.unwrap(), b"second");
+    let counters = told::<DatagramStatistics>(&server).counters;
+    assert_eq!((counters.overflow, counters.dropped()), (3, 3), "{counters:?}");
     assert!(told::<DatagramStatistics>(&client).receive_buffer > Some(0));
 }

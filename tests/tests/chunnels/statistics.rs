@@ -1,6 +1,6 @@
 //! The statistics of connections name each layer, and tell why a transfer is slow.
 
-use crate::secured::scene::{Subject, over_datagrams};
+use crate::secured::scene::{Hosts, Subject};
 use bertha_chunnels::fragment::FragmentStatistics;
 use bertha_chunnels::order::OrderedStatistics;
 use bertha_chunnels::quic::QuicStatistics;
@@ -140,9 +140,13 @@ fn the_path_that_fragment_discovers_is_told() {
 
 #[test]
 fn quic_tells_loss_and_a_receiver_that_does_not_receive() {
-    over_datagrams(async |hosts| {
+    let mut sim = Sim::new(6);
+    let network = sim.network().clone();
+    network.set_link(Link { loss: 0.05, ..Link::default() });
+    let hosts =
+        Hosts { client: network.host(CLIENT), server: network.host(SERVER), network: network.clone() };
+    sim.run(async {
         let subject = Subject::new("server");
-        hosts.network.set_link(Link { loss: 0.05, ..Link::default() });
         let (client, server) = hosts.connect(subject.client(), subject.server()).await;
         for _ in 0..500 {
             client.send(message(1000)).await.unwrap();
@@ -153,13 +157,13 @@ fn quic_tells_loss_and_a_receiver_that_does_not_receive() {
         assert!(lossy.window > 0 && lossy.rtt > Duration::ZERO && lossy.congestion_events > 0, "{lossy:?}");
         assert_eq!((lossy.packet, lossy.to_send_messages, lossy.blocked), (1_352, 0, 0));
 
-        hosts.network.set_link(Link::default());
+        network.set_link(Link::default());
         let sending = async {
             loop {
-                client.send(message(60_000)).await.unwrap();
+                client.send(message(20_000)).await.unwrap();
             }
         };
-        let late = hosts.network.runtime().sleep(Duration::from_secs(20));
+        let late = network.runtime().sleep(Duration::from_secs(60));
         futures_util::future::select(std::pin::pin!(sending), std::pin::pin!(late)).await;
         let here: QuicStatistics = *client.statistics().get().unwrap();
         let there: QuicStatistics = *server.statistics().get().unwrap();
