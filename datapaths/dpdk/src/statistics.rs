@@ -4,7 +4,7 @@ use crate::{Counters, PortStatistics};
 use bertha_core::statistics::{LayerStatistics, Value};
 
 /// The counters of the port of a connection. All connections over a port share them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct DpdkStatistics {
     /// The port's own counters; `None` if the driver does not count.

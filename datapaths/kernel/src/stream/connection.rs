@@ -286,8 +286,7 @@ impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
     }
 
     fn observe(&self, into: &mut Statistics) {
-        let is_full = self.writer.lock().has_rest();
-        into.add(S::NAME, StreamStatistics::of(self.stream(), is_full));
+        into.add(S::NAME, StreamStatistics::of(self.stream()));
     }
 }
 

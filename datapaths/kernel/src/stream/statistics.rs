@@ -1,6 +1,7 @@
 //! The state of a stream socket, as the kernel tells it.
 
 use bertha_core::statistics::{LayerStatistics, Value};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionread;
 use socket2::SockRef;
 use std::os::fd::AsFd;
@@ -14,7 +15,7 @@ use std::os::fd::AsFd;
 pub struct StreamStatistics {
     /// Bytes that have arrived and that this process has not read from the kernel.
     pub to_receive_bytes: Option<u64>,
-    /// True if the kernel's send buffer has taken only a part of the last message, since it is full.
+    /// True if the kernel's send buffer has no room for more.
     pub is_full: bool,
     /// The size of the kernel's send buffer, in bytes.
     pub send_buffer: Option<u64>,
@@ -27,12 +28,12 @@ pub struct StreamStatistics {
 }
 
 impl StreamStatistics {
-    pub(super) fn of(socket: &impl AsFd, is_full: bool) -> Self {
+    pub(super) fn of(socket: &impl AsFd) -> Self {
         let asked = SockRef::from(socket);
         let bytes = |size: usize| size as u64;
         Self {
             to_receive_bytes: ioctl_fionread(socket).ok(),
-            is_full,
+            is_full: is_full(socket),
             send_buffer: asked.send_buffer_size().ok().map(bytes),
             receive_buffer: asked.recv_buffer_size().ok().map(bytes),
             // The options fail for a Unix socket.
@@ -40,6 +41,13 @@ impl StreamStatistics {
             congestion: asked.tcp_congestion().ok().map(name),
         }
     }
+}
+
+/// Returns true if a call that writes would wait.
+fn is_full(socket: &impl AsFd) -> bool {
+    let mut asked = [PollFd::new(socket, PollFlags::OUT)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut asked, Some(&at_once)).is_ok() && asked[0].revents().is_empty()
 }
 
 /// Returns the text before the first zero byte.

@@ -41,11 +41,6 @@ impl<Data: Octets> Writer<Data> {
         self.begun > mark || self.rest.is_none()
     }
 
-    /// Returns true if the stream took only a part of the last message.
-    pub(super) fn has_rest(&self) -> bool {
-        self.rest.is_some()
-    }
-
     /// Writes the rest of the last message.
     pub(super) fn flush(&mut self, stream: impl AsFd) -> io::Result<()> {
         while let Some(rest) = &mut self.rest {
