@@ -2,7 +2,7 @@
 
 use super::Way;
 use super::meeting::Met;
-use super::statistics::Taken;
+use super::statistics::WayTaken;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_datapath_shm::{Credentials, ShmConnection};
 use std::future::poll_fn;
@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 pub struct MaybeLocalConnection<Inner> {
     inner: Inner,
     near: Option<Near>,
-    taken: Arc<Taken>,
+    taken: Arc<WayTaken>,
 }
 
 /// The memory shared with the peer, which is closed where it is dropped: the peer hears of the end of the
@@ -36,11 +36,11 @@ impl<Inner> MaybeLocalConnection<Inner> {
             Ok(near) => (Some(Arc::new(near)), Way::Memory),
             Err(far) => (None, Way::Network(far.reason)),
         };
-        Self { inner, near: near.clone().map(Near), taken: Arc::new(Taken { way, near }) }
+        Self { inner, near: near.clone().map(Near), taken: Arc::new(WayTaken { way, near }) }
     }
 
     /// Returns the state that the [statistics](bertha_core::statistics) show.
-    pub(super) fn taken(&self) -> &Arc<Taken> {
+    pub(super) fn taken(&self) -> &Arc<WayTaken> {
         &self.taken
     }
 

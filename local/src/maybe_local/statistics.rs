@@ -28,12 +28,12 @@ impl LayerStatistics for MaybeLocalStatistics {
 
 /// The way of a connection, and its memory if it has any.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct WayTaken {
     pub(super) way: Way,
     pub(super) near: Option<Arc<ShmConnection>>,
 }
 
-impl Observed for Taken {
+impl Observed for WayTaken {
     fn observe(&self, into: &mut Statistics) {
         if let Some(near) = &self.near {
             near.observe(into);

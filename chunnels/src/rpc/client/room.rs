@@ -15,9 +15,9 @@ pub(super) struct Room {
 }
 
 /// A caller that waits, until the value is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingCaller<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -54,7 +54,7 @@ impl Room {
     /// Takes a place, in turn. Cancellation-safe.
     pub(super) async fn take(&self) {
         self.waiting.fetch_add(1, Relaxed);
-        let _waiting = Waiting(&self.waiting);
+        let _waiting = WaitingCaller(&self.waiting);
         if let Ok(place) = self.places.acquire().await {
             place.forget();
         }
